@@ -1,0 +1,1 @@
+"""Halo Zoo: image-text retrieval that says how sure it is."""

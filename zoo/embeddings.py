@@ -1,0 +1,226 @@
+"""What an embedding is: a point, a Gaussian or a set, as a dict of tensors.
+
+| kind | dict | shapes |
+|---|---|---|
+| point | `{"mean"}` | `(batch, dim)` |
+| Gaussian (diagonal) | `{"mean", "log_variance"}` | `(batch, dim)` each |
+| set | `{"elements"}`, optionally `{"mask"}` | `(batch, num_elements, dim)`, `(batch, num_elements)` |
+
+A dict of tensors survives `fit`, `predict`, saving, export and replicas, which a TFP distribution
+as a model's output does not. `distribution` turns a Gaussian into TFP's
+`MultivariateNormalDiag`, which is what users, samplers and tests look at. Every function of the
+zoo takes either form.
+"""
+
+from keras import ops
+
+GAUSSIAN_UNCERTAINTIES = ("log_det", "geometric_mean", "total_variance")
+SET_UNCERTAINTIES = ("circular_variance",)
+
+
+def as_embedding(embedding, name="embedding"):
+    """The dict of tensors behind whatever `encode_images` or `encode_captions` returned.
+
+    Args:
+        embedding: a dict as above (returned as it is), a TFP distribution with a diagonal
+            covariance, a `(batch, dim)` array of points or a `(batch, num_elements, dim)` array
+            of set elements.
+        name: what to call it in an error.
+
+    Raises:
+        ValueError: if it is none of these.
+    """
+    if isinstance(embedding, dict):
+        if "mean" in embedding or "elements" in embedding:
+            return embedding
+        raise ValueError(
+            f"`{name}` must have the key 'mean' (point, Gaussian) or 'elements' (set); "
+            f"received the keys {sorted(embedding)}"
+        )
+    if hasattr(embedding, "log_prob") and hasattr(embedding, "variance"):
+        return {"mean": embedding.mean(), "log_variance": ops.log(embedding.variance())}
+    rank = len(getattr(embedding, "shape", ()))
+    if rank == 2:
+        return {"mean": embedding}
+    if rank == 3:
+        return {"elements": embedding}
+    raise ValueError(
+        f"`{name}` must be a dict of tensors, a distribution, a (batch, dim) array of points or a "
+        f"(batch, num_elements, dim) array of sets; received {_describe(embedding)}"
+    )
+
+
+def gaussian(embedding, name="embedding"):
+    """`(mean, log_variance)` of a Gaussian, float32, both `(batch, dim)`.
+
+    Raises:
+        ValueError: if it has no `log_variance`, or the two shapes differ.
+    """
+    embedding = as_embedding(embedding, name)
+    if "mean" not in embedding or "log_variance" not in embedding:
+        raise ValueError(
+            f"`{name}` must be a Gaussian with 'mean' and 'log_variance'; received {kind(embedding)}"
+        )
+    mean, log_variance = _float32(embedding["mean"]), _float32(embedding["log_variance"])
+    if len(mean.shape) != 2 or tuple(mean.shape) != tuple(log_variance.shape):
+        raise ValueError(
+            f"`{name}` must have 'mean' and 'log_variance' of one shape (batch, dim); "
+            f"received {tuple(mean.shape)} and {tuple(log_variance.shape)}"
+        )
+    return mean, log_variance
+
+
+def points(embedding, name="embedding"):
+    """The means of points or Gaussians, float32 `(batch, dim)`.
+
+    Raises:
+        ValueError: if a set was given, or the rank is not two.
+    """
+    embedding = as_embedding(embedding, name)
+    if "mean" not in embedding:
+        raise ValueError(f"`{name}` must be points (batch, dim); received {kind(embedding)}")
+    mean = _float32(embedding["mean"])
+    if len(mean.shape) != 2:
+        raise ValueError(f"`{name}` must be points (batch, dim); received shape {mean.shape}")
+    return mean
+
+
+def elements(embedding, name="embedding"):
+    """`(elements, mask)` of sets: float32 `(batch, num_elements, dim)` and bool or None.
+
+    Raises:
+        ValueError: if points or Gaussians were given, or the rank is not three.
+    """
+    embedding = as_embedding(embedding, name)
+    if "elements" not in embedding:
+        raise ValueError(
+            f"`{name}` must be sets (batch, num_elements, dim); received {kind(embedding)}"
+        )
+    values = _float32(embedding["elements"])
+    if len(values.shape) != 3:
+        raise ValueError(
+            f"`{name}` must be sets (batch, num_elements, dim); received shape {values.shape}"
+        )
+    return values, embedding.get("mask")
+
+
+def kind(embedding):
+    """`"a point"`, `"a Gaussian"` or `"a set"`, for messages and for choosing a path."""
+    embedding = as_embedding(embedding)
+    if "elements" in embedding:
+        return "a set"
+    return "a Gaussian" if "log_variance" in embedding else "a point"
+
+
+def distribution(embedding):
+    """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32.
+
+    Args:
+        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`.
+
+    Returns:
+        A distribution with batch shape `(batch,)` and event shape `(dim,)`. `.mean()`,
+        `.variance()`, `.sample(n)`, `.log_prob(z)`, `.kl_divergence(other)` and `.entropy()` are
+        TFP's. Do not broadcast it over pairs: `zoo.similarities` does that by matrix products.
+
+    Raises:
+        ValueError: if the embedding is not a Gaussian.
+    """
+    import tensorflow_probability as tfp  # here, so that the zoo also imports on another backend
+
+    mean, log_variance = gaussian(embedding)
+    return tfp.distributions.MultivariateNormalDiag(
+        loc=mean, scale_diag=ops.exp(0.5 * log_variance)
+    )
+
+
+def uncertainty(embedding, measure=None):
+    """One number an item: how unsure the embedding is. Higher is less sure.
+
+    | measure | of | value |
+    |---|---|---|
+    | `"log_det"` (default) | Gaussian | log det Σ = Σ_d log σ_d², in nats |
+    | `"geometric_mean"` | Gaussian | (Π_d σ_d)^(1/dim), in units of the space (PCME) |
+    | `"total_variance"` | Gaussian | tr Σ = Σ_d σ_d², in squared units (PCME++) |
+    | `"circular_variance"` | set | 1 − ‖mean of the normalised elements‖, in [0, 1] (DivE) |
+
+    Args:
+        embedding: a Gaussian or a set; points have no uncertainty.
+        measure: one of the above, or None for the first that applies.
+
+    Returns:
+        A float32 tensor `(batch,)`.
+
+    Raises:
+        ValueError: if the measure is unknown or does not apply to this kind of embedding.
+
+    Relations: `log_det` = 2 · dim · log `geometric_mean`, so the two order items alike;
+        `total_variance` may order them otherwise.
+
+    Reference: PCME (Chun et al., CVPR 2021) section 4.4, Pishdad et al. section 3, PCME++ (Chun,
+        ICLR 2024) section 4.3, DivE (Kim et al., CVPR 2023) section 4.4.
+    """
+    embedding = as_embedding(embedding)
+    allowed = SET_UNCERTAINTIES if "elements" in embedding else GAUSSIAN_UNCERTAINTIES
+    measure = allowed[0] if measure is None else measure
+    if kind(embedding) == "a point":
+        raise ValueError(
+            "`embedding` must be a Gaussian or a set to have an uncertainty; received a point"
+        )
+    if measure not in allowed:
+        raise ValueError(
+            f"`measure` must be one of {allowed} for {kind(embedding)}; received {measure!r}"
+        )
+    if measure == "circular_variance":
+        return _circular_variance(*elements(embedding))
+    _, log_variance = gaussian(embedding)
+    if measure == "log_det":
+        return ops.sum(log_variance, axis=-1)
+    if measure == "geometric_mean":
+        return ops.exp(0.5 * ops.mean(log_variance, axis=-1))
+    return ops.sum(ops.exp(log_variance), axis=-1)
+
+
+def concatenate(embeddings):
+    """Joins embeddings of one kind along the batch, in order.
+
+    Args:
+        embeddings: a non-empty list of embeddings of one kind and one dimension.
+
+    Returns:
+        One dict with the same keys.
+
+    Raises:
+        ValueError: if the list is empty or the kinds differ.
+    """
+    embeddings = [as_embedding(embedding) for embedding in embeddings]
+    if not embeddings:
+        raise ValueError("`embeddings` must hold at least one embedding; received an empty list")
+    keys = sorted(embeddings[0])
+    for position, embedding in enumerate(embeddings):
+        if sorted(embedding) != keys:
+            raise ValueError(
+                f"`embeddings` must all have the keys {keys}; number {position} has "
+                f"{sorted(embedding)}"
+            )
+    return {key: ops.concatenate([e[key] for e in embeddings], axis=0) for key in keys}
+
+
+def _circular_variance(values, mask):
+    directions = ops.normalize(values, axis=-1, order=2, epsilon=1e-12)
+    if mask is None:
+        mean = ops.mean(directions, axis=1)
+    else:
+        weight = ops.expand_dims(ops.cast(mask, "float32"), -1)
+        count = ops.maximum(ops.sum(weight, axis=1), 1.0)
+        mean = ops.sum(directions * weight, axis=1) / count
+    return 1.0 - ops.norm(mean, axis=-1)
+
+
+def _float32(value):
+    return ops.cast(ops.convert_to_tensor(value), "float32")
+
+
+def _describe(value):
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}"
