@@ -4,7 +4,9 @@
 |---|---|---|
 | point | `{"mean"}` | `(batch, dim)` |
 | Gaussian (diagonal) | `{"mean", "log_variance"}` | `(batch, dim)` each |
-| set | `{"elements"}`, optionally `{"mask"}` | `(batch, num_elements, dim)`, `(batch, num_elements)` |
+| set | `{"elements"}` | `(batch, num_elements, dim)` |
+
+A set of varying size also has a boolean `"mask"` `(batch, num_elements)`, true for real elements.
 
 A dict of tensors survives `fit`, `predict`, saving, export and replicas, which a TFP distribution
 as a model's output does not. `distribution` turns a Gaussian into TFP's
@@ -37,8 +39,9 @@ def as_embedding(embedding, name="embedding"):
             f"`{name}` must have the key 'mean' (point, Gaussian) or 'elements' (set); "
             f"received the keys {sorted(embedding)}"
         )
-    if hasattr(embedding, "log_prob") and hasattr(embedding, "variance"):
-        return {"mean": embedding.mean(), "log_variance": ops.log(embedding.variance())}
+    if hasattr(embedding, "log_prob") and hasattr(embedding, "stddev"):
+        # From σ, not σ²: the square of a small σ underflows in float32.
+        return {"mean": embedding.mean(), "log_variance": 2.0 * ops.log(embedding.stddev())}
     rank = len(getattr(embedding, "shape", ()))
     if rank == 2:
         return {"mean": embedding}
@@ -59,7 +62,8 @@ def gaussian(embedding, name="embedding"):
     embedding = as_embedding(embedding, name)
     if "mean" not in embedding or "log_variance" not in embedding:
         raise ValueError(
-            f"`{name}` must be a Gaussian with 'mean' and 'log_variance'; received {kind(embedding)}"
+            f"`{name}` must be a Gaussian with 'mean' and 'log_variance'; "
+            f"received {kind(embedding)}"
         )
     mean, log_variance = _float32(embedding["mean"]), _float32(embedding["log_variance"])
     if len(mean.shape) != 2 or tuple(mean.shape) != tuple(log_variance.shape):

@@ -1,0 +1,46 @@
+# `make` brings a clean machine to a trained, evaluated PCME; `make test` is what CI runs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN ?= runs/pcme_toy_birds
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+export TF_ENABLE_ONEDNN_OPTS ?= 0
+
+.PHONY: all setup lock lint format test test-slow benchmarks clean
+
+all: setup
+	$(BIN)/python recipes/pcme_cub.py --out $(RUN)
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# Exact versions for every supported Python and platform, and nothing about where they come from.
+lock: setup
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+		--no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-slow: setup
+	$(BIN)/python -m pytest -m very_slow
+
+benchmarks: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf runs build dist .pytest_cache .ruff_cache

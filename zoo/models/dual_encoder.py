@@ -1,0 +1,198 @@
+"""The dual encoder: two towers, a similarity, a loss. The only `keras.Model` subclass here."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo import embeddings
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class DualEncoder(keras.Model):
+    """An image encoder and a caption encoder, trained together and used apart.
+
+    Every system of the zoo is one of these: the encoders say what an embedding is (a point, a
+    Gaussian, a set), the similarity compares two batches of them, the loss reads the matrix of
+    similarities. `fit`, `predict`, callbacks, `.keras` files and mixed precision are Keras' own.
+
+    ```python
+    model = zoo.models.pcme(image_encoder="mobilenet_v2", tokenizer=tokenizer)
+    model.compile(optimizer=zoo.training.AdamP(1e-4))  # the paper's loss is the default
+    model.fit(batches)
+    images = model.encode_images(photos)  # a MultivariateNormalDiag
+    captions = model.encode_captions(["a small bird with a red crown"])
+    model.similarity(images, captions)  # (len(photos), 1)
+    ```
+
+    Args:
+        image_encoder: a Keras model or layer from images `(batch, height, width, 3)`, 0…255, to
+            an embedding (a dict, see `zoo.embeddings`).
+        caption_encoder: a Keras model or layer from token ids `(batch, length)` to an embedding
+            of the same kind.
+        similarity: a layer of `zoo.similarities`. May be replaced after training, to rank by
+            another similarity than the trained one.
+        loss: a `keras.losses.Loss` over `(matches, logits)`, both `(images, captions)`.
+            `compile(loss=…)` replaces it.
+        auxiliaries: terms `(image_embedding, caption_embedding) -> scalar` with a `name` and a
+            `weight`. The weighted sum joins the loss; each is logged unweighted under its name.
+        tokenizer: a layer from strings to token ids. Without one, captions must be token ids.
+        uncertainty_measure: the default of `uncertainty`, see `zoo.embeddings.uncertainty`.
+
+    Call arguments:
+        inputs: a dict with `"images"`, `"captions"` (token ids) or both.
+
+    Output: a dict with the embeddings of what was given, under the same keys.
+
+    A training batch is a dict with `"images"` (N of them), `"captions"` (M of them),
+    `"image_labels"` `(N,)` and `"caption_labels"` `(M,)`: an image and a caption match where their
+    labels are equal, so several captions of an image are never each other's negatives. A batch
+    may bring `"matches"` `(N, M)` in [0, 1] instead.
+    """
+
+    def __init__(
+        self,
+        image_encoder,
+        caption_encoder,
+        similarity,
+        loss=None,
+        auxiliaries=(),
+        tokenizer=None,
+        uncertainty_measure=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.image_encoder = image_encoder
+        self.caption_encoder = caption_encoder
+        self.similarity = similarity
+        self.loss = loss
+        self.auxiliaries = list(auxiliaries)
+        self.tokenizer = tokenizer
+        self.uncertainty_measure = uncertainty_measure
+        self.trackers = {term.name: keras.metrics.Mean(term.name) for term in self.auxiliaries}
+        # The encoders arrive built. Nothing is left for Keras to build from a first batch.
+        self.built = True
+
+    def call(self, inputs, training=None):
+        outputs = {}
+        if "images" in inputs:
+            outputs["images"] = self.image_encoder(inputs["images"], training=training)
+        if "captions" in inputs:
+            outputs["captions"] = self.caption_encoder(inputs["captions"], training=training)
+        return outputs
+
+    def compile(self, optimizer="rmsprop", loss=None, **kwargs):
+        """Keras' `compile`; `loss` replaces the system's own, None keeps it."""
+        if loss is not None:
+            self.loss = keras.losses.get(loss)
+        # Keras' own bookkeeping of a loss pairs targets with outputs; ours reads the whole matrix.
+        super().compile(optimizer=optimizer, **kwargs)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        if self.loss is None:
+            raise ValueError("`loss` must be given to the model or to `compile`; received None")
+        images, captions = y_pred["images"], y_pred["captions"]
+        logits = self.similarity(images, captions, training=training)
+        total = self.loss(match_matrix(x), logits)
+        for term in self.auxiliaries:
+            value = term(images, captions)
+            self.trackers[term.name].update_state(value)
+            total = total + term.weight * value
+        return total
+
+    def encode_images(self, images, batch_size=128):
+        """Embeds images as the user sees them.
+
+        Args:
+            images: an array `(N, height, width, 3)`, 0…255, or a `tf.data.Dataset` of batches.
+            batch_size: how many at once, for arrays.
+
+        Returns:
+            A `tfp.distributions.MultivariateNormalDiag` for Gaussian models, a `(N, K, dim)`
+            tensor for sets, a `(N, dim)` tensor for points.
+        """
+        return _view(self._embed(self.image_encoder, images, batch_size))
+
+    def encode_captions(self, captions, batch_size=256):
+        """Embeds captions as the user sees them.
+
+        Args:
+            captions: strings, an array of token ids `(M, length)`, or a `tf.data.Dataset` of
+                batches of token ids.
+            batch_size: how many at once, for arrays.
+
+        Returns:
+            As `encode_images`.
+
+        Raises:
+            ValueError: if strings are given and the model has no tokenizer.
+        """
+        return _view(self._embed(self.caption_encoder, self.tokenize(captions), batch_size))
+
+    def tokenize(self, captions):
+        """Token ids `(M, length)` of strings; anything else is returned as it is."""
+        strings = [captions] if isinstance(captions, str) else captions
+        is_text = isinstance(strings, (list, tuple)) and all(isinstance(s, str) for s in strings)
+        if isinstance(strings, np.ndarray):
+            is_text = strings.dtype.kind in "OSU"
+        elif hasattr(strings, "dtype"):
+            is_text = strings.dtype == "string"
+        if not is_text:
+            return captions
+        if self.tokenizer is None:
+            raise ValueError(
+                "`captions` must be token ids, since this model has no tokenizer; received strings"
+            )
+        return ops.convert_to_numpy(self.tokenizer(list(strings)))
+
+    def uncertainty(self, embedding, measure=None):
+        """`zoo.embeddings.uncertainty` with this system's own measure as the default."""
+        return embeddings.uncertainty(embedding, measure or self.uncertainty_measure)
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "image_encoder": serialize(self.image_encoder),
+            "caption_encoder": serialize(self.caption_encoder),
+            "similarity": serialize(self.similarity),
+            "loss": serialize(self.loss),
+            "auxiliaries": [serialize(term) for term in self.auxiliaries],
+            "tokenizer": serialize(self.tokenizer),
+            "uncertainty_measure": self.uncertainty_measure,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        deserialize = keras.saving.deserialize_keras_object
+        config = dict(config)
+        for key in ("image_encoder", "caption_encoder", "similarity", "loss", "tokenizer"):
+            config[key] = deserialize(config[key], custom_objects=custom_objects)
+        config["auxiliaries"] = [
+            deserialize(term, custom_objects=custom_objects) for term in config["auxiliaries"]
+        ]
+        return cls(**config)
+
+    @staticmethod
+    def _embed(encoder, inputs, batch_size):
+        # `predict` compiles once, and takes arrays as well as datasets, which have their batches.
+        is_array = hasattr(inputs, "shape") or isinstance(inputs, (list, tuple))
+        inputs = np.asarray(inputs) if is_array else inputs
+        if is_array and len(inputs) == 0:
+            raise ValueError("there must be at least one item to encode; received none")
+        return encoder.predict(inputs, batch_size=batch_size if is_array else None, verbose=0)
+
+
+def match_matrix(batch):
+    """Which image matches which caption, float32 `(images, captions)`."""
+    if "matches" in batch:
+        return ops.cast(batch["matches"], "float32")
+    equal = ops.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
+    return ops.cast(equal, "float32")
+
+
+def _view(embedding):
+    if "elements" in embedding:
+        return ops.convert_to_tensor(embedding["elements"])
+    if "log_variance" in embedding:
+        return embeddings.distribution(embedding)
+    return ops.convert_to_tensor(embedding["mean"])
