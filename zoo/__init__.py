@@ -1,1 +1,43 @@
-"""Halo Zoo: image-text retrieval that says how sure it is."""
+"""Halo Zoo: image-text retrieval that says how sure it is.
+
+`import zoo` registers every layer, similarity, loss and model, so that
+`keras.saving.load_model(path)` reads what the zoo saved. `zoo.data`, `zoo.metrics`, `zoo.report`
+and `zoo.search` are imported when first touched, since they need more than Keras.
+"""
+
+import importlib
+import os
+
+# TensorFlow reads these once, when it is first imported, and is otherwise loud.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+from zoo import embeddings, encoders, layers, losses, models, similarities, training
+from zoo.models.presets import from_preset, list_presets, save_preset
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "embeddings",
+    "encoders",
+    "from_preset",
+    "layers",
+    "list_presets",
+    "losses",
+    "models",
+    "save_preset",
+    "similarities",
+    "training",
+]
+
+_LAZY = ("data", "metrics", "report", "search")
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        return importlib.import_module(f"zoo.{name}")
+    raise AttributeError(f"module 'zoo' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*__all__, *_LAZY, "__version__"])

@@ -1,0 +1,46 @@
+"""One TensorFlow process for all tests: quiet, seeded, and without a GPU's asynchrony."""
+
+import os
+import pathlib
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import keras
+import pytest
+
+TESTS = pathlib.Path(__file__).parent
+SHARED_DATA = TESTS.parent.parent / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _float32_policy():
+    """A test that sets a mixed policy must not change the next one."""
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Loads a file of tests/golden: outputs of the official codes on small random inputs."""
+    import numpy as np
+
+    def load(name):
+        with np.load(TESTS / "golden" / f"{name}.dev.npz") as arrays:
+            return dict(arrays)
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Real data beside the checkout, which the project does not depend on."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the real data (../shared/data) is not beside this checkout")
+    return SHARED_DATA

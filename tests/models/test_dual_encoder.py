@@ -1,0 +1,174 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from keras import layers
+
+import zoo
+from zoo import losses, similarities
+from zoo.models.dual_encoder import DualEncoder, match_matrix
+
+LABELS = np.array([0, 1, 2, 3])
+
+
+def encoders(kind):
+    """The smallest towers that give each kind of embedding."""
+
+    def heads(features):
+        if kind == "set":
+            return {"elements": layers.Reshape((2, 4))(layers.Dense(8)(features))}
+        embedding = {"mean": layers.Dense(4)(features)}
+        if kind == "gaussian":
+            embedding["log_variance"] = layers.Dense(4)(features)
+        return embedding
+
+    image = keras.Input((6, 6, 3))
+    caption = keras.Input((5,), dtype="int32")
+    pixels = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 255)(image))
+    words = layers.GlobalAveragePooling1D()(layers.Embedding(20, 8)(caption))
+    return keras.Model(image, heads(pixels)), keras.Model(caption, heads(words))
+
+
+SIMILARITIES = {
+    "point": lambda: similarities.Cosine(),
+    "gaussian": lambda: similarities.ClosedFormSampledDistance(),
+    "set": lambda: similarities.SmoothChamfer(),
+}
+
+
+def build(kind="gaussian", **kwargs):
+    kwargs.setdefault("loss", losses.MatchingCrossentropy())
+    return DualEncoder(*encoders(kind), SIMILARITIES[kind](), **kwargs)
+
+
+def batch(captions_per_image=1):
+    rng = np.random.default_rng(0)
+    return {
+        "images": rng.uniform(0, 255, (4, 6, 6, 3)).astype("float32"),
+        "captions": rng.integers(1, 20, (4 * captions_per_image, 5)).astype("int32"),
+        "image_labels": LABELS,
+        "caption_labels": np.repeat(LABELS, captions_per_image),
+    }
+
+
+def endless(data):
+    """`fit` slices dicts of arrays of unequal length, so batches go in through tf.data."""
+    return tf.data.Dataset.from_tensors(data).repeat()
+
+
+@pytest.mark.parametrize("kind", SIMILARITIES)
+@pytest.mark.parametrize("captions_per_image", [1, 3])
+def test_fit_lowers_the_loss(kind, captions_per_image):
+    model = build(kind)
+    model.compile(keras.optimizers.Adam(0.02))
+    data = endless(batch(captions_per_image))
+    history = model.fit(data, epochs=4, steps_per_epoch=5, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0]
+
+
+@pytest.mark.parametrize("kind", SIMILARITIES)
+def test_saved_and_loaded_it_says_the_same(kind, tmp_path):
+    model = build(kind, auxiliaries=[])
+    model.compile("adam")
+    model.fit(endless(batch()), steps_per_epoch=1, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    data = batch()
+    for one, other in zip(
+        (model.encode_images(data["images"]), model.encode_captions(data["captions"])),
+        (loaded.encode_images(data["images"]), loaded.encode_captions(data["captions"])),
+        strict=True,
+    ):
+        one, other = zoo.embeddings.as_embedding(one), zoo.embeddings.as_embedding(other)
+        for key in one:
+            np.testing.assert_array_equal(one[key], other[key])
+    loaded.fit(endless(data), steps_per_epoch=1, verbose=0)  # compiled as it was saved
+
+
+def test_users_see_distributions_sets_and_points():
+    data = batch()
+    gaussian = build("gaussian").encode_images(data["images"])
+    assert isinstance(gaussian, tfp.distributions.MultivariateNormalDiag)
+    assert build("set").encode_images(data["images"]).shape == (4, 2, 4)
+    assert build("point").encode_captions(data["captions"]).shape == (4, 4)
+
+
+def test_similarity_takes_what_encode_returns():
+    model, data = build("gaussian"), batch(captions_per_image=2)
+    images, captions = (
+        model.encode_images(data["images"]),
+        model.encode_captions(data["captions"]),
+    )
+    matrix = model.similarity(images, captions)
+    assert matrix.shape == (4, 8)
+    outputs = model({"images": data["images"], "captions": data["captions"]})
+    np.testing.assert_allclose(
+        matrix, model.similarity(outputs["images"], outputs["captions"]), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_encoding_in_batches_equals_encoding_at_once():
+    model, data = build("point"), batch()
+    whole = model.encode_images(data["images"])
+    np.testing.assert_allclose(model.encode_images(data["images"], batch_size=3), whole, atol=1e-6)
+    dataset = tf.data.Dataset.from_tensor_slices(data["images"]).batch(3)
+    np.testing.assert_allclose(model.encode_images(dataset), whole, atol=1e-6)
+
+
+def test_strings_go_through_the_tokenizer():
+    tokenizer = layers.TextVectorization(output_sequence_length=5, vocabulary=["red", "bird"])
+    model = build("point", tokenizer=tokenizer)
+    ids = np.array([[2, 3, 0, 0, 0], [1, 3, 0, 0, 0]])
+    for strings in (["red bird", "blue bird"], np.array(["red bird", "blue bird"])):
+        np.testing.assert_allclose(
+            model.encode_captions(strings), model.encode_captions(ids), atol=1e-6
+        )
+    assert model.encode_captions("red bird").shape == (1, 4)
+    with pytest.raises(ValueError, match="no tokenizer"):
+        build("point").encode_captions(["red bird"])
+
+
+def test_the_tokenizer_travels_with_the_model(tmp_path):
+    tokenizer = layers.TextVectorization(output_sequence_length=5)
+    tokenizer.adapt(["a red bird", "a blue bird"])
+    model = build("point", tokenizer=tokenizer)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    caption = ["a red bird"]
+    np.testing.assert_array_equal(model.tokenize(caption), loaded.tokenize(caption))
+
+
+def test_auxiliaries_join_the_loss_and_are_logged_by_name():
+    plain, regularised = build(), build(auxiliaries=[losses.KLRegularizer(weight=0.5)])
+    regularised.set_weights(plain.get_weights())
+    results = {}
+    for name, model in (("plain", plain), ("regularised", regularised)):
+        model.compile("adam")
+        results[name] = model.evaluate(
+            tf.data.Dataset.from_tensors(batch()), return_dict=True, verbose=0
+        )
+    term = regularised.auxiliaries[0].name
+    expected = results["plain"]["loss"] + 0.5 * results["regularised"][term]
+    np.testing.assert_allclose(results["regularised"]["loss"], expected, rtol=1e-5)
+
+
+def test_compile_replaces_the_loss():
+    model = build("point", loss=None)
+    with pytest.raises(ValueError, match="`loss`"):
+        model.compute_loss(batch(), y_pred=model(batch()))
+    model.compile("adam", loss=losses.TripletRanking(margin=0.3))
+    model.fit(endless(batch()), steps_per_epoch=1, verbose=0)
+    assert model.loss.margin == 0.3
+
+
+def test_matches_are_labels_that_agree_unless_the_batch_says_otherwise():
+    labels = {"image_labels": np.array([1, 2]), "caption_labels": np.array([2, 1, 1])}
+    np.testing.assert_array_equal(match_matrix(labels), [[0, 1, 1], [1, 0, 0]])
+    soft = np.full((2, 3), 0.5)
+    np.testing.assert_array_equal(match_matrix({**labels, "matches": soft}), soft)
+
+
+def test_nothing_to_encode_is_said():
+    with pytest.raises(ValueError, match="received none"):
+        build("point").encode_images(np.zeros((0, 6, 6, 3)))
