@@ -1,0 +1,133 @@
+import errno
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from zoo.errors import InputError
+from zoo.training.settings import RunSettings, parse, run, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(RunSettings):
+    learning_rate: float = setting(1e-4, "peak rate", source="section 4.1")
+    epochs: int = setting(50, "share of 100%", toy=8, smoke=1)
+    dropout: float | None = setting(0.1)
+    pool: Literal["mean", "max"] = setting("mean")
+    augment: bool = setting(True)
+    sizes: tuple[int, ...] = setting((7, 7))
+    note: str = "plain default"
+
+    def __post_init__(self):
+        if self.epochs < 1:
+            raise ValueError(f"`epochs` must be at least 1; received {self.epochs}")
+
+
+def test_defaults_are_the_dataclass_with_real_data():
+    settings = parse(Settings, ["--data-dir", "birds"])
+    assert settings == Settings(data_dir=Path("birds"))
+    assert settings.epochs == 50
+
+
+def test_every_kind_of_flag():
+    argv = "--learning-rate 0.5 --dropout none --pool max --no-augment --sizes 3 5 9 --seed 4"
+    settings = parse(Settings, [*argv.split(), "--mixed-precision", "--out", "a/b"])
+    assert settings.learning_rate == 0.5
+    assert settings.dropout is None
+    assert settings.pool == "max"
+    assert settings.augment is False
+    assert settings.sizes == (3, 5, 9)
+    assert settings.seed == 4
+    assert settings.mixed_precision == "mixed_bfloat16"
+    assert settings.out == Path("a/b")
+    assert parse(Settings, ["--mixed-precision", "mixed_float16"]).mixed_precision == (
+        "mixed_float16"
+    )
+
+
+def test_toy_and_smoke_values_yield_to_a_given_flag():
+    assert parse(Settings, []).epochs == 8
+    assert parse(Settings, ["--smoke"]).epochs == 1
+    assert parse(Settings, ["--smoke", "--data-dir", "x"]).epochs == 1
+    assert parse(Settings, ["--smoke", "--epochs", "50"]).epochs == 50
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--epoch", "3"], "did you mean --epochs?"),
+        (["--epochs", "three"], "three"),
+        (["--epochs", "0"], "at least 1; received 0"),
+        (["--pool", "median"], "median"),
+        (["--strategy", "two"], "two"),
+        (["--mixed-precision", "float64"], "float64"),
+        (["stray"], "'stray'"),
+    ],
+)
+def test_bad_flags_are_one_line_and_exit_code_2(argv, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(Settings, argv)
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ")
+    assert message.count("\n") == 1
+    assert says in message
+
+
+def test_help_shows_sources_defaults_and_variants(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(Settings, ["--help"], description="Trains.")
+    assert ended.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Trains." in text
+    assert "peak rate (default 0.0001; source: section 4.1)" in text
+    assert "share of 100% (default 50; 8 on the toy data; 1 with --smoke)" in text
+
+
+def test_a_field_without_default_is_required(capsys):
+    @dataclass(frozen=True)
+    class Needs:
+        path: Path
+
+    assert parse(Needs, ["--path", "x"]).path == Path("x")
+    with pytest.raises(SystemExit) as ended:
+        parse(Needs, [])
+    assert ended.value.code == 2
+    assert "--path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (InputError("captions.txt line 3:\n  bad"), 2, "error: captions.txt line 3: bad\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/x/model.keras"),
+            2,
+            "error: No space left on device: /x/model.keras\n",
+        ),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
+def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsys):
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        run(main)
+    assert ended.value.code == code
+    assert capsys.readouterr().err == line
+
+
+def test_run_keeps_the_traceback_of_a_defect_and_the_code_of_main():
+    def broken():
+        raise ValueError("a defect")
+
+    with pytest.raises(ValueError, match="a defect"):
+        run(broken)
+    with pytest.raises(SystemExit) as ended:
+        run(lambda: None)
+    assert ended.value.code == 0
+    with pytest.raises(SystemExit) as ended:
+        run(lambda code: code, 3)
+    assert ended.value.code == 3
