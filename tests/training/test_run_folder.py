@@ -1,0 +1,142 @@
+import errno
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import keras
+import numpy as np
+import pytest
+
+from zoo.errors import InputError
+from zoo.training.atomic import atomic, remove_leftovers, write_text
+from zoo.training.run_folder import RunFolder
+from zoo.training.settings import RunSettings, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(RunSettings):
+    epochs: int = setting(3)
+    sizes: tuple[int, ...] = (7, 9)
+
+
+def test_a_new_run_then_the_same_run_then_another(tmp_path):
+    folder = tmp_path / "runs" / "a"
+    run = RunFolder.open(folder, Settings(out=folder))
+    assert run.settings["epochs"] == 3
+    assert run.config["versions"]["keras"] == keras.__version__
+    assert run.plots.is_dir()
+    assert run.checkpoints.is_dir()
+    assert not run.finished
+    assert run.metrics is None
+
+    again = RunFolder.open(folder, Settings(out=folder / ".." / "a", strategy="mirrored"))
+    assert again.config == run.config
+
+    with pytest.raises(InputError, match=r"epochs was 3 and is now 4.*--out") as caught:
+        RunFolder.open(folder, replace(Settings(), epochs=4))
+    assert "sizes" not in str(caught.value)
+    RunFolder.open(folder, replace(Settings(), epochs=4), ignore=["epochs"])
+
+
+def test_finish_is_the_mark_of_a_finished_run_and_json_is_strict(tmp_path):
+    run = RunFolder.open(tmp_path / "a", {"seed": 0})
+    run.finish({"rsum": np.float32(1.5), "bins": np.arange(3), "undefined": math.nan})
+    text = (tmp_path / "a" / "metrics.json").read_text()
+    assert "NaN" not in text
+    assert RunFolder.existing(tmp_path / "a").finished
+    assert run.metrics == {"rsum": 1.5, "bins": [0, 1, 2], "undefined": None}
+
+
+def test_what_is_no_run_folder_is_said(tmp_path):
+    with pytest.raises(InputError, match="no such run folder"):
+        RunFolder.existing(tmp_path / "missing")
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(InputError, match=r"no config\.json"):
+        RunFolder.existing(tmp_path / "photos")
+    (tmp_path / "photos" / "bird.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match="other files"):
+        RunFolder.open(tmp_path / "photos", {})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is a file"):
+        RunFolder.open(tmp_path / "file", {})
+    with pytest.raises(InputError, match="cannot write"):
+        RunFolder.open(tmp_path / "file" / "below", {})
+    run = RunFolder.open(tmp_path / "run", {})
+    run.config_path.write_text('{"settings"')
+    with pytest.raises(InputError, match="not valid JSON"):
+        RunFolder.open(tmp_path / "run", {})
+
+
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path):
+    path = tmp_path / "metrics.json"
+    write_text(path, "old")
+
+    def write_half():
+        with atomic(path) as temporary:
+            temporary.write_text("ne")
+            raise RuntimeError("died")
+
+    with pytest.raises(RuntimeError, match="died"):
+        write_half()
+    assert path.read_text() == "old"
+    with pytest.raises(InputError, match=r"metrics\.json: No space left"), atomic(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
+
+
+def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
+    run = RunFolder.open(tmp_path / "a", {"seed": 0})
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead = run.checkpoints / f".tmp-{ended.pid}-train-00001.npz"
+    own = run.path / f".tmp-{os.getpid()}-model.keras"
+    alive = run.path / f".tmp-{os.getppid()}-model.keras"
+    foreign = run.path / ".tmp-notes"
+    for path in (dead, own, alive, foreign):
+        path.write_bytes(b"half")
+    RunFolder.open(tmp_path / "a", {"seed": 0})
+    assert not dead.exists()
+    assert not own.exists()
+    assert alive.exists()
+    assert foreign.exists()
+    remove_leftovers(tmp_path / "missing")
+
+
+def test_a_full_disk_is_one_clear_error_and_keeps_the_last_model(tmp_path):
+    # A limit on the file size stands for the full disk: both are an OSError in the middle of it.
+    script = f"""
+import resource, signal, keras
+from zoo.training.run_folder import RunFolder
+from zoo.training.settings import run
+def main():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    folder = RunFolder.open({str(tmp_path / "a")!r}, {{}})
+    model = keras.Sequential([keras.Input((300,)), keras.layers.Dense(300)])
+    folder.save_model(model)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    folder.save_model(model)
+run(main)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert "cannot write" in line
+    assert "model.keras" in line
+    assert "Traceback" not in done.stderr
+    assert keras.saving.load_model(tmp_path / "a" / "model.keras").count_params() == 300 * 301
+    assert not list((tmp_path / "a").glob(".tmp-*"))
+
+
+def test_models_are_saved_whole(tmp_path):
+    run = RunFolder.open(tmp_path / "a", {"seed": 0})
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    path = run.save_model(model)
+    assert path == run.model_path
+    x = np.ones((1, 3), "float32")
+    np.testing.assert_array_equal(keras.saving.load_model(path)(x), model(x))
+    assert run.save_model(model, "best").name == "best.keras"
+    assert json.loads(run.config_path.read_text())["settings"] == {"seed": 0}

@@ -1,0 +1,88 @@
+"""Files that are either whole or not there, whenever the process dies."""
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from zoo.errors import InputError
+
+_LEFTOVER = re.compile(r"\.tmp-(\d+)-.+")
+
+
+@contextlib.contextmanager
+def atomic(path):
+    """A temporary path to write to, which becomes `path` when the block ends without an error.
+
+    The temporary file lies in the same folder, because a rename is atomic only within one file
+    system, and it keeps the suffix, because Keras chooses its format by it. Content, then name,
+    are flushed to the disk.
+
+    ```python
+    with atomic(folder / "model.keras") as temporary:
+        model.save(temporary)
+    ```
+
+    Args:
+        path: the file to write or to replace. Its folder is made when missing.
+
+    Raises:
+        InputError: if the file cannot be written (disk full, read-only, no permission). What was
+            at `path` before is untouched.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        _flush(temporary)
+        os.replace(temporary, path)
+        _flush(path.parent)
+    except OSError as error:
+        # h5py reports a full disk by an OSError without strerror.
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """Writes a text file atomically, as UTF-8."""
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def remove_leftovers(folder):
+    """Deletes the temporary files of processes that were killed while writing.
+
+    Files of another process that is still alive stay.
+
+    Args:
+        folder: searched with all folders below it.
+    """
+    for path in Path(folder).rglob(".tmp-*"):
+        match = _LEFTOVER.fullmatch(path.name)
+        if match and not _writes(int(match[1])):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _writes(process):
+    # A file of this process' own number is from a predecessor: in containers numbers come again.
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it exists and belongs to someone else
+        return True
+    return True
+
+
+def _flush(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,206 @@
+"""The folder of one run, and how a second call of the same command finds its way in it."""
+
+import dataclasses
+import importlib.metadata
+import json
+import platform
+import sys
+from pathlib import Path
+
+from zoo.errors import InputError
+from zoo.training.atomic import atomic, remove_leftovers, write_text
+
+MODEL_SUFFIX = ".keras"
+
+
+class RunFolder:
+    """Where a run keeps what it was asked, what it reached and where it stands.
+
+    | file | what | written |
+    |---|---|---|
+    | `config.json` | `settings`, `command` and the `versions` it ran on | when the run starts |
+    | `history.csv` | one row an epoch | by `zoo.training.history.HistoryFile` |
+    | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
+    | `model.keras` | the trained model | `save_model` |
+    | `plots/` | figures | by the recipe |
+    | `metrics.json` | the results | `finish`, as the last of all |
+
+    Every write is atomic: a file is whole or it is not there.
+
+    Args:
+        path: the folder. `RunFolder(path)` touches nothing; `open` starts or resumes a run and
+            `existing` reads one.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.config_path = self.path / "config.json"
+        self.metrics_path = self.path / "metrics.json"
+        self.history_path = self.path / "history.csv"
+        self.model_path = self.path / f"model{MODEL_SUFFIX}"
+        self.plots = self.path / "plots"
+        self.checkpoints = self.path / "checkpoints"
+
+    @classmethod
+    def open(cls, path, settings, ignore=()):
+        """Starts a run in an empty or new folder, or goes on with the same run.
+
+        Args:
+            path: the folder.
+            settings: the recipe's settings, a dataclass or a dict of JSON values.
+            ignore: names of settings in which one run may differ between its starts; for a
+                dataclass also the fields declared with `setting(..., identity=False)`.
+
+        Returns:
+            The `RunFolder`, with `finished` true when there is nothing left to do.
+
+        Raises:
+            InputError: if the folder holds a run with other settings, or other files, or cannot
+                be written.
+        """
+        run = cls(path)
+        ignore = {*ignore, *_without_identity(settings)}
+        settings = _as_json(settings)
+        if run.path.exists() and not run.path.is_dir():
+            raise InputError(f"{run.path} is a file; --out must name a folder")
+        if run.config_path.exists():
+            run._check_same(settings, ignore)
+            remove_leftovers(run.path)
+        else:
+            remove_leftovers(run.path)
+            if run.path.exists() and any(run.path.iterdir()):
+                raise InputError(
+                    f"{run.path} holds other files and no config.json; choose another --out"
+                )
+            config = {"settings": settings, "command": " ".join(sys.argv), "versions": _versions()}
+            run.write_json("config.json", config)
+        for folder in (run.plots, run.checkpoints):
+            try:
+                folder.mkdir(exist_ok=True)
+            except OSError as error:
+                raise InputError(f"cannot write {folder}: {error.strerror}") from error
+        return run
+
+    @classmethod
+    def existing(cls, path):
+        """The run in a folder, for reading.
+
+        Raises:
+            InputError: if there is no such folder, or it holds no run.
+        """
+        run = cls(path)
+        if not run.path.is_dir():
+            raise InputError(f"no such run folder: {run.path}")
+        if not run.config_path.exists():
+            raise InputError(f"{run.path} is not a run folder: it has no config.json")
+        return run
+
+    @property
+    def config(self):
+        """The content of `config.json`."""
+        return self.read_json("config.json")
+
+    @property
+    def settings(self):
+        """The settings the run was started with, as JSON values."""
+        return self.config["settings"]
+
+    @property
+    def metrics(self):
+        """The results, or None while the run is not finished."""
+        return self.read_json("metrics.json") if self.finished else None
+
+    @property
+    def finished(self):
+        """Whether the results are there; they are the last thing that a run writes."""
+        return self.metrics_path.exists()
+
+    def finish(self, metrics):
+        """Writes the results, which marks the run as finished."""
+        self.write_json("metrics.json", metrics)
+
+    def save_model(self, model, name="model"):
+        """Saves a model as `name.keras` and returns its path."""
+        path = self.path / f"{name}{MODEL_SUFFIX}"
+        with atomic(path) as temporary:
+            model.save(temporary)
+        return path
+
+    def write_json(self, name, value):
+        """Writes a JSON file into the folder.
+
+        NumPy numbers and arrays become numbers and lists, paths text, and what is not finite null,
+        since JSON has no NaN.
+        """
+        plain = json.loads(json.dumps(value, default=_encode), parse_constant=lambda _: None)
+        write_text(self.path / name, json.dumps(plain, indent=2) + "\n")
+
+    def read_json(self, name):
+        """Reads a JSON file of the folder.
+
+        Raises:
+            InputError: if it is missing or not JSON.
+        """
+        path = self.path / name
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"no such file: {path}") from None
+        except ValueError as error:
+            raise InputError(f"{path} is not valid JSON: {error}") from error
+
+    def __fspath__(self):
+        return str(self.path)
+
+    def __repr__(self):
+        return f"RunFolder({str(self.path)!r})"
+
+    def _check_same(self, settings, ignore):
+        before = self.config.get("settings", {})
+        names = sorted((before.keys() | settings.keys()) - ignore)
+        absent = "not set"
+        differences = [
+            f"{name} was {before.get(name, absent)!r} and is now {settings.get(name, absent)!r}"
+            for name in names
+            if before.get(name, absent) != settings.get(name, absent)
+        ]
+        if differences:
+            raise InputError(
+                f"{self.path} holds a run with other settings: {'; '.join(differences)}. "
+                "Choose another --out"
+            )
+
+
+def _as_json(settings):
+    if dataclasses.is_dataclass(settings):
+        settings = dataclasses.asdict(settings)
+    # Through JSON, so that a tuple and what is read back from the file compare equal.
+    return json.loads(json.dumps(settings, default=_encode))
+
+
+def _without_identity(settings):
+    if not dataclasses.is_dataclass(settings):
+        return set()
+    return {
+        field.name
+        for field in dataclasses.fields(settings)
+        if not field.metadata.get("identity", True)
+    }
+
+
+def _encode(value):
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no place in a JSON file: {value!r}")
+
+
+def _versions():
+    versions = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in ("halo-zoo", "keras", "tensorflow", "numpy"):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    return versions
