@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from golden_weights import dense, norm
+from keras import ops
+from layer_checks import check_layer
+
+from zoo.layers import LocalAttention, PolysemousEmbedding
+from zoo.layers.masking import masked_softmax
+
+RNG = np.random.default_rng(0)
+FEATURES = RNG.normal(size=(4, 7, 12)).astype("float32")
+POOLED = RNG.normal(size=(4, 16)).astype("float32")
+MASK = np.arange(7) < np.array([[7], [3], [1], [5]])
+
+
+def test_local_attention_is_a_layer():
+    inputs = {"features": FEATURES, "mask": MASK}
+    check_layer(LocalAttention, {"num_embeddings": 3, "hidden_dim": 5}, inputs, (4, 3, 12))
+
+
+def test_polysemous_embedding_is_a_layer():
+    inputs = {"features": FEATURES, "pooled": POOLED, "mask": MASK}
+    check_layer(PolysemousEmbedding, {"dim": 16, "num_embeddings": 2}, inputs, (4, 2, 16))
+
+
+def test_official_pie_net(golden):
+    g = golden("pvse_pienet")
+    layer = PolysemousEmbedding(16, num_embeddings=3, hidden_dim=6)
+    mask = ~g["pad_mask"]
+    layer(g["local"], g["glob"], mask=mask)
+    layer.attention.hidden.set_weights(dense(g, "attention__w_1"))
+    layer.attention.score.set_weights(dense(g, "attention__w_2"))
+    layer.branch.set_weights(dense(g, "fc"))
+    layer.normalize.set_weights(norm(g, "layer_norm"))
+    _, attention = layer.attention(g["local"], mask=mask, return_attention=True)
+    np.testing.assert_allclose(ops.swapaxes(attention, 1, 2), g["attention"], atol=1e-6)
+    np.testing.assert_allclose(layer(g["local"], g["glob"], mask=mask), g["out"], atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:You are using a softmax")  # of one position: weight one
+@pytest.mark.parametrize("layer", [LocalAttention(2), PolysemousEmbedding(16, 2)])
+def test_padding_changes_nothing(layer):
+    pooled = () if isinstance(layer, LocalAttention) else (POOLED,)
+    padded = layer(FEATURES, *pooled, mask=MASK)
+    garbage = np.where(MASK[..., None], FEATURES, 1e3).astype("float32")
+    np.testing.assert_allclose(layer(garbage, *pooled, mask=MASK), padded, atol=1e-5)
+    for i, length in enumerate(MASK.sum(1)):
+        alone = layer(FEATURES[i : i + 1, :length], *(p[i : i + 1] for p in pooled))
+        np.testing.assert_allclose(alone[0], padded[i], atol=1e-5)
+
+
+def test_softmax_of_nothing_is_zero():
+    scores = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], "float32")
+    weights = masked_softmax(scores, np.array([[True, True, False], [False] * 3]))
+    expected = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
+    np.testing.assert_allclose(weights, [[*expected, 0.0], [0.0, 0.0, 0.0]], rtol=1e-6)
+
+
+def test_wrong_sizes_are_named():
+    with pytest.raises(ValueError, match=r"num_embeddings.*received 0"):
+        LocalAttention(0)
+    with pytest.raises(ValueError, match=r"`pooled`.*\(batch, 8\).*received \(4, 16\)"):
+        PolysemousEmbedding(8)(FEATURES, POOLED)

@@ -1,0 +1,166 @@
+"""PCME's head: a Gaussian from the global and the attended local features of an item."""
+
+import keras
+from keras import ops
+
+from zoo.layers.covariance import Covariance
+from zoo.layers.local_attention import LocalAttention
+from zoo.layers.polysemous_embedding import PolysemousEmbedding
+from zoo.layers.unit_length import unit_length
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class GaussianHead(keras.layers.Layer):
+    """Mean and log variance of a Gaussian embedding, each with its own local attention.
+
+    - mean = L2-normalised LayerNorm(global + sigmoid(branch))
+    - log variance = global′ + branch′, neither squashed nor normalised
+
+    where a branch is Linear(LocalAttention(features)). For image features `global` and `global′`
+    are two linear maps of one pooled feature; for sentences they are the states of two recurrent
+    networks, taken as they are (`project_pooled=False`).
+
+    Args:
+        dim: dimension of the embedding (D).
+        covariance: `"ellipsoidal"`, `"spherical_mean"` or `"spherical_one"` (see `Covariance`), or
+            None for a point embedding without log variance (the paper's "μ only").
+        project_pooled: whether the pooled features go through linear layers. If not, they must
+            have `dim` channels.
+        hidden_dim: width of the local attentions' hidden layers; None for half the channels.
+        mean_attention, variance_attention: whether the mean, the log variance has its branch. A
+            mean without branch is the L2-normalised global feature.
+        squash_variance: whether the log variance goes through sigmoid and LayerNorm as the mean
+            does, which hurts (table D.3).
+        log_variance_bias: initial bias of log σ², which sets the first uncertainties.
+        variance_bounds: `(lowest, highest)` variance σ², or None.
+
+    Call arguments:
+        features: local features `(batch, positions, channels)`: cells of a feature map, words.
+        pooled: global feature for the mean, `(batch, channels′)`.
+        pooled_variance: global feature for the log variance, `(batch, channels″)`; `pooled` is
+            taken where it is missing.
+        mask: bool `(batch, positions)`, True where a position counts. Padding changes nothing.
+
+    Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32 whatever the precision;
+        log_variance is log σ².
+
+    Raises:
+        ValueError: if features that are taken as they are do not have `dim` channels.
+
+    Relations: with `covariance=None` it is `PolysemousEmbedding` of one element, L2-normalised.
+
+    Reference: PCME (Chun et al., CVPR 2021), section 3.2 and figure 3; ablations in table D.3.
+
+    Released code differs: its head is read as log σ when sampling and as log σ² in the KL term.
+    """
+
+    def __init__(
+        self,
+        dim,
+        covariance="ellipsoidal",
+        project_pooled=True,
+        hidden_dim=None,
+        mean_attention=True,
+        variance_attention=True,
+        squash_variance=False,
+        log_variance_bias=0.0,
+        variance_bounds=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if squash_variance and not variance_attention:
+            raise ValueError("`squash_variance` squashes the branch of `variance_attention`")
+        self.dim = dim
+        self.project_pooled = project_pooled
+        self.hidden_dim = hidden_dim
+        self.mean_attention = mean_attention
+        self.variance_attention = variance_attention
+        self.squash_variance = squash_variance
+        self.covariance = None
+        policy = self.dtype_policy
+        if project_pooled:
+            self.mean_global = keras.layers.Dense(dim, dtype=policy, name="mean_global")
+        if mean_attention:
+            self.mean_local = PolysemousEmbedding(
+                dim, 1, hidden_dim, dtype=policy, name="mean_local"
+            )
+        if covariance is None:
+            return
+        self.covariance = Covariance(
+            covariance, log_variance_bias, variance_bounds, dtype=policy, name="covariance"
+        )
+        # `Covariance` has the one bias of the sum.
+        if project_pooled:
+            self.variance_global = keras.layers.Dense(
+                dim, use_bias=False, dtype=policy, name="variance_global"
+            )
+        if squash_variance:
+            self.variance_local = PolysemousEmbedding(
+                dim, 1, hidden_dim, dtype=policy, name="variance_local"
+            )
+        elif variance_attention:
+            self.variance_pooling = LocalAttention(
+                1, hidden_dim, dtype=policy, name="variance_pooling"
+            )
+            self.variance_local = keras.layers.Dense(
+                dim, use_bias=False, dtype=policy, name="variance_local"
+            )
+
+    def build(self, features_shape, pooled_shape, pooled_variance_shape=None):
+        batch, channels = features_shape[0], features_shape[-1]
+        pooled_variance_shape = pooled_variance_shape or pooled_shape
+        for name, shape in (("pooled", pooled_shape), ("pooled_variance", pooled_variance_shape)):
+            if not self.project_pooled and shape[-1] != self.dim:
+                raise ValueError(
+                    f"`{name}` must have shape (batch, {self.dim}) where it is not projected; "
+                    f"received {tuple(shape)}"
+                )
+        if self.project_pooled:
+            self.mean_global.build(pooled_shape)
+        if self.mean_attention:
+            self.mean_local.build(features_shape, (batch, self.dim))
+        if self.covariance is None:
+            return
+        self.covariance.build((batch, self.dim))
+        if self.project_pooled:
+            self.variance_global.build(pooled_variance_shape)
+        if self.squash_variance:
+            self.variance_local.build(features_shape, (batch, self.dim))
+        elif self.variance_attention:
+            self.variance_pooling.build(features_shape)
+            self.variance_local.build((batch, channels))
+
+    def call(self, features, pooled, pooled_variance=None, mask=None):
+        mean = self.mean_global(pooled) if self.project_pooled else pooled
+        if self.mean_attention:
+            mean = ops.squeeze(self.mean_local(features, mean, mask=mask), 1)
+        mean = unit_length(mean)
+        if self.covariance is None:
+            return {"mean": mean}
+        variance = pooled if pooled_variance is None else pooled_variance
+        if self.project_pooled:
+            variance = self.variance_global(variance)
+        if self.squash_variance:
+            variance = ops.squeeze(self.variance_local(features, variance, mask=mask), 1)
+        elif self.variance_attention:
+            attended = ops.squeeze(self.variance_pooling(features, mask=mask), 1)
+            variance = variance + self.variance_local(attended)
+        return {"mean": mean, "log_variance": self.covariance(variance)}
+
+    def compute_mask(self, features, previous_mask):
+        return None  # the positions are gone
+
+    def get_config(self):
+        covariance = self.covariance
+        return {
+            **super().get_config(),
+            "dim": self.dim,
+            "covariance": covariance and covariance.kind,
+            "project_pooled": self.project_pooled,
+            "hidden_dim": self.hidden_dim,
+            "mean_attention": self.mean_attention,
+            "variance_attention": self.variance_attention,
+            "squash_variance": self.squash_variance,
+            "log_variance_bias": covariance.initial_log_variance if covariance else 0.0,
+            "variance_bounds": covariance and covariance.bounds,
+        }

@@ -1,0 +1,64 @@
+"""PIE-Net: a set of embeddings from the global and the attended local features."""
+
+import keras
+from keras import ops
+
+from zoo.layers.local_attention import LocalAttention
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class PolysemousEmbedding(keras.layers.Layer):
+    """LayerNorm(global + sigmoid(Linear(LocalAttention(local)))): K embeddings of an item.
+
+    Args:
+        dim: dimension of the embeddings; that of `pooled`.
+        num_embeddings: embeddings an item (K).
+        hidden_dim: width of the local attention's hidden layer; None for half the channels.
+
+    Call arguments:
+        features: local features `(batch, positions, channels)`.
+        pooled: global feature `(batch, dim)`.
+        mask: bool `(batch, positions)`, True where a position counts.
+
+    Output: `(batch, num_embeddings, dim)`, not yet L2-normalised.
+
+    Relations: with one embedding and L2 normalisation it is the mean of PCME (`GaussianHead`).
+
+    Reference: PVSE (Song and Soleymani, CVPR 2019), equations 1 and 2.
+    """
+
+    def __init__(self, dim, num_embeddings=1, hidden_dim=None, **kwargs):
+        super().__init__(**kwargs)
+        if dim < 1:
+            raise ValueError(f"`dim` must be a positive integer; received {dim}")
+        self.dim = dim
+        policy = self.dtype_policy
+        self.attention = LocalAttention(num_embeddings, hidden_dim, dtype=policy, name="attention")
+        self.branch = keras.layers.Dense(dim, activation="sigmoid", dtype=policy, name="branch")
+        self.normalize = keras.layers.LayerNormalization(
+            epsilon=1e-5, dtype=policy, name="normalize"
+        )
+
+    def build(self, features_shape, pooled_shape):
+        if pooled_shape[-1] != self.dim:
+            raise ValueError(
+                f"`pooled` must have shape (batch, {self.dim}); received {tuple(pooled_shape)}"
+            )
+        self.attention.build(features_shape)
+        self.branch.build((features_shape[0], self.attention.num_embeddings, features_shape[-1]))
+        self.normalize.build((features_shape[0], self.attention.num_embeddings, self.dim))
+
+    def call(self, features, pooled, mask=None):
+        local = self.branch(self.attention(features, mask=mask))
+        return self.normalize(ops.expand_dims(pooled, 1) + local)
+
+    def compute_mask(self, features, previous_mask):
+        return None  # the positions are gone
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "dim": self.dim,
+            "num_embeddings": self.attention.num_embeddings,
+            "hidden_dim": self.attention.hidden_dim,
+        }
