@@ -1,0 +1,92 @@
+"""The record of a run: one row an epoch, through every phase and every restart."""
+
+import csv
+import io
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from zoo.errors import InputError
+from zoo.training.atomic import write_text
+
+PHASE, EPOCH = "phase", "epoch"
+
+
+class HistoryFile(keras.callbacks.Callback):
+    """Writes the logs of every epoch to a CSV file that survives a restart.
+
+    The columns are `phase`, `epoch` (from 1 in each phase), the logs of Keras, `learning_rate` and
+    `seconds`. The file is replaced atomically, and an epoch that is run again, because the process
+    died before its checkpoint was written, replaces its old row. `keras.callbacks.CSVLogger` does
+    neither.
+
+    Args:
+        path: the file, `RunFolder.history_path`.
+        phase: name of the phase, e.g. `"warm_up"`.
+    """
+
+    def __init__(self, path, phase="train"):
+        super().__init__()
+        self.path = Path(path)
+        self.phase = phase
+        self._start = None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        row = {PHASE: self.phase, EPOCH: epoch + 1}
+        row.update({name: float(value) for name, value in (logs or {}).items()})
+        rate = getattr(self.model.optimizer, "learning_rate", None)  # MultiOptimizer has none
+        if rate is not None:
+            row["learning_rate"] = float(keras.ops.convert_to_numpy(rate))
+        row["seconds"] = round(time.perf_counter() - self._start, 3)
+        rows = _read(self.path) if self.path.exists() else []
+        rows = [old for old in rows if old[PHASE] != self.phase or int(old[EPOCH]) <= epoch]
+        _write(self.path, [*rows, row])
+
+
+def read_history(path):
+    """The columns of a `history.csv`.
+
+    Args:
+        path: the file.
+
+    Returns:
+        A dict with `phase`, a list of names, and one float array for every other column, NaN where
+        a phase has no such value. All are of one length, the number of epochs.
+
+    Raises:
+        InputError: if the file is missing, or is no such table.
+    """
+    try:
+        rows = _read(Path(path))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    history = {PHASE: [row[PHASE] for row in rows]}
+    for name in _columns(rows)[1:]:
+        history[name] = np.array([float(row.get(name) or "nan") for row in rows])
+    return history
+
+
+def _read(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        if (reader.fieldnames or [])[:2] != [PHASE, EPOCH]:
+            raise InputError(f"{path} line 1: expected the columns {PHASE}, {EPOCH}, …")
+        return list(reader)
+
+
+def _write(path, rows):
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=_columns(rows), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def _columns(rows):
+    # A later phase may log what an earlier one did not; the order of first appearance holds.
+    return list(dict.fromkeys(name for row in rows for name in row)) or [PHASE, EPOCH]

@@ -1,0 +1,162 @@
+"""Checkpoints from which training goes on exactly as if it had never stopped."""
+
+import json
+import re
+import warnings
+import zipfile
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from zoo.errors import InputError
+from zoo.training.atomic import atomic
+
+
+class Resume(keras.callbacks.Callback):
+    """Writes the whole state of training after every epoch, and restores it.
+
+    One checkpoint is one file, `{phase}-{epoch:05d}.npz`, written atomically: it is whole or it is
+    not there. It holds every variable of the model (weights, BatchNorm statistics and the states
+    of its seed generators), every variable of the optimizer (slots, step, loss scale), and the
+    state of the callbacks in `also`.
+
+    `Model.save_weights`, which `keras.callbacks.BackupAndRestore` uses, leaves out the seed
+    generators, so dropout and sampling would repeat their first epoch after a restart; and it
+    passes over an optimizer that has another number of variables with only a warning.
+
+    ```python
+    for phase in (warm_up, fine_tuning):
+        model.compile(...)
+        resume = Resume(run.checkpoints, phase.name)
+        done = resume.restore(model)
+        model.fit(batches(first_epoch=done), initial_epoch=done, epochs=phase.epochs,
+                  callbacks=[HistoryFile(run.history_path, phase.name), resume])
+    ```
+
+    The caller sees to it that the data of an epoch depend on nothing but the seed and the number
+    of the epoch. A phase that is done is restored and `fit` returns at once, which gives the next
+    phase its starting point. Put it last among the callbacks, so that it saves what they did.
+
+    Args:
+        folder: where the checkpoints lie, `RunFolder.checkpoints`.
+        phase: name of the phase of training, letters, digits and `_`. Each phase has its own
+            checkpoints, since each compiles its own optimizer.
+        keep: how many checkpoints of the phase to keep; the second last is the way out when the
+            disk has damaged the last.
+        also: callbacks by name that carry state of their own, with `get_state() -> dict of
+            arrays` and `set_state(dict)`, such as `StochasticWeightAveraging`.
+    """
+
+    def __init__(self, folder, phase="train", keep=2, also=None):
+        super().__init__()
+        if not re.fullmatch(r"\w+", phase):
+            raise ValueError(f"`phase` must be letters, digits and `_`; received {phase!r}")
+        if keep < 1:
+            raise ValueError(f"`keep` must be at least 1; received {keep}")
+        self.folder = Path(folder)
+        self.phase = phase
+        self.keep = keep
+        self.also = dict(also or {})
+
+    def checkpoints(self):
+        """The checkpoints of this phase as `[(epoch, path)]`, the latest first."""
+        pattern = re.compile(rf"{self.phase}-(\d+)\.npz")
+        matches = [(pattern.fullmatch(path.name), path) for path in self.folder.glob("*.npz")]
+        return sorted(((int(match[1]), path) for match, path in matches if match), reverse=True)
+
+    def restore(self, model):
+        """Puts the model and its optimizer into the state of the latest checkpoint.
+
+        Args:
+            model: built and compiled for this phase.
+
+        Returns:
+            The number of epochs of this phase that are done, 0 without a checkpoint. Give it to
+            `fit` as `initial_epoch`.
+
+        Raises:
+            ValueError: if the model is not built or not compiled.
+            InputError: if the checkpoint is of another model, or none can be read.
+        """
+        if not model.built or getattr(model, "optimizer", None) is None:
+            raise ValueError(
+                "`model` must be built and compiled before its state can be restored; "
+                f"received built={model.built}, optimizer={getattr(model, 'optimizer', None)}"
+            )
+        for epoch, path in self.checkpoints():
+            try:
+                state = _read(path)
+            except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+                warnings.warn(f"{path} cannot be read and is passed over: {error}", stacklevel=2)
+                continue
+            self._apply(model, state, path)
+            return epoch
+        if self.checkpoints():
+            raise InputError(f"no checkpoint of {self.phase!r} in {self.folder} can be read")
+        return 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        loss = (logs or {}).get("loss", 0.0)
+        if not np.isfinite(loss):
+            return  # the last good state must stay the last
+        self.save(epoch + 1)
+
+    def save(self, epoch):
+        """Writes the checkpoint after `epoch` epochs and deletes those that are too old."""
+        state = {f"model/{i}": _to_numpy(v) for i, v in enumerate(self.model.variables)}
+        optimizer = self.model.optimizer.variables
+        state.update({f"optimizer/{i}": _to_numpy(v) for i, v in enumerate(optimizer)})
+        for name, callback in self.also.items():
+            state.update({f"also/{name}/{k}": v for k, v in callback.get_state().items()})
+        about = {"phase": self.phase, "epoch": epoch}
+        state["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
+        with atomic(self.folder / f"{self.phase}-{epoch:05d}.npz") as temporary:
+            np.savez(temporary, **state)
+        for _, path in self.checkpoints()[self.keep :]:
+            path.unlink(missing_ok=True)
+
+    def _apply(self, model, state, path):
+        if not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        groups = {"model": model.variables, "optimizer": model.optimizer.variables}
+        for group, variables in groups.items():
+            _check(variables, _group(state, group), f"{path}: the {group}")
+        for group, variables in groups.items():
+            values = _group(state, group)
+            for i, variable in enumerate(variables):
+                variable.assign(keras.ops.cast(values[str(i)], variable.dtype))
+        for name, callback in self.also.items():
+            callback.set_state(_group(state, f"also/{name}"))
+
+
+def _read(path):
+    # Reading every array also checks the checksums of the archive.
+    with np.load(path, allow_pickle=False) as archive:
+        state = {name: archive[name] for name in archive.files}
+    if "about" not in state:
+        raise ValueError("it is no checkpoint of a run")
+    return state
+
+
+def _group(state, group):
+    prefix = f"{group}/"
+    return {name[len(prefix) :]: v for name, v in state.items() if name.startswith(prefix)}
+
+
+def _check(variables, values, what):
+    hint = "it belongs to another model; choose another --out"
+    if len(variables) != len(values):
+        raise InputError(f"{what} has {len(values)} variables, not {len(variables)}: {hint}")
+    for i, variable in enumerate(variables):
+        shape = values[str(i)].shape
+        if tuple(variable.shape) != shape:
+            raise InputError(
+                f"{what} has {shape} for {variable.path}, not {tuple(variable.shape)}: {hint}"
+            )
+
+
+def _to_numpy(variable):
+    value = keras.ops.convert_to_numpy(variable)
+    # NumPy's archives know no bfloat16; every bfloat16 is a float32.
+    return value.astype("float32") if value.dtype.kind == "V" else value
