@@ -1,0 +1,209 @@
+"""Recall@K, R-Precision and mAP@R: against plain loops, under symmetries, and at the edges."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.metrics import oracles
+from zoo.metrics import (
+    LabelRelevance,
+    PairwiseSimilarity,
+    evaluate_embeddings,
+    evaluate_retrieval,
+    mean_average_precision_at_r,
+    r_precision,
+    rank_queries,
+    recall_at_k,
+)
+from zoo.metrics.ranks import COUNTING_LIMIT
+
+METRICS = [
+    (lambda s, r: recall_at_k(s, r, 1), lambda s, r: oracles.recall_at_k(s, r, 1)),
+    (lambda s, r: recall_at_k(s, r, 5), lambda s, r: oracles.recall_at_k(s, r, 5)),
+    (r_precision, oracles.r_precision),
+    (mean_average_precision_at_r, oracles.mean_average_precision_at_r),
+]
+
+
+def problem(seed=0, queries=40, gallery=150, density=0.05, ties=False):
+    rng = np.random.default_rng(seed)
+    similarity = rng.normal(size=(queries, gallery)).astype(np.float32)
+    if ties:
+        similarity = np.round(similarity * 2)
+    relevance = rng.random((queries, gallery)) < density
+    relevance[3] = False  # a query without a positive
+    return similarity, relevance
+
+
+@pytest.mark.parametrize(("metric", "oracle"), METRICS)
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("density", [0.01, 0.05, 0.6])
+def test_equals_a_loop_over_full_rankings(metric, oracle, ties, density):
+    similarity, relevance = problem(density=density, ties=ties)
+    assert metric(similarity, relevance) == pytest.approx(oracle(similarity, relevance), abs=1e-12)
+
+
+def test_counting_and_sorting_are_both_covered():
+    _, sparse_relevance = problem(density=0.05)
+    _, dense_relevance = problem(density=0.6)
+    assert 0 < sparse_relevance.sum(axis=1).max() <= COUNTING_LIMIT
+    assert dense_relevance.sum(axis=1).max() > COUNTING_LIMIT
+
+
+@pytest.mark.parametrize("density", [0.05, 0.6])
+def test_monotone_maps_and_permutations_change_nothing(density):
+    similarity, relevance = problem(density=density, ties=True)
+    expected = evaluate_retrieval(similarity, relevance)
+    assert evaluate_retrieval(np.exp(similarity) * 3 - 7, relevance) == expected
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(similarity.shape[0]), rng.permutation(similarity.shape[1])
+    shuffled = evaluate_retrieval(similarity[rows][:, columns], relevance[rows][:, columns])
+    assert shuffled == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("block_size", [1, 7, 40, 1000])
+def test_blocks_of_any_size_agree(block_size):
+    similarity, relevance = problem(density=0.3, ties=True)
+    expected = evaluate_retrieval(similarity, relevance)
+    assert evaluate_retrieval(similarity, relevance, block_size=block_size) == expected
+
+
+def test_forms_of_relevance_agree():
+    rng = np.random.default_rng(0)
+    similarity = rng.normal(size=(30, 60))
+    images, captions = rng.integers(8, size=30), rng.integers(8, size=60)
+    matrix = images[:, None] == captions[None, :]
+    expected = evaluate_retrieval(similarity, matrix)
+    names = np.array(list("abcdefgh"))
+    for relevance in (
+        matrix.astype(np.float32),
+        sparse.csr_matrix(matrix),
+        sparse.coo_array(matrix.astype(int)),
+        LabelRelevance(images, captions),
+        LabelRelevance(names[images], names[captions]),
+    ):
+        assert evaluate_retrieval(similarity, relevance) == expected
+
+
+def test_given_sparse_relevance_is_left_as_it_was():
+    matrix = sparse.csr_array(([True, False, True], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
+    evaluate_retrieval(np.eye(2), matrix)
+    assert matrix.nnz == 3
+
+
+def test_constant_model_finds_nothing_and_a_perfect_one_everything():
+    _, relevance = problem(density=0.1)
+    constant = evaluate_retrieval(np.zeros(relevance.shape), relevance)
+    perfect = evaluate_retrieval(relevance.astype(float), relevance)
+    for direction in ("i2t", "t2i"):
+        for key in ("recall@1", "recall@5", "recall@10", "r_precision", "map@r"):
+            assert constant[f"{direction}_{key}"] == 0
+            assert perfect[f"{direction}_{key}"] == 100
+    assert constant["rsum"] == 0
+    assert perfect["rsum"] == 600
+
+
+def test_a_query_without_positives_is_left_out_and_counted():
+    similarity, relevance = problem()
+    results = evaluate_retrieval(similarity, relevance)
+    assert results["i2t_queries_without_positive"] == (~relevance.any(axis=1)).sum() > 0
+    assert results["i2t_queries"] + results["i2t_queries_without_positive"] == len(similarity)
+    keep = relevance.any(axis=1)
+    assert recall_at_k(similarity[keep], relevance[keep], 5) == recall_at_k(
+        similarity, relevance, 5
+    )
+    with pytest.raises(ValueError, match="at least one query a positive"):
+        r_precision(similarity, np.zeros_like(relevance))
+
+
+def test_best_ranks_are_exact():
+    ranks = rank_queries(np.array([[3.0, 2.0, 2.0, 1.0]]), np.array([[0, 1, 0, 1]]))
+    assert ranks.best_rank == [3]  # the tied item that is no match goes first
+    assert ranks.hits(2) == [False]
+    assert ranks.hits(3) == [True]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "bfloat16"])
+def test_dtypes(dtype):
+    import ml_dtypes
+
+    dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    similarity = np.arange(12).reshape(3, 4).astype(dtype)
+    assert recall_at_k(similarity, np.eye(3, 4, k=1), 1) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "relevance", "message"),
+    [
+        (np.zeros((2, 3)), np.ones((3, 2)), r"\(2, 3\); received \(3, 2\)"),
+        (np.zeros(3), np.ones((1, 3)), "must be a matrix"),
+        (np.zeros((1, 3)), np.ones(3), "must be a matrix"),
+        (np.array([[0, 1], [np.nan, 2]]), np.eye(2), r"NaN.*\(1, 0\)"),
+        (np.zeros((2, 2)), 0.5 * np.eye(2), "boolean"),
+        (np.array([["a", "b"]]), np.eye(1, 2), "real numbers"),
+    ],
+)
+def test_wrong_input_is_named(similarity, relevance, message):
+    with pytest.raises(ValueError, match=message):
+        recall_at_k(similarity, relevance, 1)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_wrong_k_is_named(k):
+    with pytest.raises(ValueError, match="`k`"):
+        recall_at_k(np.eye(2), np.eye(2), k)
+
+
+# Small whole numbers: float32 products of them are exact, so block sizes cannot change a bit.
+def embeddings(num, seed, dim=4):
+    rng = np.random.default_rng(seed)
+    return {
+        "mean": rng.integers(-3, 4, (num, dim)).astype(np.float32),
+        "log_variance": rng.integers(0, 2, (num, dim)).astype(np.float32),
+    }
+
+
+def negative_squared_distance(images, captions):
+    images, captions = images["mean"], captions["mean"]
+    return -((images[:, None] - captions[None]) ** 2).sum(-1)
+
+
+@pytest.mark.parametrize("block_size", [None, 1, 5, 100])
+def test_embeddings_in_blocks_equal_the_matrix(block_size):
+    images, captions = embeddings(20, 0), embeddings(100, 1)
+    image_labels, caption_labels = np.arange(20), np.repeat(np.arange(20), 5)
+    matrix = negative_squared_distance(images, captions)
+    relevance = image_labels[:, None] == caption_labels
+    expected = evaluate_retrieval(matrix, relevance)
+    common = (images, captions, negative_squared_distance)
+    assert evaluate_embeddings(*common, relevance, block_size=block_size) == expected
+    by_labels = evaluate_embeddings(
+        *common, image_labels=image_labels, caption_labels=caption_labels, block_size=block_size
+    )
+    assert by_labels == expected
+
+
+def test_pairwise_similarity_takes_subsets_of_both_directions():
+    pairs = PairwiseSimilarity(embeddings(6, 0), embeddings(9, 1), negative_squared_distance)
+    matrix = pairs.rows(0, 6)
+    np.testing.assert_array_equal(pairs.take([1, 4], [0, 8]).rows(0, 2), matrix[[1, 4]][:, [0, 8]])
+    flipped = pairs.transposed()
+    assert flipped.shape == (9, 6)
+    np.testing.assert_array_equal(flipped.rows(2, 5), matrix.T[2:5])
+    np.testing.assert_array_equal(
+        flipped.take([0, 8], [1, 4]).rows(0, 2), matrix.T[[0, 8]][:, [1, 4]]
+    )
+
+
+def test_embeddings_need_exactly_one_form_of_truth():
+    images, captions = embeddings(2, 0), embeddings(2, 1)
+    for truth in ({}, {"image_labels": [0, 1]}, {"relevance": np.eye(2), "image_labels": [0, 1]}):
+        with pytest.raises(ValueError, match="`relevance` or both"):
+            evaluate_embeddings(images, captions, negative_squared_distance, **truth)
+
+
+def test_a_similarity_of_the_wrong_shape_is_named():
+    with pytest.raises(ValueError, match=r"\(2, 3\) here; received \(3, 2\)"):
+        evaluate_embeddings(
+            embeddings(2, 0), embeddings(3, 1), lambda i, c: np.zeros((3, 2)), np.ones((2, 3))
+        )

@@ -1,0 +1,154 @@
+"""A similarity matrix read by rows, so that it never has to be in memory as a whole."""
+
+import numpy as np
+
+from zoo.embeddings import as_embedding
+
+BLOCK_BYTES = 2**26  # of one block of rows: small beside any gallery, large enough for BLAS
+
+
+class SimilarityMatrix:
+    """An `(N, M)` array of similarities, read in blocks of rows.
+
+    Args:
+        values: `(N, M)` array or eager tensor, higher is better. float64 stays float64, half
+            precision and integers become float32 and float64.
+
+    Raises:
+        ValueError: if it is not a matrix of real numbers.
+    """
+
+    def __init__(self, values):
+        values = np.asarray(values)
+        if values.ndim != 2:
+            raise ValueError(f"`similarity` must be a matrix; received shape {values.shape}")
+        if values.dtype.kind in "iub":
+            values = values.astype(np.float64)
+        elif values.dtype not in (np.float32, np.float64):
+            try:
+                values = values.astype(np.float32)  # float16, and the bfloat16 of ml_dtypes
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"`similarity` must hold real numbers; received dtype {values.dtype}"
+                ) from error
+        self._values = values
+        self.shape = values.shape
+
+    def rows(self, start, stop):
+        """Rows `start` to `stop`, `(stop − start, M)`, contiguous."""
+        return np.ascontiguousarray(self._values[start:stop])
+
+    def take(self, rows, columns):
+        """The similarity of a subset of the queries to a subset of the gallery."""
+        return SimilarityMatrix(self._values[np.ix_(rows, columns)])
+
+    def transposed(self):
+        """Gallery and queries exchanged."""
+        return SimilarityMatrix(self._values.T)
+
+
+class PairwiseSimilarity:
+    """The similarities of two collections of embeddings, computed a block of rows at a time.
+
+    Every metric takes it in place of an `(N, M)` matrix.
+
+    Args:
+        images: N embeddings, a dict of arrays or what `encode_images` returned.
+        captions: M embeddings, likewise.
+        similarity: a similarity layer or function, `(images, captions) -> (n, m)`, higher is
+            better.
+
+    Relations: `SimilarityMatrix(similarity(images, captions))`, up to the rounding of a matrix
+        product that is taken in pieces.
+    """
+
+    def __init__(self, images, captions, similarity):
+        if not callable(similarity):
+            raise TypeError(
+                f"`similarity` must be a layer or function; received {type(similarity).__name__}"
+            )
+        images = _arrays(images, "images")
+        captions = _arrays(captions, "captions")
+        self._queries, self._gallery = images, captions
+        self._similarity = similarity
+        self._transposed = False
+        self.shape = (_length(images), _length(captions))
+
+    def rows(self, start, stop):
+        """Rows `start` to `stop`, computed now."""
+        queries = {key: value[start:stop] for key, value in self._queries.items()}
+        if self._transposed:
+            block = np.asarray(self._similarity(self._gallery, queries)).T
+        else:
+            block = np.asarray(self._similarity(queries, self._gallery))
+        expected = (min(stop, self.shape[0]) - start, self.shape[1])
+        if block.shape != expected:
+            raise ValueError(
+                f"`similarity` must return one row a query, {expected} here; received {block.shape}"
+            )
+        return SimilarityMatrix(block).rows(0, expected[0])
+
+    def take(self, rows, columns):
+        """The similarity of a subset of the queries to a subset of the gallery."""
+        return self._with(
+            {key: value[rows] for key, value in self._queries.items()},
+            {key: value[columns] for key, value in self._gallery.items()},
+            self._transposed,
+        )
+
+    def transposed(self):
+        """Gallery and queries exchanged."""
+        return self._with(self._gallery, self._queries, not self._transposed)
+
+    def _with(self, queries, gallery, transposed):
+        other = object.__new__(PairwiseSimilarity)
+        other._queries, other._gallery = queries, gallery
+        other._similarity, other._transposed = self._similarity, transposed
+        other.shape = (_length(queries), _length(gallery))
+        return other
+
+
+def as_similarity(similarity):
+    """What was given, as something that is read by rows."""
+    if isinstance(similarity, (SimilarityMatrix, PairwiseSimilarity)):
+        return similarity
+    return SimilarityMatrix(similarity)
+
+
+def row_blocks(similarity, block_size=None):
+    """Yields `(start, rows)` over all queries.
+
+    Args:
+        similarity: an `(N, M)` array, or a `PairwiseSimilarity`.
+        block_size: queries a block; None for as many as fit into 64 MiB.
+
+    Raises:
+        ValueError: if a similarity is NaN, naming the first.
+    """
+    similarity = as_similarity(similarity)
+    num_queries, num_items = similarity.shape
+    if block_size is None:
+        block_size = max(1, BLOCK_BYTES // (4 * max(num_items, 1)))
+    if block_size < 1:
+        raise ValueError(f"`block_size` must be at least 1; received {block_size}")
+    for start in range(0, num_queries, block_size):
+        rows = similarity.rows(start, min(start + block_size, num_queries))
+        if rows.size and np.isnan(rows.max()):
+            row, column = np.argwhere(np.isnan(rows))[0]
+            raise ValueError(
+                "`similarity` must not hold NaN: it has no rank; received one at "
+                f"({start + row}, {column})"
+            )
+        yield start, rows
+
+
+def _arrays(embedding, name):
+    return {
+        key: np.asarray(value)
+        for key, value in as_embedding(embedding, name).items()
+        if value is not None
+    }
+
+
+def _length(embedding):
+    return len(next(iter(embedding.values())))

@@ -1,0 +1,132 @@
+"""Ranks of the positives by counting: no argsort, and ties count against the model."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.metrics.blocks import as_similarity, row_blocks
+from zoo.metrics.relevance import as_relevance
+
+# Up to here one pass over the row for each positive is cheaper than sorting the row's values.
+COUNTING_LIMIT = 32
+
+
+@dataclasses.dataclass
+class QueryRanks:
+    """How well each query was answered. Arrays are `(N,)`, one entry a query.
+
+    Attributes:
+        num_positives: R, the right answers of the query.
+        best_rank: 1-based rank of its best positive; the gallery's size + 1 if it has none there.
+        r_precision: share of positives among the first R.
+        average_precision_at_r: mean over the first R ranks of the precision at each rank that
+            holds a positive (0 at the others).
+
+    Ties: a positive ranks below every other item of the same similarity that is not one, so a
+    model that gives all pairs one similarity finds nothing. Tied positives are interchangeable.
+    """
+
+    num_positives: np.ndarray
+    best_rank: np.ndarray
+    r_precision: np.ndarray
+    average_precision_at_r: np.ndarray
+
+    @property
+    def has_positive(self):
+        """Queries that enter the means; the others have no right answer."""
+        return self.num_positives > 0
+
+    def hits(self, k):
+        """Whether at least one positive is among the first `k`, boolean `(N,)`."""
+        if k != int(k) or k < 1:
+            raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
+        return self.best_rank <= k
+
+    def mean(self, values):
+        """Mean over the queries that have a positive, a float.
+
+        Raises:
+            ValueError: if no query has one.
+        """
+        if not self.has_positive.any():
+            raise ValueError(
+                "`relevance` must give at least one query a positive; "
+                f"received none for {len(self.num_positives)} queries"
+            )
+        return float(np.mean(values[self.has_positive]))
+
+
+def rank_queries(similarity, relevance, block_size=None):
+    """Ranks the positives of every query.
+
+    Args:
+        similarity: `(N, M)` array or `PairwiseSimilarity`; rows are queries, higher is better.
+        relevance: `(N, M)` booleans, dense or scipy sparse, or one of `zoo.metrics.relevance`.
+        block_size: queries a block; None for as many as fit into 64 MiB.
+
+    Returns:
+        `QueryRanks`.
+
+    Raises:
+        ValueError: if the shapes differ or a similarity is NaN.
+    """
+    return rank_queries_many(similarity, [relevance], block_size)[0]
+
+
+def rank_queries_many(similarity, relevances, block_size=None):
+    """`rank_queries` for several relevances, with one pass over the similarities."""
+    similarity = as_similarity(similarity)
+    relevances = [as_relevance(relevance, similarity.shape) for relevance in relevances]
+    num_queries, num_items = similarity.shape
+    results = [_empty(num_queries, num_items) for _ in relevances]
+    for start, rows in row_blocks(similarity, block_size):
+        ordered = {}  # sorted rows, made when asked for, and shared by all relevances
+        for relevance, result in zip(relevances, results, strict=True):
+            for offset, scores in enumerate(rows):
+                query = start + offset
+                positives = relevance.positives(query)
+                size = len(positives) + relevance.unreachable[query]
+                result.num_positives[query] = size
+                if not len(positives):
+                    continue
+                if len(positives) > COUNTING_LIMIT and offset not in ordered:
+                    ordered[offset] = np.sort(scores)
+                ranks = leading_ranks(scores, positives, size, ordered.get(offset))
+                result.best_rank[query] = ranks[0]
+                found = ranks[ranks <= size]
+                result.r_precision[query] = len(found) / size
+                precision = np.arange(1, len(found) + 1) / found
+                result.average_precision_at_r[query] = precision.sum() / size
+    return results
+
+
+def leading_ranks(scores, positives, limit, ordered=None):
+    """Ascending 1-based ranks of the best positive and of all that are among the first `limit`.
+
+    Args:
+        scores: `(M,)` similarities of one query.
+        positives: `(R,)` positions of its positives, at least one.
+        limit: ranks beyond it may be left out.
+        ordered: `scores` sorted ascending; None to count in `scores` itself.
+    """
+    own = np.sort(scores[positives])
+    if ordered is None:
+        at_least = np.array([np.count_nonzero(scores >= value) for value in own[::-1]])
+    else:
+        # Below the `limit`-th largest value there are already `limit` better items.
+        threshold = ordered[max(len(ordered) - limit, 0)]
+        first = np.searchsorted(own, threshold, side="left")
+        leading = own[min(first, len(own) - 1) :][::-1]
+        at_least = len(ordered) - np.searchsorted(ordered, leading, side="left")
+    order = np.arange(1, len(at_least) + 1)
+    positives_at_least = len(own) - np.searchsorted(own, own[::-1][: len(at_least)], side="left")
+    return at_least - positives_at_least + order
+
+
+def _empty(num_queries, num_items):
+    return QueryRanks(
+        num_positives=np.zeros(num_queries, int),
+        best_rank=np.full(num_queries, num_items + 1),
+        r_precision=np.zeros(num_queries),
+        average_precision_at_r=np.zeros(num_queries),
+    )

@@ -1,0 +1,134 @@
+"""Recall@K, R-Precision and mAP@R, from a similarity matrix or from embeddings."""
+
+from zoo.metrics.blocks import PairwiseSimilarity, as_similarity
+from zoo.metrics.ranks import rank_queries
+from zoo.metrics.relevance import LabelRelevance, as_relevance
+
+
+def recall_at_k(similarity, relevance, k):
+    """Share of queries with at least one positive among the first `k` (a hit rate).
+
+    Other libraries call "recall" the share of all positives that is found; in cross-modal
+    retrieval it is this.
+
+    Args:
+        similarity: `(queries, gallery)` array or `PairwiseSimilarity`, higher is better.
+        relevance: `(queries, gallery)` booleans, dense or scipy sparse, or one of
+            `zoo.metrics.relevance`.
+        k: how many of the first items are looked at, at least 1.
+
+    Returns:
+        A fraction in [0, 1]: the mean over queries with a positive. Ties count against the model.
+
+    Raises:
+        ValueError: if shapes differ, a similarity is NaN, or no query has a positive.
+    """
+    ranks = rank_queries(similarity, relevance)
+    return ranks.mean(ranks.hits(k))
+
+
+def r_precision(similarity, relevance):
+    """Share of positives among the first R, R the number of positives of the query.
+
+    Args, Returns and Raises: as `recall_at_k`.
+
+    Relations: equals `recall_at_k(…, k=1)` where every query has one positive.
+    """
+    ranks = rank_queries(similarity, relevance)
+    return ranks.mean(ranks.r_precision)
+
+
+def mean_average_precision_at_r(similarity, relevance):
+    """mAP@R: (1/R) Σ_{i ≤ R} precision@i · [item i is a positive], R the number of positives.
+
+    Args, Returns and Raises: as `recall_at_k`.
+
+    Relations: at most `r_precision`, and equal to it only where the positives found lead the list.
+
+    Reference: Musgrave et al., "A metric learning reality check", ECCV 2020.
+    """
+    ranks = rank_queries(similarity, relevance)
+    return ranks.mean(ranks.average_precision_at_r)
+
+
+def evaluate_retrieval(similarity, relevance, ks=(1, 5, 10), block_size=None):
+    """Both directions of image–text retrieval, in percent.
+
+    Args:
+        similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
+        relevance: `(images, captions)` booleans, dense or scipy sparse, or one of
+            `zoo.metrics.relevance`.
+        ks: the K of Recall@K.
+        block_size: queries a block; None for as many as fit into 64 MiB.
+
+    Returns:
+        A dict: `i2t_recall@K`, `i2t_r_precision`, `i2t_map@r` and the same for `t2i_`, in
+        percent; `rsum`, the sum of all recalls; and as whole numbers `i2t_queries` and
+        `i2t_queries_without_positive`, which are left out of the means.
+
+    Raises:
+        ValueError: if shapes differ, a similarity is NaN, or no query has a positive.
+    """
+    similarity = as_similarity(similarity)
+    relevance = as_relevance(relevance, similarity.shape)
+    results = {}
+    for direction, scores, truth in (
+        ("i2t", similarity, relevance),
+        ("t2i", similarity.transposed(), relevance.transposed()),
+    ):
+        ranks = rank_queries(scores, truth, block_size)
+        results |= {f"{direction}_{key}": value for key, value in summarise(ranks, ks).items()}
+    results["rsum"] = rsum(results)
+    return results
+
+
+def evaluate_embeddings(
+    images,
+    captions,
+    similarity,
+    relevance=None,
+    *,
+    image_labels=None,
+    caption_labels=None,
+    ks=(1, 5, 10),
+    block_size=None,
+):
+    """`evaluate_retrieval` from embeddings, in blocks of queries.
+
+    Args:
+        images: N embeddings, a dict of arrays or what `encode_images` returned.
+        captions: M embeddings, likewise.
+        similarity: a similarity layer or function, `(images, captions) -> (n, m)`.
+        relevance: `(N, M)` booleans, dense or sparse; or None and
+        image_labels: `(N,)` class or image ids, and
+        caption_labels: `(M,)` likewise: equal labels match.
+        ks: the K of Recall@K.
+        block_size: queries a block; None for as many as fit into 64 MiB.
+
+    Returns, Raises: as `evaluate_retrieval`.
+    """
+    if (relevance is None) == (image_labels is None) or (image_labels is None) != (
+        caption_labels is None
+    ):
+        raise ValueError(
+            "either `relevance` or both `image_labels` and `caption_labels` must be given"
+        )
+    if relevance is None:
+        relevance = LabelRelevance(image_labels, caption_labels)
+    pairs = PairwiseSimilarity(images, captions, similarity)
+    return evaluate_retrieval(pairs, relevance, ks, block_size)
+
+
+def summarise(ranks, ks=(1, 5, 10)):
+    """The metrics of one direction, in percent, and how many queries they stand on."""
+    results = {f"recall@{k}": 100 * ranks.mean(ranks.hits(k)) for k in ks}
+    results["r_precision"] = 100 * ranks.mean(ranks.r_precision)
+    results["map@r"] = 100 * ranks.mean(ranks.average_precision_at_r)
+    results["queries"] = int(ranks.has_positive.sum())
+    results["queries_without_positive"] = int((~ranks.has_positive).sum())
+    return results
+
+
+def rsum(results):
+    """RSUM: the sum of every `recall@K` in both directions."""
+    return sum(value for key, value in results.items() if "recall@" in key)
