@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+import retrieval_oracles as oracles
 from scipy import sparse
 
-from tests.metrics import oracles
 from zoo.metrics import (
     LabelRelevance,
     PairwiseSimilarity,
