@@ -1,0 +1,50 @@
+"""The contract of the terms that join a loss: they read embeddings, not their similarities."""
+
+import keras
+from keras import ops
+
+from zoo.embeddings import as_embedding
+
+
+class Auxiliary(keras.layers.Layer):
+    """Base of the auxiliary terms: two batches of embeddings in, one unweighted scalar out.
+
+    `DualEncoder` multiplies by `weight`, adds to the loss and logs the scalar under `name`.
+    They are layers so that random state (`Uniformity` on samples) is saved with the model.
+
+    Args:
+        weight: factor of the term in the loss.
+        name: under which the term is logged.
+
+    Call arguments:
+        images: N embeddings of images, a dict of tensors or what `encode_images` returned.
+        captions: M embeddings of captions, likewise.
+
+    Output: a float32 scalar, whatever the global precision.
+    """
+
+    def __init__(self, weight, name, **kwargs):
+        kwargs.setdefault("dtype", "float32")
+        super().__init__(name=name, **kwargs)
+        self.weight = float(weight)
+        self.built = True
+
+    def __call__(self, images, captions, **kwargs):
+        # Distributions are not tensors, so Keras must not see them as layer inputs.
+        images, captions = as_embedding(images, "images"), as_embedding(captions, "captions")
+        return super().__call__(images, captions, **kwargs)
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.KerasTensor((), dtype="float32")
+
+    def get_config(self):
+        return {**super().get_config(), "weight": self.weight}
+
+
+def squared_distances(x, y):
+    """‖x_i − y_j‖² of points `(n, dim)` and `(m, dim)` by one matrix product, never below 0."""
+    # The products cancel; around the common centre there is least to cancel.
+    centre = ops.stop_gradient(ops.mean(y, axis=0, keepdims=True))
+    x, y = x - centre, y - centre
+    squares = ops.sum(ops.square(x), axis=1)[:, None] + ops.sum(ops.square(y), axis=1)[None, :]
+    return ops.maximum(squares - 2.0 * ops.matmul(x, ops.transpose(y)), 0.0)

@@ -1,0 +1,113 @@
+"""The contract of every loss over the matrix of a batch's images and captions."""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+class MatrixLoss(keras.losses.Loss):
+    """Base of the losses that read a whole `(images, captions)` matrix.
+
+    Subclasses write `call(matches, logits)` and return the finished scalar. Keras' own reduction,
+    masks and scaling by the number of replicas are for losses of one value an item and are left
+    out: nothing is scaled here, and `DualEncoder` scales once.
+
+    Call arguments:
+        matches: `(N, M)` in [0, 1], how much image and caption match. Captions of one image, or of
+            images of one class, are all matches.
+        logits: `(N, M)` similarities, higher is better, any float dtype; computed in float32.
+
+    Output: a float32 scalar.
+
+    Raises:
+        ValueError: if the shapes are not one `(N, M)`, or, outside of a traced function, if
+            `matches` holds a NaN or leaves [0, 1]; if a `sample_weight` is given.
+    """
+
+    #: What the first argument is called in errors, and whether it is a label in [0, 1].
+    target_name = "matches"
+    target_is_label = True
+
+    def __init__(self, name=None):
+        super().__init__(name=name, reduction=None, dtype="float32")
+
+    def __call__(self, matches, logits, sample_weight=None):
+        if sample_weight is not None:
+            raise ValueError(
+                "`sample_weight` must be None, since the items of this loss are pairs; "
+                f"received {sample_weight!r}"
+            )
+        self._check(matches, logits)
+        with keras.name_scope(self.name):
+            return self.call(_float32(matches), _float32(logits))
+
+    def get_config(self):
+        return {"name": self.name}
+
+    def _check(self, targets, logits):
+        shapes = tuple(getattr(targets, "shape", ())), tuple(getattr(logits, "shape", ()))
+        fits = len(shapes[0]) == len(shapes[1]) == 2 and all(
+            None in (a, b) or a == b for a, b in zip(*shapes, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"`{self.target_name}` and `logits` must have one shape (images, captions); "
+                f"received {shapes[0]} and {shapes[1]}"
+            )
+        values = _known_values(targets)
+        if values is None:
+            return
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"`{self.target_name}` must be finite; received "
+                f"{np.count_nonzero(~np.isfinite(values))} NaN or infinite values"
+            )
+        # Mixtures λ + (1 − λ) may round to a little more than one.
+        if (
+            self.target_is_label
+            and values.size
+            and not -1e-3 <= values.min() <= values.max() <= 1.001
+        ):
+            raise ValueError(
+                f"`{self.target_name}` must lie in [0, 1]; received values from "
+                f"{values.min()} to {values.max()}"
+            )
+
+
+def choice(name, value, allowed):
+    """`value`, if it is one of the allowed ones.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if value not in allowed:
+        raise ValueError(f"`{name}` must be one of {allowed}; received {value!r}")
+    return value
+
+
+def positive(name, value):
+    """`value` as a float, if it is above zero.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if not value > 0:
+        raise ValueError(f"`{name}` must be above 0; received {value!r}")
+    return float(value)
+
+
+def mean_over(values, weights):
+    """Weighted mean of `values`; 0 where the weights sum to 0."""
+    return ops.divide_no_nan(ops.sum(values * weights), ops.sum(weights))
+
+
+def _known_values(array):
+    # Eager tensors have values, traced ones refuse, each backend with its own kind of error.
+    try:
+        return np.asarray(ops.convert_to_numpy(array), dtype="float32")
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def _float32(array):
+    return ops.cast(ops.convert_to_tensor(array), "float32")

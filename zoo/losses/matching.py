@@ -1,0 +1,87 @@
+"""Matching as a yes-or-no question on every pair: the loss of PCME and of PCME++."""
+
+import keras
+from keras import ops
+
+from zoo.losses.base import MatrixLoss, choice
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class MatchingCrossentropy(MatrixLoss):
+    """Binary cross-entropy of the match probability of every pair, each pair once.
+
+    −m log p − (1 − m) log(1 − p) with p = sigmoid(logit), over all N × M pairs, computed from the
+    logit, so that it is finite and exact in both tails.
+
+    Args:
+        pseudo_positive_weight: α of PCME++. Adds α · (rows + columns), where `rows` is the same
+            cross-entropy with the pseudo-positives of every image as matches and `columns` with
+            those of every caption, see `with_pseudo_positives`. 0 leaves them out.
+        reduction: `"mean"` (PCME++) or `"sum"` (PCME) over all pairs, of every part.
+        name: of the loss.
+
+    Raises:
+        ValueError: if `reduction` is another, or the weight is negative.
+
+    Relations:
+        - On `zoo.similarities.MatchProbability` with `reduction="sum"` it is PCME's soft
+          contrastive loss, −log p for matches and −log(1 − p) otherwise.
+        - On `zoo.similarities.ClosedFormSampledDistance` it is PCME++'s matching loss.
+        - Without pseudo-positives, `"sum"` is N · M times `"mean"`.
+
+    Reference: PCME (Chun et al., CVPR 2021) equation 4; PCME++ (Chun, ICLR 2024) equations 2, 3.
+
+    Released code differs: both count every pair twice, once a direction, so that their total is
+    twice this one plus their (not doubled) pseudo-positives and regularisers.
+    """
+
+    def __init__(self, pseudo_positive_weight=0.0, reduction="mean", name=None):
+        super().__init__(name=name)
+        if not pseudo_positive_weight >= 0:
+            raise ValueError(
+                f"`pseudo_positive_weight` must be at least 0; received {pseudo_positive_weight!r}"
+            )
+        self.pseudo_positive_weight = float(pseudo_positive_weight)
+        self.reduction = choice("reduction", reduction, ("mean", "sum"))
+
+    def call(self, matches, logits):
+        loss = self._crossentropy(matches, logits)
+        if self.pseudo_positive_weight:
+            rows = with_pseudo_positives(matches, logits)
+            columns = with_pseudo_positives(ops.transpose(matches), ops.transpose(logits))
+            pseudo = self._crossentropy(rows, logits)
+            pseudo += self._crossentropy(ops.transpose(columns), logits)
+            loss += self.pseudo_positive_weight * pseudo
+        return loss
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "pseudo_positive_weight": self.pseudo_positive_weight,
+            "reduction": self.reduction,
+        }
+
+    def _crossentropy(self, matches, logits):
+        pairs = ops.binary_crossentropy(matches, logits, from_logits=True)
+        return ops.sum(pairs) if self.reduction == "sum" else ops.mean(pairs)
+
+
+def with_pseudo_positives(matches, logits):
+    """The matches of every row, and what looks at least as similar as the row's own match.
+
+    The match of row v is its largest label, the first of several. Every t' whose logit reaches
+    that of the match takes its label. Rows without a match stay as they are.
+
+    Args:
+        matches: `(N, M)` in [0, 1], float32.
+        logits: `(N, M)`, float32.
+
+    Returns:
+        `(N, M)` matches. For the pseudo-positives of the columns, transpose both and the result.
+
+    Reference: PCME++ (Chun, ICLR 2024) section 3.3.
+    """
+    label = ops.max(matches, axis=1, keepdims=True)
+    first = ops.argmax(matches, axis=1)
+    threshold = ops.take_along_axis(logits, ops.expand_dims(first, 1), axis=1)
+    return ops.where(ops.greater_equal(logits, threshold), label, matches)

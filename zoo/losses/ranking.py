@@ -1,0 +1,124 @@
+"""Hinge losses: a match must be more similar than what does not match, by a margin."""
+
+import keras
+from keras import ops
+
+from zoo.losses.base import MatrixLoss, choice
+
+MINING = ("sum", "hardest", "semi_hard")
+# Further away than any similarity, yet finite, so that no difference of two becomes a NaN.
+FAR = 1e30
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class TripletRanking(MatrixLoss):
+    """[margin + s(negative) − s(positive)]₊ for every positive pair, in both directions.
+
+    A positive pair is an entry with a label above 0, and its label weighs its hinges; a negative
+    is an entry with the label 0. Several captions of one image are therefore never negatives of
+    each other. A query without a positive or without a negative contributes nothing.
+
+    Args:
+        margin: α, in units of the similarity.
+        mining: which negatives of a query a positive pair (v, t) is compared with.
+            `"sum"`: all of them, a hinge each (VSE0).
+            `"hardest"`: the most similar one (VSE++).
+            `"semi_hard"`: the most similar of those that are less similar than t (FaceNet); if
+            none is, the least similar one, the usual fallback.
+        reduction: `"sum"` over all hinges, or `"mean"`, the weighted mean over the hinges of each
+            direction; either way both directions are added.
+        name: of the loss.
+
+    Raises:
+        ValueError: if `mining` or `reduction` is another.
+
+    Relations:
+        - With one negative a query all three minings are equal.
+        - `"sum"` and `"hardest"` with `reduction="sum"` on `zoo.similarities.Cosine` are the
+          losses of VSE0 and VSE++; with `"mean"` on `SmoothChamfer` DivE's.
+
+    Reference: VSE++ (Faghri et al., BMVC 2018) equations 5, 6; FaceNet (Schroff et al., CVPR 2015)
+        section 3.2; DivE (Kim et al., CVPR 2023) section 3.4.
+
+    Released code differs: PVSE's mean over all hinges counts the zeroed diagonal, so it is
+        (N − 1)/N of this one · DivE's "semi-hard" clips hinges at the margin, which has no slope
+        where the negative is more similar, and means over those above 0.
+    """
+
+    def __init__(self, margin=0.2, mining="sum", reduction="sum", name=None):
+        super().__init__(name=name)
+        self.margin = float(margin)
+        self.mining = choice("mining", mining, MINING)
+        self.reduction = choice("reduction", reduction, ("sum", "mean"))
+
+    def call(self, matches, logits):
+        rows = self._direction(matches, logits)
+        columns = self._direction(ops.transpose(matches), ops.transpose(logits))
+        return rows + columns
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "margin": self.margin,
+            "mining": self.mining,
+            "reduction": self.reduction,
+        }
+
+    def _direction(self, matches, logits):
+        mine = _hardest if self.mining == "hardest" else _one_positive_at_a_time
+        total, hinges = mine(matches, logits, self.margin, self.mining)
+        return total if self.reduction == "sum" else ops.divide_no_nan(total, hinges)
+
+
+def _hardest(matches, logits, margin, mining):
+    """The sum of the hinges of the rows, and how many there are, by weight."""
+    hardest = ops.max(ops.where(ops.equal(matches, 0.0), logits, -FAR), axis=1, keepdims=True)
+    weights = ops.where(ops.greater(hardest, -FAR), matches, 0.0)
+    return ops.sum(weights * ops.relu(margin + hardest - logits)), ops.sum(weights)
+
+
+def _one_positive_at_a_time(matches, logits, margin, mining):
+    """As `_hardest`, in O(rows · columns) memory however many positives a row has.
+
+    A row with P positives has P hinges for every negative. The loop takes the p-th positive of all
+    rows at once, and sums values and slopes: hinges are linear between their kinks, so the sum of
+    their slopes is all that the gradient needs, and no step has to be kept.
+    """
+    labels, scores = ops.stop_gradient(matches), ops.stop_gradient(logits)
+    negatives = ops.equal(labels, 0.0)
+    position = ops.cumsum(ops.cast(ops.logical_not(negatives), "int32"), axis=1)
+    most = ops.max(position)
+
+    def step(turn, total, hinges, slopes):
+        anchor = ops.logical_and(ops.equal(position, turn), ops.logical_not(negatives))
+        weight = ops.sum(ops.where(anchor, labels, 0.0), axis=1, keepdims=True)
+        gap = scores - ops.sum(ops.where(anchor, scores, 0.0), axis=1, keepdims=True)
+        chosen = ops.cast(negatives, "float32")
+        if mining == "semi_hard":
+            chosen = _semi_hard(negatives, gap)
+        chosen = chosen * weight
+        active = ops.where(ops.greater(margin + gap, 0.0), chosen, 0.0)
+        slopes = slopes + active
+        slopes = slopes - ops.where(anchor, ops.sum(active, axis=1, keepdims=True), 0.0)
+        total = total + ops.sum(active * (margin + gap), axis=1)
+        return turn + 1, total, hinges + ops.sum(chosen, axis=1), slopes
+
+    nothing = ops.zeros_like(scores[:, 0])
+    _, total, hinges, slopes = ops.while_loop(
+        lambda turn, *_: ops.less_equal(turn, most),
+        step,
+        (ops.ones_like(most), nothing, nothing, ops.zeros_like(scores)),
+    )
+    slopes = ops.stop_gradient(slopes)
+    total = ops.stop_gradient(ops.sum(total)) + ops.sum(slopes * (logits - scores))
+    return total, ops.stop_gradient(ops.sum(hinges))
+
+
+def _semi_hard(negatives, gap):
+    """Which negative is compared with the positive: 1 in its column, ties sharing it."""
+    below = ops.logical_and(negatives, ops.less(gap, 0.0))
+    hardest = ops.max(ops.where(below, gap, -FAR), axis=1, keepdims=True)
+    easiest = ops.min(ops.where(negatives, gap, FAR), axis=1, keepdims=True)
+    target = ops.where(ops.greater(hardest, -FAR), hardest, easiest)
+    chosen = ops.cast(ops.logical_and(negatives, ops.equal(gap, target)), "float32")
+    return ops.divide_no_nan(chosen, ops.sum(chosen, axis=1, keepdims=True))

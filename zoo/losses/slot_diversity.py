@@ -1,0 +1,77 @@
+"""Diversity: keeps the elements of one set from becoming the same point."""
+
+import keras
+from keras import ops
+
+from zoo.embeddings import as_embedding, elements
+from zoo.losses.auxiliary import Auxiliary
+
+
+def diversity(slots):
+    """Mean over items and pairs k < l of exp(−2‖s_k − s_l‖²), slots normalised to length one.
+
+    On unit vectors the distance is 2 − 2 cos, so a pair costs exp(−4(1 − cos)): 1 if the two
+    coincide, e⁻⁴ if they are orthogonal, e⁻⁸ if they are opposite.
+
+    Args:
+        slots: sets `(batch, num_elements, dim)`; an embedding of sets may carry a `"mask"`.
+
+    Returns:
+        A float32 scalar in [0, 1]: the mean over the items that have a pair, 0 if none has.
+
+    Raises:
+        ValueError: if these are not sets.
+
+    Relations: the uniformity of Wang and Isola inside each set, before its logarithm.
+
+    Reference: DivE (Kim et al., CVPR 2023) section 3.4.
+    """
+    values, mask = elements(slots, "slots")
+    lengths = ops.sum(ops.square(values), axis=-1, keepdims=True)
+    directions = values * ops.rsqrt(ops.maximum(lengths, 1e-12))
+    cosines = ops.matmul(directions, ops.transpose(directions, (0, 2, 1)))
+    present = ops.ones_like(values[:, :, 0]) if mask is None else ops.cast(mask, "float32")
+    index = ops.arange(ops.shape(values)[1])
+    pairs = ops.cast(ops.less(index[:, None], index[None, :]), "float32")
+    pairs = pairs * present[:, :, None] * present[:, None, :]
+    count = ops.sum(pairs, axis=(1, 2))
+    closeness = ops.sum(pairs * ops.exp(4.0 * (cosines - 1.0)), axis=(1, 2))
+    items = ops.sum(ops.cast(ops.greater(count, 0.0), "float32"))
+    return ops.divide_no_nan(ops.sum(ops.divide_no_nan(closeness, count)), items)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Diversity(Auxiliary):
+    """Diversity of the sets of the images plus that of the captions.
+
+    Reads `"slots"` of an embedding if it has them (DivE takes its slots before they are
+    normalised and joined by the global feature), else its `"elements"`.
+
+    Args:
+        weight: of the term; 0.01 in DivE.
+        name: under which it is logged.
+
+    Call arguments:
+        images: sets, `(N, K, dim)`.
+        captions: sets, `(M, L, dim)`.
+
+    Output: a float32 scalar, unweighted.
+
+    Raises:
+        ValueError: if the embeddings are not sets.
+
+    Reference: DivE (Kim et al., CVPR 2023) section 3.4.
+    """
+
+    def __init__(self, weight=0.01, name="diversity", **kwargs):
+        super().__init__(weight, name, **kwargs)
+
+    def call(self, images, captions):
+        return diversity(_slots(images)) + diversity(_slots(captions))
+
+
+def _slots(embedding):
+    embedding = as_embedding(embedding)
+    if "slots" not in embedding:
+        return embedding
+    return {"elements": embedding["slots"], "mask": embedding.get("mask")}
