@@ -1,0 +1,70 @@
+"""Similarities: two batches of embeddings in, an `(images, captions)` matrix out.
+
+Functions give the mathematical quantity, layers the matching logits (higher is better).
+"""
+
+from zoo.similarities.base import Similarity
+from zoo.similarities.divergence import (
+    JeffreysDivergence,
+    KLDivergence,
+    MinKLDivergence,
+    jeffreys_divergence,
+    kl_divergence,
+    min_kl_divergence,
+    reverse_kl_divergence,
+)
+from zoo.similarities.gaussian import (
+    ClosedFormSampledDistance,
+    Wasserstein2,
+    closed_form_sampled_distance,
+    wasserstein_2,
+)
+from zoo.similarities.moment_matched import moment_matched_match_probability
+from zoo.similarities.overlap import (
+    Bhattacharyya,
+    ExpectedLikelihood,
+    bhattacharyya_distance,
+    log_expected_likelihood,
+)
+from zoo.similarities.points import Cosine, cosine
+from zoo.similarities.sampled import MatchProbability, average_l2, match_probability, sample
+from zoo.similarities.sets import (
+    Chamfer,
+    MaximumPair,
+    SmoothChamfer,
+    chamfer,
+    maximum_pair,
+    smooth_chamfer,
+)
+
+__all__ = [
+    "Bhattacharyya",
+    "Chamfer",
+    "ClosedFormSampledDistance",
+    "Cosine",
+    "ExpectedLikelihood",
+    "JeffreysDivergence",
+    "KLDivergence",
+    "MatchProbability",
+    "MaximumPair",
+    "MinKLDivergence",
+    "Similarity",
+    "SmoothChamfer",
+    "Wasserstein2",
+    "average_l2",
+    "bhattacharyya_distance",
+    "chamfer",
+    "closed_form_sampled_distance",
+    "cosine",
+    "jeffreys_divergence",
+    "kl_divergence",
+    "log_expected_likelihood",
+    "match_probability",
+    "maximum_pair",
+    "min_kl_divergence",
+    "moment_matched_match_probability",
+    "reverse_kl_divergence",
+    "sample",
+    "smooth_chamfer",
+    "wasserstein_2",
+]

@@ -1,0 +1,130 @@
+"""The Kullback–Leibler family between diagonal Gaussians, as matrix products."""
+
+import keras
+from keras import ops
+
+from zoo.similarities.base import Similarity
+from zoo.similarities.pairwise import common_centre, gaussian_pair, outer_sum, product
+
+
+def kl_divergence(images, captions):
+    """KL(image ‖ caption) of diagonal Gaussians, in nats.
+
+    ½ Σ_d [ log σ_t² − log σ_v² + (σ_v² + (μ_v − μ_t)²) / σ_t² − 1 ]
+
+    Args:
+        images: Gaussians, N of dimension dim.
+        captions: Gaussians, M of the same dimension.
+
+    Returns:
+        `(N, M)` float32 ≥ 0. The absolute error is a few float32 roundings of
+        Σ_d (μ − centre)² / σ_t², about the common centre of both batches.
+
+    Raises:
+        ValueError: if one side is not a Gaussian or the dimensions differ.
+
+    Relations: `reverse_kl_divergence` swaps the roles, `min_kl_divergence` takes the lesser of
+        both, `jeffreys_divergence` their mean. With equal variances it is the Mahalanobis
+        distance, squared and halved.
+
+    Reference: Pishdad et al., 2022, section 3. PCME (Chun et al., CVPR 2021), table E.1.
+        Released code differs: PCME's `kl` has the sign of the log term reversed.
+    """
+    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    return ops.maximum(_kl(images, captions), 0.0)
+
+
+def reverse_kl_divergence(images, captions):
+    """KL(caption ‖ image) in nats: `(N, M)` float32 ≥ 0, otherwise as `kl_divergence`."""
+    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    return ops.maximum(ops.transpose(_kl(captions, images)), 0.0)
+
+
+def min_kl_divergence(images, captions):
+    """min(KL(image ‖ caption), KL(caption ‖ image)) in nats, pair by pair.
+
+    Args:
+        images: Gaussians, N of dimension dim.
+        captions: Gaussians, M of the same dimension.
+
+    Returns:
+        `(N, M)` float32 ≥ 0, symmetric in its arguments.
+
+    Raises:
+        ValueError: if one side is not a Gaussian or the dimensions differ.
+
+    Reference: Pishdad et al., 2022, section 3.
+    """
+    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    lesser = ops.minimum(_kl(images, captions), ops.transpose(_kl(captions, images)))
+    return ops.maximum(lesser, 0.0)
+
+
+def jeffreys_divergence(images, captions):
+    """½ KL(image ‖ caption) + ½ KL(caption ‖ image), in nats.
+
+    Args:
+        images: Gaussians, N of dimension dim.
+        captions: Gaussians, M of the same dimension.
+
+    Returns:
+        `(N, M)` float32 ≥ 0, symmetric in its arguments.
+
+    Raises:
+        ValueError: if one side is not a Gaussian or the dimensions differ.
+
+    Relations: PCME's table E.1 calls it "JS"; it is not the Jensen–Shannon divergence.
+
+    Reference: PCME (Chun et al., CVPR 2021), table E.1.
+    """
+    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    both = _kl(images, captions) + ops.transpose(_kl(captions, images))
+    return ops.maximum(0.5 * both, 0.0)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class KLDivergence(Similarity):
+    """−KL(image ‖ caption), for Gaussians; `(N, M)` float32 ≤ 0. See `kl_divergence`."""
+
+    def call(self, images, captions):
+        return -kl_divergence(images, captions)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class MinKLDivergence(Similarity):
+    """−min of both KLs, for Gaussians; `(N, M)` float32 ≤ 0. See `min_kl_divergence`."""
+
+    def call(self, images, captions):
+        return -min_kl_divergence(images, captions)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class JeffreysDivergence(Similarity):
+    """−Jeffreys divergence, for Gaussians; `(N, M)` float32 ≤ 0. See `jeffreys_divergence`."""
+
+    def call(self, images, captions):
+        return -jeffreys_divergence(images, captions)
+
+
+def _about_common_centre(images, captions):
+    # KL is unchanged when both means move together and when both variances are multiplied, so
+    # both are taken about a common constant: fewer digits cancel.
+    (image_mean, image_log), (caption_mean, caption_log) = images, captions
+    mean, log = common_centre(image_mean, caption_mean), common_centre(image_log, caption_log)
+    scale = ops.exp(-0.5 * log)
+    return (
+        ((image_mean - mean) * scale, image_log - log),
+        ((caption_mean - mean) * scale, caption_log - log),
+    )
+
+
+def _kl(p, q):
+    """KL(p_i ‖ q_j) before the clamp, from `(mean, log_variance)` about a common centre."""
+    (p_mean, p_log), (q_mean, q_log) = p, q
+    precision = ops.exp(-q_log)
+    weighted = q_mean * precision
+    rows = -ops.sum(p_log, axis=-1)
+    columns = ops.sum(q_log + q_mean * weighted - 1.0, axis=-1)
+    second_moment = ops.exp(p_log) + p_mean * p_mean
+    products = product(second_moment, precision) - product(2.0 * p_mean, weighted)
+    return 0.5 * (products + outer_sum(rows, columns))

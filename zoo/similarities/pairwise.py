@@ -1,0 +1,103 @@
+"""What the pairwise forms share: checked inputs, products and distances without cancellation."""
+
+from keras import ops
+
+from zoo.embeddings import elements, gaussian, points
+
+
+def gaussian_pair(images, captions):
+    """Checked `(mean, log_variance)` of both sides, float32 `(N, dim)` twice and `(M, dim)` twice.
+
+    Raises:
+        ValueError: if one side is not a Gaussian or the dimensions differ.
+    """
+    images, captions = gaussian(images, "images"), gaussian(captions, "captions")
+    _check_dim(images[0], captions[0])
+    return images, captions
+
+
+def point_pair(images, captions):
+    """Checked points, float32 `(N, dim)` and `(M, dim)`; of a Gaussian its mean.
+
+    Raises:
+        ValueError: if a set was given or the dimensions differ.
+    """
+    images, captions = points(images, "images"), points(captions, "captions")
+    _check_dim(images, captions)
+    return images, captions
+
+
+def element_pair(images, captions):
+    """Checked `(elements, mask)` of both sides, `(N, K, dim)` and `(M, L, dim)`; masks or None.
+
+    Raises:
+        ValueError: if one side is not a set, the dimensions differ or a mask does not fit.
+    """
+    sides = elements(images, "images"), elements(captions, "captions")
+    _check_dim(sides[0][0], sides[1][0])
+    for name, (values, mask) in zip(("images", "captions"), sides, strict=True):
+        if mask is not None and not _agree(mask.shape, values.shape[:2]):
+            raise ValueError(
+                f"the 'mask' of `{name}` must have shape (batch, num_elements) = "
+                f"{tuple(values.shape[:2])}; received {tuple(mask.shape)}"
+            )
+    return sides
+
+
+def product(a, b):
+    """a bᵀ of `(N, dim)` and `(M, dim)`: `(N, M)`."""
+    return ops.matmul(a, ops.transpose(b))
+
+
+def outer_sum(rows, columns):
+    """`rows_i + columns_j` of `(N,)` and `(M,)`: `(N, M)`."""
+    return ops.expand_dims(rows, 1) + ops.expand_dims(columns, 0)
+
+
+def common_centre(a, b):
+    """A constant `(1, dim)` amid both batches; subtracting it leaves differences as they are.
+
+    Products of large, nearly equal numbers lose digits, so whatever depends on differences only is
+    computed about this point. With one row on each side it is their midpoint. No gradient.
+    """
+    centre = 0.5 * (ops.mean(a, axis=0, keepdims=True) + ops.mean(b, axis=0, keepdims=True))
+    return ops.stop_gradient(centre)
+
+
+def squared_distance(a, b):
+    """‖a_i − b_j‖² of `(N, dim)` and `(M, dim)` by one matrix product: `(N, M)`, ≥ 0.
+
+    The absolute error is a few float32 roundings of ‖a_i‖² + ‖b_j‖² about the common centre, so a
+    far shift of everything costs nothing, and what is left below zero is clamped.
+    """
+    centre = common_centre(a, b)
+    a, b = a - centre, b - centre
+    norms = outer_sum(ops.sum(a * a, axis=-1), ops.sum(b * b, axis=-1))
+    return ops.maximum(norms - product(2.0 * a, b), 0.0)
+
+
+def safe_sqrt(x):
+    """√x with the gradient 0, not infinity, at x = 0."""
+    positive = x > 1e-30
+    return ops.where(positive, ops.sqrt(ops.where(positive, x, 1.0)), 0.0)
+
+
+def unit(x):
+    """x / ‖x‖₂ along the last axis; a vector shorter than 1e-6 is divided by 1e-6 instead."""
+    squared_norm = ops.sum(x * x, axis=-1, keepdims=True)
+    return x * ops.rsqrt(ops.maximum(squared_norm, 1e-12))
+
+
+def _check_dim(images, captions):
+    if not _agree(images.shape[-1:], captions.shape[-1:]):
+        raise ValueError(
+            "`images` and `captions` must have the same last dimension; received "
+            f"{images.shape[-1]} (images {tuple(images.shape)}) and {captions.shape[-1]} "
+            f"(captions {tuple(captions.shape)})"
+        )
+
+
+def _agree(received, expected):
+    return len(received) == len(expected) and all(
+        a is None or b is None or a == b for a, b in zip(received, expected, strict=True)
+    )

@@ -1,0 +1,91 @@
+"""Similarity of points: the cosine, and CLIP's scaled cosine."""
+
+import math
+
+import keras
+from keras import ops
+
+from zoo.similarities.base import Similarity
+from zoo.similarities.pairwise import point_pair, product, unit
+from zoo.similarities.scale import Bounded
+
+
+def cosine(images, captions):
+    """Cosine of every pair of points.
+
+    Args:
+        images: points (or Gaussians, of which the mean is taken), N of dimension dim.
+        captions: likewise, M of the same dimension.
+
+    Returns:
+        `(N, M)` float32 in [−1, 1]. A zero vector has cosine 0 with everything.
+
+    Raises:
+        ValueError: if a set was given or the dimensions differ.
+
+    Relations: for unit vectors 1 − ‖a − b‖² / 2, so it ranks as the Euclidean distance does.
+
+    Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
+    """
+    images, captions = point_pair(images, captions)
+    return product(unit(images), unit(captions))
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Cosine(Similarity):
+    """scale · cosine: plain for VSE++, with a learned scale for InfoNCE (CLIP).
+
+    Args:
+        scale: the factor, > 0. CLIP starts at 1/0.07 = 14.3.
+        learn_scale: whether log scale is a trained weight, as in CLIP.
+        max_scale: the learned scale is clipped to it after every step; CLIP takes 100.
+
+    Call arguments:
+        images: points or Gaussians (their means), N of dimension dim.
+        captions: likewise, M of the same dimension.
+
+    Output: `(N, M)` float32 in [−scale, scale].
+
+    Raises:
+        ValueError: if the scale is not positive or, when learned, above `max_scale`.
+
+    Relations: `MaximumPair` with one element a side.
+
+    Reference: VSE++ (Faghri et al., BMVC 2018); CLIP (Radford et al., ICML 2021), section 2.3.
+    """
+
+    def __init__(self, scale=1.0, learn_scale=False, max_scale=100.0, **kwargs):
+        super().__init__(**kwargs)
+        if not scale > 0:
+            raise ValueError(f"`scale` must be positive; received {scale}")
+        if learn_scale and scale > max_scale:
+            raise ValueError(f"`scale` must be at most `max_scale` = {max_scale}; received {scale}")
+        self.initial_scale = float(scale)
+        self.learn_scale = bool(learn_scale)
+        self.max_scale = float(max_scale)
+        if self.learn_scale:
+            self.log_scale = self.add_weight(
+                shape=(),
+                initializer=keras.initializers.Constant(math.log(scale)),
+                constraint=Bounded(maximum=math.log(max_scale)),
+                name="log_scale",
+            )
+
+    @property
+    def scale(self):
+        """The factor as it is now."""
+        return ops.exp(self.log_scale) if self.learn_scale else self.initial_scale
+
+    def call(self, images, captions):
+        similarity = cosine(images, captions)
+        if self.learn_scale or self.initial_scale != 1.0:
+            similarity = self.scale * similarity
+        return similarity
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "scale": self.initial_scale,
+            "learn_scale": self.learn_scale,
+            "max_scale": self.max_scale,
+        }

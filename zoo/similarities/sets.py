@@ -1,0 +1,180 @@
+"""Similarities of sets of embeddings: MIL's best pair, Chamfer and smooth-Chamfer."""
+
+import math
+
+import keras
+from keras import ops
+
+from zoo.similarities.base import Similarity
+from zoo.similarities.pairwise import element_pair, product, unit
+
+
+def maximum_pair(images, captions):
+    """The best cosine over all pairs of elements (multiple-instance learning).
+
+    Args:
+        images: sets `(N, K, dim)`, optionally with a mask.
+        captions: sets `(M, L, dim)`, optionally with a mask.
+
+    Returns:
+        `(N, M)` float32 in [−1, 1]. A set without a valid element has −1 with everything.
+
+    Raises:
+        ValueError: if one side is not a set, the dimensions differ or a mask does not fit.
+
+    Relations: with K = L = 1 it is `cosine`.
+
+    Reference: PVSE (Song and Soleymani, CVPR 2019), equation 5.
+    """
+    cosines, image_mask, caption_mask = _cosines(images, captions)
+    # −1 is the least a cosine can be, so a masked element never wins.
+    return ops.max(_fill(cosines, image_mask, caption_mask, -1.0), axis=(0, 2))
+
+
+def chamfer(images, captions):
+    """Mean of every element's best cosine with the other set, both directions averaged.
+
+    1/(2|S₁|) Σ_x max_y c(x, y) + 1/(2|S₂|) Σ_y max_x c(x, y)
+
+    Args:
+        images: sets `(N, K, dim)`, optionally with a mask.
+        captions: sets `(M, L, dim)`, optionally with a mask.
+
+    Returns:
+        `(N, M)` float32 in [−1, 1].
+
+    Raises:
+        ValueError: if one side is not a set, the dimensions differ or a mask does not fit.
+
+    Relations: with K = L = 1 it is `cosine`; the limit of `smooth_chamfer` for α → ∞.
+
+    Reference: DivE (Kim et al., CVPR 2023), table of similarities.
+    """
+    cosines, image_mask, caption_mask = _cosines(images, captions)
+    cosines = _fill(cosines, image_mask, caption_mask, -1.0)
+    return 0.5 * (
+        _masked_mean(ops.max(cosines, axis=2), image_mask, axis=0)
+        + _masked_mean(ops.max(cosines, axis=0), caption_mask, axis=1)
+    )
+
+
+def smooth_chamfer(images, captions, alpha=16.0):
+    """Chamfer with a log-sum-exp for the maximum, so that every pair of elements gets a gradient.
+
+    1/(2α|S₁|) Σ_x log Σ_y e^{α c(x, y)} + 1/(2α|S₂|) Σ_y log Σ_x e^{α c(x, y)}
+
+    Args:
+        images: sets `(N, K, dim)`, optionally with a mask.
+        captions: sets `(M, L, dim)`, optionally with a mask.
+        alpha: α > 0, the sharpness.
+
+    Returns:
+        `(N, M)` float32, in [−1, 1 + (log K + log L) / 2α].
+
+    Raises:
+        ValueError: if one side is not a set, the dimensions differ, a mask does not fit or α ≤ 0.
+
+    Relations: `chamfer` as α → ∞, above it by at most (log K + log L) / 2α.
+
+    Reference: DivE (Kim et al., CVPR 2023), equation 5.
+    """
+    if not alpha > 0:
+        raise ValueError(f"`alpha` must be positive; received {alpha}")
+    cosines, image_mask, caption_mask = _cosines(images, captions)
+    if alpha <= 40.0:
+        # e^{α(c − 1)} ≥ e^{−80} is a normal float32, so one exponential serves both directions.
+        powers = ops.exp(alpha * cosines - alpha)
+        powers = _fill(powers, image_mask, caption_mask, 0.0)
+        least = math.exp(-2.0 * alpha)  # of one valid term; binds for a set without any
+        rows = ops.log(ops.maximum(ops.sum(powers, axis=2), least)) + alpha
+        columns = ops.log(ops.maximum(ops.sum(powers, axis=0), least)) + alpha
+    else:
+        scaled = _fill(alpha * cosines, image_mask, caption_mask, -1e30)
+        rows = ops.maximum(ops.logsumexp(scaled, axis=2), -alpha)
+        columns = ops.maximum(ops.logsumexp(scaled, axis=0), -alpha)
+    rows, columns = _masked_mean(rows, image_mask, 0), _masked_mean(columns, caption_mask, 1)
+    return (0.5 / alpha) * (rows + columns)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class MaximumPair(Similarity):
+    """The best cosine over all pairs of elements of two sets; see `maximum_pair` (PVSE)."""
+
+    def call(self, images, captions):
+        return maximum_pair(images, captions)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Chamfer(Similarity):
+    """Chamfer similarity of two sets; see `chamfer` (DivE's ablation)."""
+
+    def call(self, images, captions):
+        return chamfer(images, captions)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class SmoothChamfer(Similarity):
+    """Smooth-Chamfer similarity of two sets; see `smooth_chamfer` (DivE).
+
+    Args:
+        alpha: α > 0, the sharpness.
+
+    Call arguments:
+        images: sets `(N, K, dim)`, optionally with a mask.
+        captions: sets `(M, L, dim)`, optionally with a mask.
+
+    Output: `(N, M)` float32.
+    """
+
+    def __init__(self, alpha=16.0, **kwargs):
+        super().__init__(**kwargs)
+        if not alpha > 0:
+            raise ValueError(f"`alpha` must be positive; received {alpha}")
+        self.alpha = float(alpha)
+
+    def call(self, images, captions):
+        return smooth_chamfer(images, captions, self.alpha)
+
+    def get_config(self):
+        return {**super().get_config(), "alpha": self.alpha}
+
+
+def _cosines(images, captions):
+    """Cosines `(K, N, L, M)` from one product, and masks `(K, N, 1, 1)`, `(1, 1, L, M)` or None.
+
+    Elements lead so that every reduction runs over outer axes and along contiguous memory.
+    """
+    (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
+    n, k, dim = _sizes(images)
+    m, l, _ = _sizes(captions)  # noqa: E741
+    flat = product(_elements_first(images, dim), _elements_first(captions, dim))
+    if image_mask is not None:
+        image_mask = ops.reshape(ops.transpose(ops.cast(image_mask, "bool")), (k, n, 1, 1))
+    if caption_mask is not None:
+        caption_mask = ops.reshape(ops.transpose(ops.cast(caption_mask, "bool")), (1, 1, l, m))
+    return ops.reshape(flat, (k, n, l, m)), image_mask, caption_mask
+
+
+def _elements_first(x, dim):
+    return ops.reshape(ops.transpose(unit(x), (1, 0, 2)), (-1, dim))
+
+
+def _fill(values, image_mask, caption_mask, filling):
+    for mask in (image_mask, caption_mask):
+        if mask is not None:
+            values = ops.where(mask, values, filling)
+    return values
+
+
+def _masked_mean(values, mask, axis):
+    """Mean of `(K, N, M)` over axis 0 or of `(N, L, M)` over axis 1, of the valid elements."""
+    if mask is None:
+        return ops.mean(values, axis=axis)
+    mask = ops.cast(ops.squeeze(mask, axis=3 if axis == 0 else 0), "float32")
+    count = ops.maximum(ops.sum(mask, axis=axis), 1.0)
+    return ops.sum(values * mask, axis=axis) / count
+
+
+def _sizes(x):
+    dynamic = ops.shape(x)
+    return tuple(d if s is None else s for s, d in zip(x.shape, dynamic, strict=True))
