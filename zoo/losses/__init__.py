@@ -1,11 +1,13 @@
 """Losses over `(matches, logits)`, and the auxiliary terms on embeddings that join them."""
 
 from zoo.losses.auxiliary import Auxiliary
+from zoo.losses.average_precision import SmoothAveragePrecision
 from zoo.losses.base import MatrixLoss
 from zoo.losses.contrastive import InfoNCE
 from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
 from zoo.losses.mean_discrepancy import MeanDiscrepancy, maximum_mean_discrepancy
 from zoo.losses.ranking import TripletRanking
+from zoo.losses.semantic_precision import SemanticPrecision
 from zoo.losses.slot_diversity import Diversity, diversity
 from zoo.losses.spread import Uniformity, uniformity
 from zoo.losses.standard_normal import KLRegularizer, kl_to_standard_normal
@@ -18,6 +20,8 @@ __all__ = [
     "MatchingCrossentropy",
     "MatrixLoss",
     "MeanDiscrepancy",
+    "SemanticPrecision",
+    "SmoothAveragePrecision",
     "TripletRanking",
     "Uniformity",
     "diversity",
