@@ -2,8 +2,18 @@
 
 from zoo.layers.covariance import Covariance
 from zoo.layers.gaussian_head import GaussianHead
+from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
+from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.unit_length import UnitLength
 
-__all__ = ["Covariance", "GaussianHead", "LocalAttention", "PolysemousEmbedding", "UnitLength"]
+__all__ = [
+    "Covariance",
+    "GaussianHead",
+    "ImagePreprocessing",
+    "LocalAttention",
+    "PolysemousEmbedding",
+    "SentenceGRU",
+    "UnitLength",
+]

@@ -1,0 +1,93 @@
+"""Convolutional image encoders: images to a map of local features."""
+
+import keras
+from keras import layers
+
+from zoo.encoders.pretrained_weights import load_weights
+from zoo.errors import InputError
+from zoo.layers.image_preprocessing import ImagePreprocessing
+
+# name: (constructor, mode of preprocessing)
+_APPLICATIONS = {
+    "resnet50": (keras.applications.ResNet50, "caffe"),
+    "resnet101": (keras.applications.ResNet101, "caffe"),
+    "resnet152": (keras.applications.ResNet152, "caffe"),
+    "mobilenet_v2": (keras.applications.MobileNetV2, "tf"),
+}
+CONVOLUTIONAL = (*_APPLICATIONS, "tiny")
+
+
+def convolutional(name, image_size=None, weights=None, trainable=True):
+    """A convolutional network without its pooling and classifier.
+
+    | name | parameters | default image | feature map |
+    |---|---|---|---|
+    | `"resnet50"` | 23.6 M | 224 | 7 × 7 × 2048 |
+    | `"resnet101"` | 42.7 M | 224 | 7 × 7 × 2048 |
+    | `"resnet152"` | 58.4 M | 224 | 7 × 7 × 2048 |
+    | `"mobilenet_v2"` | 2.3 M | 224 | 7 × 7 × 1280 |
+    | `"tiny"` | 0.19 M | 64 | 8 × 8 × 128 |
+
+    `"tiny"` is for Toy Birds, from scratch. It has GroupNorm where the others have BatchNorm, so
+    its output depends neither on the batch nor on how replicas share it.
+
+    Args:
+        name: one of the above.
+        image_size: height and width of the images, or None for the default.
+        weights: `"imagenet"` (fetched once by Keras), the path of a `.weights.h5` or `.h5` file
+            of the network without classifier, or None for random ones.
+        trainable: False freezes the network: its weights stay and its BatchNorms use their
+            stored statistics, also in training. `model.trainable = True` thaws it.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from RGB images
+        `(batch, image_size, image_size, 3)`, 0…255, integers or floats, to features
+        `(batch, height, width, channels)`. Preprocessing is inside.
+
+    Raises:
+        ValueError: on an unknown name.
+        InputError: if the weights are not there or not of this network.
+
+    Reference: He et al., CVPR 2016 (ResNet); Sandler et al., CVPR 2018 (MobileNetV2).
+    """
+    if name not in CONVOLUTIONAL:
+        raise ValueError(f"`name` must be one of {CONVOLUTIONAL}; received {name!r}")
+    network, mode = _network(name, image_size, imagenet=weights == "imagenet")
+    if weights not in (None, "imagenet"):
+        load_weights(network, weights)
+    images = keras.Input(network.input_shape[1:], name="images")
+    features = network(ImagePreprocessing(mode, name="preprocessing")(images))
+    backbone = keras.Model(images, features, name="backbone")
+    backbone.trainable = trainable
+    return backbone
+
+
+def _network(name, image_size, imagenet):
+    """The network, and the mode of preprocessing that it expects."""
+    if name == "tiny":
+        if imagenet:
+            raise InputError("the network 'tiny' has no ImageNet weights; give a path or none")
+        return _tiny(image_size or 64), "tf"
+    application, mode = _APPLICATIONS[name]
+    shape = (image_size or 224, image_size or 224, 3)
+    if not imagenet:
+        return application(include_top=False, weights=None, input_shape=shape, name=name), mode
+    try:
+        return application(include_top=False, input_shape=shape, name=name), mode
+    except Exception as error:  # keras.utils.get_file raises a bare Exception when offline
+        raise InputError(
+            f"the ImageNet weights of {name!r} could not be fetched ({error}); "
+            "give the path of a local .h5 file instead"
+        ) from error
+
+
+def _tiny(image_size):
+    images = keras.Input((image_size, image_size, 3), name="images")
+    features = images
+    for index, (channels, strides) in enumerate(((32, 2), (64, 2), (96, 2), (128, 1))):
+        features = layers.Conv2D(
+            channels, 3, strides, padding="same", use_bias=False, name=f"convolution_{index}"
+        )(features)
+        features = layers.GroupNormalization(8, name=f"normalize_{index}")(features)
+        features = layers.ReLU(name=f"relu_{index}")(features)
+    return keras.Model(images, features, name="tiny")

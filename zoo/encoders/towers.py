@@ -1,0 +1,75 @@
+"""PCME's two towers: a backbone and a Gaussian head, each a model of its own.
+
+`encoder.get_layer("backbone")` and `encoder.get_layer("head")` are Keras models, so that a head
+can be trained on stored features of a frozen backbone.
+"""
+
+import keras
+
+from zoo.layers.gaussian_head import GaussianHead
+from zoo.layers.sentence_gru import SentenceGRU
+
+
+def gaussian_image_encoder(backbone, dim, **head):
+    """Images to Gaussian embeddings.
+
+    Args:
+        backbone: a `keras.Model` from images to local features `(batch, height, width, channels)`
+            or `(batch, positions, channels)`, such as `zoo.encoders.convolutional`.
+        dim: dimension of the embedding.
+        **head: options of `GaussianHead`.
+
+    Returns:
+        A Functional `keras.Model` from images to `{"mean", "log_variance"}`, each `(batch, dim)`
+        (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and `"head"`. The
+        global feature is the mean of the local ones.
+
+    Reference: PCME (Chun et al., CVPR 2021), figure 3 (a).
+    """
+    features = keras.Input(backbone.output_shape[1:], name="features")
+    local = keras.layers.Reshape((-1, features.shape[-1]), name="positions")(features)
+    pooled = keras.layers.GlobalAveragePooling1D(name="pooling")(local)
+    embedding = GaussianHead(dim, name="gaussian", **head)(local, pooled)
+    head_model = keras.Model(features, embedding, name="head")
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    return keras.Model(images, head_model(backbone(images)), name="image_encoder")
+
+
+def gaussian_caption_encoder(backbone, dim, **head):
+    """Captions to Gaussian embeddings.
+
+    Args:
+        backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
+            `zoo.encoders.gru` of the same `dim`.
+        dim: dimension of the embedding.
+        **head: options of `GaussianHead`.
+
+    Returns:
+        A Functional `keras.Model` from ids `(batch, length)` to `{"mean", "log_variance"}`, each
+        `(batch, dim)` (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and
+        `"head"`. Local features are the words; the mean's global feature is the backbone's
+        sentence and the log variance's the sentence of a second, bidirectional GRU in the head.
+
+    Raises:
+        ValueError: if the backbone's sentence has another dimension than `dim`.
+
+    Reference: PCME (Chun et al., CVPR 2021), figure 3 (b).
+    """
+    names = ("words", "sentence", "mask")
+    inputs = {
+        name: keras.Input(
+            backbone.output[name].shape[1:], name=name, dtype=backbone.output[name].dtype
+        )
+        for name in names
+    }
+    words, sentence, mask = (inputs[name] for name in names)
+    variance_sentence = None
+    if head.get("covariance", "ellipsoidal") is not None:
+        _, variance_sentence = SentenceGRU(dim, name="variance_gru")(words, mask=mask)
+    gaussian = GaussianHead(dim, project_pooled=False, name="gaussian", **head)
+    embedding = gaussian(words, sentence, variance_sentence, mask=mask)
+    head_model = keras.Model(inputs, embedding, name="head")
+    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    features = backbone(ids)
+    outputs = head_model({name: features[name] for name in names})
+    return keras.Model(ids, outputs, name="caption_encoder")
