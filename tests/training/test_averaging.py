@@ -1,0 +1,114 @@
+import keras
+import numpy as np
+import pytest
+
+from zoo.training.averaging import StochasticWeightAveraging, estimate_batch_normalization
+from zoo.training.resume import Resume
+
+X = np.random.default_rng(0).normal(2.0, 3.0, size=(24, 3)).astype("float32")
+Y = X[:, :2] * 2.0 - 1.0
+
+
+def make_model(batch_norm=False):
+    keras.utils.set_random_seed(1)
+    layers = [keras.Input((3,)), keras.layers.Dense(4)]
+    layers += [keras.layers.BatchNormalization()] if batch_norm else []
+    model = keras.Sequential([*layers, keras.layers.Dense(2)])
+    model.compile(keras.optimizers.Adam(0.05), "mse")
+    return model
+
+
+class Snapshots(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.weights = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.weights.append([v.numpy().copy() for v in self.model.trainable_variables])
+
+
+def fit(model, callbacks, epochs=5, initial_epoch=0):
+    model.fit(
+        X,
+        Y,
+        batch_size=8,
+        shuffle=False,
+        epochs=epochs,
+        initial_epoch=initial_epoch,
+        callbacks=callbacks,
+        verbose=0,
+    )
+
+
+def test_the_model_ends_with_the_mean_of_the_last_epochs():
+    model, snapshots = make_model(), Snapshots()
+    fit(model, [snapshots, StochasticWeightAveraging(start_epoch=2)])
+    for variable, *epochs in zip(model.trainable_variables, *snapshots.weights[2:], strict=True):
+        np.testing.assert_allclose(variable, np.mean(epochs, axis=0), rtol=1e-5, atol=1e-6)
+
+
+def test_nothing_to_average_leaves_the_model_alone():
+    model, snapshots = make_model(), Snapshots()
+    fit(model, [snapshots, StochasticWeightAveraging(start_epoch=9)], epochs=2)
+    np.testing.assert_array_equal(model.trainable_variables[0], snapshots.weights[-1][0])
+
+
+def test_a_diverged_epoch_does_not_count():
+    model = make_model()
+    swa = StochasticWeightAveraging(start_epoch=0)
+    swa.set_model(model)
+    swa.on_epoch_end(0, {"loss": float("nan")})
+    assert swa.count == 0
+
+
+def test_batch_normalization_is_estimated_for_the_averaged_weights():
+    model = make_model(batch_norm=True)
+    momentum = model.layers[1].momentum
+    fit(model, [StochasticWeightAveraging(2, batches=lambda: [X[:12], X[12:]])])
+    hidden = [np.asarray(model.layers[0](half)) for half in (X[:12], X[12:])]
+    norm = model.layers[1]
+    mean = np.mean([h.mean(0) for h in hidden], axis=0)
+    variance = np.mean([h.var(0) for h in hidden], axis=0)
+    np.testing.assert_allclose(norm.moving_mean, mean, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(norm.moving_variance, variance, rtol=1e-4)
+    assert norm.momentum == momentum
+
+
+def test_frozen_batch_normalization_keeps_its_statistics():
+    model = make_model(batch_norm=True)
+    model.layers[1].trainable = False
+    estimate_batch_normalization(model, [X])
+    np.testing.assert_array_equal(model.layers[1].moving_mean, np.zeros(4))
+
+
+def test_what_is_missing_is_said_before_training():
+    with pytest.raises(ValueError, match="start_epoch"):
+        StochasticWeightAveraging(-1)
+    with pytest.raises(ValueError, match="`batches` must be given"):
+        fit(make_model(batch_norm=True), [StochasticWeightAveraging(0)])
+    with pytest.raises(ValueError, match="at least one batch"):
+        estimate_batch_normalization(make_model(batch_norm=True), [])
+    swa = StochasticWeightAveraging(0)
+    fit(make_model(), [swa], epochs=1)
+    model = make_model()
+    model.layers[0].trainable = False
+    with pytest.raises(ValueError, match="one callback for one"):
+        fit(model, [swa], epochs=1)
+
+
+@pytest.mark.parametrize("stop", [2, 4, 5])
+def test_averages_survive_a_restart(stop, tmp_path):
+    straight = make_model()
+    fit(straight, [StochasticWeightAveraging(2)])
+
+    swa = StochasticWeightAveraging(2)
+    killed = make_model()
+    fit(killed, [swa, Resume(tmp_path, also={"swa": swa})], epochs=stop)
+
+    swa = StochasticWeightAveraging(2)
+    model, resume = make_model(), Resume(tmp_path, also={"swa": swa})
+    done = resume.restore(model)
+    assert done == stop
+    fit(model, [swa, resume], initial_epoch=done)
+    for ours, theirs in zip(model.weights, straight.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

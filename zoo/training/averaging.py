@@ -1,0 +1,142 @@
+"""Stochastic weight averaging: the mean of the weights of the last epochs."""
+
+import keras
+import numpy as np
+
+
+class StochasticWeightAveraging(keras.callbacks.Callback):
+    """Averages the weights of the last epochs, and leaves the average in the model.
+
+    After every epoch from `start_epoch` on the trainable weights enter an equal mean. When `fit`
+    ends, the model receives the mean, and its BatchNorm statistics are estimated again, since
+    those of the last epoch belong to other weights. Use one callback for one `fit`.
+
+    With `Resume`, name it there, `Resume(..., also={"swa": swa})`, and put it before it in the
+    list: then the averages survive a restart.
+
+    Args:
+        start_epoch: the first epoch that counts, from 0 as in `fit`. The last ten of 25 epochs are
+            `start_epoch=15`.
+        batches: what to estimate BatchNorm statistics on: an iterable of model inputs, or a
+            function that returns one. Needed only if the model has BatchNorm layers in training.
+
+    Raises:
+        ValueError: at the beginning of `fit`, if the model has such layers and there are no
+            batches.
+
+    Relations: an exponential moving average, Keras' `use_ema=True`, weights late epochs more.
+
+    Reference: Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization,
+        UAI 2018; PCME++ (Chun, ICLR 2024), section 4.1, uses it over the last ten epochs.
+    """
+
+    def __init__(self, start_epoch, batches=None):
+        super().__init__()
+        if start_epoch < 0:
+            raise ValueError(f"`start_epoch` must not be negative; received {start_epoch}")
+        self.start_epoch = start_epoch
+        self.batches = batches
+        self.count = 0
+        self.averages = []
+
+    def on_train_begin(self, logs=None):
+        if self.batches is None and training_batch_normalizations(self.model):
+            raise ValueError(
+                "`batches` must be given, since the model has BatchNorm layers in training; "
+                "received None"
+            )
+        if self.count and len(self.averages) != len(self.model.trainable_variables):
+            raise ValueError(
+                f"the averages are of {len(self.averages)} weights, the model has "
+                f"{len(self.model.trainable_variables)}; use one callback for one `fit`"
+            )
+
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch < self.start_epoch or not np.isfinite((logs or {}).get("loss", 0.0)):
+            return
+        weights = [keras.ops.convert_to_numpy(v) for v in self.model.trainable_variables]
+        weights = [np.asarray(w, "float32") for w in weights]
+        self.count += 1
+        if self.count == 1:
+            self.averages = [w.copy() for w in weights]
+            return
+        for average, w in zip(self.averages, weights, strict=True):
+            average += (w - average) / self.count
+
+    def on_train_end(self, logs=None):
+        if not self.count:
+            return
+        for variable, average in zip(self.model.trainable_variables, self.averages, strict=True):
+            variable.assign(keras.ops.cast(average, variable.dtype))
+        if self.batches is not None:
+            batches = self.batches() if callable(self.batches) else self.batches
+            estimate_batch_normalization(self.model, batches)
+
+    def get_state(self):
+        """The averages and how many epochs they hold, for `Resume`."""
+        return {"count": np.array(self.count), **{str(i): a for i, a in enumerate(self.averages)}}
+
+    def set_state(self, state):
+        """Takes over what `get_state` returned in an earlier process."""
+        self.count = int(state["count"])
+        self.averages = [np.array(state[str(i)]) for i in range(len(state) - 1)]
+
+
+def training_batch_normalizations(model):
+    """The BatchNorm layers of a model that train: a frozen one keeps its statistics."""
+    return [
+        layer
+        for layer in model._flatten_layers()
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable
+    ]
+
+
+def estimate_batch_normalization(model, batches):
+    """Replaces the moving statistics of BatchNorm layers by their mean over batches.
+
+    Each batch weighs the same. Weights do not change.
+
+    Args:
+        model: a built model.
+        batches: a finite iterable of model inputs, called with `training=True`.
+
+    Raises:
+        ValueError: if there are no batches.
+    """
+    layers = training_batch_normalizations(model)
+    if not layers:
+        return
+    momenta = [layer.momentum for layer in layers]
+    totals, count = [0.0] * (2 * len(layers)), 0
+    try:
+        for layer in layers:
+            layer.momentum = 0.0  # after a call the moving statistics are those of the batch
+        forward = _compiled(model)
+        for batch in batches:
+            forward(batch)
+            statistics = [
+                keras.ops.convert_to_numpy(v)
+                for layer in layers
+                for v in (layer.moving_mean, layer.moving_variance)
+            ]
+            count += 1
+            totals = [t + s for t, s in zip(totals, statistics, strict=True)]
+    finally:
+        for layer, momentum in zip(layers, momenta, strict=True):
+            layer.momentum = momentum
+    if not count:
+        raise ValueError("`batches` must hold at least one batch; received none")
+    for layer, mean, variance in zip(layers, totals[::2], totals[1::2], strict=True):
+        layer.moving_mean.assign(mean / count)
+        layer.moving_variance.assign(variance / count)
+
+
+def _compiled(model):
+    def forward(batch):
+        model(batch, training=True)
+
+    if keras.backend.backend() != "tensorflow":
+        return forward
+    import tensorflow as tf  # an eager pass over a deep encoder takes several times as long
+
+    return tf.function(forward, reduce_retracing=True)

@@ -1,0 +1,153 @@
+"""A learning rate of its own for every part of a model."""
+
+import collections
+import re
+
+import keras
+
+
+class LayerwiseRates:
+    """Gives an optimizer a factor on the learning rate for each variable.
+
+    A mix-in that goes before any Keras optimizer:
+
+    ```python
+    @keras.saving.register_keras_serializable(package="halo")
+    class LayerwiseLion(LayerwiseRates, keras.optimizers.Lion): ...
+    ```
+
+    The factor scales the *learning rate* of `update_step`, and with it the decoupled weight decay,
+    as parameter groups do elsewhere. Scaling gradients would not do: Adam and its kin divide by
+    the gradient's own size. Clipping by global norm, schedules and moving averages stay those of
+    one optimizer, which they would not be in a `keras.optimizers.MultiOptimizer`.
+
+    Args:
+        rates: a dict from variable paths to factors. A key is a path as it is, or a regular
+            expression that must match the whole path; a path as it is goes first. Variables that
+            no key names have the factor 1. `rates_by_depth` makes such a dict. Or a list with one
+            factor for each trainable variable in order, which is what a built optimizer saves:
+            paths may change when a model is loaded, the order does not.
+        *args, **kwargs: those of the optimizer.
+
+    Raises:
+        ValueError: if a factor is negative, and, when the optimizer is built, if a key names no
+            variable, several patterns name one, one path belongs to several variables, or a list
+            has another length.
+    """
+
+    def __init__(self, *args, rates=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.rates = rates or {}
+        values = self.rates.values() if isinstance(self.rates, dict) else self.rates
+        for rate in values:
+            if not 0.0 <= rate < float("inf"):
+                raise ValueError(f"`rates` must be finite and not negative; received {rate}")
+        self._rate_of = []
+
+    def build(self, variables):
+        if not self.built:
+            self._rate_of = _resolve(self.rates, [variable.path for variable in variables])
+        super().build(variables)
+
+    def update_step(self, gradient, variable, learning_rate):
+        learning_rate = learning_rate * self._rate_of[self._get_variable_index(variable)]
+        if self._has_keras_weight_decay and self._use_weight_decay(variable):
+            factor = keras.ops.cast(learning_rate * self.weight_decay, variable.dtype)
+            self.assign_sub(variable, variable * factor)
+        super().update_step(gradient, variable, learning_rate)
+
+    def _apply_weight_decay(self, variables):
+        # Keras decays all variables by one learning rate. Here its decay moves to `update_step`;
+        # an optimizer with a decay of its own, AdamP, has it there already.
+        if not self._has_keras_weight_decay:
+            super()._apply_weight_decay(variables)
+
+    @property
+    def _has_keras_weight_decay(self):
+        inherited = super()._apply_weight_decay.__func__
+        return self.weight_decay and inherited is keras.optimizers.Optimizer._apply_weight_decay
+
+    def get_config(self):
+        rates = dict(self.rates) if isinstance(self.rates, dict) else list(self.rates)
+        return {**super().get_config(), "rates": list(self._rate_of) or rates}
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
+    """`keras.optimizers.AdamW` with a factor on the learning rate for each variable.
+
+    Args:
+        *args, **kwargs: those of `keras.optimizers.AdamW`.
+        rates: factors by variable path, see `LayerwiseRates`.
+    """
+
+
+def rates_by_depth(blocks, decay=1.0, rate=1.0):
+    """Factors that shrink from the output to the input of an encoder.
+
+    Block `i` of `n` has the factor `rate · decay^(n − 1 − i)`: the last block has `rate`.
+
+    Args:
+        blocks: from the input to the output, each a layer, a model, a variable or a list of such.
+            What is frozen is left out.
+        decay: factor from one block to the one below it, in (0, 1].
+        rate: factor of the last block.
+
+    Returns:
+        A dict from variable paths to factors, for `rates`. Join several by `|`.
+
+    Raises:
+        ValueError: if `decay` is out of range, or a variable stands in several blocks.
+
+    Reference: Clark et al., ELECTRA, ICLR 2020, appendix A; PCME++ (Chun, ICLR 2024), appendix A,
+        with decay 0.7 and rates 0.01 (images) and 0.1 (captions).
+    """
+    if not 0.0 < decay <= 1.0:
+        raise ValueError(f"`decay` must be in (0, 1]; received {decay}")
+    blocks = list(blocks)
+    rates = {}
+    for depth, block in enumerate(blocks):
+        for path in sorted({variable.path for variable in _trainable_variables(block)}):
+            if path in rates:
+                raise ValueError(f"`blocks` must not overlap; {path!r} stands in two of them")
+            rates[path] = rate * decay ** (len(blocks) - 1 - depth)
+    return rates
+
+
+def _trainable_variables(block):
+    if isinstance(block, keras.Variable):
+        return [block] if block.trainable else []
+    if isinstance(block, (list, tuple)):
+        return [variable for part in block for variable in _trainable_variables(part)]
+    return block.trainable_variables
+
+
+def _resolve(rates, paths):
+    """One factor for each path."""
+    if not isinstance(rates, dict):
+        if len(rates) != len(paths):
+            raise ValueError(
+                f"`rates` must have one factor for each of the {len(paths)} trainable variables; "
+                f"received {len(rates)}"
+            )
+        return list(rates)
+    counts = collections.Counter(paths)
+    patterns = {key: re.compile(key) for key in rates if key not in counts}
+    used, resolved = set(), []
+    for path in paths:
+        keys = [path] if path in rates else [k for k, p in patterns.items() if p.fullmatch(path)]
+        if len(keys) > 1:
+            raise ValueError(f"`rates` must name each variable once; {keys} all match {path!r}")
+        if path in rates and counts[path] > 1:
+            raise ValueError(
+                f"`rates` names {path!r}, which is the path of {counts[path]} variables; "
+                "give their layers different names"
+            )
+        used.update(keys)
+        resolved.append(rates[keys[0]] if keys else 1.0)
+    unused = sorted(rates.keys() - used)
+    if unused:
+        raise ValueError(
+            f"`rates` must name variables of the model; {unused} match none of {paths[:5]} …"
+        )
+    return resolved
