@@ -130,10 +130,9 @@ def _check_fit(layer, symbolic, outputs, inputs, seed):
 
 
 def _assert_close(actual, expected, atol, what):
-    tree.map_structure(
-        lambda a, e: np.testing.assert_allclose(
-            ops.convert_to_numpy(a), ops.convert_to_numpy(e), atol=atol, rtol=1e-4, err_msg=what
-        ),
-        actual,
-        expected,
-    )
+    # by leaves, since a loaded Functional model gives lists for tuples
+    actual, expected = tree.flatten_with_path(actual), tree.flatten_with_path(expected)
+    for (path, a), (expected_path, e) in zip(actual, expected, strict=True):
+        assert path == expected_path, f"{what}: output {path}, expected {expected_path}"
+        a, e = ops.convert_to_numpy(a), ops.convert_to_numpy(e)
+        np.testing.assert_allclose(a, e, atol=atol, rtol=1e-4, err_msg=f"{what} {path}")

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import warnings
 
 from zoo.errors import InputError
 
@@ -25,7 +26,10 @@ def load_weights(model, path):
             f"{path}: expected a .weights.h5 or .h5 file with the weights of {model.name!r}"
         )
     try:
-        model.load_weights(path)
+        with warnings.catch_warnings():
+            # Keras only warns where the file lacks some weights, and leaves them random.
+            warnings.filterwarnings("error", message="Skipping")
+            model.load_weights(path)
     except Exception as error:  # h5py and Keras raise a dozen kinds, depending on the damage
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(

@@ -1,0 +1,122 @@
+import keras
+import numpy as np
+import pytest
+from golden_weights import dense, gru, norm
+
+from zoo import encoders
+
+IDS = np.array([[4, 2, 7, 3, 5], [1, 6, 0, 0, 0], [3, 3, 2, 0, 0]], "int32")
+
+
+def official_caption_encoder(g):
+    """Our caption tower with the weights of the official one."""
+    backbone = encoders.gru(13, 16, word_dim=10, word_vectors=g["w__embed__weight"])
+    encoder = encoders.gaussian_caption_encoder(backbone, 16, hidden_dim=5)
+    both = [*gru(g, "rnn"), *gru(g, "rnn", reverse=True)]
+    backbone.get_layer("gru").set_weights(both)
+    head = encoder.get_layer("head")
+    both = [*gru(g, "uncertain_net__rnn"), *gru(g, "uncertain_net__rnn", reverse=True)]
+    head.get_layer("variance_gru").set_weights(both)
+    gaussian = head.get_layer("gaussian")
+    gaussian.mean_local.attention.hidden.set_weights(dense(g, "pie_net__attention__w_1"))
+    gaussian.mean_local.attention.score.set_weights(dense(g, "pie_net__attention__w_2"))
+    gaussian.mean_local.branch.set_weights(dense(g, "pie_net__fc"))
+    gaussian.mean_local.normalize.set_weights(norm(g, "pie_net__layer_norm"))
+    gaussian.variance_pooling.hidden.set_weights(dense(g, "uncertain_net__attention__w_1"))
+    gaussian.variance_pooling.score.set_weights(dense(g, "uncertain_net__attention__w_2"))
+    kernel, bias = dense(g, "uncertain_net__fc")
+    gaussian.variance_local.set_weights([kernel])
+    gaussian.covariance.set_weights([bias])
+    return encoder
+
+
+def released_sentence(layer, words, mask):
+    """The sentence as released: both directions at the last word, not each at its own end."""
+    _, sentence = layer(words, mask=mask)
+    last = mask.sum(1) - 1
+    _, of_last_word = layer(words[np.arange(len(words)), last][:, None])
+    return np.concatenate([sentence[:, :8], of_last_word[:, 8:]], axis=-1)
+
+
+def test_official_caption_encoder(golden):
+    g = golden("pcme_text_encoder")
+    encoder = official_caption_encoder(g)
+    backbone, head = encoder.get_layer("backbone"), encoder.get_layer("head")
+    features = {key: np.asarray(value) for key, value in backbone(g["ids"].astype("int32")).items()}
+    words, mask = features["words"], features["mask"]
+    np.testing.assert_array_equal(mask.sum(1), g["lengths"])
+
+    gaussian = head.get_layer("gaussian")
+    released = gaussian(
+        words,
+        released_sentence(backbone.get_layer("gru"), words, mask),
+        released_sentence(head.get_layer("variance_gru"), words, mask),
+        mask=mask,
+    )
+    np.testing.assert_allclose(released["mean"], g["embedding"], atol=1e-5)
+    np.testing.assert_allclose(released["log_variance"], g["logsigma"], atol=1e-5)
+
+    # Ours differs from it by the backward halves alone, and not where there is one word.
+    ours = encoder(g["ids"].astype("int32"))
+    difference = np.abs(ours["log_variance"] - g["logsigma"])
+    assert difference[:, :8].max() < 1e-5
+    several = g["lengths"] > 1
+    assert (difference[several, 8:].max(axis=1) > 1e-3).all()
+
+
+def test_image_tower():
+    backbone = encoders.convolutional("tiny", trainable=False)
+    encoder = encoders.gaussian_image_encoder(backbone, 16, log_variance_bias=-3.0)
+    images = np.random.default_rng(0).integers(0, 256, (2, 64, 64, 3), "uint8")
+    embedding = encoder.predict(images, verbose=0)
+    assert embedding["mean"].shape == embedding["log_variance"].shape == (2, 16)
+    np.testing.assert_allclose(embedding["log_variance"].mean(), -3.0, atol=0.5)
+    # the head alone, on stored features
+    again = encoder.get_layer("head")(encoder.get_layer("backbone")(images))
+    np.testing.assert_allclose(again["mean"], embedding["mean"], atol=1e-5)
+    assert all("head" in w.path or "gaussian" in w.path for w in encoder.trainable_weights)
+
+
+def test_towers_survive_saving(tmp_path):
+    backbone = encoders.gru(9, 16, word_dim=6)
+    encoder = encoders.gaussian_caption_encoder(backbone, 16)
+    encoder.save(tmp_path / "captions.keras")
+    loaded = keras.saving.load_model(tmp_path / "captions.keras")
+    for key, value in encoder(IDS).items():
+        np.testing.assert_array_equal(loaded(IDS)[key], value)
+    images = encoders.gaussian_image_encoder(encoders.convolutional("tiny", 32), 16)
+    images.save(tmp_path / "images.keras")
+    loaded = keras.saving.load_model(tmp_path / "images.keras")
+    pixels = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)).astype("float32")
+    np.testing.assert_allclose(loaded(pixels)["mean"], images(pixels)["mean"], atol=1e-6)
+
+
+def test_captions_do_not_depend_on_padding():
+    encoder = encoders.gaussian_caption_encoder(encoders.gru(9, 16, word_dim=6), 16)
+    embedding = encoder(IDS)
+    longer = encoder(np.pad(IDS, ((0, 0), (0, 4))))
+    for i, length in enumerate((IDS > 0).sum(1)):
+        alone = encoder(IDS[i : i + 1, :length])
+        for key in embedding:
+            np.testing.assert_allclose(longer[key][i], embedding[key][i], atol=1e-6)
+            np.testing.assert_allclose(alone[key][0], embedding[key][i], atol=1e-6)
+
+
+def test_mean_only_towers_have_no_second_gru():
+    encoder = encoders.gaussian_caption_encoder(encoders.gru(9, 16, 6), 16, covariance=None)
+    assert set(encoder(IDS)) == {"mean"}
+    assert not any("variance" in weight.path for weight in encoder.weights)
+
+
+def test_word_vectors_are_the_first_words():
+    vectors = np.random.default_rng(0).normal(size=(9, 6)).astype("float32")
+    model = encoders.gru(9, 8, word_dim=6, word_vectors=vectors)
+    np.testing.assert_array_equal(model(IDS)["words"], vectors[IDS])
+    assert any(w is model.get_layer("words").embeddings for w in model.trainable_weights)
+    with pytest.raises(ValueError, match=r"`word_vectors`.*\(9, 5\).*received \(9, 6\)"):
+        encoders.gru(9, 8, word_dim=5, word_vectors=vectors)
+
+
+def test_a_sentence_of_another_dimension_is_refused():
+    with pytest.raises(ValueError, match=r"`pooled` must have shape \(batch, 32\)"):
+        encoders.gaussian_caption_encoder(encoders.gru(9, 16, 6), 32)

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from golden_weights import gru
+from layer_checks import check_layer
+
+from zoo.layers import SentenceGRU
+
+RNG = np.random.default_rng(0)
+WORDS = RNG.normal(size=(4, 6, 5)).astype("float32")
+LENGTHS = np.array([6, 3, 1, 4])
+MASK = np.arange(6) < LENGTHS[:, None]
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"bidirectional": False}, {"merge": "ave"}], ids=["concat", "forward", "ave"]
+)
+def test_sentence_gru_is_a_layer(config):
+    inputs = {"words": WORDS, "mask": MASK}
+    check_layer(SentenceGRU, {"dim": 8, **config}, inputs, ((4, 6, 8), (4, 8)))
+
+
+@pytest.mark.parametrize("merge", ["concat", "ave"])
+def test_padding_changes_nothing(merge):
+    layer = SentenceGRU(8, merge=merge)
+    states, sentence = layer(WORDS, mask=MASK)
+    assert (np.asarray(states)[~MASK] == 0).all()
+    garbage = np.where(MASK[..., None], WORDS, 1e3).astype("float32")
+    np.testing.assert_allclose(layer(garbage, mask=MASK)[1], sentence, atol=1e-6)
+    for i, length in enumerate(LENGTHS):
+        alone_states, alone = layer(WORDS[i : i + 1, :length])
+        np.testing.assert_allclose(alone[0], sentence[i], atol=1e-6)
+        np.testing.assert_allclose(alone_states[0], states[i, :length], atol=1e-6)
+
+
+def test_both_halves_have_read_the_whole_sentence():
+    layer = SentenceGRU(8)
+    _, sentence = layer(WORDS, mask=MASK)
+    changed = WORDS.copy()
+    changed[0, 2] += 1
+    difference = np.abs(layer(changed, mask=MASK)[1] - sentence)[0]
+    assert (difference > 1e-5).all()
+
+
+def test_official_vsepp_caption_encoder(golden):
+    g = golden("vsepp_text_gru")
+    words = g["w__embed__weight"][g["ids"]]
+    mask = np.arange(words.shape[1]) < g["lengths"][:, None]
+    layer = SentenceGRU(12, bidirectional=False)
+    layer(words, mask=mask)
+    layer.gru.set_weights(gru(g, "rnn"))
+    _, sentence = layer(words, mask=mask)
+    expected = sentence / np.linalg.norm(sentence, axis=-1, keepdims=True)
+    np.testing.assert_allclose(expected, g["out"], atol=1e-6)
+
+
+def test_a_sentence_without_words_is_one_word_of_padding():
+    layer = SentenceGRU(8)
+    states, sentence = layer(WORDS, mask=np.zeros_like(MASK))
+    np.testing.assert_allclose(sentence, layer(WORDS[:, :1])[1], atol=1e-6)
+    assert (np.asarray(states) == 0).all()
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match=r"`dim`.* received 7"):
+        SentenceGRU(7)
+    SentenceGRU(7, bidirectional=False)
+    with pytest.raises(ValueError, match=r"`merge`.* received 'sum'"):
+        SentenceGRU(8, merge="sum")
