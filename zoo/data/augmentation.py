@@ -1,0 +1,42 @@
+"""Which augmentations a training pipeline applies."""
+
+from dataclasses import dataclass
+
+from zoo.data import captions, images
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What training does to pictures and words; the default is nothing.
+
+    Attributes:
+        crop_scale: smallest and largest share of the area that a random resized crop keeps.
+        flip: mirror half of the pictures.
+        cutout: probability that a picture (or feature map) loses a rectangle.
+        word_dropping: probability that a word is lost.
+        word_dropping_mode: how: `"mask"`, `"random"` or `"delete"`.
+    """
+
+    crop_scale: tuple[float, float] | None = None
+    flip: bool = False
+    cutout: float = 0.0
+    word_dropping: float = 0.0
+    word_dropping_mode: str = "mask"
+
+    def on_images(self, batch, seed, fill, shard=(0, 1)):
+        """The augmented pictures or feature maps; `fill` is what Cutout leaves behind."""
+        if self.crop_scale is not None:
+            batch = images.random_resized_crop(batch, seed, self.crop_scale, shard=shard)
+        if self.flip:
+            batch = images.random_flip(batch, seed, shard)
+        if self.cutout:
+            batch = images.cutout(batch, self.cutout, seed, fill=fill, shard=shard)
+        return batch
+
+    def on_captions(self, ids, seed, vocabulary_size=None, shard=(0, 1)):
+        """The ids with some words lost."""
+        if not self.word_dropping:
+            return ids
+        return captions.drop_words(
+            ids, self.word_dropping, seed, self.word_dropping_mode, vocabulary_size, shard
+        )

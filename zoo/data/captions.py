@@ -1,0 +1,198 @@
+"""Captions to word ids, in the graph and from raw strings."""
+
+from collections import Counter
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from zoo.data.draws import uniform
+from zoo.data.files import read_lines
+from zoo.errors import InputError
+
+PADDING_ID, UNKNOWN_ID = 0, 1
+_DROP, _WORD = 11, 12
+_MODES = ("mask", "random", "delete")
+
+
+def normalise(text):
+    """Lower case, and nothing but letters and digits with single spaces between the words.
+
+    Apostrophes go without a trace (`bird's` is `birds`), other punctuation becomes a space
+    (`white-breasted` is two words).
+    """
+    text = tf.strings.lower(text, encoding="utf-8")
+    text = tf.strings.regex_replace(text, "['’]", "")
+    return tf.strings.strip(tf.strings.regex_replace(text, r"[^\pL\pM\pN]+", " "))
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class WordTokenizer(keras.layers.TextVectorization):
+    """Strings to word ids: 0 is padding, 1 any unknown word, then the vocabulary.
+
+    Saved with its vocabulary in whatever model holds it.
+
+    Args:
+        vocabulary: distinct normalised words, the id of the first is 2.
+        max_words: the length of every row; longer captions are cut.
+
+    Call arguments:
+        inputs: strings `(batch,)`, as they come.
+
+    Output: int32 `(batch, max_words)`.
+    """
+
+    def __init__(self, vocabulary, max_words=32, **kwargs):
+        super().__init__(
+            standardize=normalise,
+            output_sequence_length=max_words,
+            vocabulary=list(vocabulary),
+            **kwargs,
+        )
+        self.max_words = max_words
+
+    def call(self, inputs):
+        return tf.cast(super().call(inputs), tf.int32)
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
+
+    def get_config(self):
+        vocabulary = self.get_vocabulary(include_special_tokens=False)
+        return {
+            "name": self.name,
+            "vocabulary": [str(word) for word in vocabulary],
+            "max_words": self.max_words,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+def word_tokenizer(captions, max_words=32, vocabulary_size=None, min_count=1):
+    """A `WordTokenizer` with the words of some captions: give it the *training* captions only.
+
+    Args:
+        captions: strings.
+        max_words: the length of a row of ids.
+        vocabulary_size: keep only the most frequent words, so many ids that there are with
+            padding and unknown; None keeps all.
+        min_count: leave out words that occur less often.
+
+    Returns:
+        A `WordTokenizer`, its words by falling frequency, then by alphabet.
+
+    Raises:
+        ValueError: if no word is left.
+    """
+    counts = Counter()
+    for start in range(0, len(captions), 65536):
+        block = tf.constant(list(captions[start : start + 65536]), tf.string)
+        counts.update(word for text in normalise(block).numpy() for word in text.split())
+    words = sorted(
+        (word for word, count in counts.items() if count >= min_count),
+        key=lambda word: (-counts[word], word),
+    )
+    if vocabulary_size is not None:
+        words = words[: max(0, vocabulary_size - 2)]
+    if not words:
+        raise ValueError(
+            f"`captions` must have words that occur at least {min_count} times; "
+            f"received {len(captions)} captions without any"
+        )
+    return WordTokenizer([word.decode("utf-8") for word in words], max_words=max_words)
+
+
+def token_ids(tokenizer, captions):
+    """The ids of many captions as one int32 array `(M, max_words)`."""
+    blocks = [
+        np.asarray(tokenizer(tf.constant(list(captions[start : start + 8192]), tf.string)))
+        for start in range(0, len(captions), 8192)
+    ]
+    return np.concatenate(blocks).astype(np.int32)
+
+
+def read_glove(path, tokenizer, seed=0):
+    """Word vectors from a text file, as an embedding matrix for a tokenizer.
+
+    Args:
+        path: lines of `word number number …`, as GloVe and word2vec's text form have them (a
+            first line with the counts, as word2vec writes, is passed over).
+        tokenizer: whose vocabulary the rows follow.
+        seed: of the rows of words that the file lacks: normal, with the mean and the standard
+            deviation of the vectors that were found.
+
+    Returns:
+        `(matrix, coverage)`: float32 `(vocabulary_size, dim)`, padding all zero, and the fraction
+        of the vocabulary (without padding and unknown) that was found.
+
+    Raises:
+        InputError: if a line has another number of values, or one that is no number, or no word
+            of the vocabulary is there.
+    """
+    words = {word: row for row, word in enumerate(tokenizer.get_vocabulary()) if row >= 2}
+    found, dim = {}, None
+    for line, text in enumerate(read_lines(path), start=1):
+        if line == 1 and len(text.split()) == 2:
+            continue
+        dim = dim or len(text.split()) - 1
+        word, *values = text.rstrip().rsplit(" ", dim)  # words may hold spaces, as in GloVe 840B
+        if len(values) != dim or not dim:
+            raise InputError(
+                f"{path}:{line}: expected a word and {dim} numbers, found {text[:60]!r}"
+            )
+        if word not in words or word in found:
+            continue
+        try:
+            found[word] = np.array(values, np.float32)
+        except ValueError:
+            raise InputError(f"{path}:{line}: expected {dim} numbers after {word!r}") from None
+    if not found:
+        raise InputError(f"{path}: none of the {len(words):,} words of the vocabulary is there")
+    known = np.stack(list(found.values()))
+    matrix = np.random.default_rng(seed).normal(
+        known.mean(), known.std(), (tokenizer.vocabulary_size(), dim)
+    )
+    for word, vector in found.items():
+        matrix[words[word]] = vector
+    matrix[PADDING_ID] = 0.0
+    return matrix.astype(np.float32), len(found) / len(words)
+
+
+def drop_words(ids, rate, seed, mode="mask", vocabulary_size=None, shard=(0, 1)):
+    """Word dropping: loses each word with some probability.
+
+    Args:
+        ids: int32 `(batch, length)`, padded with 0 at the end.
+        rate: the probability, 0 … 1.
+        seed: int64 `(2,)`, see `draws.step_seed`.
+        mode: `"mask"`: the word becomes unknown (id 1). `"random"`: it becomes a random word.
+            `"delete"`: it goes, the rest moves up; the first word stays when all would go.
+        vocabulary_size: number of ids, for `"random"`.
+        shard: see `draws.uniform`.
+
+    Returns:
+        int32 `(batch, length)`.
+
+    Raises:
+        ValueError: if the mode is unknown, or `"random"` comes without `vocabulary_size`.
+
+    Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) appendix B.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"`mode` must be one of {_MODES}; received {mode!r}")
+    rows, length = ids.shape
+    is_word = ids != PADDING_ID
+    lost = is_word & (uniform(seed, _DROP, rows, length, shard) < rate)
+    if mode == "mask":
+        return tf.where(lost, UNKNOWN_ID, ids)
+    if mode == "random":
+        if vocabulary_size is None:
+            raise ValueError("`vocabulary_size` must be given for the mode 'random'")
+        words = 2 + uniform(seed, _WORD, rows, length, shard) * (vocabulary_size - 2)
+        return tf.where(lost, tf.cast(words, ids.dtype), ids)
+    all_lost = tf.reduce_all(lost | ~is_word, axis=1, keepdims=True)
+    kept = is_word & (~lost | (all_lost & (tf.range(length) == 0)))
+    order = tf.argsort(tf.cast(~kept, tf.int32), axis=1, stable=True)
+    return tf.gather(tf.where(kept, ids, PADDING_ID), order, axis=1, batch_dims=1)

@@ -1,0 +1,128 @@
+"""Reading the text and checking the pictures of a data set, with errors that say where."""
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+
+from PIL import Image
+
+from zoo.errors import InputError
+
+FORMATS = ("JPEG", "PNG", "GIF", "BMP")  # what tf.io.decode_image reads
+MAX_PIXELS = 64_000_000
+_REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
+
+
+def existing_folder(path, what="folder"):
+    """The path as a `Path`, if it is a folder.
+
+    Raises:
+        InputError: if it is not.
+    """
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        raise InputError(f"{path}: no such {what}")
+    return path
+
+
+def read_lines(path):
+    """The lines of a UTF-8 file without their ends.
+
+    Raises:
+        InputError: if it cannot be read or decoded, with the line of the first bad byte.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    try:
+        return data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: expected UTF-8, found byte {data[error.start]:#x}"
+        ) from None
+
+
+def read_numbered(path, count=1):
+    """A CUB table: lines of `number value …`, as `{number: (line, values)}`.
+
+    Args:
+        path: the file.
+        count: how many values follow the number; a path may contain no spaces.
+
+    Raises:
+        InputError: if a line has another form or a number occurs twice.
+    """
+    table = {}
+    for line, text in enumerate(read_lines(path), start=1):
+        fields = text.split()
+        if len(fields) != count + 1 or not fields[0].isdigit():
+            form = " ".join(["number", *["value"] * count])
+            raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
+        if int(fields[0]) in table:
+            raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
+        table[int(fields[0])] = (line, fields[1] if count == 1 else fields[1:])
+    return table
+
+
+def decode_caption_bytes(data):
+    """Text of a caption file, whatever its encoding.
+
+    Returns:
+        `(text, clean)`: clean is False where bytes were not UTF-8, or where another program had
+        replaced some by U+FFFD. Such bytes were hard spaces in Reed's files, so runs of U+FFFD
+        become a space; other bytes are read as Windows-1252.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        clean = _REPLACEMENT not in text
+    except UnicodeDecodeError:
+        text, clean = data.decode("cp1252", errors="replace"), False
+    return re.sub(f"[\u00a0{_REPLACEMENT}]+", " ", text), clean
+
+
+def safe_relative(name):
+    """Whether a file name from a data set stays inside the data set's folder."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\\" not in name and bool(name)
+
+
+def check_images(paths):
+    """Decodes every picture at low resolution, to find those that training could not read.
+
+    Args:
+        paths: files.
+
+    Returns:
+        One entry a path: None, or why it cannot be used.
+    """
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        return list(pool.map(_why_unreadable, paths, chunksize=64))
+
+
+def _why_unreadable(path):
+    try:
+        with Image.open(path) as image:
+            if image.format not in FORMATS:
+                return f"expected one of {', '.join(FORMATS)}, found {image.format}"
+            width, height = image.size
+            if width * height > MAX_PIXELS:
+                return f"{width} x {height} pixels, more than the {MAX_PIXELS:,} allowed"
+            image.draft("RGB", (32, 32))  # an eighth of the size: much faster, same errors
+            image.load()
+    except Image.DecompressionBombError:
+        return f"more than the {MAX_PIXELS:,} pixels allowed"
+    except FileNotFoundError:
+        return "no such file"
+    except (OSError, SyntaxError, ValueError) as error:
+        return _reason(path, error)
+    return None
+
+
+def _reason(path, error):
+    if os.path.getsize(path) == 0:
+        return "an empty file"
+    text = str(error)
+    return "not an image" if text.startswith("cannot identify") else f"a damaged image ({text})"

@@ -1,0 +1,137 @@
+"""Pictures: reading, and the augmentations of the papers as stateless operations on batches."""
+
+import math
+
+import tensorflow as tf
+
+from zoo.data.draws import uniform
+
+IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
+_CROP, _FLIP, _CUTOUT, _ERASE = 1, 2, 3, 4
+_RESIZES = ("crop", "stretch")
+
+
+def decode(contents):
+    """JPEG, PNG, GIF or BMP bytes to uint8 `(height, width, 3)`.
+
+    Grey becomes RGB, an alpha channel is dropped, of an animation the first picture is taken.
+    """
+    image = tf.io.decode_image(contents, channels=3, expand_animations=False)
+    image.set_shape((None, None, 3))
+    return image
+
+
+def read(path):
+    """The picture in a file, uint8 `(height, width, 3)`."""
+    return decode(tf.io.read_file(path))
+
+
+def resize(image, size, mode="crop", crop_fraction=1.0):
+    """One picture to a square, float32 `(size, size, 3)` in 0 … 255, with antialiasing.
+
+    Args:
+        image: `(height, width, 3)`.
+        size: the new height and width.
+        mode: `"crop"` keeps the aspect and takes the square in the middle, `"stretch"` keeps
+            everything.
+        crop_fraction: with `"crop"`, the side of that square relative to the shorter side:
+            224 / 256 is the common "resize to 256, crop 224".
+
+    Raises:
+        ValueError: if the mode is unknown.
+    """
+    if mode not in _RESIZES:
+        raise ValueError(f"`mode` must be one of {_RESIZES}; received {mode!r}")
+    if mode == "crop":
+        height, width = tf.shape(image)[0], tf.shape(image)[1]
+        side = tf.cast(tf.minimum(height, width), tf.float32) * crop_fraction
+        side = tf.maximum(tf.cast(tf.round(side), tf.int32), 1)
+        top, left = (height - side) // 2, (width - side) // 2
+        image = image[top : top + side, left : left + side]
+    image = tf.image.resize(image, (size, size), antialias=True)
+    return tf.clip_by_value(tf.ensure_shape(image, (size, size, 3)), 0.0, 255.0)
+
+
+def random_resized_crop(images, seed, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3), shard=(0, 1)):
+    """A random part of each picture, stretched to the whole size.
+
+    Args:
+        images: float32 `(batch, height, width, channels)`.
+        seed: int64 `(2,)`, see `draws.step_seed`.
+        scale: smallest and largest share of the area.
+        ratio: smallest and largest width / height of the part.
+        shard: see `draws.uniform`.
+    """
+    rows, height, width, _ = images.shape
+    draw = uniform(seed, _CROP, rows, 4, shard)
+    area = scale[0] + (scale[1] - scale[0]) * draw[:, 0]
+    log_ratio = math.log(ratio[0]) + (math.log(ratio[1]) - math.log(ratio[0])) * draw[:, 1]
+    share_y = tf.minimum(tf.sqrt(area * tf.exp(-log_ratio)), 1.0)
+    share_x = tf.minimum(tf.sqrt(area * tf.exp(log_ratio)), 1.0)
+    top, left = draw[:, 2] * (1 - share_y), draw[:, 3] * (1 - share_x)
+    boxes = tf.stack([top, left, top + share_y, left + share_x], axis=1)
+    return tf.image.crop_and_resize(images, boxes, tf.range(rows), (height, width))
+
+
+def random_flip(images, seed, shard=(0, 1)):
+    """Mirrors every other picture, left to right."""
+    flipped = uniform(seed, _FLIP, images.shape[0], 1, shard)[:, :, None, None] < 0.5
+    return tf.where(flipped, images[:, :, ::-1], images)
+
+
+def cutout(
+    images,
+    probability,
+    seed,
+    area=(0.02, 1 / 3),
+    aspect=(0.3, 1 / 0.3),
+    fill=IMAGENET_MEAN,
+    shard=(0, 1),
+):
+    """Erases a random rectangle of some pictures, or of some feature maps.
+
+    Args:
+        images: float32 `(batch, height, width, channels)`.
+        probability: share of the pictures that lose a rectangle.
+        seed: int64 `(2,)`, see `draws.step_seed`.
+        area: smallest and largest share of the area.
+        aspect: smallest and largest height / width.
+        fill: what comes in its place, a scalar or one value a channel.
+        shard: see `draws.uniform`.
+
+    Reference: DeVries and Taylor, "Improved Regularization … with Cutout"; sizes as in Random
+        Erasing (Zhong et al., AAAI 2020), which PCME's code uses under this name.
+    """
+    rows = images.shape[0]
+    draw = uniform(seed, _CUTOUT, rows, 5, shard)
+    shares = area[0] + (area[1] - area[0]) * draw[:, 1]
+    low, high = math.log(aspect[0]), math.log(aspect[1])
+    aspects = tf.exp(low + (high - low) * draw[:, 2])
+    shares = tf.where(draw[:, 0] < probability, shares, 0.0)
+    return _fill_rectangle(images, shares, aspects, draw[:, 3:], fill)
+
+
+def erase(images, share, seed, fill=IMAGENET_MEAN, shard=(0, 1)):
+    """Erases a rectangle of a given share of every picture's area, of the picture's own shape.
+
+    Used to see uncertainty rise with what is lost.
+    """
+    rows = images.shape[0]
+    place = uniform(seed, _ERASE, rows, 2, shard)
+    return _fill_rectangle(images, tf.fill([rows], float(share)), tf.ones([rows]), place, fill)
+
+
+def _fill_rectangle(images, shares, aspects, place, fill):
+    _, height, width, _ = images.shape
+    # An elongated rectangle that does not fit is shortened, not moved out of the picture.
+    tall = tf.minimum(tf.round(tf.sqrt(shares * aspects) * height), height)
+    wide = tf.minimum(tf.round(tf.sqrt(shares / aspects) * width), width)
+    top, left = (
+        tf.floor(place[:, 0] * (height - tall + 1)),
+        tf.floor(place[:, 1] * (width - wide + 1)),
+    )
+    y, x = tf.range(height, dtype=tf.float32), tf.range(width, dtype=tf.float32)
+    rows = (y >= top[:, None]) & (y < (top + tall)[:, None])
+    columns = (x >= left[:, None]) & (x < (left + wide)[:, None])
+    inside = (rows[:, :, None] & columns[:, None, :])[..., None]
+    return tf.where(inside, tf.cast(fill, images.dtype), images)

@@ -1,0 +1,106 @@
+"""Where the images of a batch come from: pictures on disk or in memory, or cached features."""
+
+import numpy as np
+import tensorflow as tf
+
+from zoo.data import images
+
+_CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
+
+
+class Pictures:
+    """The pictures of some records, decoded and resized.
+
+    Args:
+        records: whose pictures.
+        image_size: height and width.
+        mode: `"crop"` or `"stretch"`, see `images.resize`.
+        crop_fraction: see `images.resize`.
+        cache: True decodes everything once into memory as uint8, False decodes for each batch,
+            None caches when that takes at most half a GiB.
+    """
+
+    fill = images.IMAGENET_MEAN  # what Cutout leaves behind
+
+    def __init__(self, records, image_size=224, mode="crop", crop_fraction=1.0, cache=None):
+        self.count = records.num_images
+        self.shape = (image_size, image_size, 3)
+        with tf.device("CPU:0"):
+            self._paths = tf.constant(list(records.image_paths), tf.string)
+        self._options = (mode, crop_fraction)
+        small = self.count * image_size * image_size * 3 <= _CACHE_LIMIT
+        self._cached = self._decode_all() if (small if cache is None else cache) else None
+
+    def take(self, indices):
+        """From a dataset of indices, int `(batch,)`, to one of pictures, in the same order."""
+        if self._cached is not None:
+            return _gather(self._cached, indices)
+        batch = indices.element_spec.shape[0]
+        loaded = indices.unbatch().map(self._load, num_parallel_calls=tf.data.AUTOTUNE)
+        return loaded.batch(batch, drop_remainder=True)
+
+    def in_order(self, batch_size):
+        """All pictures, the last batch as small as it is."""
+        indices = tf.data.Dataset.range(self.count)
+        if self._cached is not None:
+            return _gather(self._cached, indices.batch(batch_size))
+        return indices.map(self._load, num_parallel_calls=tf.data.AUTOTUNE).batch(batch_size)
+
+    def _load(self, index):
+        mode, fraction = self._options
+        return images.resize(images.read(self._paths[index]), self.shape[0], mode, fraction)
+
+    def _decode_all(self):
+        decoded = np.empty((self.count, *self.shape), np.uint8)
+        pictures = tf.data.Dataset.range(self.count).map(
+            lambda index: tf.cast(tf.round(self._load(index)), tf.uint8),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        for index, picture in enumerate(pictures.as_numpy_iterator()):
+            decoded[index] = picture
+        return _tensor(decoded)
+
+
+class Features:
+    """Features in place of pictures, such as a frozen backbone's maps or detected regions.
+
+    Args:
+        array: `(N, …)`, in memory or a memory map, which is then read in place, page by page.
+    """
+
+    fill = 0.0
+
+    def __init__(self, array):
+        self.count, self.shape = len(array), tuple(array.shape[1:])
+        self._array = _tensor(array)
+
+    def take(self, indices):
+        """From a dataset of indices, int `(batch,)`, to one of features, in the same order."""
+        return _gather(self._array, indices)
+
+    def in_order(self, batch_size):
+        """All features, the last batch as small as it is."""
+        return _gather(self._array, tf.data.Dataset.range(self.count).batch(batch_size))
+
+
+def _gather(array, indices):
+    return indices.map(
+        lambda index: tf.cast(tf.gather(array, index), tf.float32),
+        num_parallel_calls=tf.data.AUTOTUNE,
+    )
+
+
+def _tensor(array):
+    """The array as a CPU tensor; a memory map without reading it."""
+    if not isinstance(array, np.memmap):
+        with tf.device("CPU:0"):
+            return tf.constant(array)
+    # DLPack refuses read-only memory. Nothing writes here, and it would not reach the file.
+    place = {"offset": array.offset, "shape": array.shape}
+    view = np.memmap(array.filename, array.dtype, "c", **place)
+    if view.ctypes.data % 64 or not view.flags.c_contiguous:
+        raise ValueError(
+            "`array` must be a memory map in C order whose data start at a multiple of 64 bytes, "
+            f"as in .npy files; received one at offset {array.offset}"
+        )
+    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())

@@ -1,0 +1,10 @@
+"""Toy Birds: drawn birds with known attributes, in the layout of CUB-200-2011 with captions.
+
+`generate` writes a set, `zoo.data.cub.load` reads it as it reads the real one. What the real one
+cannot give is the truth about ambiguity, and `true_matches` does.
+"""
+
+from zoo.data.toy_birds.truth import Truth, read_truth, true_matches
+from zoo.data.toy_birds.writing import generate
+
+__all__ = ["Truth", "generate", "read_truth", "true_matches"]

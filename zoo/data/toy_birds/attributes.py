@@ -1,0 +1,194 @@
+"""What a toy bird looks like: its attributes, and the species that combine them."""
+
+import numpy as np
+
+COLOURS = {
+    "black": (38, 38, 42),
+    "white": (244, 244, 238),
+    "grey": (143, 148, 155),
+    "brown": (128, 82, 46),
+    "red": (206, 42, 42),
+    "orange": (241, 132, 34),
+    "yellow": (247, 216, 56),
+    "green": (72, 152, 66),
+    "blue": (54, 108, 204),
+    "pink": (240, 150, 165),
+}
+
+# Skewed on purpose: naming brown wings says little, naming a green crown says much, so that the
+# number of images a caption fits varies widely.
+_UPPER = {
+    "brown": 0.20,
+    "grey": 0.17,
+    "black": 0.17,
+    "white": 0.09,
+    "blue": 0.10,
+    "red": 0.08,
+    "yellow": 0.08,
+    "green": 0.06,
+    "orange": 0.05,
+}
+_LOWER = {
+    "white": 0.24,
+    "yellow": 0.15,
+    "grey": 0.14,
+    "brown": 0.13,
+    "red": 0.10,
+    "orange": 0.08,
+    "black": 0.08,
+    "blue": 0.05,
+    "green": 0.03,
+}
+
+ATTRIBUTES = {
+    "crown": _UPPER,
+    "back": _UPPER,
+    "wing": _UPPER,
+    "tail": _UPPER,
+    "breast": _LOWER,
+    "belly": _LOWER,
+    "bill_colour": {"black": 0.4, "grey": 0.2, "orange": 0.2, "yellow": 0.2},
+    "bill_length": {"short": 0.6, "long": 0.4},
+    "bill_shape": {"straight": 0.45, "curved": 0.25, "thick": 0.3},
+    "size": {"small": 0.4, "medium": 0.25, "large": 0.35},
+    "tail_length": {"short": 0.55, "long": 0.45},
+    "wing_bars": {"no": 0.6, "white": 0.25, "yellow": 0.15},
+    "eye_ring": {"no": 0.55, "white": 0.3, "yellow": 0.15},
+    "breast_pattern": {"plain": 0.55, "streaked": 0.25, "spotted": 0.2},
+    "crest": {"no": 0.7, "yes": 0.3},
+    "legs": {"black": 0.4, "orange": 0.3, "pink": 0.3},
+}
+NAMES = tuple(ATTRIBUTES)
+_VALUES = {name: tuple(weights) for name, weights in ATTRIBUTES.items()}
+
+# Which part of the drawing shows an attribute, and how much of it must be seen to tell.
+SHOWN_BY = {
+    "crown": ("crown", 0.4),
+    "back": ("back", 0.4),
+    "wing": ("wing", 0.4),
+    "tail": ("tail", 0.4),
+    "breast": ("breast", 0.4),
+    "belly": ("belly", 0.4),
+    "bill_colour": ("bill", 0.4),
+    "bill_length": ("bill", 0.8),
+    "bill_shape": ("bill", 0.7),
+    "size": ("bird", 0.55),
+    "tail_length": ("tail", 0.75),
+    "wing_bars": ("wing", 0.6),
+    "eye_ring": ("eye", 0.8),
+    "breast_pattern": ("breast", 0.6),
+    "crest": ("crown", 0.7),
+    "legs": ("legs", 0.5),
+}
+# In the dusk, when colours fade, only these can still be told.
+SHAPES = frozenset(("bill_length", "bill_shape", "size", "tail_length", "breast_pattern", "crest"))
+# An individual may differ from its species in one of these.
+_VARIABLE = ("size", "wing_bars", "eye_ring", "breast_pattern", "crest", "legs", "bill_colour")
+
+_FAMILIES = {
+    ("short", "straight"): ("Warbler", "Vireo", "Wren", "Flycatcher"),
+    ("short", "curved"): ("Parakeet", "Kestrel", "Lorikeet"),
+    ("short", "thick"): ("Finch", "Sparrow", "Bunting", "Grosbeak"),
+    ("long", "straight"): ("Kingfisher", "Woodpecker", "Starling"),
+    ("long", "curved"): ("Thrasher", "Curlew", "Creeper"),
+    ("long", "thick"): ("Raven", "Toucan", "Hornbill"),
+}
+
+
+def sample_species(rng, count):
+    """`count` attribute dicts, any two of which differ in at least four attributes."""
+    species = []
+    while len(species) < count:
+        bird = _sample(rng)
+        if all(_distance(bird, other) >= 4 for other in species):
+            species.append(bird)
+    return species
+
+
+def individual(rng, species, variation=0.15):
+    """One bird of a species: now and then an attribute is not the species' own."""
+    bird = dict(species)
+    if rng.random() < variation:
+        name = _VARIABLE[rng.integers(len(_VARIABLE))]
+        others = [v for v in _VALUES[name] if v != bird[name] and not _invisible({**bird, name: v})]
+        bird[name] = others[rng.integers(len(others))]
+    return bird
+
+
+def species_names(rng, species):
+    """Distinct English-looking names, such as `Blue_crowned_Finch`."""
+    names = []
+    for bird in species:
+        families = _FAMILIES[bird["bill_length"], bird["bill_shape"]]
+        family = families[rng.integers(len(families))]
+        parts = rng.permutation(["crown", "wing", "back", "breast", "belly", "tail"])
+        adjective = {"crown": "crowned", "wing": "winged", "back": "backed", "tail": "tailed"} | {
+            "breast": "breasted",
+            "belly": "bellied",
+        }
+        options = [f"{bird[p].title()}_{adjective[p]}_{family}" for p in parts]
+        options += [f"{size}_{name}" for size in ("Lesser", "Greater") for name in options]
+        options += [f"{name}_{number}" for number in range(2, 999) for name in options[:1]]
+        names.append(next(name for name in options if name not in names))
+    return names
+
+
+def codes(bird):
+    """The attributes as a row of small integers, in the order of `NAMES`."""
+    return [_VALUES[name].index(bird[name]) for name in NAMES]
+
+
+def decode(row):
+    """The attribute dict behind a row of `codes`."""
+    return {name: _VALUES[name][code] for name, code in zip(NAMES, row, strict=True)}
+
+
+def held_out(rng, species, count):
+    """Indices of `count` species whose every attribute value others show too.
+
+    Unseen species are new *combinations* of seen values, so that they can be told from a
+    description by whoever has learned the words.
+    """
+    table = np.array([codes(bird) for bird in species])
+    best, best_missing = None, None
+    for _ in range(200):
+        order = rng.permutation(len(species))
+        unseen, seen = table[order[:count]], table[order[count:]]
+        missing = sum(
+            len(set(unseen[:, column]) - set(seen[:, column])) for column in range(table.shape[1])
+        )
+        if best is None or missing < best_missing:
+            best, best_missing = order[:count], missing
+        if not missing:
+            break
+    return sorted(int(index) for index in best)
+
+
+def _sample(rng):
+    while True:
+        bird = {
+            name: _VALUES[name][rng.choice(len(weights), p=_normalised(weights))]
+            for name, weights in ATTRIBUTES.items()
+        }
+        # Real birds are not patchworks: neighbouring parts often share a colour.
+        if rng.random() < 0.35:
+            bird["wing"] = bird["back"]
+        if rng.random() < 0.35:
+            bird["tail"] = bird["wing"]
+        if rng.random() < 0.35:
+            bird["belly"] = bird["breast"]
+        if not _invisible(bird):
+            return bird
+
+
+def _invisible(bird):
+    return bird["wing_bars"] == bird["wing"] or bird["eye_ring"] == bird["crown"]
+
+
+def _normalised(weights):
+    values = np.array(list(weights.values()))
+    return values / values.sum()
+
+
+def _distance(first, second):
+    return sum(first[name] != second[name] for name in NAMES)

@@ -1,0 +1,156 @@
+"""Writes a Toy Birds set to disk, whole or not at all."""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from zoo.data.toy_birds import attributes, truth
+from zoo.data.toy_birds.drawing import draw
+from zoo.data.toy_birds.wording import CAPTIONS_PER_IMAGE, describe
+from zoo.errors import InputError
+
+MANIFEST = "toy_birds.json"
+VERSION = 1
+
+
+def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
+    """Draws a Toy Birds set into a folder, unless that folder already holds it.
+
+    A quarter of the classes are the unseen test classes and each of the three validation splits
+    is a third of the others, the proportions of Xian et al. for CUB (150 / 50, 100 + 50). Every
+    attribute value of a test class also occurs in a training class.
+
+    Args:
+        root: the folder to make. It must not exist, be empty, or hold this very set.
+        seed: the same seed and sizes give the same bytes.
+        num_classes: species, at least 8.
+        images_per_class: birds drawn of each, at least 4.
+        image_size: width and height in pixels.
+
+    Returns:
+        The folder, a `pathlib.Path`, for `zoo.data.cub.load` and `true_matches`.
+
+    Raises:
+        ValueError: if a size is too small.
+        InputError: if the folder holds anything else; it is left as it is.
+    """
+    for name, value, least in (
+        ("num_classes", num_classes, 8),
+        ("images_per_class", images_per_class, 4),
+        ("image_size", image_size, 16),
+    ):
+        if value < least:
+            raise ValueError(f"`{name}` must be at least {least}; received {value}")
+    root = Path(root).expanduser()
+    wanted = {
+        "version": VERSION,
+        "seed": int(seed),
+        "num_classes": int(num_classes),
+        "images_per_class": int(images_per_class),
+        "image_size": int(image_size),
+    }
+    if _holds(root, wanted):
+        return root
+    root.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
+    try:
+        _write(partial, **wanted)
+        (partial / MANIFEST).write_text(json.dumps(wanted, indent=2) + "\n")
+        partial.chmod(0o755)
+        try:
+            os.rename(partial, root)
+        except OSError:
+            if not _holds(root, wanted):  # or another process has just made it
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return root
+
+
+def _holds(root, wanted):
+    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
+        return False
+    found = None
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads((root / MANIFEST).read_text())
+    if found != wanted:
+        what = "something else" if found is None else f"the Toy Birds of {found}"
+        raise InputError(
+            f"{root}: expected no such folder or the Toy Birds of {wanted}, found {what}"
+        )
+    return True
+
+
+def _write(folder, version, seed, num_classes, images_per_class, image_size):
+    rng = np.random.default_rng([version, seed])
+    species = attributes.sample_species(rng, num_classes)
+    names = [
+        f"{number:03d}.{name}"
+        for number, name in enumerate(attributes.species_names(rng, species), start=1)
+    ]
+    for name in names:
+        (folder / "images" / name).mkdir(parents=True)
+        (folder / "text_c10" / name).mkdir(parents=True)
+
+    def make(index):
+        label, copy = divmod(index, images_per_class)
+        own = np.random.default_rng([version, seed, index])
+        bird = attributes.individual(own, species[label])
+        picture, box, visible = draw(own, bird, image_size)
+        captions, named = zip(
+            *(describe(own, bird, visible) for _ in range(CAPTIONS_PER_IMAGE)), strict=True
+        )
+        stem = f"{names[label]}/{names[label][4:]}_{copy + 1:04d}_{index + 1}"
+        picture.save(folder / "images" / f"{stem}.jpg", quality=92, subsampling=0)
+        (folder / "text_c10" / f"{stem}.txt").write_text("".join(f"{c}\n" for c in captions))
+        return stem, box, attributes.codes(bird), visible, named
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = list(pool.map(make, range(num_classes * images_per_class)))
+    stems = [stem for stem, *_ in made]
+    labels = [index // images_per_class for index in range(len(stems))]
+    _lines(folder / "classes.txt", _numbered(names))
+    _lines(folder / "images.txt", _numbered(f"{stem}.jpg" for stem in stems))
+    _lines(folder / "image_class_labels.txt", _numbered(label + 1 for label in labels))
+    _lines(
+        folder / "bounding_boxes.txt",
+        _numbered(" ".join(f"{v:.1f}" for v in box) for _, box, *_ in made),
+    )
+    # CUB's own split, for classification with seen classes: half of the images each.
+    _lines(folder / "train_test_split.txt", _numbered(rng.integers(0, 2, len(stems))))
+    _write_splits(rng, folder / "splits_pcme_xian", names, species, stems, labels)
+    truth.write(folder, stems, [row[2:] for row in made])
+
+
+def _write_splits(rng, folder, names, species, stems, labels):
+    folder.mkdir()
+    test = attributes.held_out(rng, species, len(species) // 4)
+    trainval = [index for index in range(len(species)) if index not in set(test)]
+    _lines(folder / "testclasses.txt", [names[index] for index in test])
+    _lines(folder / "trainvalclasses.txt", [names[index] for index in trainval])
+    for fold in (1, 2, 3):
+        order = rng.permutation(trainval)
+        cut = len(order) // 3
+        _lines(folder / f"valclasses{fold}.txt", [names[i] for i in sorted(order[:cut])])
+        _lines(folder / f"trainclasses{fold}.txt", [names[i] for i in sorted(order[cut:])])
+    # As in CUB (1,764 of 11,788), about an eighth of the images test the seen classes.
+    seen = []
+    for label in trainval:
+        own = [stem for stem, other in zip(stems, labels, strict=True) if other == label]
+        chosen = rng.choice(len(own), max(1, len(own) // 8), replace=False)
+        seen += [f"{own[index]}.jpg" for index in sorted(chosen)]
+    _lines(folder / "seen_test_images.txt", seen)
+
+
+def _numbered(values):
+    return [f"{number} {value}" for number, value in enumerate(values, start=1)]
+
+
+def _lines(path, values):
+    path.write_text("".join(f"{value}\n" for value in values))
