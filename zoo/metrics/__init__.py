@@ -1,6 +1,16 @@
 """Evaluation of image–text retrieval: pure functions on arrays, in blocks, ties pessimistic."""
 
+from zoo.metrics.annotations import (
+    read_cxc,
+    read_ids,
+    read_instance_labels,
+    read_matches,
+    relevance_of_matches,
+)
 from zoo.metrics.blocks import PairwiseSimilarity
+from zoo.metrics.cider import Cider, cider
+from zoo.metrics.coco import coco_benchmark
+from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.relevance import LabelRelevance
 from zoo.metrics.retrieval import (
@@ -10,19 +20,30 @@ from zoo.metrics.retrieval import (
     r_precision,
     recall_at_k,
 )
+from zoo.metrics.semantic_precision import average_semantic_precision
 from zoo.metrics.uncertainty import recall_by_uncertainty, risk_coverage, spearman
 
 __all__ = [
+    "Cider",
     "LabelRelevance",
     "PairwiseSimilarity",
     "QueryRanks",
+    "average_semantic_precision",
+    "cider",
+    "coco_benchmark",
     "evaluate_embeddings",
     "evaluate_retrieval",
     "mean_average_precision_at_r",
+    "plausible_match_r_precision",
     "r_precision",
     "rank_queries",
+    "read_cxc",
+    "read_ids",
+    "read_instance_labels",
+    "read_matches",
     "recall_at_k",
     "recall_by_uncertainty",
+    "relevance_of_matches",
     "risk_coverage",
     "spearman",
 ]

@@ -11,40 +11,50 @@ class SimilarityMatrix:
     """An `(N, M)` array of similarities, read in blocks of rows.
 
     Args:
-        values: `(N, M)` array or eager tensor, higher is better. float64 stays float64, half
-            precision and integers become float32 and float64.
+        values: `(N, M)` array, memory map or eager tensor, higher is better.
+        rows: positions of the queries in `values`; None for all.
+        columns: positions of the gallery in `values`; None for all.
 
     Raises:
         ValueError: if it is not a matrix of real numbers.
     """
 
-    def __init__(self, values):
-        values = np.asarray(values)
+    def __init__(self, values, rows=None, columns=None):
+        values = values if isinstance(values, np.ndarray) else np.asarray(values)
         if values.ndim != 2:
             raise ValueError(f"`similarity` must be a matrix; received shape {values.shape}")
-        if values.dtype.kind in "iub":
-            values = values.astype(np.float64)
-        elif values.dtype not in (np.float32, np.float64):
-            try:
-                values = values.astype(np.float32)  # float16, and the bfloat16 of ml_dtypes
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"`similarity` must hold real numbers; received dtype {values.dtype}"
-                ) from error
-        self._values = values
-        self.shape = values.shape
+        try:
+            self._dtype = _working_dtype(values.dtype)
+        except TypeError as error:
+            raise ValueError(
+                f"`similarity` must hold real numbers; received dtype {values.dtype}"
+            ) from error
+        self._values, self._rows, self._columns = values, rows, columns
+        self.shape = (
+            values.shape[0] if rows is None else len(rows),
+            values.shape[1] if columns is None else len(columns),
+        )
 
     def rows(self, start, stop):
-        """Rows `start` to `stop`, `(stop − start, M)`, contiguous."""
-        return np.ascontiguousarray(self._values[start:stop])
+        """Rows `start` to `stop`, `(stop − start, M)`, float32 or float64, contiguous."""
+        chosen = slice(start, stop) if self._rows is None else self._rows[start:stop]
+        block = self._values[chosen]
+        if self._columns is not None:
+            block = block[:, self._columns]
+        return np.ascontiguousarray(block, self._dtype)
 
     def take(self, rows, columns):
         """The similarity of a subset of the queries to a subset of the gallery."""
-        return SimilarityMatrix(self._values[np.ix_(rows, columns)])
+        rows, columns = np.asarray(rows, int), np.asarray(columns, int)
+        return SimilarityMatrix(
+            self._values,
+            rows if self._rows is None else self._rows[rows],
+            columns if self._columns is None else self._columns[columns],
+        )
 
     def transposed(self):
         """Gallery and queries exchanged."""
-        return SimilarityMatrix(self._values.T)
+        return SimilarityMatrix(self._values.T, self._columns, self._rows)
 
 
 class PairwiseSimilarity:
@@ -86,7 +96,7 @@ class PairwiseSimilarity:
             raise ValueError(
                 f"`similarity` must return one row a query, {expected} here; received {block.shape}"
             )
-        return SimilarityMatrix(block).rows(0, expected[0])
+        return np.ascontiguousarray(block, _working_dtype(block.dtype))
 
     def take(self, rows, columns):
         """The similarity of a subset of the queries to a subset of the gallery."""
@@ -115,12 +125,13 @@ def as_similarity(similarity):
     return SimilarityMatrix(similarity)
 
 
-def row_blocks(similarity, block_size=None):
+def row_blocks(similarity, block_size=None, name="similarity"):
     """Yields `(start, rows)` over all queries.
 
     Args:
         similarity: an `(N, M)` array, or a `PairwiseSimilarity`.
         block_size: queries a block; None for as many as fit into 64 MiB.
+        name: what to call it in an error.
 
     Raises:
         ValueError: if a similarity is NaN, naming the first.
@@ -136,10 +147,20 @@ def row_blocks(similarity, block_size=None):
         if rows.size and np.isnan(rows.max()):
             row, column = np.argwhere(np.isnan(rows))[0]
             raise ValueError(
-                "`similarity` must not hold NaN: it has no rank; received one at "
+                f"`{name}` must not hold NaN: it has no rank; received one at "
                 f"({start + row}, {column})"
             )
         yield start, rows
+
+
+def _working_dtype(dtype):
+    """float32 and float64 stay; half precision widens to float32, whole numbers to float64."""
+    if dtype.kind in "iub":
+        return np.float64
+    working = np.promote_types(dtype, np.float32)
+    if working not in (np.float32, np.float64):
+        raise TypeError(f"{dtype} is no real number")
+    return working
 
 
 def _arrays(embedding, name):

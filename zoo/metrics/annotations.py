@@ -1,0 +1,191 @@
+"""Readers of published annotations: who matches whom, and what is to be seen."""
+
+import contextlib
+import csv
+import io
+import json
+import pathlib
+
+import numpy as np
+from scipy import sparse
+
+from zoo.errors import InputError
+from zoo.metrics.relevance import MatrixRelevance
+
+
+def read_matches(path):
+    """Reads a JSON object from an id to the list of ids that match it (ECCV Caption's form).
+
+    Args:
+        path: for instance `eccv_image_to_caption.json`.
+
+    Returns:
+        A dict from int to a list of ints.
+
+    Raises:
+        InputError: if the file is missing or is anything else, naming file and entry.
+    """
+    matches = _json(path)
+    if not isinstance(matches, dict):
+        raise InputError(f"{path}: expected an object from ids to lists of ids")
+    result = {}
+    for key, ids in matches.items():
+        try:
+            result[int(key)] = [int(value) for value in ids]
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{path}: entry {key!r} must map an id to a list of ids; received {ids!r:.60}"
+            ) from error
+    return result
+
+
+def read_ids(path):
+    """Reads a list of ids: a `.npy` of whole numbers, or text with one a line.
+
+    Returns:
+        int64 `(n,)`.
+
+    Raises:
+        InputError: if the file is missing or is anything else, naming file and line.
+    """
+    path = _existing(path)
+    if path.suffix == ".npy":
+        try:
+            ids = np.load(path)
+        except ValueError as error:
+            raise InputError(f"{path}: expected an array of ids; {error}") from error
+        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+            raise InputError(
+                f"{path}: expected whole numbers (n,); received {ids.dtype} {ids.shape}"
+            )
+        return ids.astype(np.int64)
+    ids = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            ids.append(int(line))
+        except ValueError as error:
+            raise InputError(
+                f"{path}:{number}: expected one id a line; received {line!r}"
+            ) from error
+    return np.array(ids, np.int64)
+
+
+def read_cxc(path, minimum=3.0):
+    """Reads image–caption ratings of Crisscrossed Captions (`sits_test.csv`) into matches.
+
+    Args:
+        path: CSV with the columns `caption`, `image`, `agg_score`.
+        minimum: pairs rated at least this are matches, on the scale of 0 to 5.
+
+    Returns:
+        `(image_to_caption, caption_to_image)`, dicts from an id to a list of ids. Of
+        `sits_test.csv` they are the 35,585 pairs of ECCV Caption's `cxc_*.json`.
+
+    Raises:
+        InputError: naming file and line.
+
+    Reference: Parekh et al., "Crisscrossed Captions", EACL 2021.
+    """
+    image_to_caption, caption_to_image = {}, {}
+    with _existing(path).open(encoding="utf-8", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines), 2):
+            try:
+                caption = int(row["caption"].rpartition(":")[2])
+                image = int(pathlib.PurePath(row["image"]).stem.rpartition("_")[2])
+                score = float(row["agg_score"])
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                raise InputError(
+                    f"{path}:{number}: expected caption, image and agg_score; received {row}"
+                ) from error
+            if score >= minimum:
+                image_to_caption.setdefault(image, []).append(caption)
+                caption_to_image.setdefault(caption, []).append(image)
+    return image_to_caption, caption_to_image
+
+
+def read_instance_labels(paths, image_ids):
+    """The object classes of images, from COCO instances JSON, read by pycocotools.
+
+    Args:
+        paths: one file or several, for instance `instances_val2014.json`. All must have the same
+            categories.
+        image_ids: `(N,)` ids of the images wanted.
+
+    Returns:
+        Boolean `(N, classes)`, classes by ascending category id. An image of the file without
+        annotations has no label.
+
+    Raises:
+        InputError: if a file is missing or not COCO's, or lacks one of the images, naming it.
+    """
+    from pycocotools.coco import COCO  # only those who evaluate PMRP need it
+
+    image_ids = [int(image_id) for image_id in image_ids]
+    labels, categories, known = {image_id: set() for image_id in image_ids}, None, set()
+    for path in [paths] if isinstance(paths, (str, pathlib.Path)) else paths:
+        _existing(path)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # it reports its progress by print
+                coco = COCO(str(path))
+            found = sorted(coco.getCatIds())
+            for image_id in labels.keys() & coco.imgs.keys():
+                annotations = coco.imgToAnns.get(image_id, ())
+                labels[image_id] |= {item["category_id"] for item in annotations}
+        except (AssertionError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: expected COCO instances JSON; {error!r:.200}") from error
+        if categories is not None and found != categories:
+            raise InputError(f"{path}: its categories differ from those of the files before it")
+        categories, known = found, known | coco.imgs.keys()
+    missing = [image_id for image_id in image_ids if image_id not in known]
+    if missing:
+        raise InputError(f"{paths}: lacks {describe_ids(missing)} of `image_ids`")
+    return np.array([[c in labels[i] for c in categories] for i in image_ids], bool)
+
+
+def relevance_of_matches(matches, query_ids, gallery_ids):
+    """Matches by id as a relevance for the given rows and columns.
+
+    Ids outside the gallery stay in R as positives that cannot be found, as in the published
+    figures: ECCV Caption has two such captions.
+
+    Args:
+        matches: a dict from query id to gallery ids.
+        query_ids: ids of the rows, unique.
+        gallery_ids: ids of the columns, unique.
+
+    Returns:
+        `MatrixRelevance`; `.unreachable` counts the ids outside.
+    """
+    column_of = {int(item): column for column, item in enumerate(gallery_ids)}
+    shape = (len(query_ids), len(gallery_ids))
+    pairs, unreachable = [], np.zeros(shape[0], int)
+    for row, query in enumerate(query_ids):
+        ids = set(matches.get(int(query), ()))
+        columns = [column_of[item] for item in ids if item in column_of]
+        unreachable[row] = len(ids) - len(columns)
+        pairs += [(row, column) for column in columns]
+    matrix = np.array(pairs, int).reshape(-1, 2)
+    values = np.ones(len(matrix), bool)
+    return MatrixRelevance(
+        sparse.coo_array((values, (matrix[:, 0], matrix[:, 1])), shape=shape), unreachable
+    )
+
+
+def describe_ids(ids):
+    """`"3 ids, for instance 7, 12, 15"`, for messages."""
+    some = ", ".join(str(item) for item in list(ids)[:5])
+    return f"{len(ids)} id{'s' if len(ids) > 1 else ''}, for instance {some}"
+
+
+def _existing(path):
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    return path
+
+
+def _json(path):
+    try:
+        return json.loads(_existing(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: expected JSON; {error.msg}") from error

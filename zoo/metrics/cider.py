@@ -1,0 +1,182 @@
+"""CIDEr, CIDEr-D and the TF-IDF cosine of all pairs, as one sparse product."""
+
+import numpy as np
+from scipy import sparse
+
+from zoo.metrics.ngrams import NgramVocabulary
+
+VARIANTS = ("cider_d", "cider", "tfidf")
+BLOCK_GROUPS = 512
+
+
+class Cider:
+    """Scores captions against groups of references, all pairs at once.
+
+    Args:
+        corpus: groups of captions (a group: the captions of one image), which say how frequent an
+            n-gram is. At least two: with one, every n-gram is everywhere and all scores are 0.
+        variant: `"cider_d"` (n ≤ 4, counts clipped, length penalty, × 10, in [0, 10]), `"cider"`
+            (n ≤ 4, the mean cosine, in [0, 1]) or `"tfidf"` (the same of single words).
+        tokenizer: a function from a caption to its words; None splits on white space.
+        sigma: width of CIDEr-D's length penalty, in words.
+        smooth_idf: 1 + log((1 + N)/(1 + df)) in place of log(N/df), so that words of every group
+            keep some weight: scikit-learn's form, with which DAA's "CIDEr" was released.
+
+    The clipped product is linear, min(a, b) = Σ_t [a ≥ t][b ≥ t], and the length penalty depends
+    on two lengths only, of which captions have a few dozen: hence one sparse product for each
+    length, over columns (n-gram, t).
+
+    Reference: Vedantam et al., "CIDEr: consensus-based image description evaluation", CVPR 2015.
+
+    Released code differs: counts are raw, as in the reference scorer, where the paper divides them
+        by the caption's length before clipping · that scorer also multiplies plain CIDEr by 10.
+    """
+
+    def __init__(self, corpus, variant="cider_d", tokenizer=None, sigma=6.0, smooth_idf=False):
+        if variant not in VARIANTS:
+            raise ValueError(f"`variant` must be one of {VARIANTS}; received {variant!r}")
+        if not sigma > 0:
+            raise ValueError(f"`sigma` must be positive; received {sigma}")
+        captions, group_of = _flatten(corpus, "corpus")
+        self.variant, self.sigma, self.smooth_idf = variant, sigma, smooth_idf
+        self._vocabulary = NgramVocabulary(1 if variant == "tfidf" else 4, tokenizer)
+        counts, _ = self._vocabulary.count(captions)
+        self._num_groups = len(corpus)
+        present = _averaging(group_of, len(corpus)) @ counts
+        self._frequency = np.bincount(present.indices, minlength=counts.shape[1])
+
+    def score(self, references, candidates, out=None, dtype="float32"):
+        """Scores every candidate against every group.
+
+        Args:
+            references: G groups of captions.
+            candidates: M captions.
+            out: a path at which to write an `.npy` file, mapped into memory; None for an array.
+            dtype: `"float32"` or `"float16"`. float16 makes ties of scores that nearly agree.
+
+        Returns:
+            `(G, M)`: the mean over the group's references of the pair's score.
+
+        Raises:
+            ValueError: if a group is empty, or a group or a candidate is no text.
+        """
+        if np.dtype(dtype) not in (np.float32, np.float16):
+            raise ValueError(f"`dtype` must be float32 or float16; received {dtype!r}")
+        references, group_of = _flatten(references, "references")
+        candidates = _texts(candidates, "`candidates`")
+        left, left_lengths = self._vocabulary.count(references)
+        right, right_lengths = self._vocabulary.count(candidates)
+        left = self._columns(left, weigh_by_count=True)
+        right = self._columns(right, weigh_by_count=self.variant != "cider_d")
+        num_columns = max(left.shape[1], right.shape[1])
+        left.resize(left.shape[0], num_columns)
+        right.resize(right.shape[0], num_columns)
+        mean = _averaging(group_of, group_of[-1] + 1)
+        if self.variant == "cider_d":
+            # The scorer's length is the number of bigrams.
+            lengths = np.maximum(left_lengths - 1, 0), np.maximum(right_lengths - 1, 0)
+        else:
+            lengths = np.zeros(len(references)), np.zeros(len(candidates))
+        blocks = self._blocks(left, right, mean, *lengths)
+        shape = (mean.shape[0], len(candidates))
+        if out is None:
+            scores = np.empty(shape, dtype)
+        else:
+            scores = np.lib.format.open_memmap(out, mode="w+", dtype=dtype, shape=shape)
+        for start, block in blocks:
+            scores[start : start + len(block)] = block
+        return scores
+
+    def _columns(self, counts, weigh_by_count):
+        """Rows of unit length for each n-gram order, over columns (n-gram, t) if clipped."""
+        vocabulary_size = len(self._vocabulary)
+        frequency = np.zeros(vocabulary_size)
+        frequency[: len(self._frequency)] = self._frequency
+        if self.smooth_idf:
+            idf = 1 + np.log((1 + self._num_groups) / (1 + frequency))
+        else:
+            idf = np.log(self._num_groups / np.maximum(frequency, 1))
+        column, count = counts.indices, counts.data
+        row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        norm_of = row * self._vocabulary.max_order + self._vocabulary.orders[column] - 1
+        norm = np.sqrt(np.bincount(norm_of, (count * idf[column]) ** 2))[norm_of]
+        weight = idf[column] / np.where(norm > 0, norm, 1)
+        value = weight * count if weigh_by_count else weight
+        largest = int(count.max(initial=1)) if self.variant == "cider_d" else 1
+        entries = [(row, column.astype(np.int64), value)]
+        for threshold in range(2, largest + 1):
+            keep = count >= threshold
+            shifted = column[keep] + np.int64(threshold - 1) * vocabulary_size
+            entries.append((row[keep], shifted, value[keep]))
+        rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+        shape = (counts.shape[0], vocabulary_size * largest)
+        return sparse.csr_array((values.astype(np.float32), (rows, columns)), shape=shape)
+
+    def _blocks(self, left, right, mean, left_lengths, right_lengths):
+        """Yields `(first group, scores (groups, candidates))`."""
+        scale = np.float32((10 if self.variant == "cider_d" else 1) / self._vocabulary.max_order)
+        lengths = []
+        for length in np.unique(right_lengths):
+            chosen = np.flatnonzero(right_lengths == length)
+            penalty = np.exp(-((left_lengths - length) ** 2) / (2 * self.sigma**2))
+            lengths.append((chosen, scale * penalty, right[chosen].T.tocsr()))
+        for start in range(0, mean.shape[0], BLOCK_GROUPS):
+            rows = mean[start : start + BLOCK_GROUPS]
+            block = np.empty((rows.shape[0], len(right_lengths)), np.float32)
+            for chosen, penalty, columns in lengths:
+                penalised = rows.multiply(penalty.astype(np.float32)).tocsr()
+                block[:, chosen] = ((penalised @ left) @ columns).toarray()
+            yield start, block
+
+
+def cider(references, candidates, variant="cider_d", tokenizer=None, **kwargs):
+    """CIDEr-D, CIDEr or the TF-IDF cosine of every candidate against every group of references.
+
+    Args:
+        references: G groups of captions, for instance the five of each image. Document
+            frequencies are taken over these groups.
+        candidates: M captions.
+        variant: `"cider_d"`, `"cider"` or `"tfidf"`, see `Cider`.
+        tokenizer: a function from a caption to its words; None splits on white space.
+        **kwargs: `sigma` and `smooth_idf` of `Cider`; `out` and `dtype` of `Cider.score`.
+
+    Returns:
+        `(G, M)` float32, the semantic similarity of `average_semantic_precision`.
+
+    Raises:
+        ValueError: if the variant is unknown, a group is empty, or something is no text.
+
+    Relations: `Cider(references, variant).score(references, candidates)`; use the class where
+        the document frequencies come from another corpus, as in training.
+
+    Reference: DAA (Li et al., NeurIPS 2022) equation 3, with ψ = CIDEr.
+    """
+    scoring = {key: kwargs.pop(key) for key in ("out", "dtype") if key in kwargs}
+    scorer = Cider(references, variant, tokenizer, **kwargs)
+    return scorer.score(references, candidates, **scoring)
+
+
+def _flatten(groups, name):
+    """The captions of all groups, and the group of each."""
+    captions, group_of = [], []
+    for position, group in enumerate(groups):
+        captions += _texts(group, f"group {position} of `{name}`")
+        group_of += [position] * len(group)
+    if not captions:
+        raise ValueError(f"`{name}` must hold at least one group; received none")
+    return captions, np.array(group_of)
+
+
+def _texts(captions, what):
+    if isinstance(captions, str) or not all(isinstance(caption, str) for caption in captions):
+        raise ValueError(f"{what} must be a list of strings; received {captions!r:.80}")
+    if not len(captions):
+        raise ValueError(f"{what} must hold at least one caption; received none")
+    return list(captions)
+
+
+def _averaging(group_of, num_groups):
+    """`(groups, captions)`: the mean over the captions of each group."""
+    weight = (1 / np.bincount(group_of))[group_of].astype(np.float32)
+    positions = (group_of, np.arange(len(group_of)))
+    return sparse.csr_array((weight, positions), shape=(num_groups, len(group_of)))

@@ -1,0 +1,78 @@
+"""Plausible Match R-Precision: items with nearly the same objects are right too."""
+
+import numpy as np
+
+from zoo.metrics.blocks import as_similarity
+from zoo.metrics.ranks import rank_queries_many
+from zoo.metrics.relevance import HammingRelevance
+
+
+def plausible_match_r_precision(
+    similarity, image_labels, caption_image, thresholds=(0, 1, 2), block_size=None
+):
+    """PMRP: R-Precision with all items right whose label vectors differ in at most ζ labels.
+
+    Args:
+        similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
+        image_labels: `(images, classes)` booleans or 0 and 1, the object classes of each image,
+            for instance of `read_instance_labels`. A caption has those of its image.
+        caption_image: `(captions,)` position of each caption's image.
+        thresholds: the ζ over which R-Precision is averaged.
+        block_size: queries a block; None for as many as fit into 64 MiB.
+
+    Returns:
+        A dict: `i2t` and `t2i`, fractions; `images_left_out` and `captions_left_out`, whole
+        numbers: images without any label, and their captions, are neither queries nor gallery,
+        since nothing is known of what they show.
+
+    Raises:
+        ValueError: if shapes differ, a label is not 0 or 1, a position is no image, no image has a
+            label, or a similarity is NaN.
+
+    Reference: PCME (Chun et al., CVPR 2021) section 4.1.
+    """
+    similarity = as_similarity(similarity)
+    image_labels, caption_image = _checked(similarity.shape, image_labels, caption_image)
+    if not len(thresholds):
+        raise ValueError("`thresholds` must hold at least one; received none")
+    labelled = image_labels.any(axis=1)
+    images, captions = np.flatnonzero(labelled), np.flatnonzero(labelled[caption_image])
+    if not len(images) or not len(captions):
+        raise ValueError("`image_labels` must label at least one image with a caption")
+    if len(images) < similarity.shape[0] or len(captions) < similarity.shape[1]:
+        similarity = similarity.take(images, captions)
+    of_images, of_captions = image_labels[images], image_labels[caption_image[captions]]
+    relevances = [HammingRelevance(of_images, of_captions, limit) for limit in thresholds]
+    results = {}
+    for direction, scores, truths in (
+        ("i2t", similarity, relevances),
+        ("t2i", similarity.transposed(), [truth.transposed() for truth in relevances]),
+    ):
+        ranks = rank_queries_many(scores, truths, block_size)
+        results[direction] = float(np.mean([rank.mean(rank.r_precision) for rank in ranks]))
+    results["images_left_out"] = len(labelled) - len(images)
+    results["captions_left_out"] = len(caption_image) - len(captions)
+    return results
+
+
+def _checked(shape, image_labels, caption_image):
+    image_labels, caption_image = np.asarray(image_labels), np.asarray(caption_image)
+    if image_labels.ndim != 2 or len(image_labels) != shape[0]:
+        raise ValueError(
+            f"`image_labels` must be (images, classes) with {shape[0]} images, as `similarity`; "
+            f"received {image_labels.shape}"
+        )
+    if not ((image_labels == 0) | (image_labels == 1)).all():
+        raise ValueError("`image_labels` must be boolean; received values other than 0 and 1")
+    if caption_image.shape != (shape[1],) or caption_image.dtype.kind not in "iu":
+        raise ValueError(
+            f"`caption_image` must be {shape[1]} whole numbers, one a column of `similarity`; "
+            f"received {caption_image.dtype} {caption_image.shape}"
+        )
+    outside = caption_image[(caption_image < 0) | (caption_image >= shape[0])]
+    if len(outside):
+        raise ValueError(
+            f"`caption_image` must be positions of images, 0 to {shape[0] - 1}; "
+            f"received {outside[0]}"
+        )
+    return image_labels.astype(bool), caption_image

@@ -1,0 +1,81 @@
+"""Average Semantic Precision: does the ranking follow the semantic one, over the whole gallery."""
+
+import numpy as np
+
+from zoo.metrics.blocks import as_similarity, row_blocks
+
+
+def average_semantic_precision(similarity, semantic, block_size=None):
+    """ASP: agreement of the model's ranking with the semantic ranking, in both directions.
+
+    ASP of a query = mean over its whole gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)),
+    with R the 1-based rank of item i by the semantic score C and by the similarity S.
+
+    Tied items share their average rank, in both lists. So the figure does not depend on the
+    order of the items; a random ranking scores 0.50 on average, not 0, and a constant similarity
+    1/4 + ln 2 / 2 ≈ 0.60, more than a random one. Compare ASP with that of a baseline, never with
+    0. The rule moves the figure little: a share f of a row tied at its end, as the exact zeros of
+    a TF-IDF matrix are, moves it by at most f²/(2 − f) against any other order of the ties: 0.012
+    for f = 15 %.
+
+    Args:
+        similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
+        semantic: `(images, captions)` array or memory map, for instance of `zoo.metrics.cider`.
+        block_size: queries a block; None for as many as fit into 64 MiB.
+
+    Returns:
+        A dict: `i2t` and `t2i`, fractions in (0, 1].
+
+    Raises:
+        ValueError: if the shapes differ, or a number is NaN.
+
+    Relations: one minus the loss `zoo.losses.SemanticPrecision` as its temperature goes to 0,
+        where nothing ties.
+
+    Reference: DAA (Li et al., NeurIPS 2022) equations 1 and 2.
+
+    Released code differs: ties are broken by an unstable sort.
+    """
+    similarity, semantic = as_similarity(similarity), as_similarity(semantic)
+    if similarity.shape != semantic.shape:
+        raise ValueError(
+            f"`semantic` must have the shape of `similarity`, {similarity.shape}; "
+            f"received {semantic.shape}"
+        )
+    if 0 in similarity.shape:
+        raise ValueError(f"`similarity` must not be empty; received {similarity.shape}")
+    return {
+        "i2t": _one_direction(similarity, semantic, block_size),
+        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size),
+    }
+
+
+def _one_direction(similarity, semantic, block_size):
+    total = 0.0
+    blocks = zip(
+        row_blocks(similarity, block_size),
+        row_blocks(semantic, block_size, name="semantic"),
+        strict=True,
+    )
+    for (_, model_rows), (_, semantic_rows) in blocks:
+        for scores, truth in zip(model_rows, semantic_rows, strict=True):
+            ours, theirs = average_ranks(scores), average_ranks(truth)
+            total += (np.minimum(ours, theirs) / np.maximum(ours, theirs)).mean()
+    return total / similarity.shape[0]
+
+
+def average_ranks(scores):
+    """1-based ranks, best first; ties share their average rank. `(M,)` in, float64 `(M,)` out.
+
+    Relations: `scipy.stats.rankdata(-scores)`, which is several times slower.
+    """
+    order = np.argsort(scores)[::-1]
+    ordered = scores[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    ranks = np.empty(len(scores))
+    if len(starts) == len(scores):
+        ranks[order] = np.arange(1, len(scores) + 1)
+    else:
+        sizes = np.diff(starts, append=len(scores))
+        ranks[order] = np.repeat(starts + (sizes + 1) / 2, sizes)
+    return ranks
