@@ -1,0 +1,179 @@
+"""Gaussian embeddings in the plane, as confidence ellipses."""
+
+import dataclasses
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Ellipse
+
+from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, styled
+
+
+@dataclasses.dataclass(frozen=True)
+class Plane:
+    """A plane in the space of embeddings and the projection onto it.
+
+    Args:
+        origin: `(dim,)`, the point that becomes (0, 0).
+        axes: `(dim, 2)`, orthonormal columns.
+        explained: `(2,)`, share of the variance of the means along each axis, or None where the
+            space is the plane.
+    """
+
+    origin: np.ndarray
+    axes: np.ndarray
+    explained: np.ndarray | None
+
+    def project(self, mean, log_variance):
+        """Means `(n, 2)` and full covariances `(n, 2, 2)` of diagonal Gaussians in the plane."""
+        mean = (np.asarray(mean, float) - self.origin) @ self.axes
+        variance = np.exp(np.asarray(log_variance, float))
+        return mean, np.einsum("nd,dk,dl->nkl", variance, self.axes, self.axes)
+
+
+def principal_plane(mean):
+    """The plane of the two main directions of the means; the space itself if it has two.
+
+    Args:
+        mean: `(n, dim)` with `dim` ≥ 2.
+
+    Raises:
+        ValueError: if there are fewer than two dimensions or items.
+    """
+    mean = np.asarray(mean, float)
+    if mean.ndim != 2 or min(mean.shape) < 2:
+        raise ValueError(f"`mean` must be (n, dim), both at least 2; received shape {mean.shape}")
+    if mean.shape[1] == 2:
+        return Plane(np.zeros(2), np.eye(2), None)
+    origin = mean.mean(axis=0)
+    _, size, directions = np.linalg.svd(mean - origin, full_matrices=False)
+    share = size**2 / max((size**2).sum(), np.finfo(float).tiny)
+    return Plane(origin, directions[:2].T, share[:2])
+
+
+def ellipse_axes(covariance, confidence=0.95):
+    """Full widths, heights and angles of the ellipses that hold a share of each Gaussian.
+
+    Args:
+        covariance: `(n, 2, 2)`.
+        confidence: the share, in (0, 1).
+
+    Returns:
+        Three `(n,)` arrays; the angle of the width to the x axis in degrees.
+    """
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"`confidence` must be in (0, 1); received {confidence}")
+    # The squared Mahalanobis radius of two dimensions is exponential with mean 2.
+    radius = np.sqrt(-2.0 * np.log1p(-confidence))
+    values, vectors = np.linalg.eigh(covariance)
+    lengths = 2.0 * radius * np.sqrt(np.maximum(values, 0.0))
+    angle = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
+    return lengths[:, 1], lengths[:, 0], angle
+
+
+@styled
+def confidence_ellipses(
+    images,
+    image_labels,
+    captions=None,
+    caption_labels=None,
+    names=None,
+    confidence=0.95,
+    plane=None,
+):
+    """Ellipses of images (filled) and captions (dashed) in the plane, coloured by class.
+
+    The plane is that of the two main directions of all means; covariances are projected with
+    them, so the ellipses are those of the true marginal Gaussians. Classes beyond the palette's
+    seven are grey. Pass a few classes and a few dozen items: more is a cloud.
+
+    Args:
+        images: a Gaussian, `{"mean": (n, dim), "log_variance": (n, dim)}`.
+        image_labels: `(n,)` classes.
+        captions: a Gaussian likewise, or None.
+        caption_labels: `(m,)` classes of the captions.
+        names: dict from class to its name; without it the class itself.
+        confidence: share of each Gaussian that lies in its ellipse.
+        plane: a `Plane` to draw in, or None for that of the main directions.
+
+    Returns:
+        A matplotlib figure.
+
+    Reference: PCME (Chun et al., CVPR 2021) figure 5.
+    """
+    groups = [(images, np.asarray(image_labels), True)]
+    if captions is not None:
+        groups.append((captions, np.asarray(caption_labels), False))
+    if plane is None:
+        plane = principal_plane(np.concatenate([np.asarray(g["mean"]) for g, _, _ in groups]))
+    classes = list(dict.fromkeys(label for _, labels, _ in groups for label in labels.tolist()))
+    figure = new_figure(6.4, 5.0)
+    axis = figure.subplots()
+    extent = []
+    for embedding, labels, filled in groups:
+        mean, covariance = plane.project(embedding["mean"], embedding["log_variance"])
+        width, height, angle = ellipse_axes(covariance, confidence)
+        extent.append(np.sqrt(covariance[:, [0, 1], [0, 1]]) * np.sqrt(-2 * np.log1p(-confidence)))
+        for i, label in enumerate(labels.tolist()):
+            color, marker = _look(classes.index(label))
+            axis.add_patch(
+                Ellipse(
+                    mean[i],
+                    width[i],
+                    height[i],
+                    angle=angle[i],
+                    facecolor=(color, 0.10) if filled else "none",
+                    edgecolor=(color, 0.8),
+                    linewidth=1.2,
+                    linestyle="-" if filled else (0, (4, 2)),
+                )
+            )
+            axis.plot(
+                *mean[i],
+                marker,
+                color=color,
+                markersize=5,
+                markerfacecolor=color if filled else "white",
+                markeredgewidth=1,
+            )
+        extent[-1] = np.concatenate([mean - extent[-1], mean + extent[-1]])
+    extent = np.concatenate(extent)
+    axis.update_datalim(extent)
+    axis.autoscale_view()
+    axis.set_aspect("equal", adjustable="datalim")
+    _name_axes(axis, plane)
+    axis.set_title(f"{100 * confidence:g} % confidence ellipses")
+    _legend(axis, classes, names or {}, captions is not None)
+    return figure
+
+
+def _look(position):
+    if position < len(PALETTE):
+        return PALETTE[position], MARKERS[position]
+    return GREY, "."
+
+
+def _name_axes(axis, plane):
+    for number, name in enumerate(("x", "y")):
+        label = f"dimension {number + 1}"
+        if plane.explained is not None:
+            share = 100 * plane.explained[number]
+            label = f"principal axis {number + 1}  ({share:.0f} % of the variance of the means)"
+        getattr(axis, f"set_{name}label")(label)
+
+
+def _legend(axis, classes, names, with_captions):
+    handles = []
+    for position, label in enumerate(classes[: len(PALETTE)]):
+        color, marker = _look(position)
+        name = str(names.get(label, label))
+        handles.append(Line2D([], [], color=color, marker=marker, linestyle="none", label=name))
+    if len(classes) > len(PALETTE):
+        rest = f"{len(classes) - len(PALETTE)} more classes"
+        handles.append(Line2D([], [], color=GREY, marker=".", linestyle="none", label=rest))
+    if with_captions:
+        handles.append(Line2D([], [], color="black", linewidth=1.2, label="image"))
+        handles.append(
+            Line2D([], [], color="black", linewidth=1.2, linestyle=(0, (4, 2)), label="caption")
+        )
+    axis.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))

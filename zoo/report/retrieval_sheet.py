@@ -1,0 +1,156 @@
+"""Sheets of queries with what they retrieve and how sure the model is."""
+
+import textwrap
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from zoo.report.style import PALETTE, new_figure, styled, with_minus
+
+RIGHT, WRONG = PALETTE[2], PALETTE[1]
+_PALE = "#5A5A5A"
+_CELL = 1.35  # inches
+_TEXT = 2.6
+
+
+@styled
+def text_to_image_sheet(
+    captions, images, correct, query_uncertainty=None, image_uncertainty=None, scores=None
+):
+    """One row a caption: the caption, then the images that it retrieves, the best first.
+
+    A correct image has a thick solid frame and a check mark, a wrong one a thin dashed frame and
+    a cross.
+
+    Args:
+        captions: `q` texts.
+        images: `q` lists of `k` images, `(height, width, 3)` with values in 0 … 255.
+        correct: `(q, k)` booleans.
+        query_uncertainty: `(q,)` uncertainty of the captions, or None.
+        image_uncertainty: `(q, k)` uncertainty of the retrieved images, or None.
+        scores: `(q, k)` similarities, or None.
+
+    Returns:
+        A matplotlib figure.
+    """
+    correct = np.asarray(correct, bool)
+    rows, columns = correct.shape
+    figure = new_figure(_TEXT + _CELL * columns, (_CELL + 0.2) * rows + 0.3)
+    grid = figure.add_gridspec(rows, columns + 1, width_ratios=[_TEXT, *[_CELL] * columns])
+    for row in range(rows):
+        axis = figure.add_subplot(grid[row, 0])
+        uncertainty = None if query_uncertainty is None else query_uncertainty[row]
+        _write(axis, captions[row], uncertainty)
+        for column in range(columns):
+            axis = figure.add_subplot(grid[row, column + 1])
+            _show(axis, images[row][column])
+            right = correct[row, column]
+            _frame(axis, right)
+            below = [_mark(right), *_notes(row, column, s=scores, u=image_uncertainty)]
+            axis.set_xlabel("  ".join(below), color=RIGHT if right else WRONG, fontsize=8)
+            if row == 0:
+                axis.set_title(f"{column + 1}", loc="center", fontsize=9)
+    _explain(figure, scores, image_uncertainty)
+    return figure
+
+
+@styled
+def image_to_text_sheet(
+    images, captions, correct, query_uncertainty=None, caption_uncertainty=None, scores=None
+):
+    """One row an image: the image, then the captions that it retrieves, the best first.
+
+    Args:
+        images: `q` images, `(height, width, 3)` with values in 0 … 255.
+        captions: `q` lists of `k` texts.
+        correct: `(q, k)` booleans.
+        query_uncertainty: `(q,)` uncertainty of the images, or None.
+        caption_uncertainty: `(q, k)` uncertainty of the retrieved captions, or None.
+        scores: `(q, k)` similarities, or None.
+
+    Returns:
+        A matplotlib figure.
+    """
+    correct = np.asarray(correct, bool)
+    rows, columns = correct.shape
+    figure = new_figure(9.2, (_CELL + 0.3) * rows + 0.2)
+    figure.get_layout_engine().set(hspace=0.03)
+    grid = figure.add_gridspec(rows, 2, width_ratios=[1.5, 7.7])
+    for row in range(rows):
+        axis = figure.add_subplot(grid[row, 0])
+        _show(axis, images[row])
+        if query_uncertainty is not None:
+            axis.set_xlabel(f"uncertainty {_number(query_uncertainty[row])}", fontsize=8)
+        axis = figure.add_subplot(grid[row, 1])
+        axis.set_axis_off()
+        for column in range(columns):
+            right = correct[row, column]
+            style = {
+                "y": 1.0 - (column + 0.5) / columns,
+                "va": "center",
+                "transform": axis.transAxes,
+                "fontsize": 8.5,
+            }
+            line = textwrap.shorten(str(captions[row][column]), 84, placeholder=" …")
+            axis.text(0.0, s=f"{column + 1}", color=_PALE, **style)
+            axis.text(0.02, s=_mark(right), color=RIGHT if right else WRONG, **style)
+            axis.text(0.045, s=line, **style)
+            notes = _notes(row, column, s=scores, u=caption_uncertainty)
+            for x, note in zip((1.0, 0.9), reversed(notes), strict=False):
+                axis.text(x, s=note, ha="right", color=_PALE, **style)
+    _explain(figure, scores, caption_uncertainty)
+    return figure
+
+
+def _notes(row, column, s=None, u=None):
+    notes = [] if s is None else [f"s = {with_minus(f'{float(s[row][column]):.2f}')}"]
+    return notes if u is None else [*notes, f"u = {_number(u[row][column])}"]
+
+
+def _number(value):
+    return with_minus(f"{float(value):.3g}")
+
+
+def _explain(figure, scores, uncertainty):
+    words = ["✓ match", "✗ no match"]
+    words += [] if scores is None else ["s: similarity"]
+    words += [] if uncertainty is None else ["u: uncertainty"]
+    figure.supxlabel("     ".join(words), x=0.005, ha="left", fontsize=8, color=_PALE)
+
+
+def _mark(right):
+    return "✓" if right else "✗"
+
+
+def _write(axis, text, uncertainty):
+    axis.set_axis_off()
+    place = {"transform": axis.transAxes, "va": "top"}
+    lines = textwrap.wrap(str(text), 32, max_lines=5, placeholder=" …")
+    axis.text(0.0, 0.97, "\n".join(lines), fontsize=9.5, **place)
+    if uncertainty is not None:
+        y = 0.93 - 0.15 * len(lines)
+        axis.text(0.0, y, f"uncertainty {_number(uncertainty)}", fontsize=8, color=_PALE, **place)
+
+
+def _show(axis, image):
+    axis.imshow(np.clip(np.asarray(image), 0, 255).astype("uint8"), interpolation="lanczos")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    axis.grid(False)
+    axis.spines[:].set_visible(False)
+
+
+def _frame(axis, right):
+    axis.add_patch(
+        Rectangle(
+            (0, 0),
+            1,
+            1,
+            transform=axis.transAxes,
+            fill=False,
+            clip_on=False,
+            edgecolor=RIGHT if right else WRONG,
+            linewidth=3.0 if right else 1.5,
+            linestyle="-" if right else (0, (4, 2)),
+        )
+    )

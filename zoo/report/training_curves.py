@@ -1,0 +1,87 @@
+"""Loss, its parts and the learning rate over the epochs."""
+
+import numpy as np
+
+from zoo.report.style import GREY, PALETTE, new_figure, styled
+
+_NOT_CURVES = ("phase", "epoch", "seconds")
+_COLUMNS = 3
+
+
+@styled
+def training_curves(history):
+    """One panel for every logged value, over the epochs of all phases.
+
+    Args:
+        history: columns of one length, as `zoo.training.history.read_history` or Keras'
+            `History.history` give them. `val_NAME` is drawn with `NAME`; with a column `phase`
+            the phases are set apart and named.
+
+    Returns:
+        A matplotlib figure.
+
+    Raises:
+        ValueError: if there is nothing to draw.
+    """
+    names = [n for n in history if n not in _NOT_CURVES and len(history[n])]
+    panels = [n for n in names if not (n.startswith("val_") and n[4:] in names)]
+    if not panels:
+        raise ValueError(f"`history` must hold curves; received the columns {list(history)}")
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = new_figure(3.7 * columns, 2.5 * rows + 0.2)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    epochs = np.arange(1, len(history[panels[0]]) + 1)
+    for axis, name in zip(axes.flat, panels, strict=False):
+        validated = f"val_{name}" in names
+        _curve(axis, epochs, history[name], PALETTE[0], "-", "training")
+        if validated:
+            _curve(axis, epochs, history[f"val_{name}"], PALETTE[1], "--", "validation")
+            axis.legend()
+        axis.set_title(_title(name))
+        axis.margins(x=0.02)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        _phases(axis, history.get("phase"))
+    for position, axis in enumerate(axes.flat):
+        if position >= len(panels):
+            axis.set_visible(False)
+        elif position + columns >= len(panels):
+            axis.set_xlabel("epoch")
+            axis.tick_params(labelbottom=True)  # the row below may have no panel here
+    return figure
+
+
+def _curve(axis, epochs, values, color, line, label):
+    values = np.asarray(values, float)
+    few = np.isfinite(values).sum() <= 30
+    axis.plot(
+        epochs, values, line, color=color, label=label, marker="o" if few else None, markersize=3.5
+    )
+
+
+def _phases(axis, phases):
+    if phases is None:
+        return
+    starts = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
+    if not starts:
+        return
+    for start in starts:
+        axis.axvline(start + 0.5, color=GREY, linewidth=1, linestyle=":")
+    for start in (0, *starts):
+        axis.annotate(
+            str(phases[start]).replace("_", " "),
+            (start + (0.5 if start else 1), 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -2),
+            textcoords="offset points",
+            va="top",
+            fontsize=8,
+            color="#5A5A5A",
+        )
+    # Room for the names above the curves.
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + 0.15 * (high - low))
+
+
+def _title(name):
+    return name.removeprefix("val_").replace("_", " ")
