@@ -1,0 +1,132 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.training.adamp import AdamP
+
+CASES = {"pcme": {}, "pcmepp": {}, "nesterov": {"nesterov": True}}
+NAMES = ("matrix", "bias", "scalar", "conv")
+
+
+def to_keras(name, array):
+    """PyTorch's layout to Keras': output channels from first to last."""
+    if name == "matrix":
+        return array.swapaxes(-1, -2)
+    if name == "conv":
+        return np.moveaxis(array, (-3, -2, -1, -4), (-2, -4, -3, -1))
+    return array
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_official_trajectories(golden, case, jit_compile):
+    g = golden("adamp")
+    optimizer = AdamP(float(g[f"{case}_lr"]), weight_decay=float(g[f"{case}_wd"]), **CASES[case])
+    variables = [
+        keras.Variable(to_keras(name, g[f"{case}_{name}_init"]), name=name) for name in NAMES
+    ]
+    optimizer.build(variables)
+    apply = tf.function(lambda g: optimizer.apply(g, variables), jit_compile=jit_compile)
+    for number in range(8):
+        grads = [to_keras(name, g[f"{case}_{name}_grads"][number]) for name in NAMES]
+        apply([tf.constant(gradient) for gradient in grads])
+        for name, variable in zip(NAMES, variables, strict=True):
+            expected = to_keras(name, g[f"{case}_{name}_traj"][number])
+            np.testing.assert_allclose(variable, expected, atol=2e-6, err_msg=f"{name} {number}")
+
+
+def test_the_golden_steps_are_projected_both_ways(golden):
+    triggered = golden("adamp")["pcmepp_projection_triggered"]
+    assert triggered.any(axis=(0, 1)).all()
+    assert not triggered.all()
+
+
+def one_step(value, gradient, name="kernel", **config):
+    variable = keras.Variable(np.asarray(value, "float32"), name=name)
+    AdamP(0.1, **config).apply([np.asarray(gradient, "float32")], [variable])
+    return np.asarray(variable)
+
+
+def test_without_projection_it_is_adamw():
+    rng = np.random.default_rng(0)
+    ours = keras.Variable(rng.normal(size=(5, 3)), name="kernel")
+    theirs = keras.Variable(ours.numpy(), name="kernel")
+    adamp = AdamP(0.01, delta=0.0, weight_decay=0.1)
+    adamw = keras.optimizers.AdamW(0.01, weight_decay=0.1, epsilon=1e-8)
+    for _ in range(5):
+        gradient = tf.constant(rng.normal(size=(5, 3)), "float32")
+        adamp.apply([gradient], [ours])
+        adamw.apply([gradient], [theirs])
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_orthogonal_gradients_do_not_move_weights_outwards():
+    weight, gradient = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    projected = one_step(weight, gradient)
+    np.testing.assert_allclose((projected - weight) * weight, 0, atol=1e-6)
+    assert np.abs(projected - weight).max() > 0.05
+    radial = one_step(weight, weight)
+    assert np.abs((radial - weight) * weight).max() > 0.05
+
+
+def test_the_channels_are_where_keras_has_them():
+    """Columns of the first are orthogonal to their gradient, rows of it are not; and so on."""
+    weight, gradient = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0], [-1.0, -1.0]])
+    for name, projects in (("kernel", True), ("bias", False)):
+        with_decay = one_step(weight, gradient, name, weight_decay=1.0, wd_ratio=0.0)
+        without = one_step(weight, gradient, name)
+        assert (with_decay == without).all() == projects, name
+    # the layer as a whole is orthogonal too, so rows are told from columns by the step
+    weight = np.array([[1.0, 3.0], [1.0, 1.0]])
+    rows = np.array([[3.0, -1.0], [0.5, -0.5]])
+    step = one_step(weight, rows, "embeddings") - weight
+    np.testing.assert_allclose((step * weight).sum(axis=1), 0, atol=1e-6)
+    step = one_step(weight.T, rows.T, "kernel") - weight.T
+    np.testing.assert_allclose((step * weight.T).sum(axis=0), 0, atol=1e-6)
+
+
+def test_exclusion_from_weight_decay_by_name():
+    scale, kernel = keras.Variable([1.0], name="scale"), keras.Variable([1.0], name="kernel")
+    optimizer = AdamP(0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(var_names=["scale"])
+    optimizer.apply([tf.zeros(1), tf.zeros(1)], [scale, kernel])
+    np.testing.assert_allclose(scale, [1.0])
+    np.testing.assert_allclose(kernel, [0.95], rtol=1e-6)
+
+
+def test_sparse_gradients_and_schedules():
+    table = keras.Variable(np.ones((6, 2)), name="embeddings")
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.1, 0.0])
+    optimizer = AdamP(schedule)
+    gradient = tf.IndexedSlices(tf.ones((1, 2)), tf.constant([2]), tf.constant([6, 2]))
+    optimizer.apply([gradient], [table])
+    moved = np.asarray(table) != 1
+    np.testing.assert_array_equal(moved.any(axis=1), np.arange(6) == 2)
+    after = np.asarray(table)
+    optimizer.apply([gradient], [table])
+    np.testing.assert_array_equal(np.asarray(table), after)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
+def test_fit_save_and_go_on(tmp_path, policy):
+    keras.config.set_dtype_policy(policy)
+    model = keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(8, "relu"), keras.layers.Dense(1, dtype="float32")]
+    )
+    model.compile(AdamP(0.01, weight_decay=1e-4), "mse", jit_compile=policy == "float32")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(64, 4)).astype("float32")
+    y = x.sum(axis=1, keepdims=True)
+    history = model.fit(x, y, batch_size=16, epochs=10, verbose=0).history["loss"]
+    assert history[-1] < 0.7 * history[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    saved, restored = model.optimizer, loaded.optimizer
+    assert restored.get_config() == saved.get_config()
+    for a, b in zip(saved.variables, restored.variables, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for m in (model, loaded):
+        m.fit(x, y, batch_size=16, epochs=1, shuffle=False, verbose=0)
+    for a, b in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)

@@ -1,0 +1,145 @@
+"""AdamP: Adam without the part of a step that only grows the norm of scale-invariant weights."""
+
+import math
+
+import keras
+from keras import ops
+
+# The axis of the output channels, for weights that do not have it last. Biases have none, even
+# where Keras stacks two of them (GRU) or splits one (attention heads).
+_CHANNEL_AXES = {"embeddings": 0, "depthwise_kernel": 2, "bias": None}
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class AdamP(keras.optimizers.Optimizer):
+    """Adam with decoupled weight decay and a projection of the steps of scale-invariant weights.
+
+    A weight of two or more dimensions counts as scale-invariant while its gradient is almost
+    orthogonal to it: the largest |cos(weight, gradient)| over output channels is under
+    `delta / √size`, of channels or else of the layer as a whole. Its step then loses its radial
+    part, and its weight decay is scaled by `wd_ratio`.
+
+    Args:
+        learning_rate: a float, a schedule or a callable.
+        beta_1, beta_2: decay rates of the averages of the gradient and of its square.
+        epsilon: added to the root of the second average, and to norms.
+        delta: the bound on the cosine, before the division by √size.
+        wd_ratio: factor on the weight decay of weights that were projected.
+        nesterov: whether the step looks ahead as Nesterov's does.
+        weight_decay: decoupled: a step takes `learning_rate · weight_decay` of a weight.
+            `exclude_from_weight_decay` works as for Keras' optimizers.
+        **kwargs: the other arguments of `keras.optimizers.Optimizer`.
+
+    Relations: with `delta=0` nothing is projected, and it is AdamW.
+
+    Reference: Heo et al., "AdamP: Slowing Down the Slowdown for Momentum Optimizers on
+        Scale-invariant Weights", ICLR 2021; official code, version 0.3.0. Output channels are
+        the last axis in Keras and the first one in PyTorch, words the first in both.
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-8,
+        delta=0.1,
+        wd_ratio=0.1,
+        nesterov=False,
+        weight_decay=None,
+        name="adamp",
+        **kwargs,
+    ):
+        super().__init__(
+            learning_rate=learning_rate, weight_decay=weight_decay, name=name, **kwargs
+        )
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.delta = delta
+        self.wd_ratio = wd_ratio
+        self.nesterov = nesterov
+
+    def build(self, variables):
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._velocities = self.add_optimizer_variables(
+            variables, ["momentum", "velocity"]
+        )
+
+    def update_step(self, gradient, variable, learning_rate):
+        dtype, index = variable.dtype, self._get_variable_index(variable)
+        learning_rate = ops.cast(learning_rate, dtype)
+        gradient = ops.cast(gradient, dtype)
+        if hasattr(gradient, "indices"):  # of an Embedding; the cosine needs all rows
+            gradient = ops.add(ops.zeros_like(variable), gradient)
+        number = ops.cast(self.iterations + 1, dtype)
+        correction_1 = 1 - ops.power(ops.cast(self.beta_1, dtype), number)
+        correction_2 = 1 - ops.power(ops.cast(self.beta_2, dtype), number)
+
+        momentum, velocity = self._momentums[index], self._velocities[index]
+        self.assign(momentum, self.beta_1 * momentum + (1 - self.beta_1) * gradient)
+        self.assign(velocity, self.beta_2 * velocity + (1 - self.beta_2) * ops.square(gradient))
+        ahead = momentum
+        if self.nesterov:
+            ahead = self.beta_1 * momentum + (1 - self.beta_1) * gradient
+        step = ahead / (ops.sqrt(velocity / correction_2) + self.epsilon)
+
+        radial, decay_ratio = self._radial_part(gradient, variable, step, index)
+        updated = variable - learning_rate / correction_1 * (step - radial * variable)
+        if self.weight_decay and self._use_weight_decay(variable):
+            updated = updated - learning_rate * self.weight_decay * decay_ratio * variable
+        self.assign(variable, updated)
+
+    def _radial_part(self, gradient, variable, step, index):
+        """How much of the weight itself is in its step, and the factor on its weight decay.
+
+        The four sums below are all that is needed of each channel, and their totals of the
+        layer, so that no projected step is made only to be thrown away.
+        """
+        rank = len(variable.shape)
+        channel_axis = _CHANNEL_AXES.get(self._trainable_variables[index].name, rank - 1)
+        if rank < 2 or channel_axis is None:
+            return 0.0, 1.0
+        axes = [axis for axis in range(rank) if axis != channel_axis]
+
+        def channel_sum(values):
+            return ops.sum(values, axis=axes, keepdims=True)
+
+        sums = (
+            channel_sum(gradient * variable),
+            channel_sum(ops.square(gradient)),
+            channel_sum(ops.square(variable)),
+            channel_sum(variable * step),
+        )
+        channels = variable.shape[channel_axis]
+        size = math.prod(variable.shape) // channels
+        by_channel, in_channel = self._judge(*sums, size)
+        by_layer, in_layer = self._judge(*(ops.sum(s) for s in sums), size * channels)
+        radial = ops.where(in_channel, by_channel, ops.where(in_layer, by_layer, 0.0))
+        projected = ops.cast(ops.logical_or(in_channel, in_layer), variable.dtype)
+        return radial, 1 + projected * (self.wd_ratio - 1)
+
+    def _judge(self, gradient_dot, gradient_square, square, step_dot, size):
+        """The radial part of the step, and whether the weight counts as scale-invariant."""
+        norm = ops.sqrt(square)
+        product = ops.maximum(norm, self.epsilon) * ops.maximum(
+            ops.sqrt(gradient_square), self.epsilon
+        )
+        cosine = ops.max(ops.abs(gradient_dot) / product)
+        return step_dot / ops.square(norm + self.epsilon), cosine < self.delta / math.sqrt(size)
+
+    def _apply_weight_decay(self, variables):
+        """Does nothing: the decay depends on the projection, so `update_step` applies it."""
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "wd_ratio": self.wd_ratio,
+            "nesterov": self.nesterov,
+        }
