@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from zoo.training.layerwise import LayerwiseAdamW, LayerwiseRates, rates_by_depth
+from zoo.training.adamp import AdamP
+from zoo.training.layerwise import LayerwiseAdamP, LayerwiseAdamW, LayerwiseRates, rates_by_depth
 
 X = np.random.default_rng(0).normal(size=(32, 3)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(32, 2)).astype("float32")
@@ -34,6 +35,7 @@ def train(optimizer, steps=6):
     ("layerwise", "plain", "arguments"),
     [
         (LayerwiseAdamW, keras.optimizers.AdamW, {"weight_decay": 0.1}),
+        (LayerwiseAdamP, AdamP, {"weight_decay": 0.1, "delta": 1.0}),
         (LayerwiseSGD, keras.optimizers.SGD, {"momentum": 0.9, "nesterov": True}),
         (LayerwiseLion, keras.optimizers.Lion, {"weight_decay": 0.2}),
     ],

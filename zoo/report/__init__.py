@@ -2,11 +2,11 @@
 
 from zoo.report.ambiguity import uncertainty_against_matches
 from zoo.report.ellipses import confidence_ellipses, principal_plane
-from zoo.report.results_table import print_results, results_table
+from zoo.report.learning_curves import training_curves
+from zoo.report.results_table import print_results
 from zoo.report.retrieval_sheet import image_to_text_sheet, text_to_image_sheet
 from zoo.report.risk_coverage_plot import risk_coverage_plot
 from zoo.report.style import save
-from zoo.report.training_curves import training_curves
 from zoo.report.uncertainty_bins import recall_by_uncertainty_plot
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "principal_plane",
     "print_results",
     "recall_by_uncertainty_plot",
-    "results_table",
     "risk_coverage_plot",
     "save",
     "text_to_image_sheet",

@@ -35,7 +35,7 @@ def text_to_image_sheet(
     """
     correct = np.asarray(correct, bool)
     rows, columns = correct.shape
-    figure = new_figure(_TEXT + _CELL * columns, (_CELL + 0.2) * rows + 0.3)
+    figure = new_figure(_TEXT + _CELL * columns, (_CELL + 0.3) * rows + 0.3)
     grid = figure.add_gridspec(rows, columns + 1, width_ratios=[_TEXT, *[_CELL] * columns])
     for row in range(rows):
         axis = figure.add_subplot(grid[row, 0])
@@ -46,8 +46,8 @@ def text_to_image_sheet(
             _show(axis, images[row][column])
             right = correct[row, column]
             _frame(axis, right)
-            below = [_mark(right), *_notes(row, column, s=scores, u=image_uncertainty)]
-            axis.set_xlabel("  ".join(below), color=RIGHT if right else WRONG, fontsize=8)
+            below = f"{_mark(right)}  " + "\n".join(_notes(row, column, scores, image_uncertainty))
+            axis.set_xlabel(below, color=RIGHT if right else WRONG, fontsize=8)
             if row == 0:
                 axis.set_title(f"{column + 1}", loc="center", fontsize=9)
     _explain(figure, scores, image_uncertainty)
@@ -95,7 +95,7 @@ def image_to_text_sheet(
             axis.text(0.0, s=f"{column + 1}", color=_PALE, **style)
             axis.text(0.02, s=_mark(right), color=RIGHT if right else WRONG, **style)
             axis.text(0.045, s=line, **style)
-            notes = _notes(row, column, s=scores, u=caption_uncertainty)
+            notes = _notes(row, column, scores, caption_uncertainty)
             for x, note in zip((1.0, 0.9), reversed(notes), strict=False):
                 axis.text(x, s=note, ha="right", color=_PALE, **style)
     _explain(figure, scores, caption_uncertainty)

@@ -1,0 +1,31 @@
+"""Settings, run folders, exact resumption, optimizers and averaging around Keras' own `fit`."""
+
+from zoo.training.adamp import AdamP
+from zoo.training.averaging import StochasticWeightAveraging
+from zoo.training.history import HistoryFile, read_history
+from zoo.training.layerwise import (
+    LayerwiseAdamP,
+    LayerwiseAdamW,
+    LayerwiseRates,
+    rates_by_depth,
+)
+from zoo.training.resume import Resume
+from zoo.training.run_folder import RunFolder
+from zoo.training.settings import RunSettings, parse, run, setting
+
+__all__ = [
+    "AdamP",
+    "HistoryFile",
+    "LayerwiseAdamP",
+    "LayerwiseAdamW",
+    "LayerwiseRates",
+    "Resume",
+    "RunFolder",
+    "RunSettings",
+    "StochasticWeightAveraging",
+    "parse",
+    "rates_by_depth",
+    "read_history",
+    "run",
+    "setting",
+]

@@ -5,6 +5,8 @@ import re
 
 import keras
 
+from zoo.training.adamp import AdamP
+
 
 class LayerwiseRates:
     """Gives an optimizer a factor on the learning rate for each variable.
@@ -78,6 +80,16 @@ class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
 
     Args:
         *args, **kwargs: those of `keras.optimizers.AdamW`.
+        rates: factors by variable path, see `LayerwiseRates`.
+    """
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class LayerwiseAdamP(LayerwiseRates, AdamP):
+    """`zoo.training.AdamP` with a factor on the learning rate for each variable.
+
+    Args:
+        *args, **kwargs: those of `zoo.training.AdamP`.
         rates: factors by variable path, see `LayerwiseRates`.
     """
 
