@@ -13,6 +13,7 @@ from zoo.similarities.divergence import (
     min_kl_divergence,
     reverse_kl_divergence,
 )
+from zoo.similarities.euclidean import EuclideanDistance
 from zoo.similarities.gaussian import (
     ClosedFormSampledDistance,
     Wasserstein2,
@@ -20,6 +21,7 @@ from zoo.similarities.gaussian import (
     wasserstein_2,
 )
 from zoo.similarities.moment_matched import moment_matched_match_probability
+from zoo.similarities.monte_carlo import AverageL2, MatchProbability
 from zoo.similarities.overlap import (
     Bhattacharyya,
     ExpectedLikelihood,
@@ -27,7 +29,7 @@ from zoo.similarities.overlap import (
     log_expected_likelihood,
 )
 from zoo.similarities.points import Cosine, cosine
-from zoo.similarities.sampled import MatchProbability, average_l2, match_probability, sample
+from zoo.similarities.sampled import average_l2, match_probability, sample
 from zoo.similarities.sets import (
     Chamfer,
     MaximumPair,
@@ -38,10 +40,12 @@ from zoo.similarities.sets import (
 )
 
 __all__ = [
+    "AverageL2",
     "Bhattacharyya",
     "Chamfer",
     "ClosedFormSampledDistance",
     "Cosine",
+    "EuclideanDistance",
     "ExpectedLikelihood",
     "JeffreysDivergence",
     "KLDivergence",

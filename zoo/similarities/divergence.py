@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import common_centre, gaussian_pair, outer_sum, product
+from zoo.similarities.pairwise import about_common_centre, gaussian_pair, outer_sum, product
 
 
 def kl_divergence(images, captions):
@@ -30,13 +30,13 @@ def kl_divergence(images, captions):
     Reference: Pishdad et al., 2022, section 3. PCME (Chun et al., CVPR 2021), table E.1.
         Released code differs: PCME's `kl` has the sign of the log term reversed.
     """
-    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     return ops.maximum(_kl(images, captions), 0.0)
 
 
 def reverse_kl_divergence(images, captions):
     """KL(caption ‖ image) in nats: `(N, M)` float32 ≥ 0, otherwise as `kl_divergence`."""
-    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     return ops.maximum(ops.transpose(_kl(captions, images)), 0.0)
 
 
@@ -55,7 +55,7 @@ def min_kl_divergence(images, captions):
 
     Reference: Pishdad et al., 2022, section 3.
     """
-    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     lesser = ops.minimum(_kl(images, captions), ops.transpose(_kl(captions, images)))
     return ops.maximum(lesser, 0.0)
 
@@ -77,7 +77,7 @@ def jeffreys_divergence(images, captions):
 
     Reference: PCME (Chun et al., CVPR 2021), table E.1.
     """
-    images, captions = _about_common_centre(*gaussian_pair(images, captions))
+    images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     both = _kl(images, captions) + ops.transpose(_kl(captions, images))
     return ops.maximum(0.5 * both, 0.0)
 
@@ -104,18 +104,6 @@ class JeffreysDivergence(Similarity):
 
     def call(self, images, captions):
         return -jeffreys_divergence(images, captions)
-
-
-def _about_common_centre(images, captions):
-    # KL is unchanged when both means move together and when both variances are multiplied, so
-    # both are taken about a common constant: fewer digits cancel.
-    (image_mean, image_log), (caption_mean, caption_log) = images, captions
-    mean, log = common_centre(image_mean, caption_mean), common_centre(image_log, caption_log)
-    scale = ops.exp(-0.5 * log)
-    return (
-        ((image_mean - mean) * scale, image_log - log),
-        ((caption_mean - mean) * scale, caption_log - log),
-    )
 
 
 def _kl(p, q):

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import common_centre, gaussian_pair, outer_sum
+from zoo.similarities.pairwise import about_common_centre, gaussian_pair, outer_sum
 from zoo.similarities.summed_variance import SummedVarianceTerms
 
 
@@ -32,8 +32,7 @@ def log_expected_likelihood(images, captions):
     Reference: Jebara and Kondor, "Bhattacharyya and expected likelihood kernels", COLT 2003;
         PCME (Chun et al., CVPR 2021), table E.1.
     """
-    images, captions = gaussian_pair(images, captions)
-    images, captions, log_scale = _about_common_centre(images, captions)
+    images, captions, log_scale = about_common_centre(*gaussian_pair(images, captions))
     terms = SummedVarianceTerms(quadratic=1.0, log=1.0)(*images, *captions)
     constant = images[0].shape[-1] * math.log(2.0 * math.pi) + ops.sum(log_scale)
     return -0.5 * (terms + constant)
@@ -60,13 +59,10 @@ def bhattacharyya_distance(images, captions):
 
     Reference: Jebara and Kondor, COLT 2003; PCME (Chun et al., CVPR 2021), table E.1.
     """
-    images, captions = gaussian_pair(images, captions)
-    images, captions, _ = _about_common_centre(images, captions)
+    images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     terms = SummedVarianceTerms(quadratic=0.25, log=0.5)(*images, *captions)
-    half_logs = outer_sum(
-        *(ops.sum(0.25 * log + 0.25 * math.log(2.0), axis=-1) for _, log in (images, captions))
-    )
-    return ops.maximum(terms - half_logs, 0.0)
+    rows, columns = (ops.sum(log + math.log(2.0), axis=-1) for _, log in (images, captions))
+    return ops.maximum(terms - 0.25 * outer_sum(rows, columns), 0.0)
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -83,15 +79,3 @@ class Bhattacharyya(Similarity):
 
     def call(self, images, captions):
         return -bhattacharyya_distance(images, captions)
-
-
-def _about_common_centre(images, captions):
-    """Both sides shifted and scaled alike, per dimension, and the log of the squared scale."""
-    (image_mean, image_log), (caption_mean, caption_log) = images, captions
-    mean, log = common_centre(image_mean, caption_mean), common_centre(image_log, caption_log)
-    scale = ops.exp(-0.5 * log)
-    return (
-        ((image_mean - mean) * scale, image_log - log),
-        ((caption_mean - mean) * scale, caption_log - log),
-        log,
-    )

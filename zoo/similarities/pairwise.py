@@ -64,6 +64,22 @@ def common_centre(a, b):
     return ops.stop_gradient(centre)
 
 
+def about_common_centre(images, captions):
+    """Two `gaussian_pair` sides, shifted and scaled alike per dimension, and log(scale²).
+
+    Divergences do not change when both means move together, nor when both are scaled with their
+    deviations. About a common centre fewer digits cancel and nothing overflows.
+    """
+    (image_mean, image_log), (caption_mean, caption_log) = images, captions
+    mean, log = common_centre(image_mean, caption_mean), common_centre(image_log, caption_log)
+    inverse = ops.exp(-0.5 * log)
+    return (
+        ((image_mean - mean) * inverse, image_log - log),
+        ((caption_mean - mean) * inverse, caption_log - log),
+        log,
+    )
+
+
 def squared_distance(a, b):
     """‖a_i − b_j‖² of `(N, dim)` and `(M, dim)` by one matrix product: `(N, M)`, ≥ 0.
 
@@ -86,6 +102,21 @@ def unit(x):
     """x / ‖x‖₂ along the last axis; a vector shorter than 1e-6 is divided by 1e-6 instead."""
     squared_norm = ops.sum(x * x, axis=-1, keepdims=True)
     return x * ops.rsqrt(ops.maximum(squared_norm, 1e-12))
+
+
+def sizes(x):
+    """The shape as a tuple of ints, with a scalar tensor where a size is unknown until run."""
+    dynamic = ops.shape(x)
+    return tuple(d if s is None else s for s, d in zip(x.shape, dynamic, strict=True))
+
+
+def elements_first(x):
+    """`(batch, elements, dim)` to `(elements · batch, dim)`.
+
+    After the product of two of these every reduction over elements runs over an outer axis, along
+    contiguous memory.
+    """
+    return ops.reshape(ops.transpose(x, (1, 0, 2)), (-1, x.shape[-1]))
 
 
 def _check_dim(images, captions):

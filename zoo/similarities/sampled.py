@@ -1,18 +1,18 @@
-"""Similarities of Gaussians by samples: PCME's match probability and the average distance."""
+"""Samples of Gaussians, and what is averaged over their pairs: match probability, distance."""
 
 import math
 
 import keras
-import numpy as np
 from keras import ops
 
-from zoo.embeddings import elements, gaussian, kind
-from zoo.similarities.base import Similarity
-from zoo.similarities.moment_matched import moment_matched_logit
-from zoo.similarities.pairwise import element_pair, safe_sqrt, squared_distance
-from zoo.similarities.scale import add_scale_and_shift
-
-METHODS = ("sampled", "moment_matched")
+from zoo.embeddings import gaussian
+from zoo.similarities.pairwise import (
+    element_pair,
+    elements_first,
+    safe_sqrt,
+    sizes,
+    squared_distance,
+)
 
 
 def sample(embedding, num_samples, seed=None):
@@ -93,27 +93,15 @@ def sampled_logit(images, captions, scale, shift):
 
 
 def _sample_distances(images, captions):
-    """Distances `(J, N, J', M)` from one product, and the log weight of each or None.
-
-    Samples lead so that every reduction runs over outer axes and along contiguous memory.
-    """
+    """Distances `(J, N, J', M)` from one product, and the log weight of each or None."""
     (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
-    n, j, dim = _sizes(images)
-    m, k, _ = _sizes(captions)
-    squared = squared_distance(_samples_first(images, dim), _samples_first(captions, dim))
+    n, j, _ = sizes(images)
+    m, k, _ = sizes(captions)
+    squared = squared_distance(elements_first(images), elements_first(captions))
     distance = safe_sqrt(ops.reshape(squared, (j, n, k, m)))
     if image_mask is None and caption_mask is None:
         return distance, None
     return distance, _log_weights(image_mask, j, n, 0) + _log_weights(caption_mask, k, m, 2)
-
-
-def _sizes(x):
-    dynamic = ops.shape(x)
-    return tuple(d if s is None else s for s, d in zip(x.shape, dynamic, strict=True))
-
-
-def _samples_first(x, dim):
-    return ops.reshape(ops.transpose(x, (1, 0, 2)), (-1, dim))
 
 
 def _log_weights(mask, count, batch, axis):
@@ -124,82 +112,3 @@ def _log_weights(mask, count, batch, axis):
     mask = ops.cast(mask, "bool")
     valid = ops.maximum(ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True), 1.0)
     return ops.reshape(ops.transpose(ops.where(mask, -ops.log(valid), -1e30)), shape)
-
-
-@keras.saving.register_keras_serializable(package="halo")
-class MatchProbability(Similarity):
-    """The logit of PCME's match probability, log p − log(1 − p), computed in log space.
-
-    In training every item draws its own noise. In inference the noise is two constant tables
-    `(num_samples, dim)`, one for images and one for captions, that follow from the seed alone: all
-    items share them, so a query alone gets the row that it gets in a batch, and a matrix computed
-    in blocks is the matrix computed at once.
-
-    Args:
-        scale: initial value of the learned scale a > 0. See `Bounded` on how it stays positive.
-        shift: initial value of the learned shift b.
-        num_samples: J, draws per item.
-        seed: int; of the training noise and of the tables.
-        method: `"sampled"`, or `"moment_matched"`, which replaces the samples by a nine-point
-            quadrature (`moment_matched_match_probability`): deterministic, closer and cheaper.
-
-    Call arguments:
-        images: Gaussians, N of dimension dim; with `"sampled"` also sets, whose elements are then
-            taken for the samples (the row "MP" of DivE's table of similarities).
-        captions: likewise, M of the same dimension.
-        training: whether to draw fresh noise.
-
-    Output: `(N, M)` float32 logits; their sigmoid is the match probability.
-
-    Raises:
-        ValueError: if an argument is out of range, one side is a point, or the dimensions differ.
-
-    Relations: `MatchingCrossentropy` on this logit is PCME's loss. With σ → 0 it is
-        −scale · ‖μ_v − μ_t‖₂ + shift.
-
-    Reference: PCME (Chun et al., CVPR 2021), equations 3 and 4.
-        Released code differs: its a and b are half of ours, as its p is sigmoid(2x).
-    """
-
-    def __init__(self, scale, shift, num_samples=7, seed=0, method="sampled", **kwargs):
-        super().__init__(**kwargs)
-        if num_samples < 1:
-            raise ValueError(f"`num_samples` must be at least 1; received {num_samples}")
-        if method not in METHODS:
-            raise ValueError(f"`method` must be one of {METHODS}; received {method!r}")
-        add_scale_and_shift(self, scale, shift)
-        self.num_samples = int(num_samples)
-        self.seed = int(seed)
-        self.method = method
-        self.seed_generator = keras.random.SeedGenerator(self.seed)
-
-    def call(self, images, captions, training=False):
-        if self.method == "moment_matched":
-            return moment_matched_logit(images, captions, self.scale, self.shift)
-        images = self._samples(images, "images", training)
-        captions = self._samples(captions, "captions", training)
-        return sampled_logit(images, captions, self.scale, self.shift)
-
-    def _samples(self, embedding, name, training):
-        if kind(embedding) == "a set":
-            values, mask = elements(embedding, name)
-            return {"elements": values} if mask is None else {"elements": values, "mask": mask}
-        mean, log_variance = gaussian(embedding, name)
-        if training:
-            return {"elements": sample(embedding, self.num_samples, self.seed_generator)}
-        return {"elements": reparameterize(mean, log_variance, self._table(name, mean.shape[-1]))}
-
-    def _table(self, name, dim):
-        # NumPy's generator, not the backend's, so that every device and backend has one table.
-        stream = np.random.default_rng([self.seed, 0 if name == "images" else 1])
-        return stream.standard_normal((1, self.num_samples, dim), dtype="float32")
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-            "num_samples": self.num_samples,
-            "seed": self.seed,
-            "method": self.method,
-        }

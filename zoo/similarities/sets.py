@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import element_pair, product, unit
+from zoo.similarities.pairwise import element_pair, elements_first, product, sizes, unit
 
 
 def maximum_pair(images, captions):
@@ -140,23 +140,16 @@ class SmoothChamfer(Similarity):
 
 
 def _cosines(images, captions):
-    """Cosines `(K, N, L, M)` from one product, and masks `(K, N, 1, 1)`, `(1, 1, L, M)` or None.
-
-    Elements lead so that every reduction runs over outer axes and along contiguous memory.
-    """
+    """Cosines `(K, N, L, M)` from one product, masks `(K, N, 1, 1)` and `(1, 1, L, M)` or None."""
     (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
-    n, k, dim = _sizes(images)
-    m, l, _ = _sizes(captions)  # noqa: E741
-    flat = product(_elements_first(images, dim), _elements_first(captions, dim))
+    n, k, _ = sizes(images)
+    m, l, _ = sizes(captions)  # noqa: E741
+    flat = product(elements_first(unit(images)), elements_first(unit(captions)))
     if image_mask is not None:
         image_mask = ops.reshape(ops.transpose(ops.cast(image_mask, "bool")), (k, n, 1, 1))
     if caption_mask is not None:
         caption_mask = ops.reshape(ops.transpose(ops.cast(caption_mask, "bool")), (1, 1, l, m))
     return ops.reshape(flat, (k, n, l, m)), image_mask, caption_mask
-
-
-def _elements_first(x, dim):
-    return ops.reshape(ops.transpose(unit(x), (1, 0, 2)), (-1, dim))
 
 
 def _fill(values, image_mask, caption_mask, filling):
@@ -173,8 +166,3 @@ def _masked_mean(values, mask, axis):
     mask = ops.cast(ops.squeeze(mask, axis=3 if axis == 0 else 0), "float32")
     count = ops.maximum(ops.sum(mask, axis=axis), 1.0)
     return ops.sum(values * mask, axis=axis) / count
-
-
-def _sizes(x):
-    dynamic = ops.shape(x)
-    return tuple(d if s is None else s for s, d in zip(x.shape, dynamic, strict=True))

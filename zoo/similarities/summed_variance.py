@@ -48,7 +48,11 @@ class SummedVarianceTerms(keras.Operation):
             columns = _Blocks(caption_mean, caption_log, side)
 
             def grad(*args, upstream=None):
-                return self._gradient(rows, columns, args[0] if upstream is None else upstream)
+                upstream = args[0] if upstream is None else upstream
+                return (
+                    *self._gradient(rows, columns, upstream),
+                    *self._gradient(columns, rows, ops.transpose(upstream)),
+                )
 
             return self._values(rows, columns), grad
 
@@ -65,22 +69,21 @@ class SummedVarianceTerms(keras.Operation):
         return ops.reshape(values, (-1, columns.size))[: rows.size]
 
     def _gradient(self, rows, columns, upstream):
-        def stripe(carry, row):
+        """Gradient for the mean and log variance of the rows, `(rows, dim)` each."""
+
+        def stripe(row):
             block, weight = rows.take(row), rows.part(upstream, row, axis=0)
-            weight = ops.where(rows.valid(row)[:, None], weight, 0.0)
 
             def column(column):
                 part = columns.part(weight, column, axis=1)
-                part = ops.where(columns.valid(column)[None, :], part, 0.0)
+                part = ops.where(columns.valid(column), part, 0.0)
                 return self._block_gradient(block, columns.take(column), part)
 
-            row_mean, row_log, column_mean, column_log = ops.map(column, columns.index)
-            carry = (carry[0] + columns.join(column_mean), carry[1] + columns.join(column_log))
-            return carry, (ops.sum(row_mean, axis=0), ops.sum(row_log, axis=0))
+            by_mean, by_log = ops.map(column, columns.index)
+            return ops.sum(by_mean, axis=0), ops.sum(by_log, axis=0)
 
-        zeros = (ops.zeros_like(columns.mean), ops.zeros_like(columns.log))
-        column_gradient, row_gradient = ops.scan(stripe, zeros, rows.index)
-        return (*(rows.join(part) for part in row_gradient), *column_gradient)
+        by_mean, by_log = ops.map(stripe, rows.index)
+        return rows.join(by_mean), rows.join(by_log)
 
     def _block(self, row, column):
         difference, total = _broadcast(row, column)
@@ -91,16 +94,11 @@ class SummedVarianceTerms(keras.Operation):
         difference, total = _broadcast(row, column)
         upstream = ops.expand_dims(upstream, -1)
         ratio = difference / total
+        # The share of σ² in σ² + σ'² is at most one, so that tiny variances do not overflow.
+        share = ops.expand_dims(row[1], 1) / total
         by_mean = 2.0 * self.quadratic * upstream * ratio
-        # The share of σ² in σ² + σ'² is at most one, so that nothing overflows at tiny variances.
-        by_log = upstream * (self.log - self.quadratic * difference * ratio)
-        by_row = by_log * (ops.expand_dims(row[1], 1) / total)
-        return (
-            ops.sum(by_mean, axis=1),
-            ops.sum(by_row, axis=1),
-            -ops.sum(by_mean, axis=0),
-            ops.sum(by_log - by_row, axis=0),
-        )
+        by_log = upstream * (self.log - self.quadratic * difference * ratio) * share
+        return ops.sum(by_mean, axis=1), ops.sum(by_log, axis=1)
 
 
 class _Blocks:

@@ -1,0 +1,42 @@
+"""Matching logits of the distance of means alone."""
+
+import keras
+
+from zoo.similarities.base import Similarity
+from zoo.similarities.pairwise import point_pair, safe_sqrt, squared_distance
+from zoo.similarities.scale import add_scale_and_shift
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class EuclideanDistance(Similarity):
+    """Matching logits −scale · ‖μ_v − μ_t‖₂ + shift, both learned: "μ only".
+
+    Args:
+        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
+        shift: initial value of the learned shift.
+
+    Call arguments:
+        images: points or Gaussians (their means), N of dimension dim.
+        captions: likewise, M of the same dimension.
+
+    Output: `(N, M)` float32 logits.
+
+    Relations: `MatchProbability` with σ → 0; on unit vectors it ranks as `Cosine`.
+
+    Reference: PCME (Chun et al., CVPR 2021), the rows "μ only" of table 1.
+    """
+
+    def __init__(self, scale=1.0, shift=0.0, **kwargs):
+        super().__init__(**kwargs)
+        add_scale_and_shift(self, scale, shift)
+
+    def call(self, images, captions):
+        distance = safe_sqrt(squared_distance(*point_pair(images, captions)))
+        return self.shift - self.scale * distance
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "scale": self.initial_scale,
+            "shift": self.initial_shift,
+        }
