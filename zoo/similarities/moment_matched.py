@@ -1,5 +1,7 @@
 """PCME's match probability without sampling: two moments of the distance and a quadrature."""
 
+import math
+
 import numpy as np
 from keras import ops
 
@@ -14,7 +16,8 @@ from zoo.similarities.pairwise import (
 
 # Nodes and weights for the standard normal: ∫ f(x) φ(x) dx ≈ Σ w f(x).
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
-_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
+_NODES = _NODES.reshape(-1, 1, 1).astype("float32")
+_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum()).reshape(-1, 1, 1).astype("float32")
 
 
 def moment_matched_match_probability(images, captions, scale, shift):
@@ -54,15 +57,13 @@ def moment_matched_logit(images, captions, scale, shift):
     mean = closed_form_sampled_distance(images, captions)
     root = safe_sqrt(squared_distance_variance(images, captions)) / (3.0 * mean)
     # v ≤ 2m² for any such sum; rounding must not leave that range.
-    root = ops.expand_dims(ops.minimum(root, np.sqrt(2.0) / 3.0), 0)
-    nodes = np.reshape(_NODES, (-1, 1, 1)).astype("float32")
-    log_weights = np.reshape(_LOG_WEIGHTS, (-1, 1, 1)).astype("float32")
-    cube_root = ops.maximum(1.0 - root * root + root * nodes, 0.0)
+    root = ops.expand_dims(ops.minimum(root, math.sqrt(2.0) / 3.0), 0)
+    cube_root = ops.maximum(1.0 - root * root + root * _NODES, 0.0)
     x = shift - scale * ops.expand_dims(safe_sqrt(mean), 0) * cube_root * safe_sqrt(cube_root)
     log_match = ops.log_sigmoid(x)
     log_mismatch = log_match - x
-    return ops.logsumexp(log_match + log_weights, axis=0) - ops.logsumexp(
-        log_mismatch + log_weights, axis=0
+    return ops.logsumexp(log_match + _LOG_WEIGHTS, axis=0) - ops.logsumexp(
+        log_mismatch + _LOG_WEIGHTS, axis=0
     )
 
 
