@@ -57,8 +57,11 @@ def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
     }
     if _holds(root, wanted):
         return root
-    root.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
+    except OSError as error:
+        raise InputError(f"{root}: cannot be made ({error.strerror})") from error
     try:
         _write(partial, **wanted)
         (partial / MANIFEST).write_text(json.dumps(wanted, indent=2) + "\n")
@@ -80,10 +83,8 @@ def _holds(root, wanted):
     with contextlib.suppress(OSError, ValueError):
         found = json.loads((root / MANIFEST).read_text())
     if found != wanted:
-        what = "something else" if found is None else f"the Toy Birds of {found}"
-        raise InputError(
-            f"{root}: expected no such folder or the Toy Birds of {wanted}, found {what}"
-        )
+        what = "something else" if found is None else f"those of {found}"
+        raise InputError(f"{root}: expected nothing or the Toy Birds of {wanted}, found {what}")
     return True
 
 

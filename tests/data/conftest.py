@@ -1,0 +1,25 @@
+"""A tiny Toy Birds set for all tests of the data."""
+
+import shutil
+
+import pytest
+
+from zoo.data import cub, toy_birds
+
+SIZES = {"num_classes": 12, "images_per_class": 5, "image_size": 32}
+
+
+@pytest.fixture(scope="session")
+def toy_root(tmp_path_factory):
+    return toy_birds.generate(tmp_path_factory.mktemp("toy") / "birds", seed=3, **SIZES)
+
+
+@pytest.fixture
+def toy_copy(toy_root, tmp_path):
+    """A set that a test may damage."""
+    return shutil.copytree(toy_root, tmp_path / "birds")
+
+
+@pytest.fixture(scope="session")
+def toy_records(toy_root):
+    return cub.load(toy_root, split="trainval", image_size=32, verbose=False).records
