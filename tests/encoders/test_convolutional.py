@@ -36,10 +36,9 @@ def test_tiny_is_a_map_of_any_size_and_does_not_depend_on_the_batch():
     np.testing.assert_allclose(small(PIXELS[:1], training=False)[0], together[0], atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "channels"), [("mobilenet_v2", 1280), ("resnet50", 2048)])
-def test_frozen_batch_norm_uses_its_stored_statistics(name, channels):
-    backbone = convolutional(name, image_size=32, trainable=False)
-    assert backbone.output_shape == (None, 1, 1, channels)
+def test_frozen_batch_norm_uses_its_stored_statistics():
+    backbone = convolutional("mobilenet_v2", image_size=32, trainable=False)
+    assert backbone.output_shape == (None, 1, 1, 1280)
     assert not backbone.trainable_weights
     before = backbone.get_weights()
     backbone(PIXELS, training=True)

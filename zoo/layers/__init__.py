@@ -2,18 +2,27 @@
 
 from zoo.layers.covariance import Covariance
 from zoo.layers.gaussian_head import GaussianHead
+from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
+from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
+from zoo.layers.set_prediction import SetPrediction
+from zoo.layers.slot_attention import SlotAttention
 from zoo.layers.unit_length import UnitLength
 
 __all__ = [
     "Covariance",
     "GaussianHead",
+    "GeneralizedPooling",
     "ImagePreprocessing",
     "LocalAttention",
     "PolysemousEmbedding",
+    "RegionGraph",
+    "RegionReasoning",
     "SentenceGRU",
+    "SetPrediction",
+    "SlotAttention",
     "UnitLength",
 ]

@@ -59,6 +59,7 @@ class Covariance(keras.layers.Layer):
         self.bias = self.add_weight(
             shape=(1 if one else dim,),
             initializer=keras.initializers.Constant(self.initial_log_variance),
+            autocast=False,  # float32, as what it is added to
             name="bias",
         )
 
@@ -67,7 +68,7 @@ class Covariance(keras.layers.Layer):
         if self.kind == "spherical_one":
             features = ops.matmul(features, self.kernel)
         # float32 from here on: the variance is the exponential of this
-        value = ops.cast(features, "float32") + ops.cast(self.bias, "float32")
+        value = ops.cast(features, "float32") + self.bias
         if self.kind == "spherical_mean":
             value = ops.logsumexp(value, axis=-1, keepdims=True) - math.log(shape[-1])
         if self.bounds is not None:

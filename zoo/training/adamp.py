@@ -7,7 +7,7 @@ from keras import ops
 
 # The axis of the output channels, for weights that do not have it last. Biases have none, even
 # where Keras stacks two of them (GRU) or splits one (attention heads).
-_CHANNEL_AXES = {"embeddings": 0, "depthwise_kernel": 2, "bias": None}
+_CHANNEL_AXES = {"embeddings": 0, "slots": 0, "depthwise_kernel": 2, "bias": None}
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -1,0 +1,90 @@
+"""Generalized pooling (GPO): learned weights of the sorted features."""
+
+import keras
+from keras import ops
+
+from zoo.layers.masking import masked_softmax
+from zoo.layers.sentence_gru import SentenceGRU
+from zoo.layers.sinusoidal import sinusoidal_encoding
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class GeneralizedPooling(keras.layers.Layer):
+    """Sorts the features of each channel and takes their weighted sum by rank.
+
+    The weights are made by a bidirectional GRU from encodings of the ranks, so they depend on the
+    number of features alone, not on the features.
+
+    Args:
+        position_dim: dimension of the encodings of the ranks, even.
+        hidden_dim: dimension of the GRU's states.
+        temperature: divides the scores before their softmax.
+
+    Call arguments:
+        features: `(batch, positions, channels)`.
+        mask: bool `(batch, positions)`, True where a position counts.
+        return_weights: whether to return the weights too.
+
+    Output: `(batch, channels)`; with `return_weights`, a pair of it and the weights by rank,
+        float32 `(batch, positions)` (`(1, positions)` without mask). No features give zeros.
+
+    Relations: max pooling, mean pooling and their mixtures are weights that it can learn.
+
+    Reference: VSE∞ (Chen et al., CVPR 2021), section 3.2; used by PCME++ (Chun, ICLR 2024).
+    """
+
+    def __init__(self, position_dim=32, hidden_dim=32, temperature=0.1, **kwargs):
+        super().__init__(**kwargs)
+        if temperature <= 0:
+            raise ValueError(f"`temperature` must be positive; received {temperature}")
+        self.position_dim = position_dim
+        self.hidden_dim = hidden_dim
+        self.temperature = temperature
+        policy = self.dtype_policy
+        self.reader = SentenceGRU(hidden_dim, merge="ave", dtype=policy, name="reader")
+        self.score = keras.layers.Dense(1, use_bias=False, dtype=policy, name="score")
+
+    def build(self, features_shape):
+        self.reader.build((None, features_shape[1], self.position_dim))
+        self.score.build((None, features_shape[1], self.hidden_dim))
+
+    def call(self, features, mask=None, return_weights=False):
+        length = ops.shape(features)[1]
+        ranks = ops.expand_dims(ops.arange(length), 0)
+        counts = None
+        if mask is not None:
+            mask = ops.cast(mask, "bool")
+            features = ops.where(ops.expand_dims(mask, -1), features, _lowest(features))
+            # the ranks that are taken, wherever the padding was
+            counts = ranks < ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
+        weights = self._weights(ranks, counts)
+        ordered = -ops.sort(-features, axis=1)
+        if mask is not None:
+            ordered = ops.where(ops.expand_dims(counts, -1), ordered, ops.zeros_like(ordered))
+        pooled = ops.sum(ordered * ops.cast(ops.expand_dims(weights, -1), ordered.dtype), axis=1)
+        return (pooled, weights) if return_weights else pooled
+
+    def _weights(self, ranks, counts):
+        """One row for all items without mask: the GRU then reads one sequence only."""
+        encoding = sinusoidal_encoding(ranks, self.position_dim)
+        if counts is not None:
+            encoding = ops.where(ops.expand_dims(counts, -1), encoding, 0.0)
+        states, _ = self.reader(encoding, mask=counts)
+        scores = ops.cast(ops.squeeze(self.score(states), -1), "float32")
+        return masked_softmax(scores / self.temperature, counts)
+
+    def compute_mask(self, features, previous_mask):
+        return None  # the positions are gone
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "position_dim": self.position_dim,
+            "hidden_dim": self.hidden_dim,
+            "temperature": self.temperature,
+        }
+
+
+def _lowest(features):
+    """A finite value under all features: an infinite one makes NaN of a weight of zero."""
+    return -3e4 if features.dtype == "float16" else -1e30

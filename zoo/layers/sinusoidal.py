@@ -1,0 +1,66 @@
+"""Sinusoidal encodings of positions."""
+
+import math
+
+from keras import ops
+
+
+def sinusoidal_encoding(positions, dim):
+    """Sine and cosine in turn, of `positions / 10000^(2i / dim)`.
+
+    Args:
+        positions: float tensor of any shape, in radians at the highest frequency.
+        dim: number of channels, even.
+
+    Returns:
+        float32, the shape of `positions` and `dim`.
+
+    Raises:
+        ValueError: if `dim` is odd.
+
+    Reference: Vaswani et al., NeurIPS 2017, section 3.5.
+    """
+    if dim % 2:
+        raise ValueError(f"`dim` must be even, a sine and a cosine each; received {dim}")
+    frequencies = ops.exp(ops.arange(0, dim, 2, dtype="float32") * (-math.log(10000.0) / dim))
+    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * frequencies
+    waves = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+    return ops.reshape(waves, (*ops.shape(positions), dim))
+
+
+def sequence_encoding(length, dim, mask=None):
+    """Encodings of the relative place in a sequence, 2π at its last position.
+
+    Args:
+        length: number of positions.
+        dim: number of channels, even.
+        mask: bool `(batch, length)`, True for words, which come before the padding. Places are
+            relative to the number of words, so padding more changes nothing.
+
+    Returns:
+        float32 `(batch, length, dim)`, or `(1, length, dim)` without mask.
+    """
+    places = ops.expand_dims(ops.arange(1, length + 1, dtype="float32"), 0)
+    count = length
+    if mask is not None:
+        count = ops.maximum(ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True), 1.0)
+    return sinusoidal_encoding(places * (2 * math.pi) / count, dim)
+
+
+def map_encoding(height, width, dim):
+    """Encodings of the cells of a feature map: half the channels for the row, half the column.
+
+    Args:
+        height, width: size of the map.
+        dim: number of channels, a multiple of four.
+
+    Returns:
+        float32 `(1, height · width, dim)`, row by row.
+    """
+    if dim % 4:
+        raise ValueError(f"`dim` must be a multiple of 4 to encode a map; received {dim}")
+    rows = ops.expand_dims(sequence_encoding(height, dim // 2), 2)
+    columns = ops.expand_dims(sequence_encoding(width, dim // 2), 1)
+    shape = (1, height, width, dim // 2)
+    both = [ops.broadcast_to(rows, shape), ops.broadcast_to(columns, shape)]
+    return ops.reshape(ops.concatenate(both, axis=-1), (1, height * width, dim))

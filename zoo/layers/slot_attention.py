@@ -1,0 +1,124 @@
+"""Slot attention: slots compete for local features, some rounds with shared weights."""
+
+import keras
+from keras import ops
+
+from zoo.layers.masking import masked_softmax
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class SlotAttention(keras.layers.Layer):
+    """Updates slots by attention to features, normalised over the slots, and an MLP.
+
+    A round: A = softmax over slots of k·q / √head_dim, Â = A normalised over positions,
+    slots ← Âᵀ·v·W_o + slots, slots ← MLP(LayerNorm(slots)) + slots, where q is linear in
+    LayerNorm(slots) and k, v in LayerNorm(features). Keys and values are made once, since all
+    rounds share their weights. There is no GRU, unlike in Locatello et al.
+
+    Args:
+        num_iterations: rounds (T).
+        num_heads: attention heads, each of which normalises on its own.
+        head_dim: channels a head; None for the slots' `dim / num_heads`.
+        mlp_ratio: width of the MLP's hidden layer over `dim`.
+
+    Call arguments:
+        slots: `(batch, num_slots, dim)`.
+        features: `(batch, positions, channels)`.
+        positions: encodings to add to the features of the keys, `(batch or 1, positions,
+            channels)`, or None.
+        mask: bool `(batch, positions)`, True where a position counts; padding has no weight.
+        return_attention: whether to return the last round's Â too.
+
+    Output: slots `(batch, num_slots, dim)`; with `return_attention`, a pair of them and Â, float32
+        `(batch, num_heads, num_slots, positions)`, rows of which sum to one.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 3.2 and equations 2 to 4; Locatello et al.,
+        "Object-Centric Learning with Slot Attention", NeurIPS 2020.
+
+    Released code differs: it gives padded positions a weight of 1/num_slots before they are
+        normalised.
+    """
+
+    def __init__(self, num_iterations=4, num_heads=1, head_dim=None, mlp_ratio=4, **kwargs):
+        super().__init__(**kwargs)
+        for name, size in (("num_iterations", num_iterations), ("num_heads", num_heads)):
+            if size < 1:
+                raise ValueError(f"`{name}` must be a positive integer; received {size}")
+        self.num_iterations = num_iterations
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        self.mlp_ratio = mlp_ratio
+
+    def build(self, slots_shape, features_shape):
+        dim, channels = slots_shape[-1], features_shape[-1]
+        if self.head_dim is None and dim % self.num_heads:
+            raise ValueError(f"`num_heads` must divide {dim}; received {self.num_heads}")
+        self.width = (self.head_dim or dim // self.num_heads) * self.num_heads
+        self.scale = (self.width // self.num_heads) ** -0.5
+
+        def add(layer, name, shape, *args, **kwargs):
+            layer = layer(*args, dtype=self.dtype_policy, name=name, **kwargs)
+            layer.build(shape)
+            setattr(self, name, layer)
+
+        dense, norm = keras.layers.Dense, keras.layers.LayerNormalization
+        inner = int(self.mlp_ratio * dim)
+        add(norm, "normalize_features", features_shape, epsilon=1e-5)
+        add(norm, "normalize_slots", slots_shape, epsilon=1e-5)
+        add(norm, "normalize_mlp", slots_shape, epsilon=1e-5)
+        add(dense, "query", (None, dim), self.width, use_bias=False)
+        add(dense, "key", (None, channels), self.width, use_bias=False)
+        add(dense, "value", (None, channels), self.width, use_bias=False)
+        add(dense, "output_projection", (None, self.width), dim)
+        add(dense, "mlp_hidden", (None, dim), inner, activation=_exact_gelu)
+        add(dense, "mlp_output", (None, inner), dim)
+
+    def call(self, slots, features, positions=None, mask=None, return_attention=False):
+        features = self.normalize_features(features)
+        located = features if positions is None else features + positions
+        keys = self._split(self.key(located))
+        values = self._split(self.value(features))
+        if mask is not None:
+            mask = ops.expand_dims(ops.expand_dims(ops.cast(mask, "bool"), 1), 1)
+        for _ in range(self.num_iterations):
+            queries = self._split(self.query(self.normalize_slots(slots)))
+            attention = self._attention(queries, keys, mask)
+            update = ops.matmul(ops.cast(attention, values.dtype), values)
+            slots = slots + self.output_projection(self._join(update))
+            slots = slots + self.mlp_output(self.mlp_hidden(self.normalize_mlp(slots)))
+        return (slots, attention) if return_attention else slots
+
+    def _attention(self, queries, keys, mask):
+        scores = ops.matmul(queries * self.scale, ops.swapaxes(keys, 2, 3))
+        shares = masked_softmax(scores, axis=2)
+        if mask is not None:
+            shares = ops.where(mask, shares, 0.0)
+        return shares / (ops.sum(shares, axis=3, keepdims=True) + 1e-7)
+
+    def _split(self, values):
+        """`(batch, n, width)` to `(batch, num_heads, n, head_dim)`."""
+        batch, length = ops.shape(values)[:2]
+        head_dim = self.width // self.num_heads
+        values = ops.reshape(values, (batch, length, self.num_heads, head_dim))
+        return ops.swapaxes(values, 1, 2)
+
+    def _join(self, values):
+        batch, length = ops.shape(values)[0], ops.shape(values)[2]
+        return ops.reshape(ops.swapaxes(values, 1, 2), (batch, length, self.width))
+
+    def compute_mask(self, slots, previous_mask):
+        return None  # there are as many slots for every item
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_iterations": self.num_iterations,
+            "num_heads": self.num_heads,
+            "head_dim": self.head_dim,
+            "mlp_ratio": self.mlp_ratio,
+        }
+
+
+@keras.saving.register_keras_serializable(package="halo")
+def _exact_gelu(features):
+    return ops.gelu(features, approximate=False)
