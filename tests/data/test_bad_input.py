@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import struct
+import zlib
 
 import pytest
 from PIL import Image
@@ -66,7 +68,11 @@ def test_bad_image(toy_copy, content, why):
 
 
 def test_a_picture_too_large_for_memory_is_refused_unread(tmp_path):
-    Image.new("1", (30_000, 30_000)).save(tmp_path / "huge.png")
+    # Only the head of a PNG: the size is known before anything is decoded.
+    data = b"\x89PNG\r\n\x1a\n"
+    for chunk in (b"IHDR" + struct.pack(">II5B", 30_000, 30_000, 8, 2, 0, 0, 0), b"IDAT"):
+        data += struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    (tmp_path / "huge.png").write_bytes(data)
     Image.new("RGB", (8, 8)).save(tmp_path / "small.tif")
     Image.new("CMYK", (8, 8)).save(tmp_path / "cmyk.jpg")
     Image.new("RGB", (1, 1)).save(tmp_path / "pixel.png")

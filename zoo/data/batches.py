@@ -55,11 +55,7 @@ def class_pairs(
     """
     labels, counts = np.unique(records.caption_labels, return_counts=True)
     batch_size = len(labels) if batch_size is None else batch_size
-    if batch_size > len(labels):
-        raise ValueError(
-            f"`batch_size` must be at most the number of classes, {len(labels)}; "
-            f"received {batch_size}"
-        )
+    _check_sizes(batch_size, len(labels), "classes", shard)
     members = tf.constant(np.argsort(records.caption_labels, kind="stable"))
     starts = tf.constant(np.cumsum(counts) - counts)
     counts = tf.constant(counts)
@@ -110,10 +106,7 @@ def image_caption_pairs(
         ValueError: if `batch_size` is no number from 1 to that of captions that `shard` divides.
     """
     total = records.num_captions
-    if batch_size > total:
-        raise ValueError(
-            f"`batch_size` must be at most the number of captions, {total}; received {batch_size}"
-        )
+    _check_sizes(batch_size, total, "captions", shard)
     per_epoch = steps_per_epoch(records, batch_size)
 
     def draw(step):
@@ -179,16 +172,22 @@ def pairs(records, image_size=224):
     return dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)
 
 
+def _check_sizes(batch_size, most, of_what, shard):
+    index, count = shard
+    if not 1 <= batch_size <= most or batch_size % count:
+        raise ValueError(
+            f"`batch_size` must be from 1 to the number of {of_what}, {most}, and a multiple of "
+            f"the number of shards, {count}; received {batch_size}"
+        )
+    if not 0 <= index < count:
+        raise ValueError(f"`shard` must be (index, count) with index < count; received {shard}")
+
+
 def _training(
     records, tokenizer, source, draw, batch_size, seed, start_step, num_steps, augmentation, shard
 ):
     """The pipeline behind both: `draw` gives the captions of a step's whole batch."""
     index, count = shard
-    if batch_size < 1 or batch_size % count or not 0 <= index < count:
-        raise ValueError(
-            f"`batch_size` must be positive and a multiple of the number of shards, {count}, and "
-            f"the shard one of them; received {batch_size} and shard {index}"
-        )
     rows = batch_size // count
     augmentation = augmentation or Augmentation()
     ids = tf.constant(token_ids(tokenizer, records.captions))

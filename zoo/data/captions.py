@@ -52,7 +52,9 @@ class WordTokenizer(keras.layers.TextVectorization):
         self.max_words = max_words
 
     def call(self, inputs):
-        return tf.cast(super().call(inputs), tf.int32)
+        batch = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        # TextVectorization forgets the batch size, which a training step of fixed shapes needs.
+        return tf.ensure_shape(tf.cast(super().call(inputs), tf.int32), (batch, self.max_words))
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")

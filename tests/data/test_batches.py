@@ -1,0 +1,185 @@
+"""Batches: functions of (seed, step), of fixed shape, shardable; encoding in order."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.data import Augmentation, batches, captions, cub, sources
+
+AUGMENTATION = Augmentation(crop_scale=(0.5, 1.0), flip=True, cutout=0.5, word_dropping=0.3)
+MAKERS = {
+    "class_pairs": lambda *args, **kw: batches.class_pairs(*args, batch_size=6, **kw),
+    "image_caption_pairs": lambda *args, **kw: batches.image_caption_pairs(
+        *args, batch_size=6, **kw
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(toy_records):
+    return captions.word_tokenizer(toy_records.captions, max_words=24)
+
+
+@pytest.fixture(scope="module", params=["cached", "decoded"])
+def source(request, toy_records):
+    return sources.Pictures(toy_records, 32, cache=request.param == "cached")
+
+
+@pytest.fixture(scope="module")
+def cached(toy_records):
+    return sources.Pictures(toy_records, 32)
+
+
+def _collect(dataset):
+    steps = list(dataset.as_numpy_iterator())
+    return {key: np.stack([step[key] for step in steps]) for key in steps[0]}
+
+
+def _same(first, second):
+    assert first.keys() == second.keys()
+    for key in first:
+        np.testing.assert_array_equal(first[key], second[key], err_msg=key)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_step_is_a_function_of_seed_and_step(toy_records, tokenizer, source, maker):
+    make = MAKERS[maker]
+    options = {"seed": 5, "augmentation": AUGMENTATION}
+    whole = make(toy_records, tokenizer, source, num_steps=6, **options)
+    spec = whole.element_spec
+    assert {key: (tuple(s.shape), s.dtype.name) for key, s in spec.items()} == {
+        "images": ((6, 32, 32, 3), "float32"),
+        "captions": ((6, 24), "int32"),
+        "image_labels": ((6,), "int32"),
+        "caption_labels": ((6,), "int32"),
+    }
+    first = _collect(whole)
+    # Again, resumed in the middle, and with one thread only.
+    _same(first, _collect(make(toy_records, tokenizer, source, num_steps=6, **options)))
+    resumed = make(toy_records, tokenizer, source, start_step=4, num_steps=2, **options)
+    _same({key: value[4:] for key, value in first.items()}, _collect(resumed))
+    serial = tf.data.Options()
+    serial.threading.private_threadpool_size = 1
+    serial.threading.max_intra_op_parallelism = 1
+    _same(first, _collect(whole.with_options(serial)))
+    other = _collect(make(toy_records, tokenizer, source, num_steps=6, seed=6))
+    assert (other["captions"] != first["captions"]).any()
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_shards_are_pieces_of_the_whole_batch(toy_records, tokenizer, cached, maker):
+    source, options = cached, {"num_steps": 3, "augmentation": AUGMENTATION}
+    whole = _collect(MAKERS[maker](toy_records, tokenizer, source, **options))
+    pieces = [
+        _collect(MAKERS[maker](toy_records, tokenizer, source, shard=(index, 2), **options))
+        for index in range(2)
+    ]
+    _same(whole, {k: np.concatenate([piece[k] for piece in pieces], axis=1) for k in whole})
+
+
+def test_class_pairs_take_every_class_once(toy_records, tokenizer, cached):
+    dataset = batches.class_pairs(toy_records, tokenizer, cached, num_steps=40)
+    whole = _collect(dataset)
+    for labels in whole["image_labels"]:
+        assert sorted(labels) == sorted(set(toy_records.image_labels))
+    ids = captions.token_ids(tokenizer, toy_records.captions)
+    pictures = np.concatenate([b["images"] for b in _in_order(toy_records, cached)])
+    known = {row.tobytes(): i for i, row in enumerate(ids)}
+    drawn = [known[row.tobytes()] for row in whole["captions"].reshape(-1, 24)]
+    # Equal sentences have equal ids, so compare what they say, not which of them it was.
+    images_shown = whole["images"].reshape(-1, 32, 32, 3)
+    own = {toy_records.captions[i] for i in drawn}
+    assert len(own) > 100
+    for row, shown in zip(drawn[:60], images_shown, strict=False):
+        same = [i for i in range(len(ids)) if (ids[i] == ids[row]).all()]
+        candidates = pictures[toy_records.caption_image[same]]
+        assert (np.abs(candidates - shown).max((1, 2, 3)) == 0).any()
+
+
+def test_fewer_classes_than_there_are(toy_records, tokenizer, cached):
+    whole = _collect(
+        batches.class_pairs(toy_records, tokenizer, cached, batch_size=3, num_steps=60)
+    )
+    for labels in whole["image_labels"]:
+        assert len(set(labels)) == 3
+    _, counts = np.unique(whole["image_labels"], return_counts=True)
+    assert len(counts) == toy_records.num_classes
+    assert counts.min() > 8
+
+
+def test_an_epoch_has_every_caption_once_and_each_epoch_its_own_order(
+    toy_records, tokenizer, cached
+):
+    per_epoch = batches.steps_per_epoch(toy_records, 5)
+    assert per_epoch * 5 == toy_records.num_captions
+    whole = _collect(
+        batches.image_caption_pairs(
+            toy_records, tokenizer, cached, batch_size=5, num_steps=2 * per_epoch
+        )
+    )
+    ids = captions.token_ids(tokenizer, toy_records.captions)
+    epochs = whole["captions"].reshape(2, -1, 24)
+    for epoch in epochs:
+        assert sorted(map(bytes, epoch)) == sorted(map(bytes, ids))
+    assert (epochs[0] != epochs[1]).any()
+    assert (epochs[0] != ids).any()
+
+
+def test_features_take_the_place_of_pictures(toy_records, tokenizer, tmp_path):
+    maps = np.arange(toy_records.num_images, dtype=np.float16)[:, None, None, None]
+    np.save(tmp_path / "maps.npy", np.broadcast_to(maps, (len(maps), 7, 7, 4)))
+    for mode in (None, "r", "c"):
+        array = np.load(tmp_path / "maps.npy", mmap_mode=mode)
+        features = sources.Features(array)
+        dataset = batches.class_pairs(toy_records, tokenizer, features, num_steps=4)
+        for batch in dataset.as_numpy_iterator():
+            assert batch["images"].dtype == np.float32
+            assert batch["images"].shape == (9, 7, 7, 4)
+            shown = batch["images"][:, 0, 0, 0].astype(int)
+            np.testing.assert_array_equal(toy_records.image_labels[shown], batch["image_labels"])
+        ordered = batches.image_batches(toy_records, features, batch_size=8)
+        whole = np.concatenate([batch["images"] for batch in ordered])
+        np.testing.assert_array_equal(whole, np.load(tmp_path / "maps.npy"))
+    misplaced = np.memmap(tmp_path / "maps.npy", np.float16, "r", offset=2, shape=(3, 4))
+    with pytest.raises(ValueError, match="multiple of 64 bytes"):
+        sources.Features(misplaced)
+
+
+def _in_order(records, source):
+    return list(batches.image_batches(records, source, batch_size=7).as_numpy_iterator())
+
+
+def test_encoding_keeps_order_and_remainder(toy_records, tokenizer, source, toy_root):
+    encoded = _in_order(toy_records, source)
+    assert len(encoded[-1]["images"]) == toy_records.num_images % 7 != 0
+    labels = np.concatenate([batch["image_labels"] for batch in encoded])
+    np.testing.assert_array_equal(labels, toy_records.image_labels)
+    dataset = cub.load(toy_root, image_size=32, verbose=False).dataset
+    firsts = np.flatnonzero(np.diff(toy_records.caption_image, prepend=-1))
+    pairs = [pair["images"] for pair in dataset.as_numpy_iterator()]
+    pictures = np.concatenate([batch["images"] for batch in encoded])
+    np.testing.assert_allclose(pictures, np.stack([pairs[i] for i in firsts]), atol=0.5)
+    texts = list(batches.caption_batches(toy_records, tokenizer, 100).as_numpy_iterator())
+    np.testing.assert_array_equal(
+        np.concatenate([batch["captions"] for batch in texts]),
+        captions.token_ids(tokenizer, toy_records.captions),
+    )
+    np.testing.assert_array_equal(
+        np.concatenate([batch["caption_labels"] for batch in texts]), toy_records.caption_labels
+    )
+
+
+@pytest.mark.parametrize(
+    ("maker", "options", "message"),
+    [
+        ("class_pairs", {"batch_size": 10}, "from 1 to the number of classes, 9"),
+        ("class_pairs", {"batch_size": 0}, "from 1 to the number of classes, 9.* received 0"),
+        ("class_pairs", {"batch_size": 9, "shard": (0, 2)}, "multiple of the number of shards"),
+        ("class_pairs", {"batch_size": 8, "shard": (2, 2)}, "`shard` must be"),
+        ("image_caption_pairs", {"batch_size": 9999}, "from 1 to the number of captions"),
+        ("image_caption_pairs", {"batch_size": 0}, "from 1 to the number of captions"),
+    ],
+)
+def test_sizes_are_checked(toy_records, tokenizer, cached, maker, options, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(batches, maker)(toy_records, tokenizer, cached, **options)

@@ -1,0 +1,136 @@
+"""Pictures: decoding every kind, resizing, and the augmentations."""
+
+import io
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from zoo.data import images
+from zoo.data.draws import step_seed
+
+
+def _picture(height=40, width=60):
+    y, x = np.mgrid[:height, :width]
+    return np.stack([4 * x, 6 * y, 2 * (x + y)], -1).clip(0, 255).astype(np.uint8)
+
+
+def _encode(picture, **options):
+    buffer = io.BytesIO()
+    picture.save(buffer, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "RGBA", "LA", "P", "1"])
+def test_png_of_every_mode_is_rgb(mode):
+    picture = Image.fromarray(_picture()).convert(mode)
+    decoded = images.decode(_encode(picture, format="PNG"))
+    np.testing.assert_array_equal(decoded, np.asarray(picture.convert("RGB")))
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_jpeg_of_every_mode_is_rgb(mode, progressive):
+    picture = Image.fromarray(_picture()).convert(mode)
+    data = _encode(picture, format="JPEG", quality=95, progressive=progressive)
+    with Image.open(io.BytesIO(data)) as pillow:
+        expected = np.asarray(pillow.convert("RGB")).astype(int)
+    # CMYK is converted by each library's own formula.
+    assert np.abs(images.decode(data).numpy() - expected).max() <= (1 if mode == "CMYK" else 0)
+
+
+def test_sixteen_bits_and_animations():
+    deep = (np.arange(64 * 64).reshape(64, 64) * 16).astype(np.uint16)
+    decoded = images.decode(_encode(Image.fromarray(deep), format="PNG")).numpy()
+    np.testing.assert_allclose(decoded[..., 0], deep / 257, atol=1)
+    frames = [Image.fromarray(_picture()), Image.fromarray(_picture()[::-1])]
+    data = _encode(frames[0], format="GIF", save_all=True, append_images=frames[1:])
+    assert images.decode(data).shape == (40, 60, 3)
+
+
+def test_resize_takes_the_middle_or_stretches():
+    picture = tf.constant(_picture(40, 80))
+    middle = images.resize(picture, 20)
+    np.testing.assert_allclose(
+        middle, tf.image.resize(picture[:, 20:60], (20, 20), antialias=True), atol=1e-3
+    )
+    stretched = images.resize(picture, 20, mode="stretch")
+    assert stretched[0, 0, 0] < middle[0, 0, 0]
+    inner = images.resize(picture, 20, crop_fraction=0.5)
+    np.testing.assert_allclose(inner, picture[10:30, 30:50], atol=1e-3)
+    with pytest.raises(ValueError, match="`mode` must be one of"):
+        images.resize(picture, 20, mode="squeeze")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 500), (3, 2)])
+def test_resize_of_tiny_pictures(shape):
+    for mode in ("crop", "stretch"):
+        out = images.resize(tf.fill((*shape, 3), 77), 8, mode=mode, crop_fraction=0.875)
+        np.testing.assert_allclose(out, np.full((8, 8, 3), 77.0), atol=1e-3)
+
+
+BATCH = tf.random.stateless_uniform((64, 32, 32, 3), (1, 2), 1.0, 255.0)
+SEED = step_seed(3, 11)
+OPERATIONS = {
+    "crop": lambda batch, seed, shard: images.random_resized_crop(batch, seed, shard=shard),
+    "flip": lambda batch, seed, shard: images.random_flip(batch, seed, shard),
+    "cutout": lambda batch, seed, shard: images.cutout(batch, 0.5, seed, shard=shard),
+    "erase": lambda batch, seed, shard: images.erase(batch, 0.2, seed, shard=shard),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_depend_on_the_seed_alone_and_shards_join_to_the_whole(name):
+    operation = OPERATIONS[name]
+    whole = operation(BATCH, SEED, (0, 1)).numpy()
+    assert whole.shape == BATCH.shape
+    np.testing.assert_array_equal(tf.function(operation)(BATCH, SEED, (0, 1)), whole)
+    halves = [operation(BATCH[32 * i : 32 * (i + 1)], SEED, (i, 2)) for i in range(2)]
+    np.testing.assert_array_equal(np.concatenate(halves), whole)
+    assert (operation(BATCH, step_seed(3, 12), (0, 1)).numpy() != whole).any()
+    assert (whole != BATCH.numpy()).any()
+
+
+def test_flip_mirrors_about_half():
+    flipped = images.random_flip(BATCH, SEED).numpy()
+    mirrored = (flipped == BATCH.numpy()[:, :, ::-1]).all((1, 2, 3))
+    same = (flipped == BATCH.numpy()).all((1, 2, 3))
+    assert (mirrored ^ same).all()
+    assert 20 <= mirrored.sum() <= 44
+
+
+def test_cutout_erases_one_rectangle_of_the_right_size_in_the_right_share():
+    batch = tf.repeat(BATCH, 8, axis=0)
+    erased = images.cutout(batch, 0.2, SEED, fill=0.0).numpy()
+    gone = (erased == 0.0).all(-1)
+    assert ((erased == batch.numpy()) | (erased == 0.0)).all()
+    touched = gone.any((1, 2))
+    assert touched.mean() == pytest.approx(0.2, abs=0.05)
+    for mask in gone[touched]:
+        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+        assert mask.sum() == len(rows) * len(columns)
+        assert 0.01 <= mask.mean() <= 0.36
+        assert len(rows) == rows[-1] - rows[0] + 1
+
+
+def test_cutout_works_on_feature_maps():
+    erased = images.cutout(tf.ones((16, 7, 7, 5)), 1.0, SEED, fill=0.0).numpy()
+    assert (erased == 0).any((1, 2, 3)).all()
+    assert (erased == 1).any((1, 2, 3)).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_erase_takes_the_share(share):
+    gone = (images.erase(BATCH, share, SEED, fill=0.0).numpy() == 0).all(-1)
+    np.testing.assert_allclose(gone.mean((1, 2)), share, atol=0.01)
+
+
+def test_crops_show_a_part():
+    ramp = tf.tile(tf.linspace(0.0, 1.0, 32)[None, None, :, None], (64, 32, 1, 3))
+    cropped = images.random_resized_crop(ramp, SEED, scale=(0.25, 0.25), ratio=(1.0, 1.0))
+    spread = (tf.reduce_max(cropped, (1, 2, 3)) - tf.reduce_min(cropped, (1, 2, 3))).numpy()
+    np.testing.assert_allclose(spread, 0.5, atol=0.02)
+    np.testing.assert_allclose(
+        images.random_resized_crop(ramp, SEED, scale=(1.0, 1.0), ratio=(1.0, 1.0)), ramp, atol=1e-5
+    )
