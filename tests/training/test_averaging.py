@@ -14,7 +14,7 @@ def make_model(batch_norm=False):
     layers = [keras.Input((3,)), keras.layers.Dense(4)]
     layers += [keras.layers.BatchNormalization()] if batch_norm else []
     model = keras.Sequential([*layers, keras.layers.Dense(2)])
-    model.compile(keras.optimizers.Adam(0.05), "mse")
+    model.compile(keras.optimizers.Adam(0.05), "mse", run_eagerly=True)
     return model
 
 

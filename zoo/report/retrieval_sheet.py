@@ -36,6 +36,7 @@ def text_to_image_sheet(
     correct = np.asarray(correct, bool)
     rows, columns = correct.shape
     figure = new_figure(_TEXT + _CELL * columns, (_CELL + 0.3) * rows + 0.3)
+    figure.get_layout_engine().set(h_pad=0.07)
     grid = figure.add_gridspec(rows, columns + 1, width_ratios=[_TEXT, *[_CELL] * columns])
     for row in range(rows):
         axis = figure.add_subplot(grid[row, 0])
