@@ -24,10 +24,10 @@ def make_model():
     return keras.Model(inputs, keras.layers.Dense(2, name="high")(low))
 
 
-def train(optimizer, steps=6):
+def train(optimizer, epochs=2):
     model = make_model()
     model.compile(optimizer, "mse", run_eagerly=True)
-    model.fit(X, Y, batch_size=8, epochs=steps, shuffle=False, verbose=0)
+    model.fit(X, Y, batch_size=8, epochs=epochs, shuffle=False, verbose=0)
     return model
 
 
