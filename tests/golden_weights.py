@@ -33,3 +33,16 @@ def gru(weights, name, reverse=False):
         load("weight_hh").T,
         np.stack([load("bias_ih"), load("bias_hh")]),
     ]
+
+
+def set_local_attention(layer, weights, name):
+    """Gives a `LocalAttention` the weights of the official module `name`."""
+    layer.hidden.set_weights(dense(weights, f"{name}__w_1"))
+    layer.score.set_weights(dense(weights, f"{name}__w_2"))
+
+
+def set_pie_net(layer, weights, prefix=""):
+    """Gives a `PolysemousEmbedding` the weights of the official PIE-Net."""
+    set_local_attention(layer.attention, weights, f"{prefix}attention")
+    layer.branch.set_weights(dense(weights, f"{prefix}fc"))
+    layer.normalize.set_weights(norm(weights, f"{prefix}layer_norm"))

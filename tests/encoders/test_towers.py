@@ -1,7 +1,7 @@
 import keras
 import numpy as np
 import pytest
-from golden_weights import dense, gru, norm
+from golden_weights import dense, gru, set_local_attention, set_pie_net
 
 from zoo import encoders
 
@@ -18,12 +18,8 @@ def official_caption_encoder(g):
     both = [*gru(g, "uncertain_net__rnn"), *gru(g, "uncertain_net__rnn", reverse=True)]
     head.get_layer("variance_gru").set_weights(both)
     gaussian = head.get_layer("gaussian")
-    gaussian.mean_local.attention.hidden.set_weights(dense(g, "pie_net__attention__w_1"))
-    gaussian.mean_local.attention.score.set_weights(dense(g, "pie_net__attention__w_2"))
-    gaussian.mean_local.branch.set_weights(dense(g, "pie_net__fc"))
-    gaussian.mean_local.normalize.set_weights(norm(g, "pie_net__layer_norm"))
-    gaussian.variance_pooling.hidden.set_weights(dense(g, "uncertain_net__attention__w_1"))
-    gaussian.variance_pooling.score.set_weights(dense(g, "uncertain_net__attention__w_2"))
+    set_pie_net(gaussian.mean_local, g, "pie_net__")
+    set_local_attention(gaussian.variance_pooling, g, "uncertain_net__attention")
     kernel, bias = dense(g, "uncertain_net__fc")
     gaussian.variance_local.set_weights([kernel])
     gaussian.covariance.set_weights([bias])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from golden_weights import dense, norm
+from golden_weights import set_pie_net
 from keras import ops
 from layer_checks import check_layer
 
@@ -28,10 +28,7 @@ def test_official_pie_net(golden):
     layer = PolysemousEmbedding(16, num_embeddings=3, hidden_dim=6)
     mask = ~g["pad_mask"]
     layer(g["local"], g["glob"], mask=mask)
-    layer.attention.hidden.set_weights(dense(g, "attention__w_1"))
-    layer.attention.score.set_weights(dense(g, "attention__w_2"))
-    layer.branch.set_weights(dense(g, "fc"))
-    layer.normalize.set_weights(norm(g, "layer_norm"))
+    set_pie_net(layer, g)
     _, attention = layer.attention(g["local"], mask=mask, return_attention=True)
     np.testing.assert_allclose(ops.swapaxes(attention, 1, 2), g["attention"], atol=1e-6)
     np.testing.assert_allclose(layer(g["local"], g["glob"], mask=mask), g["out"], atol=1e-5)
