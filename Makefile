@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 RUN ?= runs/pcme_toy_birds
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
-export TF_ENABLE_ONEDNN_OPTS ?= 0
 
 .PHONY: all setup lock lint format test test-slow benchmarks clean
 

@@ -8,9 +8,8 @@ and `zoo.search` are imported when first touched, since they need more than Kera
 import importlib
 import os
 
-# TensorFlow reads these once, when it is first imported, and is otherwise loud.
+# TensorFlow reads this once, when it is first imported, and is otherwise loud.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 from zoo import embeddings, encoders, layers, losses, models, similarities, training
 from zoo.models.presets import from_preset, list_presets, save_preset

@@ -80,19 +80,12 @@ class DualEncoder(keras.Model):
             outputs["captions"] = self.caption_encoder(inputs["captions"], training=training)
         return outputs
 
-    def compile(self, optimizer="rmsprop", loss=None, **kwargs):
-        """Keras' `compile`; `loss` replaces the system's own, None keeps it."""
-        if loss is not None:
-            self.loss = keras.losses.get(loss)
-        # Keras' own bookkeeping of a loss pairs targets with outputs; ours reads the whole matrix.
-        super().compile(optimizer=optimizer, **kwargs)
-
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if self.loss is None:
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
         images, captions = y_pred["images"], y_pred["captions"]
         logits = self.similarity(images, captions, training=training)
-        total = self.loss(match_matrix(x), logits)
+        total = keras.losses.get(self.loss)(match_matrix(x), logits)
         for term in self.auxiliaries:
             value = term(images, captions)
             self.trackers[term.name].update_state(value)

@@ -1,0 +1,105 @@
+"""PCME: probabilistic cross-modal embeddings."""
+
+import keras
+
+from zoo import encoders, losses, similarities
+from zoo.models.dual_encoder import DualEncoder
+
+
+def pcme(
+    image_backbone="resnet50",
+    tokenizer=None,
+    vocabulary_size=None,
+    dim=512,
+    word_dim=300,
+    word_vectors=None,
+    max_length=32,
+    image_size=224,
+    image_weights=None,
+    num_samples=7,
+    scale=10.0,
+    shift=10.0,
+    kl_weight=1e-3,
+    uniformity_weight=10.0,
+    seed=0,
+    **head,
+):
+    """PCME whole: two towers with Gaussian heads, the sampled match probability, its loss.
+
+    The defaults are the paper's for CUB; for COCO it has `image_backbone="resnet152", dim=1024,
+    scale=30.0, shift=30.0, kl_weight=1e-5, uniformity_weight=0.0`.
+
+    Args:
+        image_backbone: a name of `zoo.encoders.convolutional`, or a `keras.Model` from images to
+            local features.
+        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
+            It is saved with the model, and says how many words there are and how long a caption.
+        vocabulary_size: number of token ids, where there is no tokenizer.
+        dim: dimension of the embedding (D).
+        word_dim: dimension of the word vectors.
+        word_vectors: initial word vectors `(vocabulary, word_dim)`, such as GloVe's, or None.
+        max_length: length of a caption in ids, where there is no tokenizer.
+        image_size: height and width of the images.
+        image_weights: `"imagenet"`, a local path, or None (see `zoo.encoders.convolutional`).
+        num_samples: samples J of each embedding.
+        scale, shift: initial a and b of sigmoid(−a·distance + b).
+        kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
+        uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
+        seed: seed of the sampling.
+        **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
+            `covariance=None` trains the means alone.
+
+    Returns:
+        A `DualEncoder`, not compiled. Its loss sums over the pairs of a batch, as the paper's.
+
+    Raises:
+        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
+
+    Relations: `covariance=None` is the paper's "μ only": the distance between two points takes
+        the place of the distances between samples, and there are no regularisers.
+
+    Reference: Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021.
+
+    Released code differs: its sigmoid is sigmoid(2x), so its a and b are half of these; the loss
+        counts every pair twice; the KL takes the mean of the samples for μ; uniformity is taken
+        on 128 rows drawn with replacement; a sentence's state is both directions of the GRU at
+        the last word.
+    """
+    if tokenizer is None and vocabulary_size is None:
+        raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
+    if tokenizer is not None:
+        vocabulary_size = tokenizer.vocabulary_size()
+        max_length = tokenizer.max_words
+    if not isinstance(image_backbone, keras.Model):
+        image_backbone = encoders.convolutional(image_backbone, image_size, image_weights)
+    caption_backbone = encoders.gru(
+        vocabulary_size, dim, word_dim=word_dim, word_vectors=word_vectors, max_length=max_length
+    )
+    image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
+    caption_encoder = encoders.gaussian_caption_encoder(caption_backbone, dim, **head)
+    is_gaussian = head.get("covariance", "ellipsoidal") is not None
+    return DualEncoder(
+        image_encoder,
+        caption_encoder,
+        similarity=(
+            similarities.MatchProbability(scale, shift, num_samples=num_samples, seed=seed)
+            if is_gaussian
+            else similarities.EuclideanDistance(scale, shift)
+        ),
+        loss=losses.MatchingCrossentropy(reduction="sum"),
+        auxiliaries=_regularisers(kl_weight, uniformity_weight, num_samples, seed)
+        if is_gaussian
+        else [],
+        tokenizer=tokenizer,
+        uncertainty_measure="geometric_mean" if is_gaussian else None,
+        name="pcme",
+    )
+
+
+def _regularisers(kl_weight, uniformity_weight, num_samples, seed):
+    terms = [losses.KLRegularizer(weight=kl_weight, reduction="sum")] if kl_weight else []
+    if uniformity_weight:
+        terms.append(
+            losses.Uniformity(weight=uniformity_weight, num_samples=num_samples, seed=seed)
+        )
+    return terms
