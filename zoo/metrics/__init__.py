@@ -8,7 +8,8 @@ from zoo.metrics.annotations import (
     relevance_of_matches,
 )
 from zoo.metrics.blocks import PairwiseSimilarity
-from zoo.metrics.cider import Cider, cider
+from zoo.metrics.callback import RetrievalEvaluation
+from zoo.metrics.cider_score import Cider, cider
 from zoo.metrics.coco import coco_benchmark
 from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import QueryRanks, rank_queries
@@ -28,6 +29,7 @@ __all__ = [
     "LabelRelevance",
     "PairwiseSimilarity",
     "QueryRanks",
+    "RetrievalEvaluation",
     "average_semantic_precision",
     "cider",
     "coco_benchmark",

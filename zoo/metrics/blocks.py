@@ -1,9 +1,12 @@
 """A similarity matrix read by rows, so that it never has to be in memory as a whole."""
 
+import keras
 import numpy as np
+from keras import ops
 
 from zoo.embeddings import as_embedding
 
+KEPT_BYTES = 2**30  # of a matrix that is read several times and so is worth keeping
 BLOCK_BYTES = 2**26  # of one block of rows: small beside any gallery, large enough for BLAS
 
 
@@ -38,10 +41,12 @@ class SimilarityMatrix:
     def rows(self, start, stop):
         """Rows `start` to `stop`, `(stop − start, M)`, float32 or float64, contiguous."""
         chosen = slice(start, stop) if self._rows is None else self._rows[start:stop]
-        block = self._values[chosen]
-        if self._columns is not None:
-            block = block[:, self._columns]
-        return np.ascontiguousarray(block, self._dtype)
+        block = np.ascontiguousarray(self._values[chosen], self._dtype)
+        return block if self._columns is None else np.take(block, self._columns, axis=1)
+
+    def kept(self):
+        """Itself: nothing is to be computed."""
+        return self
 
     def take(self, rows, columns):
         """The similarity of a subset of the queries to a subset of the gallery."""
@@ -77,8 +82,11 @@ class PairwiseSimilarity:
             raise TypeError(
                 f"`similarity` must be a layer or function; received {type(similarity).__name__}"
             )
-        images = _arrays(images, "images")
-        captions = _arrays(captions, "captions")
+        images, captions = _arrays(images, "images"), _arrays(captions, "captions")
+        if isinstance(similarity, keras.layers.Layer):
+            # Else Keras would copy the whole gallery into a tensor again for every block.
+            images = {key: ops.convert_to_tensor(value) for key, value in images.items()}
+            captions = {key: ops.convert_to_tensor(value) for key, value in captions.items()}
         self._queries, self._gallery = images, captions
         self._similarity = similarity
         self._transposed = False
@@ -101,10 +109,14 @@ class PairwiseSimilarity:
     def take(self, rows, columns):
         """The similarity of a subset of the queries to a subset of the gallery."""
         return self._with(
-            {key: value[rows] for key, value in self._queries.items()},
-            {key: value[columns] for key, value in self._gallery.items()},
-            self._transposed,
+            _take(self._queries, rows), _take(self._gallery, columns), self._transposed
         )
+
+    def kept(self):
+        """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
+        if 4 * self.shape[0] * self.shape[1] > KEPT_BYTES:
+            return self
+        return SimilarityMatrix(np.concatenate([rows for _, rows in row_blocks(self)]))
 
     def transposed(self):
         """Gallery and queries exchanged."""
@@ -169,6 +181,12 @@ def _arrays(embedding, name):
         for key, value in as_embedding(embedding, name).items()
         if value is not None
     }
+
+
+def _take(embedding, positions):
+    if all(isinstance(value, np.ndarray) for value in embedding.values()):
+        return {key: value[positions] for key, value in embedding.items()}
+    return {key: ops.take(value, positions, axis=0) for key, value in embedding.items()}
 
 
 def _length(embedding):

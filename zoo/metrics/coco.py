@@ -62,6 +62,7 @@ def coco_benchmark(
     _same_ids(image_ids, [image_of[caption] for caption in test_ids], "image_ids", folder)
     caption_images = np.array([image_of[caption] for caption in caption_ids])
 
+    similarity = similarity.kept()
     results = {}
     truths = {"coco_5k": [LabelRelevance(image_ids, caption_images)] * 2}
     truths["coco_5k"][1] = truths["coco_5k"][0].transposed()

@@ -41,8 +41,10 @@ def plausible_match_r_precision(
         raise ValueError("`image_labels` must label at least one image with a caption")
     if len(images) < similarity.shape[0] or len(captions) < similarity.shape[1]:
         similarity = similarity.take(images, captions)
-    of_images, of_captions = image_labels[images], image_labels[caption_image[captions]]
-    relevances = [HammingRelevance(of_images, of_captions, limit) for limit in thresholds]
+    relevances = [
+        HammingRelevance(image_labels, images, caption_image[captions], limit)
+        for limit in thresholds
+    ]
     results = {}
     for direction, scores, truths in (
         ("i2t", similarity, relevances),

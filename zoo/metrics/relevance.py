@@ -77,21 +77,23 @@ class HammingRelevance:
     """Positives are the items whose label vector is at most `threshold` labels away.
 
     Args:
-        query_labels: `(N, C)` booleans, the classes present.
-        gallery_labels: `(M, C)` likewise.
+        labels: `(L, C)` booleans, the classes present.
+        queries: `(N,)` position in `labels` of each query's vector.
+        gallery: `(M,)` position in `labels` of each gallery item's vector.
         threshold: the largest number of labels in which a positive may differ.
 
     Reference: plausible matches, PCME (Chun et al., CVPR 2021) section 4.1.
     """
 
-    def __init__(self, query_labels, gallery_labels, threshold):
-        both = np.concatenate([query_labels, gallery_labels]).astype(bool)
-        codes, inverse = np.unique(both, axis=0, return_inverse=True)
+    def __init__(self, labels, queries, gallery, threshold):
         # Few of the label vectors differ, so distances are taken between the distinct ones.
-        codes = codes.astype(np.float32)
+        packed = np.packbits(labels, axis=1)
+        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        codes = labels[first].astype(np.float32)
         size = codes.sum(axis=1)
         distance = size[:, None] + size[None, :] - 2 * codes @ codes.T
-        self._set(*np.split(inverse.ravel(), [len(query_labels)]), distance <= threshold)
+        self._set(inverse[queries], inverse[gallery], distance <= threshold)
 
     def _set(self, queries, gallery, near):
         self._queries, self._gallery, self._near = queries, gallery, near

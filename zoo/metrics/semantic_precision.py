@@ -61,7 +61,7 @@ def _one_direction(similarity, semantic, block_size):
         for scores, truth in zip(model_rows, semantic_rows, strict=True):
             ours, theirs = average_ranks(scores), average_ranks(truth)
             total += (np.minimum(ours, theirs) / np.maximum(ours, theirs)).mean()
-    return total / similarity.shape[0]
+    return float(total / similarity.shape[0])
 
 
 def average_ranks(scores):

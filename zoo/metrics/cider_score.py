@@ -152,6 +152,7 @@ def cider(references, candidates, variant="cider_d", tokenizer=None, **kwargs):
     Reference: DAA (Li et al., NeurIPS 2022) equation 3, with ψ = CIDEr.
     """
     scoring = {key: kwargs.pop(key) for key in ("out", "dtype") if key in kwargs}
+    _flatten(references, "references")  # so that an error names what was given here
     scorer = Cider(references, variant, tokenizer, **kwargs)
     return scorer.score(references, candidates, **scoring)
 

@@ -1,0 +1,136 @@
+"""CIDEr: against loops over the formula, to a memory map, and at the edges."""
+
+import collections
+import math
+
+import numpy as np
+import pytest
+
+from zoo.metrics import Cider, average_semantic_precision, cider, cider_score
+
+GROUPS = [
+    ["a red bird sits on a branch", "a bird with a red crown on a branch"],
+    ["a man rides a horse", "the man on the horse rides and rides", "a horse"],
+    ["two dogs and a red ball"],
+]
+CANDIDATES = ["a red bird on a red red branch", "the man rides", "horse", "two dogs and a red ball"]
+
+
+def cider_by_loops(groups, candidate, references, clipped, max_order=4):
+    """The formula of the paper with raw counts, one pair of captions at a time."""
+
+    def ngrams(caption):
+        words = caption.split()
+        return collections.Counter(
+            tuple(words[i : i + n])
+            for n in range(1, max_order + 1)
+            for i in range(len(words))
+            if i + n <= len(words)
+        )
+
+    frequency = collections.Counter()
+    for group in groups:
+        frequency.update(set().union(*(ngrams(caption) for caption in group)))
+
+    def vector(caption, order):
+        idf = {g: math.log(len(groups) / max(frequency[g], 1)) for g in ngrams(caption)}
+        return {g: c * idf[g] for g, c in ngrams(caption).items() if len(g) == order}
+
+    total = 0
+    for reference in references:
+        difference = len(candidate.split()) - len(reference.split())
+        for order in range(1, max_order + 1):
+            ours, theirs = vector(candidate, order), vector(reference, order)
+            norm = math.sqrt(sum(v * v for v in ours.values()))
+            norm *= math.sqrt(sum(v * v for v in theirs.values()))
+            take = min if clipped else (lambda a, b: a)
+            product = sum(take(ours[g], theirs[g]) * theirs[g] for g in ours.keys() & theirs.keys())
+            if norm:
+                product *= math.exp(-(difference**2) / 72) if clipped else 1
+                total += product / norm
+    return (10 if clipped else 1) * total / max_order / len(references)
+
+
+@pytest.mark.parametrize(
+    ("variant", "clipped", "max_order"),
+    [("cider_d", True, 4), ("cider", False, 4), ("tfidf", False, 1)],
+)
+def test_cider_equals_loops(variant, clipped, max_order):
+    scores = cider(GROUPS, CANDIDATES, variant)
+    expected = [
+        [cider_by_loops(GROUPS, c, group, clipped, max_order) for c in CANDIDATES]
+        for group in GROUPS
+    ]
+    assert scores.shape == (3, 4)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("variant", "top"), [("cider_d", 10), ("cider", 1), ("tfidf", 1)])
+def test_cider_of_the_reference_itself_is_the_maximum(variant, top):
+    captions = ["a b c d e", "f g h i", "j k l m n o"]
+    scores = cider([[c] for c in captions], captions, variant)
+    np.testing.assert_allclose(scores, top * np.eye(3), atol=1e-6)
+
+
+def test_cider_with_the_frequencies_of_another_corpus():
+    scorer = Cider(GROUPS)
+    subset = [[GROUPS[2][0], "an unseen caption"], GROUPS[0]]
+    expected = [[cider_by_loops(GROUPS, c, g, True) for c in CANDIDATES] for g in subset]
+    np.testing.assert_allclose(scorer.score(subset, CANDIDATES), expected, rtol=1e-5, atol=1e-7)
+    again = scorer.score(subset, CANDIDATES)  # unseen words have joined the vocabulary
+    np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_cider_blocks_of_groups_agree(monkeypatch):
+    expected = cider(GROUPS, CANDIDATES)
+    monkeypatch.setattr(cider_score, "BLOCK_GROUPS", 2)
+    np.testing.assert_array_equal(cider(GROUPS, CANDIDATES), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_cider_to_a_memory_map(tmp_path, dtype):
+    path = tmp_path / "semantic.npy"
+    mapped = cider(GROUPS, CANDIDATES, out=path, dtype=dtype)
+    assert isinstance(mapped, np.memmap)
+    mapped.flush()
+    read = np.load(path, mmap_mode="r")
+    assert read.dtype == dtype
+    np.testing.assert_allclose(read, cider(GROUPS, CANDIDATES), rtol=1e-3, atol=1e-6)
+    asp = average_semantic_precision(np.asarray(read, np.float32), read)
+    assert asp["i2t"] == 1
+
+
+def test_cider_takes_a_tokenizer():
+    def letters(caption):
+        return caption.lower().replace(".", "").split()
+
+    loud = [[caption.upper() + "." for caption in group] for group in GROUPS]
+    np.testing.assert_allclose(
+        cider(loud, CANDIDATES, tokenizer=letters), cider(GROUPS, CANDIDATES)
+    )
+
+
+def test_empty_captions_score_nothing():
+    scores = cider([*GROUPS, [""]], ["", "a horse"])
+    assert np.isfinite(scores).all()
+    assert not scores[:, 0].any()
+    assert not scores[3].any()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cider(GROUPS, CANDIDATES, "cider-d"), "`variant`"),
+        (lambda: cider([["a"], []], CANDIDATES), "group 1 of `references`"),
+        (lambda: cider(["a", "b"], CANDIDATES), "list of strings"),
+        (lambda: cider([], CANDIDATES), "at least one group"),
+        (lambda: cider(GROUPS, []), "`candidates`"),
+        (lambda: cider(GROUPS, "a bird"), "`candidates`"),
+        (lambda: cider(GROUPS, CANDIDATES, dtype="int8"), "`dtype`"),
+        (lambda: cider(GROUPS, CANDIDATES, sigma=0), "`sigma`"),
+    ],
+)
+def test_cider_names_wrong_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

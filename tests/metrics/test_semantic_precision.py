@@ -1,0 +1,89 @@
+"""ASP: against SciPy, under symmetries, for models whose figure is known, and its tie rule."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from zoo.metrics import average_semantic_precision
+from zoo.metrics.semantic_precision import average_ranks
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    similarity = rng.normal(size=(12, 40)).astype(np.float32)
+    semantic = np.maximum(rng.normal(size=(12, 40)), 0).astype(np.float32)  # half of it zeros
+    return similarity, semantic
+
+
+def asp_by_scipy(similarity, semantic):
+    total = []
+    for ours, theirs in zip(similarity, semantic, strict=True):
+        ranks = rankdata(-ours), rankdata(-theirs)
+        total.append((np.minimum(*ranks) / np.maximum(*ranks)).mean())
+    return np.mean(total)
+
+
+def test_asp_equals_scipy(scores):
+    similarity, semantic = scores
+    results = average_semantic_precision(similarity, semantic)
+    assert results["i2t"] == pytest.approx(asp_by_scipy(similarity, semantic))
+    assert results["t2i"] == pytest.approx(asp_by_scipy(similarity.T, semantic.T))
+
+
+@pytest.mark.parametrize("values", [[1.0], [2, 2, 2], [3, 1, 3, 2, 1, 1], list(range(50))])
+def test_average_ranks_equal_scipy(values):
+    np.testing.assert_array_equal(
+        average_ranks(np.array(values, float)), rankdata(-np.array(values))
+    )
+
+
+@pytest.mark.parametrize("block_size", [1, 5, 100])
+def test_asp_blocks_monotone_maps_and_permutations(scores, block_size):
+    similarity, semantic = scores
+    similarity = np.round(similarity, 1)
+    expected = pytest.approx(average_semantic_precision(similarity, semantic), rel=1e-12)
+    assert average_semantic_precision(similarity, semantic, block_size) == expected
+    assert average_semantic_precision(np.exp(similarity), 5 * semantic - 3) == expected
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(12), rng.permutation(40)
+    shuffled = [x[rows][:, columns] for x in (similarity, semantic)]
+    assert average_semantic_precision(*shuffled) == expected
+
+
+def test_asp_of_perfect_random_and_constant_models():
+    rng = np.random.default_rng(0)
+    semantic = rng.random((50, 2000))
+    perfect = average_semantic_precision(2 * semantic, semantic)
+    assert perfect == {"i2t": 1.0, "t2i": 1.0}
+    random = average_semantic_precision(rng.random((50, 2000)), semantic)
+    assert random["i2t"] == pytest.approx(0.5, abs=0.01)
+    constant = average_semantic_precision(np.zeros((50, 2000)), semantic)
+    assert constant["i2t"] == pytest.approx(0.25 + math.log(2) / 2, abs=0.002)
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5])
+def test_asp_tie_rule_moves_the_figure_no_further_than_documented(share):
+    rng = np.random.default_rng(0)
+    semantic = rng.random((20, 400))
+    semantic[semantic < share] = 0  # on average this share ties, at the end
+    worst = np.mean((semantic == 0).mean(axis=1) ** 2 / (2 - (semantic == 0).mean(axis=1)))
+    similarity = semantic + rng.random((20, 400))
+    tied = average_semantic_precision(similarity, semantic)["i2t"]
+    for direction in (1, -1):  # ties in the model's own order, and against it
+        broken = semantic + 1e-9 * direction * similarity
+        moved = abs(average_semantic_precision(similarity, broken)["i2t"] - tied)
+        assert 0 < moved <= worst
+
+
+def test_asp_names_wrong_input(scores):
+    similarity, semantic = scores
+    with pytest.raises(ValueError, match=r"`semantic`.*\(12, 40\); received \(40, 12\)"):
+        average_semantic_precision(similarity, semantic.T)
+    semantic[3, 7] = np.nan
+    with pytest.raises(ValueError, match=r"`semantic`.*NaN.*\(3, 7\)"):
+        average_semantic_precision(similarity, semantic)
+    with pytest.raises(ValueError, match="empty"):
+        average_semantic_precision(np.zeros((0, 3)), np.zeros((0, 3)))
