@@ -150,7 +150,7 @@ def test_unknown_class_of_a_split(toy_copy):
     path = toy_copy / "splits_pcme_xian" / "trainvalclasses.txt"
     path.write_text(path.read_text() + "999.Dodo\n")
     _refused(toy_copy, f"{path}:10: unknown class '999.Dodo'")
-    _left_out(toy_copy, "unknown classes")
+    _left_out(toy_copy, "unknown class names")
 
 
 def test_a_folder_of_an_unknown_class(toy_copy):

@@ -138,7 +138,8 @@ def steps_per_epoch(records, batch_size):
 def image_batches(records, source, batch_size=64):
     """All images in order, for encoding: `images` and `image_labels`; none is dropped."""
     labels = tf.data.Dataset.from_tensor_slices(records.image_labels).batch(batch_size)
-    batches = tf.data.Dataset.zip({"images": source.in_order(batch_size), "image_labels": labels})
+    shown = source.in_order(batch_size).map(lambda batch: tf.cast(batch, tf.float32))
+    batches = tf.data.Dataset.zip({"images": shown, "image_labels": labels})
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
@@ -203,10 +204,11 @@ def _training(
     def assemble(step, chosen, pictures):
         key = step_seed(seed, step)
         pictures = tf.ensure_shape(pictures, (rows, *source.shape))
+        shown = augmentation.on_images(pictures, key, source.fill, shard)
         label = tf.gather(labels, chosen)
         words = tf.gather(ids, chosen)
         return {
-            "images": augmentation.on_images(pictures, key, source.fill, shard),
+            "images": tf.cast(shown, tf.float32),
             "captions": augmentation.on_captions(words, key, vocabulary_size, shard),
             "image_labels": label,
             "caption_labels": label,

@@ -39,8 +39,10 @@ def read_split(root, folder, split, class_names, images, problems):
         labels, seen = _published(root, split, class_names, images)
     else:
         folder = existing_folder(root / _FOLDER if folder is None else folder, "splits folder")
-        labels = _labels(folder / _FILES[split], class_names, problems)
-        seen = _seen(folder / "seen_test_images.txt", images, problems)
+        known = {name: label for label, name in enumerate(class_names)}
+        labels = _listed(folder / _FILES[split], known, "class", problems)
+        known = {name: number for number, (name, _) in images.items()}
+        seen = _listed(folder / "seen_test_images.txt", known, "image", problems)
     if split == "seen_test":
         return labels, lambda number: number in seen
     if split in ("trainval", "train1", "train2", "train3"):
@@ -48,26 +50,16 @@ def read_split(root, folder, split, class_names, images, problems):
     return labels, lambda number: True
 
 
-def _labels(path, class_names, problems):
-    known = {name: label for label, name in enumerate(class_names)}
-    labels = set()
-    for line, name in enumerate(read_lines(path), start=1):
-        if name.strip() in known:
-            labels.add(known[name.strip()])
-        elif name.strip():
-            problems.bad("unknown classes", f"{path}:{line}", f"unknown class {name.strip()!r}")
-    return labels
-
-
-def _seen(path, images, problems):
-    known = {name: number for number, (name, _) in images.items()}
-    seen = set()
-    for line, name in enumerate(read_lines(path), start=1):
-        if name.strip() in known:
-            seen.add(known[name.strip()])
-        elif name.strip():
-            problems.bad("unknown images", f"{path}:{line}", f"unknown image {name.strip()!r}")
-    return seen
+def _listed(path, known, what, problems):
+    """The numbers of the classes or images that a file names, one a line."""
+    numbers = set()
+    for line, text in enumerate(read_lines(path), start=1):
+        name = text.strip()
+        if name in known:
+            numbers.add(known[name])
+        elif name:
+            problems.bad(f"unknown {what} names", f"{path}:{line}", f"unknown {what} {name!r}")
+    return numbers
 
 
 def _published(root, split, class_names, images):

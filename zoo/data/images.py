@@ -97,7 +97,7 @@ def cutout(
     """Erases a random rectangle of some pictures, or of some feature maps.
 
     Args:
-        images: float32 `(batch, height, width, channels)`.
+        images: `(batch, height, width, channels)`.
         probability: share of the pictures that lose a rectangle.
         seed: int64 `(2,)`, see `draws.step_seed`.
         area: smallest and largest share of the area.
@@ -140,4 +140,5 @@ def _fill_rectangle(images, shares, aspects, place, fill):
     rows = (y >= top[:, None]) & (y < (top + tall)[:, None])
     columns = (x >= left[:, None]) & (x < (left + wide)[:, None])
     inside = (rows[:, :, None] & columns[:, None, :])[..., None]
-    return tf.where(inside, tf.cast(fill, images.dtype), images)
+    fill = tf.cast(tf.round(fill) if images.dtype.is_integer else fill, images.dtype)
+    return tf.where(inside, fill, images)
