@@ -160,9 +160,8 @@ def _unique(ids, name, expected):
         )
     values, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(
-            f"`{name}` must not repeat; received twice {describe_ids(values[counts > 1])}"
-        )
+        repeated = describe_ids(values[counts > 1])
+        raise ValueError(f"`{name}` must not repeat; received more than once: {repeated}")
     return ids
 
 

@@ -1,0 +1,161 @@
+"""The COCO table on a small folder of annotations in the published layout."""
+
+import json
+
+import annotation_folder
+import numpy as np
+import pytest
+from annotation_folder import CAPTIONS, IMAGES, own_image
+
+from zoo.errors import InputError
+from zoo.metrics import (
+    coco_benchmark,
+    evaluate_retrieval,
+    plausible_match_r_precision,
+    r_precision,
+    recall_at_k,
+)
+
+PERCENTAGES = ("recall@", "r_precision", "map@r", "pmrp")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    annotation_folder.write(tmp_path)
+    annotation_folder.write_instances(tmp_path / "instances.json")
+    return tmp_path
+
+
+@pytest.fixture
+def similarity():
+    return np.random.default_rng(0).normal(size=(10, 50))
+
+
+def table(similarity, folder, images=IMAGES, captions=CAPTIONS):
+    return coco_benchmark(similarity, images, captions, folder, instances=folder / "instances.json")
+
+
+def matrix(folder, name):
+    matches = json.loads((folder / f"{name}.json").read_text())
+    rows, columns = (IMAGES, CAPTIONS) if name.endswith("to_caption") else (CAPTIONS, IMAGES)
+    return np.array([[c in matches.get(str(r), ()) for c in columns] for r in rows])
+
+
+def test_each_truth_equals_its_written_out_matrix(folder, similarity):
+    results = table(similarity, folder)
+    for name, key in (("original", "coco_5k"), ("cxc", "cxc")):
+        forward = matrix(folder, f"{name}_image_to_caption")
+        backward = matrix(folder, f"{name}_caption_to_image")
+        expected = recall_at_k(similarity, forward, 5)
+        assert results[f"{key}_i2t_recall@5"] == pytest.approx(100 * expected)
+        expected = r_precision(similarity.T, backward)
+        assert results[f"{key}_t2i_r_precision"] == pytest.approx(100 * expected)
+    assert results["cxc_t2i_queries_without_positive"] == 1
+
+
+def test_an_annotated_item_outside_the_gallery_counts_in_r(folder, similarity):
+    results = table(similarity, folder)
+    assert results["eccv_captions_outside_gallery"] == 1
+    assert results["eccv_i2t_queries"] == 3
+    found = matrix(folder, "eccv_image_to_caption")
+    shares = []
+    for row, size in ((0, 11), (4, 2), (7, 3)):
+        first = np.argsort(-similarity[row])[:size]
+        shares.append(found[row, first].sum() / size)
+    assert results["eccv_i2t_r_precision"] == pytest.approx(100 * np.mean(shares))
+
+
+def test_1k_is_the_mean_over_five_folds(folder, similarity):
+    relevance = IMAGES[:, None] == own_image(CAPTIONS)
+    folds = [
+        evaluate_retrieval(
+            similarity[2 * f : 2 * f + 2, 10 * f : 10 * f + 10],
+            relevance[2 * f : 2 * f + 2, 10 * f : 10 * f + 10],
+        )
+        for f in range(5)
+    ]
+    results = table(similarity, folder)
+    for key in ("i2t_recall@1", "t2i_recall@1", "t2i_map@r", "rsum"):
+        expected = np.mean([fold[key] for fold in folds])
+        assert results[f"coco_1k_{key}"] == pytest.approx(expected)
+    assert results["coco_1k_i2t_queries"] == 10
+    sums = [v for k, v in results.items() if k.startswith("coco_1k") and "recall@" in k]
+    assert results["coco_1k_rsum"] == pytest.approx(sum(sums))
+
+
+def test_plausible_matches_come_from_the_instances(folder, similarity):
+    results = table(similarity, folder)
+    labels = annotation_folder.instance_labels(range(10))
+    expected = plausible_match_r_precision(similarity, labels, np.repeat(np.arange(10), 5))
+    assert results["coco_5k_i2t_pmrp"] == pytest.approx(100 * expected["i2t"])
+    assert results["coco_5k_t2i_pmrp"] == pytest.approx(100 * expected["t2i"])
+    assert results["pmrp_images_left_out"] == 1
+    assert 0 < results["coco_1k_i2t_pmrp"] <= 100
+    without = coco_benchmark(similarity, IMAGES, CAPTIONS, folder)
+    assert not [key for key in without if "pmrp" in key]
+
+
+def test_ids_in_any_order(folder, similarity):
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(10), rng.permutation(50)
+    shuffled = table(np.exp(similarity[rows][:, columns]), folder, IMAGES[rows], CAPTIONS[columns])
+    assert shuffled == pytest.approx(table(similarity, folder))
+
+
+def test_perfect_and_constant_models(folder):
+    def percentages(similarity):
+        results = table(similarity, folder)
+        return {key: results[key] for key in results if any(n in key for n in PERCENTAGES)}
+
+    # The galleries here are so small that the first five or ten hold nearly everything.
+    constant = percentages(np.zeros((10, 50)))
+    strict = [k for k in constant if "@5" not in k and "@10" not in k and "pmrp" not in k]
+    assert len(strict) == 24
+    assert {constant[key] for key in strict} == {0}
+    own = IMAGES[:, None] == own_image(CAPTIONS)
+    perfect = percentages(own.astype(float))
+    coco = [k for k in perfect if k.startswith(("coco_5k", "coco_1k")) and "pmrp" not in k]
+    assert len(coco) == 20
+    assert {perfect[key] for key in coco} == {100}
+    annotated = percentages(matrix(folder, "eccv_image_to_caption").astype(float))
+    assert annotated["eccv_i2t_recall@1"] == 100
+    assert annotated["eccv_i2t_map@r"] == pytest.approx(100 * (10 / 11 + 2) / 3)
+
+
+def replace(array, position, value):
+    array = array.copy()
+    array[position] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("images", "captions", "message"),
+    [
+        (replace(IMAGES, 3, 100), CAPTIONS, "`image_ids`.*more than once: 1 id.*100"),
+        (IMAGES, replace(CAPTIONS, 3, 1000), "`caption_ids`.*more than once: 1 id.*1000"),
+        (replace(IMAGES, 3, 7), CAPTIONS, "`image_ids`.*they lack: 1 id, for instance 7"),
+        (IMAGES, CAPTIONS + 1, "`caption_ids`.*they lack: 1 id, for instance 1050"),
+        (IMAGES[:9], CAPTIONS, "`image_ids` must be 10 whole numbers"),
+        (IMAGES.astype(str), CAPTIONS, "whole numbers"),
+    ],
+)
+def test_wrong_ids_are_named(folder, similarity, images, captions, message):
+    with pytest.raises(ValueError, match=message):
+        table(similarity, folder, images, captions)
+
+
+def test_missing_items_are_named(folder, similarity):
+    with pytest.raises(ValueError, match=r"`caption_ids`.*lacks some.*5 ids, for instance 1045"):
+        table(similarity[:, :45], folder, captions=CAPTIONS[:45])
+
+
+def test_instances_of_other_images_are_named(folder, similarity):
+    annotation_folder.write_instances(folder / "instances.json", IMAGES[:-1])
+    with pytest.raises(InputError, match=r"instances.json.*lacks 1 id, for instance 109"):
+        table(similarity, folder)
+
+
+def test_a_missing_file_is_named(folder, similarity):
+    (folder / "cxc_image_to_caption.json").unlink()
+    with pytest.raises(InputError, match=r"cxc_image_to_caption.json: there is no such file"):
+        table(similarity, folder)

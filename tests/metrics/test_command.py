@@ -1,0 +1,91 @@
+"""`python -m zoo.metrics`: embeddings from a file, figures on the screen and in JSON."""
+
+import json
+
+import annotation_folder
+import numpy as np
+import pytest
+
+from zoo.errors import InputError
+from zoo.metrics import evaluate_retrieval
+from zoo.metrics.__main__ import main
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(10, 4)).astype(np.float32)
+    captions = np.repeat(images, 5, axis=0) + rng.normal(size=(50, 4)).astype(np.float32)
+    return {
+        "image_mean": images,
+        "caption_mean": captions,
+        "image_labels": np.arange(10),
+        "caption_labels": np.repeat(np.arange(10), 5),
+        "image_ids": annotation_folder.IMAGES,
+        "caption_ids": annotation_folder.CAPTIONS,
+    }
+
+
+def save(path, arrays):
+    np.savez(path / "embeddings.npz", **arrays)
+    return str(path / "embeddings.npz")
+
+
+def test_points_by_cosine(tmp_path, arrays, capsys):
+    main([save(tmp_path, arrays), "--out", str(tmp_path / "metrics.json")])
+    unit = {
+        k: arrays[k] / np.linalg.norm(arrays[k], axis=1, keepdims=True)
+        for k in ("image_mean", "caption_mean")
+    }
+    expected = evaluate_retrieval(
+        unit["image_mean"] @ unit["caption_mean"].T,
+        arrays["image_labels"][:, None] == arrays["caption_labels"],
+    )
+    written = json.loads((tmp_path / "metrics.json").read_text())
+    assert written.pop("similarity") == "Cosine"
+    assert written == pytest.approx(expected)
+    shown = capsys.readouterr().out
+    assert f"{expected['rsum']:.2f}" in shown
+
+
+def test_gaussians_by_the_similarity_that_is_asked_for(tmp_path, arrays):
+    for side, size in (("image", 10), ("caption", 50)):
+        arrays[f"{side}_log_variance"] = np.zeros((size, 4), np.float32)
+    out = tmp_path / "metrics.json"
+    path = save(tmp_path, arrays)
+    for flags, name in (([], "ClosedFormSampledDistance"), (["--similarity", "Wasserstein2"],) * 2):
+        main([path, "--out", str(out), *flags])
+        assert json.loads(out.read_text())["similarity"] == (name if flags == [] else flags[1])
+
+
+def test_coco_table(tmp_path, arrays, capsys):
+    annotation_folder.write(tmp_path)
+    instances = annotation_folder.write_instances(tmp_path / "instances.json")
+    main([save(tmp_path, arrays), "--coco", str(tmp_path), "--instances", str(instances)])
+    shown = capsys.readouterr().out
+    for key in ("coco_5k_rsum", "coco_1k_rsum", "eccv_i2t_map@r", "coco_5k_t2i_pmrp"):
+        assert key in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "message"),
+    [
+        (lambda a: a.pop("caption_mean"), [], "lacks the array 'caption_mean'"),
+        (lambda a: a.pop("image_labels"), [], "lacks the array 'image_labels'"),
+        (lambda a: a.update(image_labels=np.arange(9)), [], r"embeddings.npz.*\(9, 50\)"),
+        (lambda a: None, ["--similarity", "cosine"], "Cosine, .*received 'cosine'"),
+        (lambda a: a["image_mean"].fill(np.nan), [], "NaN"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, arrays, change, flags, message):
+    change(arrays)
+    with pytest.raises(InputError, match=message):
+        main([save(tmp_path, arrays), *flags])
+
+
+def test_other_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        main([str(tmp_path / "gone.npz")])
+    (tmp_path / "text.npz").write_text("text")
+    with pytest.raises(InputError, match=r"text.npz: expected an .npz"):
+        main([str(tmp_path / "text.npz")])
