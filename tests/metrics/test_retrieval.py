@@ -1,5 +1,7 @@
 """Recall@K, R-Precision and mAP@R: against plain loops, under symmetries, and at the edges."""
 
+import functools
+
 import numpy as np
 import pytest
 import retrieval_oracles as oracles
@@ -16,6 +18,7 @@ from zoo.metrics import (
     recall_at_k,
 )
 from zoo.metrics.ranks import COUNTING_LIMIT
+from zoo.similarities import ClosedFormSampledDistance
 
 METRICS = [
     (lambda s, r: recall_at_k(s, r, 1), lambda s, r: oracles.recall_at_k(s, r, 1)),
@@ -183,16 +186,24 @@ def test_embeddings_in_blocks_equal_the_matrix(block_size):
     assert by_labels == expected
 
 
-def test_pairwise_similarity_takes_subsets_of_both_directions():
-    pairs = PairwiseSimilarity(embeddings(6, 0), embeddings(9, 1), negative_squared_distance)
+@pytest.mark.parametrize("similarity", [negative_squared_distance, ClosedFormSampledDistance()])
+def test_pairwise_similarity_takes_subsets_of_both_directions(similarity):
+    pairs = PairwiseSimilarity(embeddings(6, 0), embeddings(9, 1), similarity)
     matrix = pairs.rows(0, 6)
-    np.testing.assert_array_equal(pairs.take([1, 4], [0, 8]).rows(0, 2), matrix[[1, 4]][:, [0, 8]])
+    equal = functools.partial(np.testing.assert_allclose, rtol=1e-5)
+    equal(pairs.take([1, 4], [0, 8]).rows(0, 2), matrix[[1, 4]][:, [0, 8]])
     flipped = pairs.transposed()
     assert flipped.shape == (9, 6)
-    np.testing.assert_array_equal(flipped.rows(2, 5), matrix.T[2:5])
-    np.testing.assert_array_equal(
-        flipped.take([0, 8], [1, 4]).rows(0, 2), matrix.T[[0, 8]][:, [1, 4]]
-    )
+    equal(flipped.rows(2, 5), matrix.T[2:5])
+    equal(flipped.take([0, 8], [1, 4]).rows(0, 2), matrix.T[[0, 8]][:, [1, 4]])
+
+
+def test_a_matrix_that_is_worth_keeping_is_kept(monkeypatch):
+    pairs = PairwiseSimilarity(embeddings(6, 0), embeddings(9, 1), negative_squared_distance)
+    np.testing.assert_array_equal(pairs.kept().rows(2, 4), pairs.rows(2, 4))
+    assert pairs.kept() is not pairs
+    monkeypatch.setattr("zoo.metrics.blocks.KEPT_BYTES", 4 * 6 * 9 - 1)
+    assert pairs.kept() is pairs
 
 
 def test_embeddings_need_exactly_one_form_of_truth():

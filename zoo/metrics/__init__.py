@@ -9,6 +9,7 @@ from zoo.metrics.annotations import (
 )
 from zoo.metrics.blocks import PairwiseSimilarity
 from zoo.metrics.callback import RetrievalEvaluation
+from zoo.metrics.chance import chance
 from zoo.metrics.cider_score import Cider, cider
 from zoo.metrics.coco import coco_benchmark
 from zoo.metrics.plausible_match import plausible_match_r_precision
@@ -31,6 +32,7 @@ __all__ = [
     "QueryRanks",
     "RetrievalEvaluation",
     "average_semantic_precision",
+    "chance",
     "cider",
     "coco_benchmark",
     "evaluate_embeddings",
