@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from PIL import Image
 
 from zoo.data import cub, toy_birds
 
@@ -23,3 +24,13 @@ def toy_copy(toy_root, tmp_path):
 @pytest.fixture(scope="session")
 def toy_records(toy_root):
     return cub.load(toy_root, split="trainval", image_size=32, verbose=False).records
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder with three small pictures."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for index, name in enumerate(("a.jpg", "b.png", "c.jpg")):
+        Image.new("RGB", (20 + index, 16), (80 * index, 90, 200)).save(folder / name)
+    return folder

@@ -1,6 +1,16 @@
 """Data: loaders that return records and a pipeline, tokenisers, augmentation, batches."""
 
-from zoo.data import batches, captions, cub, images, sources, toy_birds
+from zoo.data import (
+    batches,
+    captions,
+    coco,
+    cub,
+    flickr30k,
+    images,
+    own_pairs,
+    sources,
+    toy_birds,
+)
 from zoo.data.augmentation import Augmentation
 from zoo.data.records import Loaded, Records, Skipped
 
@@ -11,8 +21,11 @@ __all__ = [
     "Skipped",
     "batches",
     "captions",
+    "coco",
     "cub",
+    "flickr30k",
     "images",
+    "own_pairs",
     "sources",
     "toy_birds",
 ]

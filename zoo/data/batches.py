@@ -157,7 +157,8 @@ def pairs(records, image_size=224):
     """Every caption with its image, one an element, in the order of the captions.
 
     `images` float32 `(image_size, image_size, 3)`, `captions` string, `image_labels` and
-    `caption_labels` int32: what `.batch(n)` turns into batches that only lack tokenising.
+    `caption_labels` int32: what `.batch(n)` turns into batches that only lack tokenising. With
+    `image_size` None, `images` holds the paths.
     """
     columns = {
         "images": list(records.image_paths[records.caption_image]),
@@ -170,6 +171,8 @@ def pairs(records, image_size=224):
         return {**element, "images": images.resize(images.read(element["images"]), image_size)}
 
     dataset = tf.data.Dataset.from_tensor_slices(columns)
+    if image_size is None:
+        return dataset
     return dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)
 
 

@@ -44,6 +44,7 @@ class Records:
         class_names: the names of the labels 0, 1, …, or None where a label is no class.
         skipped: everything that the loader left out.
         recoded: caption files with bytes that are not UTF-8, which were decoded all the same.
+        caption_ids: `(M,)`, the data set's own ids of the captions, or None where it has none.
 
     Raises:
         ValueError: if the lengths disagree or an index is out of range.
@@ -58,6 +59,7 @@ class Records:
     class_names: tuple[str, ...] | None = None
     skipped: tuple[Skipped, ...] = field(default=(), repr=False)
     recoded: tuple[str, ...] = field(default=(), repr=False)
+    caption_ids: np.ndarray | None = None
 
     def __post_init__(self):
         for name, dtype in (("caption_image", np.int32), ("image_labels", np.int32)):
@@ -68,11 +70,11 @@ class Records:
             if not isinstance(values, np.ndarray):
                 object.__setattr__(self, name, _column(values))
         images, captions = len(self.image_paths), len(self.captions)
-        for name, length in (
-            ("image_labels", images),
-            ("image_ids", images),
-            ("caption_image", captions),
-        ):
+        lengths = {"image_labels": images, "image_ids": images, "caption_image": captions}
+        if self.caption_ids is not None:
+            object.__setattr__(self, "caption_ids", np.asarray(self.caption_ids, np.int64))
+            lengths["caption_ids"] = captions
+        for name, length in lengths.items():
             if len(getattr(self, name)) != length:
                 raise ValueError(
                     f"`{name}` must have {length} elements; received {len(getattr(self, name))}"
@@ -130,6 +132,7 @@ class Records:
             class_names=self.class_names,
             skipped=self.skipped,
             recoded=self.recoded,
+            caption_ids=None if self.caption_ids is None else self.caption_ids[captions],
         )
 
     def summary(self):

@@ -1,0 +1,102 @@
+"""A table of one's own pictures and captions."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from zoo.data import own_pairs
+from zoo.errors import InputError
+
+CSV = 'image,caption\na.jpg,first\nb.png,"second, with a comma"\na.jpg,third\n'
+
+
+def _load(table, **options):
+    return own_pairs.load(table, image_size=8, verbose=False, **options)
+
+
+def _lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_csv_and_json_lines_are_read_alike(photos):
+    (photos / "pairs.csv").write_text(CSV)
+    (photos / "pairs.tsv").write_text("caption\timage\nfirst\ta.jpg\nthird\t./a.jpg\n")
+    rows = [{"image": "a.jpg", "caption": ["first", "third"]}, {"image": "b.png", "caption": "x"}]
+    _lines(photos / "pairs.jsonl", rows)
+    records, dataset = _load(photos / "pairs.csv")
+    assert list(records.captions) == ["first", "third", "second, with a comma"]
+    assert list(records.image_ids) == ["a.jpg", "b.png"]
+    np.testing.assert_array_equal(records.caption_image, [0, 0, 1])
+    np.testing.assert_array_equal(records.image_labels, [0, 1])
+    batch = next(iter(dataset.batch(3)))
+    assert batch["images"].shape == (3, 8, 8, 3)
+    np.testing.assert_array_equal(batch["image_labels"], [0, 0, 1])
+    assert list(_load(photos / "pairs.tsv").records.captions) == ["first", "third"]
+    assert list(_load(photos / "pairs.jsonl").records.captions) == ["first", "third", "x"]
+
+
+def test_columns_and_folder_can_be_named(photos, tmp_path):
+    (tmp_path / "table.csv").write_text("file,text\nc.jpg,hello\n")
+    records = _load(
+        tmp_path / "table.csv", images=photos, image_column="file", caption_column="text"
+    ).records
+    assert list(records.image_paths) == [str(photos / "c.jpg")]
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "kind"),
+    [
+        ("image,caption\na.jpg,first\nb.png,  \n", ":3: expected text", "empty captions"),
+        ("image,caption\na.jpg,first\nb.png\n", ":3: expected text", "empty captions"),
+        ("image,caption\na.jpg,first\n,second\n", ":3: expected a path", "rows without image"),
+        (CSV + "../x.jpg,out\n", ":5: '../x.jpg' leads out", "unsafe file names"),
+        (CSV + "/etc/x.jpg,out\n", ":5: '/etc/x.jpg' leads out", "unsafe file names"),
+    ],
+)
+def test_bad_rows(photos, text, why, kind):
+    table = photos / "pairs.csv"
+    table.write_text(text)
+    with pytest.raises(InputError, match=re.escape(f"{table}{why}")):
+        _load(table)
+    records = _load(table, skip_bad=True).records
+    assert [item.kind for item in records.skipped] == [kind]
+    assert records.captions[0] == "first"
+
+
+def test_bad_tables(photos, tmp_path):
+    (photos / "pairs.csv").write_text("picture,caption\na.jpg,first\n")
+    with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image'"):
+        _load(photos / "pairs.csv")
+    (photos / "pairs.csv").write_text("")
+    with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image', found none"):
+        _load(photos / "pairs.csv")
+    (photos / "pairs.csv").write_text('image,caption\na.jpg,"never closed\n')
+    with pytest.raises(InputError, match=r"pairs.csv:\d: unexpected end of data"):
+        _load(photos / "pairs.csv")
+    (photos / "pairs.jsonl").write_text('{"image": "a.jpg", "caption": "first"}\n{"image": \n')
+    with pytest.raises(InputError, match=r"pairs.jsonl:2: not JSON"):
+        _load(photos / "pairs.jsonl")
+    with pytest.raises(InputError, match=r"expected a file of one of the kinds"):
+        _load(photos / "pairs.xlsx")
+    with pytest.raises(InputError, match="No such file"):
+        _load(tmp_path / "none.csv")
+
+
+def test_missing_and_damaged_photos(photos):
+    (photos / "pairs.csv").write_text(CSV + "gone.jpg,lost\nc.jpg,broken\n")
+    (photos / "c.jpg").write_bytes((photos / "c.jpg").read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"c.jpg: a damaged image"):
+        _load(photos / "pairs.csv")
+    records = _load(photos / "pairs.csv", skip_bad=True).records
+    assert sorted(item.kind for item in records.skipped) == ["bad images", "missing photos"]
+    with pytest.raises(InputError, match=r"pairs.csv:5: no file .*gone.jpg"):
+        _load(photos / "pairs.csv", missing="error")
+    with pytest.raises(ValueError, match="`missing` must be"):
+        _load(photos / "pairs.csv", missing="maybe")
+    for path in photos.glob("*.[jp]*g"):
+        path.unlink()
+    with pytest.raises(InputError, match="no image with captions is left"):
+        _load(photos / "pairs.csv")

@@ -1,0 +1,113 @@
+"""Pictures and captions of one's own: a table of image paths and captions."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from zoo.data.files import read_lines
+from zoo.data.gathering import Item, gather
+from zoo.data.records import Problems
+from zoo.errors import InputError
+
+_CSV = {".csv": ",", ".tsv": "\t"}
+_JSON_LINES = (".jsonl", ".ndjson")
+
+
+def load(
+    table,
+    images=None,
+    image_column="image",
+    caption_column="caption",
+    image_size=224,
+    skip_bad=False,
+    missing="skip",
+    verbose=True,
+):
+    """Reads a CSV, TSV or JSON Lines file of image paths and captions.
+
+    ```
+    image,caption
+    holiday/beach.jpg,two children build a castle
+    holiday/beach.jpg,a castle of sand
+    ```
+
+    An image may have several rows. In JSON Lines, `{"image": …, "caption": …}`, a caption may
+    also be a list of strings.
+
+    Args:
+        table: the file; `.csv` and `.tsv` need a first line with the names of the columns.
+        images: the folder that the paths are relative to, by default the table's own.
+        image_column: name of the column, or key, of the path.
+        caption_column: name of the column, or key, of the caption.
+        image_size: height and width of the images in the dataset.
+        skip_bad: leave out what is bad, and count it, instead of raising.
+        missing: what to do about photos that are not there: `"skip"` reports them and goes on,
+            `"error"` raises.
+        verbose: print one line with the counts.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own; its id is its path
+        as the table has it.
+
+    Raises:
+        ValueError: if `missing` is unknown.
+        InputError: if something is not there or not what it has to be, with file and line.
+    """
+    table = Path(table).expanduser()
+    problems = Problems(skip_bad)
+    if table.suffix in _CSV:
+        rows = _csv_rows(table, (image_column, caption_column))
+    elif table.suffix in _JSON_LINES:
+        rows = _json_rows(table, (image_column, caption_column), problems)
+    else:
+        kinds = ", ".join((*_CSV, *_JSON_LINES))
+        raise InputError(f"{table}: expected a file of one of the kinds {kinds}")
+    found = {}
+    for line, image, captions in rows:
+        where = f"{table}:{line}"
+        if not isinstance(image, str) or not image.strip():
+            problems.bad("rows without image", where, f"expected a path as {image_column!r}")
+            continue
+        own = captions if isinstance(captions, list) else [captions]
+        empty = [not isinstance(caption, str) or not caption.strip() for caption in own]
+        if any(empty) or not own:
+            problems.bad("empty captions", where, f"expected text as {caption_column!r}")
+        name = Path(image.strip()).as_posix()
+        item = found.setdefault(name, Item((name,), name, [], None, where))
+        item.captions.extend(text for text, bad in zip(own, empty, strict=True) if not bad)
+    items = [item for item in found.values() if item.captions]
+    images = table.parent if images is None else images
+    return gather(table.name, items, images, image_size, problems, missing, verbose)
+
+
+def _csv_rows(table, columns):
+    lines = read_lines(table)
+    reader = csv.DictReader(
+        io.StringIO("\n".join(lines)), delimiter=_CSV[table.suffix], strict=True
+    )
+    try:
+        for column in columns:
+            if column not in (reader.fieldnames or ()):
+                raise InputError(
+                    f"{table}:1: expected a column {column!r}, found {reader.fieldnames or 'none'}"
+                )
+        for row in reader:
+            yield reader.line_num, row[columns[0]], row[columns[1]]
+    except csv.Error as error:
+        raise InputError(f"{table}:{reader.line_num}: {error}") from error
+
+
+def _json_rows(table, keys, problems):
+    for line, text in enumerate(read_lines(table), start=1):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except json.JSONDecodeError as error:
+            problems.bad("bad lines", f"{table}:{line}", f"not JSON ({error.msg})")
+            continue
+        if not isinstance(row, dict) or not all(key in row for key in keys):
+            problems.bad("bad lines", f"{table}:{line}", f"expected an object with {keys}")
+            continue
+        yield line, row[keys[0]], row[keys[1]]
