@@ -18,7 +18,7 @@ from rich.console import Console
 import benchmarks
 from benchmarks import report
 
-HELPERS = {"__main__", "report", "timing"}
+HELPERS = {"__main__", "broadcasts", "report", "timing"}
 
 
 def modules():
@@ -37,7 +37,7 @@ def main(arguments=None):
     parser.add_argument("--out", metavar="DIR", help="also write NAME.json there")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 150)
     if options.list:
         console.print("\n".join(available))
         return 0
