@@ -4,6 +4,7 @@ Functions give the mathematical quantity, layers the matching logits (higher is 
 """
 
 from zoo.similarities.base import Similarity
+from zoo.similarities.by_name import NAMES, get
 from zoo.similarities.divergence import (
     JeffreysDivergence,
     KLDivergence,
@@ -40,6 +41,7 @@ from zoo.similarities.sets import (
 )
 
 __all__ = [
+    "NAMES",
     "AverageL2",
     "Bhattacharyya",
     "Chamfer",
@@ -60,6 +62,7 @@ __all__ = [
     "chamfer",
     "closed_form_sampled_distance",
     "cosine",
+    "get",
     "jeffreys_divergence",
     "kl_divergence",
     "log_expected_likelihood",

@@ -4,7 +4,13 @@ import keras
 from keras import ops
 
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import gaussian_pair, outer_sum, safe_sqrt, squared_distance
+from zoo.similarities.pairwise import (
+    gaussian_pair,
+    joint_squared_distance,
+    outer_sum,
+    safe_sqrt,
+    squared_distance,
+)
 from zoo.similarities.scale import add_scale_and_shift
 
 
@@ -55,9 +61,9 @@ def wasserstein_2(images, captions, squared=False):
         Representations", 2022, section 3.
     """
     (image_mean, image_log), (caption_mean, caption_log) = gaussian_pair(images, captions)
-    distance = squared_distance(
-        ops.concatenate([image_mean, ops.exp(0.5 * image_log)], axis=-1),
-        ops.concatenate([caption_mean, ops.exp(0.5 * caption_log)], axis=-1),
+    image_deviation, caption_deviation = ops.exp(0.5 * image_log), ops.exp(0.5 * caption_log)
+    distance = joint_squared_distance(
+        [(image_mean, caption_mean), (image_deviation, caption_deviation)]
     )
     return distance if squared else safe_sqrt(distance)
 

@@ -86,10 +86,19 @@ def squared_distance(a, b):
     The absolute error is a few float32 roundings of ‖a_i‖² + ‖b_j‖² about the common centre, so a
     far shift of everything costs nothing, and what is left below zero is clamped.
     """
-    centre = common_centre(a, b)
-    a, b = a - centre, b - centre
-    norms = outer_sum(ops.sum(a * a, axis=-1), ops.sum(b * b, axis=-1))
-    return ops.maximum(norms - product(2.0 * a, b), 0.0)
+    return joint_squared_distance([(a, b)])
+
+
+def joint_squared_distance(parts):
+    """`squared_distance` of vectors given in parts, `[(a, b), …]`, without joining them."""
+    rows, columns, products = 0.0, 0.0, 0.0
+    for a, b in parts:
+        centre = common_centre(a, b)
+        a, b = a - centre, b - centre
+        rows = rows + ops.sum(a * a, axis=-1)
+        columns = columns + ops.sum(b * b, axis=-1)
+        products = products + product(a, b)
+    return ops.maximum(outer_sum(rows, columns) - 2.0 * products, 0.0)
 
 
 def safe_sqrt(x):

@@ -1,8 +1,9 @@
 """Sums over (μ − μ')² / (σ² + σ'²) and log(σ² + σ'²), streamed in blocks of pairs.
 
 1 / (σ² + σ'²) has infinite rank as a matrix over pairs, so that no matrix product gives these sums:
-every pair costs `dim` divisions and logarithms. What can be bounded is the memory. Blocks of about
-a million numbers stay in cache without XLA, and are one fused loop with it.
+every pair costs `dim` divisions and logarithms. What can be bounded is the memory. Small blocks
+stay in cache without XLA, and are one fused loop with it. In a graph without XLA TensorFlow works
+on up to ten iterations of each of the two loops at once, so that a hundred blocks may be alive.
 """
 
 import math
@@ -10,7 +11,7 @@ import math
 import keras
 from keras import ops
 
-BLOCK = 2**20  # numbers in one block of pairs × dim
+BLOCK = 2**17  # numbers (pairs × dim) in one block, half a MiB
 
 
 class SummedVarianceTerms(keras.Operation):
