@@ -23,7 +23,12 @@ from zoo.metrics.retrieval import (
     recall_at_k,
 )
 from zoo.metrics.semantic_precision import average_semantic_precision
-from zoo.metrics.uncertainty import recall_by_uncertainty, risk_coverage, spearman
+from zoo.metrics.uncertainty import (
+    recall_by_uncertainty,
+    recall_in_bins,
+    risk_coverage,
+    spearman,
+)
 
 __all__ = [
     "Cider",
@@ -47,6 +52,7 @@ __all__ = [
     "read_matches",
     "recall_at_k",
     "recall_by_uncertainty",
+    "recall_in_bins",
     "relevance_of_matches",
     "risk_coverage",
     "spearman",

@@ -116,7 +116,12 @@ class PairwiseSimilarity:
         """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
         if 4 * self.shape[0] * self.shape[1] > KEPT_BYTES:
             return self
-        return SimilarityMatrix(np.concatenate([rows for _, rows in row_blocks(self)]))
+        matrix = None
+        for start, rows in row_blocks(self):
+            if matrix is None:
+                matrix = np.empty(self.shape, rows.dtype)
+            matrix[start : start + len(rows)] = rows
+        return self if matrix is None else SimilarityMatrix(matrix)
 
     def transposed(self):
         """Gallery and queries exchanged."""

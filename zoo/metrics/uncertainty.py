@@ -31,9 +31,13 @@ def recall_by_uncertainty(similarity, relevance, uncertainty, k=1, bins=10):
 
     Reference: PCME (Chun et al., CVPR 2021) figure 6.
     """
+    return recall_in_bins(rank_queries(similarity, relevance), uncertainty, k, bins)
+
+
+def recall_in_bins(ranks, uncertainty, k=1, bins=10):
+    """`recall_by_uncertainty` of queries that are ranked already (`rank_queries`)."""
     if bins != int(bins) or bins < 1:
         raise ValueError(f"`bins` must be a whole number of at least 1; received {bins}")
-    ranks = rank_queries(similarity, relevance)
     uncertainty = _finite(uncertainty, "uncertainty")
     _same_length(uncertainty, ranks.num_positives, "uncertainty", "the rows of `similarity`")
     hits = ranks.hits(k)
