@@ -1,7 +1,6 @@
 """The contract of the terms that join a loss: they read embeddings, not their similarities."""
 
 import keras
-from keras import ops
 
 from zoo.embeddings import as_embedding
 
@@ -39,12 +38,3 @@ class Auxiliary(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "weight": self.weight}
-
-
-def squared_distances(x, y):
-    """‖x_i − y_j‖² of points `(n, dim)` and `(m, dim)` by one matrix product, never below 0."""
-    # The products cancel; around the common centre there is least to cancel.
-    centre = ops.stop_gradient(ops.mean(y, axis=0, keepdims=True))
-    x, y = x - centre, y - centre
-    squares = ops.sum(ops.square(x), axis=1)[:, None] + ops.sum(ops.square(y), axis=1)[None, :]
-    return ops.maximum(squares - 2.0 * ops.matmul(x, ops.transpose(y)), 0.0)

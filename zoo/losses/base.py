@@ -37,40 +37,39 @@ class MatrixLoss(keras.losses.Loss):
                 "`sample_weight` must be None, since the items of this loss are pairs; "
                 f"received {sample_weight!r}"
             )
-        self._check(matches, logits)
+        values = _known_values(matches)
+        matches, logits = _float32(matches), _float32(logits)
+        self._check_shapes(tuple(matches.shape), tuple(logits.shape))
+        if values is not None:
+            self._check_values(values)
         with keras.name_scope(self.name):
-            return self.call(_float32(matches), _float32(logits))
+            return self.call(matches, logits)
 
     def get_config(self):
         return {"name": self.name}
 
-    def _check(self, targets, logits):
-        shapes = tuple(getattr(targets, "shape", ())), tuple(getattr(logits, "shape", ()))
-        fits = len(shapes[0]) == len(shapes[1]) == 2 and all(
-            None in (a, b) or a == b for a, b in zip(*shapes, strict=True)
+    def _check_shapes(self, targets, logits):
+        fits = len(targets) == len(logits) == 2 and all(
+            None in (a, b) or a == b for a, b in zip(targets, logits, strict=True)
         )
         if not fits:
             raise ValueError(
                 f"`{self.target_name}` and `logits` must have one shape (images, captions); "
-                f"received {shapes[0]} and {shapes[1]}"
+                f"received {targets} and {logits}"
             )
-        values = _known_values(targets)
-        if values is None:
-            return
-        if not np.isfinite(values).all():
+
+    def _check_values(self, targets):
+        finite = np.isfinite(targets)
+        if not finite.all():
             raise ValueError(
                 f"`{self.target_name}` must be finite; received "
-                f"{np.count_nonzero(~np.isfinite(values))} NaN or infinite values"
+                f"{np.count_nonzero(~finite)} NaN or infinite values"
             )
-        # Mixtures λ + (1 − λ) may round to a little more than one.
-        if (
-            self.target_is_label
-            and values.size
-            and not -1e-3 <= values.min() <= values.max() <= 1.001
-        ):
+        # Mixtures λ + (1 − λ) may round to a little more than one, most of all in float16.
+        low, high = targets.min(initial=0.0), targets.max(initial=0.0)
+        if self.target_is_label and not -1e-3 <= low <= high <= 1.001:
             raise ValueError(
-                f"`{self.target_name}` must lie in [0, 1]; received values from "
-                f"{values.min()} to {values.max()}"
+                f"`{self.target_name}` must lie in [0, 1]; received values from {low} to {high}"
             )
 
 
@@ -104,7 +103,7 @@ def mean_over(values, weights):
 def _known_values(array):
     # Eager tensors have values, traced ones refuse, each backend with its own kind of error.
     try:
-        return np.asarray(ops.convert_to_numpy(array), dtype="float32")
+        return np.asarray(array, dtype="float32")
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         return None
 

@@ -4,11 +4,9 @@ import keras
 from keras import ops
 
 from zoo.embeddings import as_embedding, elements, points
-from zoo.losses.auxiliary import Auxiliary, squared_distances
+from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import positive
-
-#: Squared distances below this share of the squared norms are rounding errors of the product.
-ROUNDING = 4e-7
+from zoo.similarities.pairwise import safe_sqrt, squared_distance
 
 
 def maximum_mean_discrepancy(images, captions, gamma=0.5, squared=True):
@@ -97,13 +95,9 @@ def _flat(embedding, name):
 
 
 def _distances(x, y, squared, itself):
-    distances = squared_distances(x, y)
+    distances = squared_distance(x, y)
     if itself:
+        # Exactly 0, where the product leaves a rounding error and the root would magnify it.
         index = ops.arange(ops.shape(x)[0])
         distances = ops.where(ops.equal(index[:, None], index[None, :]), 0.0, distances)
-    if squared:
-        return distances
-    # A root has no slope at 0, and near it only that of the rounding errors.
-    norms = ops.sum(ops.square(x), axis=1)[:, None] + ops.sum(ops.square(y), axis=1)[None, :]
-    apart = ops.greater(distances, ROUNDING * norms)
-    return ops.where(apart, ops.sqrt(ops.where(apart, distances, 1.0)), 0.0)
+    return distances if squared else safe_sqrt(distances)

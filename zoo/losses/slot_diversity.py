@@ -5,6 +5,7 @@ from keras import ops
 
 from zoo.embeddings import as_embedding, elements
 from zoo.losses.auxiliary import Auxiliary
+from zoo.similarities.pairwise import unit
 
 
 def diversity(slots):
@@ -27,8 +28,7 @@ def diversity(slots):
     Reference: DivE (Kim et al., CVPR 2023) section 3.4.
     """
     values, mask = elements(slots, "slots")
-    lengths = ops.sum(ops.square(values), axis=-1, keepdims=True)
-    directions = values * ops.rsqrt(ops.maximum(lengths, 1e-12))
+    directions = unit(values)
     cosines = ops.matmul(directions, ops.transpose(directions, (0, 2, 1)))
     present = ops.ones_like(values[:, :, 0]) if mask is None else ops.cast(mask, "float32")
     index = ops.arange(ops.shape(values)[1])

@@ -1,6 +1,11 @@
-"""Differentiable ranks, in memory for one matrix however many pairs of items there are."""
+"""Differentiable ranks of every row, without ever holding the cube of all pairs of items."""
 
 from keras import ops
+
+# Items a block: pairs of blocks are compared at once, in BLOCK matrices' worth of memory.
+BLOCK = 8
+# The score of padding: below everything, yet finite, so that no difference becomes a NaN.
+LAST = -1e30
 
 
 def soft_ranks(scores, temperature, weights=None):
@@ -16,70 +21,106 @@ def soft_ranks(scores, temperature, weights=None):
     Returns:
         float32 `(queries, items)` ranks, the best first, between 1 and the number of items.
 
-    The M² pairs of every query are visited once each way and never stored: pair (i, j) and (j, i)
-    share one sigmoid, and the gradient computes them again. All work is on `(items, queries)`
-    matrices, M/2 times.
+    Time is O(queries · items²), memory O(queries · items): the pairs are visited block by block,
+    the two of a pair share one tanh, since sigmoid(x) = (1 + tanh(x/2))/2 and tanh is odd, and
+    the gradient visits them again instead of keeping them.
 
-    Reference: Smooth-AP (Brown et al., ECCV 2020) equation 5; DAA (NeurIPS 2022) equation 7.
+    Reference: Smooth-AP (Brown et al., ECCV 2020) equation 5; DAA (Li et al., NeurIPS 2022).
     """
-    # Items first: a roll along them then moves whole rows.
-    scaled = ops.transpose(scores) / temperature
-    weights = ops.ones_like(scaled) if weights is None else ops.transpose(weights)
-    return ops.transpose(1.0 + _better_items(scaled, ops.stop_gradient(weights)))
+    # Items first, so that a block of them is one piece of memory.
+    scaled = ops.transpose(scores) / (2.0 * temperature)
+    if weights is None:
+        items = ops.shape(scaled)[0]
+        # Padding ranks below everything, an advantage of −1 each: counted here, it cancels.
+        others = ops.cast(items + _missing(items) - 1, "float32")
+        advantage = _advantage(scaled)
+    else:
+        weights = ops.stop_gradient(ops.transpose(weights))
+        others = ops.sum(weights, axis=0, keepdims=True) - weights
+        advantage = _advantage(scaled, weights)
+    return ops.transpose(1.0 + 0.5 * (others + advantage))
 
 
 @ops.custom_gradient
-def _better_items(scores, weights):
-    """Σ_{j≠i} w_j sigmoid(u_j − u_i), all `(items, queries)`."""
+def _advantage(scores, *weights):
+    """Σ_{j≠i} w_j tanh(u_j − u_i), all `(items, queries)`; without weights, of padding too."""
 
-    def contributions(first, second):
-        better = ops.sigmoid(second[0] - first[0])
-        return second[1] * better, first[1] * (1.0 - better)
+    def advantage(first, second):
+        odd = ops.tanh(second[0] - first[0])
+        return (second[1] * odd, first[1] * odd) if weights else (odd, odd)
+
+    def slope(first, second):
+        odd = ops.tanh(second[0] - first[0])
+        # The loss falls along u_i by the slope of its own rank, and along u_j by that of the other.
+        upward, downward = second[1], first[1]
+        if weights:
+            upward, downward = upward * first[2], downward * second[2]
+        pull = (upward - downward) * (1.0 - ops.square(odd))
+        return pull, pull
 
     def gradient(*args, upstream=None):
         if upstream is None:
             (upstream,) = args
+        scores_gradient = _sum_over_pairs(slope, (scores, upstream, *weights))
+        return (scores_gradient, ops.zeros_like(weights[0])) if weights else scores_gradient
 
-        # u_j raises the rank of i by w_j, and u_i that of j by w_i: opposite slopes of one pair.
-        def slopes(first, second):
-            better = ops.sigmoid(second[0] - first[0])
-            slope = first[2] * second[1] - second[2] * first[1]
-            slope = slope * better * (1.0 - better)
-            return -slope, slope
-
-        scores_gradient = _sum_over_pairs(slopes, (scores, weights, upstream))
-        return scores_gradient, ops.zeros_like(weights)
-
-    return _sum_over_pairs(contributions, (scores, weights)), gradient
+    return _sum_over_pairs(advantage, (scores, *weights)), gradient
 
 
-def _sum_over_pairs(contributions, values):
-    """What every item gathers from its pairs with all others.
+def _sum_over_pairs(compare, values):
+    """What every item receives from its pairs with all others.
 
     Args:
-        contributions: from the values of the first and of the second items of some pairs to what
-            the first and what the second receive.
-        values: tuple of `(items, queries)` matrices.
+        compare: from the values of some first and some second items, which broadcast, to what the
+            first receive and what is taken from the second.
+        values: tuple of `(items, queries)` matrices, the scores before all others.
 
     Returns:
         `(items, queries)`.
     """
     items = ops.shape(values[0])[0]
-    furthest = items // 2
-    # Pairs (i, i + shift), round the end, for shift = furthest … 1. What the second items receive
-    # is kept in the row of the first and rolled on by one a step, so it arrives in its own.
-    shifted = tuple(ops.roll(value, -furthest, axis=0) for value in values)
-    to_first, to_second = contributions(values, shifted)
-    # An even number of items meets its opposite from both sides, a single one meets itself.
-    share = ops.where(items % 2 == 0, 0.5, 1.0) * ops.where(items > 1, 1.0, 0.0)
-    share = ops.cast(share, to_first.dtype)
+    blocks = tuple(
+        _in_blocks(value, LAST if number == 0 else 0.0) for number, value in enumerate(values)
+    )
+    number_of_blocks = ops.shape(blocks[0])[0]
+
+    def compare_blocks(shifted):
+        firsts = tuple(block[:, :, None] for block in blocks)
+        seconds = tuple(block[:, None] for block in shifted)
+        to_first, from_second = compare(firsts, seconds)
+        return ops.sum(to_first, axis=2), ops.sum(from_second, axis=1)
+
+    def shift(arrays, by):
+        return tuple(ops.roll(array, by, axis=0) for array in arrays)
+
+    # Every block with itself: all of its pairs, both ways round.
+    received, _ = compare_blocks(blocks)
+    # Blocks (b, b + distance), round the end, from the furthest to the next. What is taken from
+    # the second is kept in the row of the first and rolled on by one a step, so it ends in its own.
+    furthest = number_of_blocks // 2
+    shifted = shift(blocks, -furthest)
+    # An even number of blocks meets its opposite from both sides, a single one only itself.
+    share = ops.where(number_of_blocks % 2 == 0, 0.5, ops.minimum(furthest, 1))
+    share = ops.cast(share, received.dtype)
+    to_first, from_second = compare_blocks(shifted)
 
     def step(_, state):
-        shifted, to_first, to_second = state
-        shifted = tuple(ops.roll(value, 1, axis=0) for value in shifted)
-        first, second = contributions(values, shifted)
-        return shifted, to_first + first, ops.roll(to_second, 1, axis=0) + second
+        shifted, received, given = state
+        shifted = shift(shifted, 1)
+        to_first, from_second = compare_blocks(shifted)
+        return shifted, received + to_first, ops.roll(given, 1, axis=0) + from_second
 
-    state = (shifted, share * to_first, share * to_second)
-    _, to_first, to_second = ops.fori_loop(1, furthest, step, state)
-    return to_first + ops.roll(to_second, 1, axis=0)
+    state = (shifted, received + share * to_first, share * from_second)
+    _, received, given = ops.fori_loop(1, furthest, step, state)
+    received = received - ops.roll(given, 1, axis=0)
+    return ops.reshape(received, (-1, ops.shape(values[0])[1]))[:items]
+
+
+def _in_blocks(matrix, padding):
+    items, queries = ops.shape(matrix)
+    rows = ops.full((_missing(items), queries), padding, matrix.dtype)
+    return ops.reshape(ops.concatenate([matrix, rows], axis=0), (-1, BLOCK, queries))
+
+
+def _missing(items):
+    return -items % BLOCK

@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
-from zoo.embeddings import gaussian, points
-from zoo.losses.auxiliary import Auxiliary, squared_distances
+from zoo.embeddings import points
+from zoo.losses.auxiliary import Auxiliary
+from zoo.similarities.pairwise import squared_distance
+from zoo.similarities.sampled import sample
 
 
 def uniformity(embedding):
@@ -32,7 +34,7 @@ def uniformity(embedding):
     index = ops.arange(count)
     same = ops.equal(index[:, None], index[None, :])
     # Every pair stands twice in the matrix, itself left out.
-    kernel = ops.where(same, -1e30, -2.0 * squared_distances(x, x))
+    kernel = ops.where(same, -1e30, -2.0 * squared_distance(x, x))
     pairs = ops.cast(count, "float32") * (ops.cast(count, "float32") - 1.0)
     value = ops.logsumexp(kernel) - ops.log(ops.maximum(pairs, 1.0))
     return ops.where(ops.greater(pairs, 0.0), value, 0.0)
@@ -79,8 +81,5 @@ class Uniformity(Auxiliary):
     def _points(self, embedding, name):
         if self.num_samples is None:
             return points(embedding, name)
-        mean, log_variance = gaussian(embedding, name)
-        shape = (self.num_samples, *ops.shape(mean))
-        noise = keras.random.normal(shape, dtype="float32", seed=self.seed_generator)
-        samples = mean + ops.exp(0.5 * log_variance) * noise
-        return ops.reshape(samples, (-1, mean.shape[-1]))
+        samples = sample(embedding, self.num_samples, self.seed_generator)
+        return ops.reshape(samples, (-1, samples.shape[-1]))

@@ -1,0 +1,189 @@
+"""The terms that read embeddings: configs, kinds of embeddings, edges, XLA."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from gradients import value_and_gradients
+from oracles import random_gaussians, random_sets
+
+from zoo import embeddings, losses
+
+RNG = np.random.default_rng(17)
+GAUSSIANS = random_gaussians(RNG, 4, 6), random_gaussians(RNG, 7, 6)
+SETS = random_sets(RNG, 4, 3, 6), random_sets(RNG, 7, 2, 6, masked=True)
+TERMS = {
+    "kl": (losses.KLRegularizer(), GAUSSIANS),
+    "kl_sum": (losses.KLRegularizer(weight=1e-3, reduction="sum", name="vib"), GAUSSIANS),
+    "kl_per_dimension": (losses.KLRegularizer(reduction="mean_per_dimension"), GAUSSIANS),
+    "uniformity": (losses.Uniformity(), GAUSSIANS),
+    "uniformity_samples": (losses.Uniformity(num_samples=3, seed=1), GAUSSIANS),
+    "discrepancy": (losses.MeanDiscrepancy(), GAUSSIANS),
+    "discrepancy_of_sets": (losses.MeanDiscrepancy(gamma=0.1, squared=False), SETS),
+    "diversity": (losses.Diversity(weight=0.1), SETS),
+}
+every_term = pytest.mark.parametrize(("term", "inputs"), TERMS.values(), ids=TERMS)
+
+
+@every_term
+def test_config_weight_and_name(term, inputs):
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(term))
+    assert again.get_config() == term.get_config()
+    assert (again.name, again.weight) == (term.name, term.weight)
+    value = again(*inputs)
+    assert value.shape == ()
+    assert value.dtype == "float32"
+
+
+@every_term
+def test_graph_and_xla_agree_with_eager(term, inputs):
+    config = term.get_config()
+
+    def step(term, images, captions):
+        watched = [t for side in (images, captions) for k, t in side.items() if k != "mask"]
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            value = term(images, captions)
+        return value, tape.gradient(value, watched, unconnected_gradients="zero")
+
+    inputs = tf.nest.map_structure(tf.constant, inputs)
+    results = [
+        function(type(term).from_config(config), *inputs)
+        for function in (step, tf.function(step), tf.function(step, jit_compile=True))
+    ]
+    if getattr(term, "num_samples", None):
+        results.pop()  # XLA has random numbers of its own
+    for result in map(tf.nest.flatten, results[1:]):
+        for received, expected in zip(result, tf.nest.flatten(results[0]), strict=True):
+            np.testing.assert_allclose(received, expected, rtol=1e-4, atol=1e-6)
+
+
+@every_term
+def test_half_precision_inputs_and_policy(term, inputs):
+    half = tf.nest.map_structure(lambda x: x if x.dtype == bool else x.astype("float16"), inputs)
+    full = tf.nest.map_structure(lambda x: x if x.dtype == bool else x.astype("float32"), half)
+    keras.config.set_dtype_policy("mixed_float16")
+    first, second = (type(term).from_config(term.get_config()) for _ in range(2))
+    value = first(*half)
+    assert value.dtype == "float32"
+    np.testing.assert_allclose(value, second(*full), rtol=1e-6)
+
+
+def test_reductions_of_the_kl():
+    value = {
+        reduction: losses.KLRegularizer(reduction=reduction)(*GAUSSIANS)
+        for reduction in ("sum", "mean", "mean_per_dimension")
+    }
+    each = [losses.kl_to_standard_normal(side) for side in GAUSSIANS]
+    np.testing.assert_allclose(value["sum"], np.sum(each[0]) + np.sum(each[1]), rtol=1e-6)
+    np.testing.assert_allclose(value["mean"], np.mean(each[0]) + np.mean(each[1]), rtol=1e-6)
+    np.testing.assert_allclose(value["mean_per_dimension"], value["mean"] / 6, rtol=1e-6)
+
+
+def test_distributions_are_embeddings_too():
+    distributions = [embeddings.distribution(side) for side in GAUSSIANS]
+    value = losses.KLRegularizer()(*distributions)
+    np.testing.assert_allclose(value, losses.KLRegularizer()(*GAUSSIANS), rtol=1e-5)
+
+
+def test_uniformity_reads_all_points_of_both_modalities():
+    points = np.concatenate([side["mean"] for side in GAUSSIANS])
+    value = losses.Uniformity()(*GAUSSIANS)
+    np.testing.assert_allclose(value, losses.uniformity(points), rtol=1e-6)
+    sure = [{**side, "log_variance": np.full_like(side["mean"], -60.0)} for side in GAUSSIANS]
+    repeated = losses.uniformity(np.repeat(points, 3, axis=0))
+    sampled = losses.Uniformity(num_samples=3)(*sure)
+    np.testing.assert_allclose(sampled, repeated, rtol=1e-4)
+
+
+def test_uniformity_draws_anew_and_its_state_is_saved():
+    term = losses.Uniformity(num_samples=2, seed=5)
+    first, second = float(term(*GAUSSIANS)), float(term(*GAUSSIANS))
+    assert first != second
+    again = losses.Uniformity(num_samples=2, seed=5)
+    assert float(again(*GAUSSIANS)) == first
+    resumed = losses.Uniformity(num_samples=2, seed=99)
+    resumed.seed_generator.state.assign(again.seed_generator.state)
+    assert float(resumed(*GAUSSIANS)) == second
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 1e4])
+def test_uniformity_is_finite(count, spread):
+    points = (spread * RNG.normal(size=(count, 8))).astype("float32")
+    value, (gradient,) = value_and_gradients(losses.uniformity, points)
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+    if count == 1 or spread == 0.0:
+        assert value == 0.0
+        assert not gradient.any()
+
+
+@pytest.mark.parametrize("log_variance", [-30.0, 30.0])
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_kl_is_finite(mean, log_variance):
+    embedding = {
+        "mean": np.full((2, 1024), mean, "float32"),
+        "log_variance": np.full((2, 1024), log_variance, "float32"),
+    }
+    value, (gradients,) = value_and_gradients(losses.kl_to_standard_normal, embedding)
+    assert (value > 0).all()
+    assert all(np.isfinite(g).all() for g in (value, *gradients.values()))
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_discrepancy_of_identical_points(squared):
+    points = RNG.normal(size=(5, 16)).astype("float32")
+    for x, y in ((points, points), (points[:1], points[:1]), (0 * points, 0 * points)):
+        value, gradients = value_and_gradients(
+            lambda *sides: losses.maximum_mean_discrepancy(*sides, squared=squared), x, y
+        )
+        assert abs(value) < 2e-4
+        assert all(np.isfinite(g).all() for g in gradients)
+
+
+def test_discrepancy_is_symmetric_and_grows_with_the_shift():
+    x, y = RNG.normal(size=(6, 4)).astype("float32"), RNG.normal(size=(9, 4)).astype("float32")
+    value = losses.maximum_mean_discrepancy(x, y)
+    np.testing.assert_allclose(losses.maximum_mean_discrepancy(y, x), value, rtol=1e-5)
+    np.testing.assert_allclose(losses.maximum_mean_discrepancy(x + 3, y + 3), value, rtol=1e-4)
+    shifted = [float(losses.maximum_mean_discrepancy(x, x + shift)) for shift in (0.0, 0.5, 1.0)]
+    assert shifted == sorted(shifted)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_diversity_of_equal_zero_and_single_slots(count):
+    for slots in (np.ones((2, count, 5), "float32"), np.zeros((2, count, 5), "float32")):
+        value, (gradient,) = value_and_gradients(losses.diversity, slots)
+        assert np.isfinite(gradient).all()
+        if count == 1:
+            assert value == 0.0
+    np.testing.assert_allclose(losses.diversity(np.ones((2, 3, 5), "float32")), 1.0, rtol=1e-5)
+    opposite = np.array([[[1.0, 0.0], [-1.0, 0.0]]], "float32")
+    np.testing.assert_allclose(losses.diversity(opposite), np.exp(-8.0), rtol=1e-5)
+
+
+def test_diversity_prefers_the_slots_of_an_embedding():
+    slots = [RNG.normal(size=side["elements"].shape).astype("float32") for side in SETS]
+    with_slots = [{**side, "slots": s} for side, s in zip(SETS, slots, strict=True)]
+    value = losses.Diversity()(*with_slots)
+    mask = SETS[1]["mask"]
+    expected = losses.diversity(slots[0]) + losses.diversity({"elements": slots[1], "mask": mask})
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+    assert float(value) != float(losses.Diversity()(*SETS))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: losses.KLRegularizer()({"mean": np.ones((2, 3))}, GAUSSIANS[1]), "a Gaussian"),
+        (lambda: losses.Uniformity()(*SETS), "must be points"),
+        (lambda: losses.uniformity(np.ones((2, 3, 4))), "must be points"),
+        (lambda: losses.diversity(np.ones((2, 3))), "must be sets"),
+        (lambda: losses.maximum_mean_discrepancy(np.ones((2, 3)), np.ones((2, 4))), "dimension"),
+        (lambda: losses.maximum_mean_discrepancy(np.ones((2, 3)), np.ones((2, 3)), 0), "`gamma`"),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,184 @@
+"""Limits, symmetries, labels at the edges, saving, and what is refused."""
+
+import keras
+import loss_loops as loops
+import numpy as np
+import pytest
+from gradients import value_and_gradients
+
+from zoo import losses
+
+RNG = np.random.default_rng(11)
+ALL = {
+    "matching": losses.MatchingCrossentropy(),
+    "matching_sum": losses.MatchingCrossentropy(reduction="sum"),
+    "pseudo_positives": losses.MatchingCrossentropy(pseudo_positive_weight=0.1),
+    "triplet_sum": losses.TripletRanking(),
+    "triplet_hardest": losses.TripletRanking(mining="hardest", reduction="mean"),
+    "triplet_semi_hard": losses.TripletRanking(mining="semi_hard", margin=0.1),
+    "info_nce": losses.InfoNCE(),
+    "smooth_ap": losses.SmoothAveragePrecision(0.1),
+    "semantic_precision": losses.SemanticPrecision(0.1),
+}
+every_loss = pytest.mark.parametrize("loss", ALL.values(), ids=ALL)
+
+
+@every_loss
+def test_config_and_saving(loss):
+    config = keras.saving.serialize_keras_object(loss)
+    again = keras.saving.deserialize_keras_object(config)
+    assert type(again) is type(loss)
+    assert again.get_config() == loss.get_config()
+    problem = loops.random_problem(RNG)
+    assert float(again(*problem)) == float(loss(*problem))
+
+
+@every_loss
+def test_both_directions_are_treated_alike(loss):
+    matches, logits = loops.random_problem(RNG, 6, 6)
+    np.testing.assert_allclose(loss(matches, logits), loss(matches.T, logits.T), rtol=1e-6)
+
+
+@every_loss
+def test_order_of_the_batch_does_not_matter(loss):
+    matches, logits = loops.random_problem(RNG, 5, 9)
+    if loss is ALL["pseudo_positives"]:  # of several matches of a row the first counts
+        matches, logits = matches[:, :5], logits[:, :5]
+    rows, columns = (RNG.permutation(size) for size in matches.shape)
+    shuffled = loss(matches[rows][:, columns], logits[rows][:, columns])
+    np.testing.assert_allclose(shuffled, loss(matches, logits), rtol=1e-5)
+
+
+@every_loss
+def test_gradient_is_that_of_finite_differences(loss):
+    matches, logits = loops.random_problem(np.random.default_rng(2), 3, 4)
+    _, (_, gradient) = value_and_gradients(loss, matches, logits)
+    step = 1e-2
+    for index in np.ndindex(logits.shape):
+        moved = np.zeros_like(logits)
+        moved[index] = step
+        change = float(loss(matches, logits + moved)) - float(loss(matches, logits - moved))
+        np.testing.assert_allclose(gradient[index], change / (2 * step), rtol=5e-2, atol=5e-3)
+
+
+@every_loss
+def test_nothing_is_scaled_by_replicas(loss):
+    import tensorflow as tf
+
+    problem = loops.random_problem(RNG)
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    inside = strategy.run(lambda: loss(*map(tf.constant, problem)))
+    np.testing.assert_allclose(inside, loss(*problem), rtol=1e-6)
+    assert inside.shape == ()
+
+
+def ranks_rows(name):
+    return name.startswith(("triplet", "info_nce", "smooth_ap"))
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if ranks_rows(name)])
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_labels_that_are_all_alike_cost_nothing_or_little(name, label):
+    matches, logits = np.full((3, 4), label, "float32"), loops.random_problem(RNG, 3, 4)[1]
+    value, (_, gradient) = value_and_gradients(ALL[name], matches, logits)
+    assert np.isfinite(gradient).all()
+    if label == 0.0 or name.startswith("triplet"):
+        assert value == 0.0
+        assert not gradient.any()
+    if name == "smooth_ap":
+        np.testing.assert_allclose(value, 0.0, atol=1e-6)
+
+
+def test_sum_is_the_mean_times_the_pairs():
+    problem = loops.random_problem(RNG, 4, 7)
+    for weight in (0.0, 0.2):
+        total = losses.MatchingCrossentropy(weight, "sum")(*problem)
+        mean = losses.MatchingCrossentropy(weight)(*problem)
+        np.testing.assert_allclose(total, 28 * mean, rtol=1e-5)
+
+
+def test_with_one_negative_all_minings_are_equal():
+    matches, logits = np.eye(2, dtype="float32"), RNG.normal(size=(2, 2)).astype("float32")
+    values = [
+        losses.TripletRanking(0.3, m)(matches, logits) for m in ("sum", "hardest", "semi_hard")
+    ]
+    np.testing.assert_allclose(values, values[0], rtol=1e-6)
+
+
+def test_captions_of_one_image_are_never_negatives():
+    matches = np.kron(np.eye(2), np.ones((1, 3))).astype("float32")
+    logits = np.where(matches, RNG.uniform(5, 6, size=(2, 6)), 0.0).astype("float32")
+    for mining in ("sum", "hardest", "semi_hard"):
+        assert losses.TripletRanking(0.2, mining)(matches, logits) == 0.0
+
+
+def test_semantic_precision_is_zero_when_both_rank_alike():
+    semantics = RNG.normal(size=(5, 9)).astype("float32")
+    np.testing.assert_allclose(losses.SemanticPrecision(0.01)(semantics, semantics), 0.0, atol=1e-6)
+
+
+def test_semantic_precision_is_one_minus_the_metric():
+    from zoo.metrics import average_semantic_precision
+
+    semantics, logits = RNG.normal(size=(2, 6, 11)).astype("float32")
+    metric = average_semantic_precision(logits, semantics)
+    expected = 1 - 0.5 * (metric["i2t"] + metric["t2i"])
+    np.testing.assert_allclose(
+        losses.SemanticPrecision(1e-5)(semantics, logits), expected, rtol=1e-5
+    )
+
+
+def test_semantic_similarity_is_a_constant():
+    semantics, logits = RNG.normal(size=(2, 4, 5)).astype("float32")
+    _, (of_semantics, of_logits) = value_and_gradients(ALL["semantic_precision"], semantics, logits)
+    assert of_semantics is None
+    assert np.abs(of_logits).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("matches", "message"),
+    [
+        (np.eye(3, 4), r"`matches` and `logits` must have one shape.*\(3, 4\) and \(3, 3\)"),
+        (np.ones(3), r"received \(3,\) and \(3, 3\)"),
+        (np.full((3, 3), np.nan), "`matches` must be finite; received 9 NaN"),
+        (2 * np.eye(3), r"`matches` must lie in \[0, 1\]; received values from 0.0 to 2.0"),
+        (-np.eye(3), r"`matches` must lie in \[0, 1\]"),
+    ],
+)
+def test_bad_matches_are_refused(matches, message):
+    for name, loss in ALL.items():
+        if name != "semantic_precision":
+            with pytest.raises(ValueError, match=message):
+                loss(matches.astype("float32"), np.zeros((3, 3), "float32"))
+
+
+def test_bad_semantic_similarity_is_refused():
+    loss, logits = losses.SemanticPrecision(), np.zeros((2, 2), "float32")
+    assert np.isfinite(loss(np.array([[9.0, -3.0], [0.0, 1.0]], "float32"), logits))
+    with pytest.raises(ValueError, match="`semantic_similarity` must be finite"):
+        loss(np.full((2, 2), np.nan, "float32"), logits)
+    with pytest.raises(ValueError, match="`semantic_similarity` and `logits` must have one shape"):
+        loss(np.zeros((2, 3), "float32"), logits)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: losses.MatchingCrossentropy(reduction="max"), "`reduction` must be one of"),
+        (lambda: losses.MatchingCrossentropy(-0.1), "`pseudo_positive_weight` must be at least 0"),
+        (lambda: losses.TripletRanking(mining="easy"), "`mining` must be one of"),
+        (lambda: losses.TripletRanking(reduction="none"), "`reduction` must be one of"),
+        (lambda: losses.SmoothAveragePrecision(0.0), "`temperature` must be above 0"),
+        (lambda: losses.SemanticPrecision(-1.0), "`temperature` must be above 0"),
+        (lambda: losses.KLRegularizer(reduction="batch"), "`reduction` must be one of"),
+        (lambda: losses.Uniformity(num_samples=0), "`num_samples` must be at least 1"),
+        (lambda: losses.MeanDiscrepancy(gamma=0), "`gamma` must be above 0"),
+        (
+            lambda: losses.InfoNCE()(np.eye(2), np.eye(2), np.ones(2)),
+            "`sample_weight` must be None",
+        ),
+    ],
+)
+def test_bad_settings_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
