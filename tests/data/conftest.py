@@ -1,11 +1,11 @@
-"""A tiny Toy Birds set for all tests of the data."""
+"""Tiny sets of Toy Birds and toy scenes for all tests of the data."""
 
 import shutil
 
 import pytest
 from PIL import Image
 
-from zoo.data import cub, toy_birds
+from zoo.data import cub, toy_birds, toy_scenes
 
 SIZES = {"num_classes": 12, "images_per_class": 5, "image_size": 32}
 
@@ -24,6 +24,16 @@ def toy_copy(toy_root, tmp_path):
 @pytest.fixture(scope="session")
 def toy_records(toy_root):
     return cub.load(toy_root, split="trainval", image_size=32, verbose=False).records
+
+
+@pytest.fixture(scope="session")
+def scenes_sizes():
+    return {"num_images": 50, "num_species": 6, "image_size": 48, "region_dim": 16}
+
+
+@pytest.fixture(scope="session")
+def scenes_root(tmp_path_factory, scenes_sizes):
+    return toy_scenes.generate(tmp_path_factory.mktemp("toy") / "scenes", seed=3, **scenes_sizes)
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ from zoo.data import (
     captions,
     coco,
     cub,
+    features,
     flickr30k,
     images,
     own_pairs,
     sources,
     toy_birds,
+    toy_scenes,
 )
 from zoo.data.augmentation import Augmentation
 from zoo.data.records import Loaded, Records, Skipped
@@ -23,9 +25,11 @@ __all__ = [
     "captions",
     "coco",
     "cub",
+    "features",
     "flickr30k",
     "images",
     "own_pairs",
     "sources",
     "toy_birds",
+    "toy_scenes",
 ]

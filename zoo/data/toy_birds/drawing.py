@@ -9,7 +9,7 @@ from zoo.data.toy_birds.attributes import COLOURS, NAMES, SHAPES, SHOWN_BY
 from zoo.data.toy_birds.canvas import OVERSAMPLE, PARTS, Canvas, Placement, in_frame, on_circle
 
 _MARGIN = 0.3  # of the image on each side, so that what lies out of frame is counted too
-_SCALE = {"small": 0.51, "medium": 0.63, "large": 0.76}
+SCALE = {"small": 0.51, "medium": 0.63, "large": 0.76}
 _BACKGROUNDS = (
     ((196, 222, 240), (226, 238, 244)),  # sky
     ((176, 206, 160), (216, 230, 196)),  # foliage
@@ -39,14 +39,14 @@ def draw(rng, bird, size):
     dx, dy = rng.uniform(-1, 1, 2)
     place = Placement(
         centre=(full / 2 + dx * shift, full / 2 + 0.02 * side + 0.6 * dy * shift),
-        scale=side * _SCALE[bird["size"]] * rng.uniform(0.96, 1.04),
+        scale=side * SCALE[bird["size"]] * rng.uniform(0.96, 1.04),
         tilt=rng.uniform(-0.22, 0.22),
         mirror=rng.random() < 0.5,
     )
-    canvas = Canvas(_background(rng, full), place)
-    _draw_bird(rng, canvas, bird)
+    canvas = Canvas(background(rng, full), place)
+    draw_bird(rng, canvas, bird, on_branch=True)
     frame = (margin, margin, margin + side, margin + side)
-    whole = _count(canvas.parts)
+    whole = count_parts(canvas.parts)
     if difficulty:
         _draw_leaves(rng, canvas, (4, 11)[difficulty - 1], (0.10, 0.15)[difficulty - 1] * side)
     seen_parts = canvas.parts.crop(frame)
@@ -56,17 +56,18 @@ def draw(rng, bird, size):
         picture = ImageEnhance.Color(picture).enhance(0.06)
         picture = ImageEnhance.Brightness(picture).enhance(rng.uniform(0.45, 0.6))
         picture = Image.blend(picture, Image.new("RGB", picture.size, (40, 52, 96)), 0.25)
-    box = _box(seen_parts, size)
-    return picture, box, _visible(whole, _count(seen_parts), bird, dusk)
+    box = box_seen(seen_parts, size)
+    return picture, box, attributes_seen(whole, count_parts(seen_parts), bird, dusk)
 
 
-def _draw_bird(rng, canvas, bird):
+def draw_bird(rng, canvas, bird, on_branch):
+    """A bird where the canvas places it, with or without the branch that it sits on."""
     colour = {
         part: _jitter(rng, COLOURS[bird[part]])
         for part in ("crown", "back", "wing", "tail", "breast", "belly", "legs")
     }
-    bark = _jitter(rng, (112, 92, 74))
-    canvas.line([(-1.4, 0.47), (1.4, 0.47)], bark, 0.075, part=None)
+    if on_branch:
+        draw_branch(rng, canvas, 1.4)
     for x in (-0.05, 0.07):
         canvas.line([(x, 0.18), (x + 0.03, 0.44)], colour["legs"], 0.042, "legs")
         canvas.line([(x - 0.03, 0.44), (x + 0.11, 0.44)], colour["legs"], 0.04, "legs")
@@ -81,6 +82,11 @@ def _draw_bird(rng, canvas, bird):
     _draw_pattern(rng, canvas, bird, colour["breast"])
     _draw_wing(canvas, bird, colour["wing"])
     _draw_head(rng, canvas, bird, colour)
+
+
+def draw_branch(rng, canvas, reach):
+    """The branch under a bird, `reach` of its units to both sides."""
+    canvas.line([(-reach, 0.47), (reach, 0.47)], _jitter(rng, (112, 92, 74)), 0.075, part=None)
 
 
 def _draw_pattern(rng, canvas, bird, breast):
@@ -155,7 +161,8 @@ def _draw_leaves(rng, canvas, count, length):
         canvas.occlude(points, _jitter(rng, (88, 122, 70), 16))
 
 
-def _background(rng, side):
+def background(rng, side):
+    """A square of sky, foliage, sand, mist or water."""
     top, bottom = _BACKGROUNDS[rng.integers(len(_BACKGROUNDS))]
     cells = np.linspace(top, bottom, 7)[:, None, :] + rng.normal(0, 5, (7, 7, 3))
     cells += rng.normal(0, 9, (7, 7, 1))
@@ -163,7 +170,8 @@ def _background(rng, side):
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
-def _visible(whole, seen, bird, dusk):
+def attributes_seen(whole, seen, bird, dusk):
+    """The attributes that can be told, from `count_parts` of the whole and of what is seen."""
     whole, seen = dict(whole), dict(seen)
     whole["bird"], seen["bird"] = sum(whole.values()), sum(seen.values())
     names = set()
@@ -176,12 +184,14 @@ def _visible(whole, seen, bird, dusk):
     return names
 
 
-def _count(parts):
+def count_parts(parts):
+    """How many pixels show each part."""
     histogram = parts.histogram()
     return {part: histogram[index + 1] for index, part in enumerate(PARTS)}
 
 
-def _box(parts, size):
+def box_seen(parts, size):
+    """The box (x, y, width, height) round all parts, in pixels of a picture of that size."""
     left, top, right, bottom = parts.getbbox() or (0, 0, *parts.size)
     scale = size / parts.size[0]
     return tuple(round(v * scale, 1) for v in (left, top, right - left, bottom - top))

@@ -52,24 +52,51 @@ def describe(rng, bird, visible):
         `(caption, named)`: the sentence, and the names of the attributes it gives, in the order
         of `attributes.NAMES`.
     """
+    named = choose(rng, bird, visible)
+    parts = _parts(rng, bird, named)
+    size = _spell(rng, bird, "size") if "size" in named else ""
+    sentence = _one_of(rng, _SENTENCES) if parts else "this is a {size} bird on a branch."
+    return _clean(sentence.format(size=size, parts=enumerate_words(parts))), _sorted(named)
+
+
+def mention(rng, bird, named):
+    """A bird as a part of a longer sentence: `a small bird with a red crown and black wings`."""
+    parts = _parts(rng, bird, named)
+    size = _spell(rng, bird, "size") if "size" in named else ""
+    return _clean(f"a {size} bird with {enumerate_words(parts)}" if parts else f"a {size} bird")
+
+
+def choose(rng, bird, visible):
+    """Which of the visible attributes somebody names."""
     # Absences (no crest) are not worth a word, as in real captions.
     names = [name for name in NAMES if name in visible and _DULL.get(name) != bird[name]]
-    named = set()
-    if names:
-        weights = [_SALIENCE.get(name, 1.0) for name in names]
-        how_many = min(1 + rng.choice(len(_HOW_MANY), p=_HOW_MANY), len(names))
-        named = set(rng.choice(names, how_many, False, [w / sum(weights) for w in weights]))
+    if not names:
+        return set()
+    weights = [_SALIENCE.get(name, 1.0) for name in names]
+    how_many = min(1 + rng.choice(len(_HOW_MANY), p=_HOW_MANY), len(names))
+    return set(rng.choice(names, how_many, False, [w / sum(weights) for w in weights]))
+
+
+def enumerate_words(parts):
+    """`x`, `x and y`, `x, y and z`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def _parts(rng, bird, named):
     parts = [
         _one_of(rng, nouns).format(" ".join(_spell(rng, bird, a) for a in own if a in named))
         for nouns, own in _NOUNS
         if named.intersection(own)
     ]
-    parts = [parts[index] for index in rng.permutation(len(parts))]
-    size = _spell(rng, bird, "size") if "size" in named else ""
-    sentence = _one_of(rng, _SENTENCES) if parts else "this is a {size} bird on a branch."
-    caption = sentence.format(size=size, parts=_enumerate(parts))
-    caption = caption.replace("  ", " ").replace("a orange", "an orange")
-    return caption, [name for name in NAMES if name in named]
+    return [parts[index] for index in rng.permutation(len(parts))]
+
+
+def _sorted(named):
+    return [name for name in NAMES if name in named]
+
+
+def _clean(text):
+    return text.replace("  ", " ").replace("a orange", "an orange")
 
 
 def _spell(rng, bird, name):
@@ -80,7 +107,3 @@ def _spell(rng, bird, name):
 
 def _one_of(rng, options):
     return options[rng.integers(len(options))]
-
-
-def _enumerate(parts):
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

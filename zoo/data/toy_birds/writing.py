@@ -1,19 +1,14 @@
 """Writes a Toy Birds set to disk, whole or not at all."""
 
-import contextlib
-import json
 import os
-import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from zoo.data.toy_birds import attributes, truth
 from zoo.data.toy_birds.drawing import draw
 from zoo.data.toy_birds.wording import CAPTIONS_PER_IMAGE, describe
-from zoo.errors import InputError
+from zoo.data.whole_folder import write_whole
 
 MANIFEST = "toy_birds.json"
 VERSION = 1
@@ -47,7 +42,6 @@ def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
     ):
         if value < least:
             raise ValueError(f"`{name}` must be at least {least}; received {value}")
-    root = Path(root).expanduser()
     wanted = {
         "version": VERSION,
         "seed": int(seed),
@@ -55,37 +49,7 @@ def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
         "images_per_class": int(images_per_class),
         "image_size": int(image_size),
     }
-    if _holds(root, wanted):
-        return root
-    try:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
-    except OSError as error:
-        raise InputError(f"{root}: cannot be made ({error.strerror})") from error
-    try:
-        _write(partial, **wanted)
-        (partial / MANIFEST).write_text(json.dumps(wanted, indent=2) + "\n")
-        partial.chmod(0o755)
-        try:
-            os.rename(partial, root)
-        except OSError:
-            if not _holds(root, wanted):  # or another process has just made it
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return root
-
-
-def _holds(root, wanted):
-    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
-        return False
-    found = None
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads((root / MANIFEST).read_text())
-    if found != wanted:
-        what = "something else" if found is None else f"those of {found}"
-        raise InputError(f"{root}: expected nothing or the Toy Birds of {wanted}, found {what}")
-    return True
+    return write_whole(root, MANIFEST, "Toy Birds", wanted, lambda folder: _write(folder, **wanted))
 
 
 def _write(folder, version, seed, num_classes, images_per_class, image_size):

@@ -1,0 +1,178 @@
+"""Toy scenes: three layouts of the same scenes, determinism, and the truth about ambiguity."""
+
+import filecmp
+import json
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from zoo.data import coco, flickr30k, toy_scenes
+from zoo.data.toy_scenes import scene
+from zoo.errors import InputError
+
+
+def _files(root):
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def test_split(scenes_root):
+    annotations = scenes_root / "coco" / "annotations"
+    files = [annotations / f"captions_{part}.json" for part in ("train2014", "val2014")]
+    ids = annotations / "coco_test_ids.npy"
+    return coco.load(files, scenes_root / "coco", ids=ids, image_size=48, verbose=False).records
+
+
+def test_same_seed_gives_the_same_bytes_and_another_seed_others(
+    scenes_root, scenes_sizes, tmp_path
+):
+    again = toy_scenes.generate(tmp_path / "again", seed=3, **scenes_sizes)
+    _, differing, errors = filecmp.cmpfiles(scenes_root, again, _files(again), shallow=False)
+    assert _files(again) == _files(scenes_root)
+    assert (differing, errors) == ([], [])
+    other = toy_scenes.generate(tmp_path / "other", seed=4, **scenes_sizes)
+    captions = "coco/annotations/captions_train2014.json"
+    assert not filecmp.cmp(scenes_root / captions, other / captions, shallow=False)
+    with pytest.raises(InputError, match=r"expected nothing or the toy scenes of .*'seed': 9"):
+        toy_scenes.generate(scenes_root, seed=9, **scenes_sizes)
+
+
+def test_cocos_division_in_both_forms(scenes_root, test_split):
+    annotations = scenes_root / "coco" / "annotations"
+    sizes = {"train": 35, "restval": 5, "val": 5, "test": 10}
+    for split, name in (("train", None), ("restval", "restval"), ("val", "dev"), ("test",) * 2):
+        options = {"image_size": 48, "verbose": False}
+        path = annotations / "dataset_coco.json"
+        records = coco.load(path, scenes_root / "coco", split=split, **options).records
+        assert records.num_images == sizes[split]
+        assert records.num_captions == 5 * sizes[split]
+        if name:
+            ids = np.load(annotations / f"coco_{name}_ids.npy")
+            np.testing.assert_array_equal(np.sort(records.caption_ids), np.sort(ids))
+    assert test_split.num_images == 10
+    with Image.open(test_split.image_paths[0]) as picture:
+        assert (picture.format, picture.size) == ("JPEG", (48, 48))
+
+
+def test_flickr30ks_formats_agree_with_cocos(scenes_root, test_split):
+    folder = scenes_root / "flickr30k"
+    for name, options in (
+        ("dataset_flickr30k.json", {}),
+        ("results_20130124.token", {"split_file": folder / "test.txt"}),
+    ):
+        records = flickr30k.load(
+            folder / name,
+            folder / "flickr30k-images",
+            split="test",
+            image_size=48,
+            verbose=False,
+            **options,
+        ).records
+        assert list(records.captions) == list(test_split.captions)
+        np.testing.assert_array_equal(
+            toy_scenes.truth_matrix(scenes_root, records),
+            toy_scenes.truth_matrix(scenes_root, test_split),
+        )
+
+
+def test_instances_are_the_birds(scenes_root, test_split):
+    files = list((scenes_root / "coco" / "annotations").glob("instances_*.json"))
+    labels = coco.category_labels(files, test_split.image_ids)
+    truth = toy_scenes.read_truth(scenes_root)
+    boxes = {}
+    for file in files:
+        for annotation in json.loads(file.read_text())["annotations"]:
+            boxes.setdefault(annotation["image_id"], []).append(annotation["bbox"])
+    for row, number in zip(labels, test_split.image_ids, strict=True):
+        birds = truth[number].birds
+        assert set(np.flatnonzero(row)) == {bird.species for bird in birds}
+        assert boxes[number] == [list(bird.box) for bird in birds]
+        left = [bird.box[0] + bird.box[2] / 2 for bird in birds]
+        assert left == sorted(left)
+        for x, y, width, height in boxes[number]:
+            assert 0 <= x < x + width <= 48
+            assert 0 <= y < y + height <= 48
+
+
+def test_captions_are_true_of_their_scene_and_their_numbers_are_exact(scenes_root):
+    path = scenes_root / "coco" / "annotations" / "dataset_coco.json"
+    records = coco.load(path, split="train", verbose=False).records
+    matrix = toy_scenes.truth_matrix(scenes_root, records)
+    matches = toy_scenes.true_matches(scenes_root, records)
+    assert matrix[records.caption_image, np.arange(records.num_captions)].all()
+    np.testing.assert_array_equal(matches, matrix.sum(0))
+    truth = toy_scenes.read_truth(scenes_root)
+    counts = np.array([len(truth[number].birds) for number in records.image_ids])
+    numbers = {"single": 1, "two": 2, "three": 3}
+    found = 0
+    for text, fits in zip(records.captions, matrix.T, strict=True):
+        said = re.search(r"\b(single|two|three) birds?\b", text)
+        if said and "," not in text:  # nothing but a number
+            found += 1
+            np.testing.assert_array_equal(fits, counts == numbers[said[1]])
+        # One bird and one colour: an oracle from the words alone.
+        plain = re.fullmatch(r"(?:there is |the picture shows )?a bird with a (\w+) crown\.", text)
+        if plain:
+            crowned = [
+                any(bird.attributes["crown"] == plain[1].replace("gray", "grey") for bird in birds)
+                for birds in (truth[number].birds for number in records.image_ids)
+            ]
+            np.testing.assert_array_equal(fits, crowned)
+    assert found >= 5
+    assert matches.min() == 1
+    assert matches.max() > 5
+
+
+def test_relations_and_different_mentions_are_told_apart():
+    from zoo.data.toy_birds.attributes import NAMES, codes, sample_species
+    from zoo.data.toy_scenes.statements import Statement
+    from zoo.data.toy_scenes.truth import _true_of
+
+    first = sample_species(np.random.default_rng(0), 1)[0] | {"crown": "red"}
+    second = first | {"crown": "blue"}
+    table = np.full((3, scene.MAX_BIRDS, len(NAMES)), -1)
+    for row, birds in enumerate([(first, second), (second, first), (first,)]):
+        for column, bird in enumerate(birds):
+            table[row, column] = codes(bird)
+    counts = np.array([2, 2, 1])
+    red, blue = {"crown": "red"}, {"crown": "blue"}
+    for statement, expected in (
+        (Statement((red,)), [True, True, True]),
+        (Statement((red,), 1), [False, False, True]),
+        (Statement((red, blue)), [True, True, False]),
+        (Statement((blue, red)), [True, True, False]),
+        (Statement((red, blue), None, True), [True, False, False]),
+        (Statement((red, red)), [False, False, False]),
+        (Statement((red, {})), [True, True, False]),
+        (Statement((), 2), [True, True, False]),
+    ):
+        np.testing.assert_array_equal(_true_of(statement, table, counts), expected)
+
+
+def test_a_bird_behind_another_is_seen_less():
+    birds = [
+        bird
+        for seed in range(40)
+        for bird in scene.draw_scene(np.random.default_rng(seed), _SPECIES, 48)[1]
+    ]
+    shown = np.array([len(bird.visible) for bird in birds])
+    assert shown.max() == 16
+    assert 12 < shown.mean() < 16  # mostly clear, but some are half behind others or half out
+
+
+_SPECIES = [{
+    "crown": "red", "back": "brown", "wing": "black", "tail": "grey", "breast": "white",
+    "belly": "yellow", "bill_colour": "black", "bill_length": "long", "bill_shape": "thick",
+    "size": "large", "tail_length": "long", "wing_bars": "white", "eye_ring": "white",
+    "breast_pattern": "plain", "crest": "yes", "legs": "orange",
+}]  # fmt: skip
+
+
+def test_truth_and_sizes_are_checked(scenes_root, test_split, tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        toy_scenes.true_matches(tmp_path, test_split)
+    for name in ("num_images", "num_species", "image_size", "num_regions", "region_dim"):
+        with pytest.raises(ValueError, match=f"`{name}` must be at least .* received 0"):
+            toy_scenes.generate(tmp_path / "scenes", **{name: 0})
