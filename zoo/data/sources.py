@@ -46,6 +46,11 @@ class Pictures:
             return _gather(self._cached, indices.batch(batch_size))
         return indices.map(self._load, num_parallel_calls=tf.data.AUTOTUNE).batch(batch_size)
 
+    def picture(self, index):
+        """One picture, uint8 `(height, width, 3)`."""
+        picture = self._load(index) if self._cached is None else self._cached[index]
+        return picture.numpy()
+
     def _load(self, index):
         mode, fraction = self._options
         picture = images.resize(images.read(self._paths[index]), self.shape[0], mode, fraction)

@@ -1,5 +1,7 @@
 """Convolutional image encoders: images to a map of local features."""
 
+import pathlib
+
 import keras
 from keras import layers
 
@@ -60,6 +62,15 @@ def convolutional(name, image_size=None, weights=None, trainable=True):
     backbone = keras.Model(images, features, name="backbone")
     backbone.trainable = trainable
     return backbone
+
+
+def backbone_of_file(path):
+    """The name of the network that a weights file is named after, or None.
+
+    `mobilenetv2_imagenet_notop.weights.h5` and `resnet50_weights_tf.h5` say what they are.
+    """
+    stem = pathlib.PurePath(str(path)).name.lower().replace("_", "")
+    return next((name for name in _APPLICATIONS if name.replace("_", "") in stem), None)
 
 
 def _network(name, image_size, imagenet):

@@ -141,6 +141,22 @@ class DualEncoder(keras.Model):
         """`zoo.embeddings.uncertainty` with this system's own measure as the default."""
         return embeddings.uncertainty(embedding, measure or self.uncertainty_measure)
 
+    def with_image_encoder(self, image_encoder):
+        """This model with another image encoder, sharing everything else, weights included.
+
+        With the encoder's head alone it trains on stored features of a frozen backbone.
+        """
+        return DualEncoder(
+            image_encoder,
+            self.caption_encoder,
+            self.similarity,
+            loss=self.loss,
+            auxiliaries=self.auxiliaries,
+            tokenizer=self.tokenizer,
+            uncertainty_measure=self.uncertainty_measure,
+            name=self.name,
+        )
+
     def get_config(self):
         serialize = keras.saving.serialize_keras_object
         return {

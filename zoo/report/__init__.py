@@ -4,19 +4,25 @@ from zoo.report.ambiguity import uncertainty_against_matches
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.learning_curves import training_curves
 from zoo.report.results_table import print_results
+from zoo.report.retrieval_run import encode, evaluate, spearman_of_matches
 from zoo.report.retrieval_sheet import image_to_text_sheet, text_to_image_sheet
 from zoo.report.risk_coverage_plot import risk_coverage_plot
+from zoo.report.run_figures import draw
 from zoo.report.style import save
 from zoo.report.uncertainty_bins import recall_by_uncertainty_plot
 
 __all__ = [
     "confidence_ellipses",
+    "draw",
+    "encode",
+    "evaluate",
     "image_to_text_sheet",
     "principal_plane",
     "print_results",
     "recall_by_uncertainty_plot",
     "risk_coverage_plot",
     "save",
+    "spearman_of_matches",
     "text_to_image_sheet",
     "training_curves",
     "uncertainty_against_matches",

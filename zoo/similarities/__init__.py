@@ -39,6 +39,7 @@ from zoo.similarities.sets import (
     maximum_pair,
     smooth_chamfer,
 )
+from zoo.similarities.squared import SquaredEuclidean, SquaredWasserstein2
 
 __all__ = [
     "NAMES",
@@ -56,6 +57,8 @@ __all__ = [
     "MinKLDivergence",
     "Similarity",
     "SmoothChamfer",
+    "SquaredEuclidean",
+    "SquaredWasserstein2",
     "Wasserstein2",
     "average_l2",
     "bhattacharyya_distance",

@@ -58,9 +58,7 @@ class RunSettings:
     )
     out: Path | None = setting(None, "run folder to write or to resume", identity=False)
     smoke: bool = setting(False, "a run of seconds that only shows that everything works")
-    strategy: Literal["one", "mirrored", "multi_worker", "tpu"] = setting(
-        "one", "one device, all devices of this host, several hosts, or a TPU", identity=False
-    )
+    strategy: Literal["one"] = setting("one", "where to train: one device", identity=False)
     mixed_precision: Literal["mixed_bfloat16", "mixed_float16"] | None = setting(
         None, "Keras' policy for the encoders", const="mixed_bfloat16"
     )

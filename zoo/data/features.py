@@ -1,0 +1,56 @@
+"""A frozen backbone's features, computed once and stored."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import keras
+import numpy as np
+
+
+def cached(folder, backbone, records, source, batch_size=32, verbose=True):
+    """The features of all images of a split as a float16 memory map on disk.
+
+    The name of the file follows from the images and the weights, so features of other images or
+    other weights are never taken for these. It appears whole or not at all.
+
+    Args:
+        folder: where the file lies.
+        backbone: a `keras.Model` from images to features, run in inference mode.
+        records: the split; its image paths are part of the file's name.
+        source: the split's pictures, see `zoo.data.sources`.
+        batch_size: images at once.
+        verbose: show a progress bar.
+
+    Returns:
+        A read-only `np.memmap` `(N, …)`, for `zoo.data.sources.Features`.
+    """
+    path = Path(folder) / f"features-{_digest(backbone, records)}.npy"
+    if path.exists():
+        return np.load(path, mmap_mode="r")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+    shape = (records.num_images, *backbone.output_shape[1:])
+    progress = keras.utils.Progbar(len(records.image_paths), unit_name="image", verbose=verbose)
+    try:
+        stored = np.lib.format.open_memmap(unfinished, "w+", np.float16, shape)
+        done = 0
+        for batch in source.in_order(batch_size):
+            # Half precision ends at 65,504.
+            features = np.clip(backbone.predict_on_batch(batch), -6e4, 6e4)
+            stored[done : done + len(features)] = features
+            done += len(features)
+            progress.update(done)
+        stored.flush()
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return np.load(path, mmap_mode="r")
+
+
+def _digest(backbone, records):
+    digest = hashlib.sha256(repr(backbone.output_shape).encode())
+    for weights in backbone.get_weights():
+        digest.update(np.ascontiguousarray(weights).tobytes())
+    digest.update("\0".join(records.image_paths).encode())
+    return digest.hexdigest()[:16]

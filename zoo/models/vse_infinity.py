@@ -1,0 +1,41 @@
+"""VSE∞: generalized pooling with a triplet loss."""
+
+from zoo import losses, similarities
+from zoo.models.dual_encoder import DualEncoder
+from zoo.models.pooled import pooled_encoders
+
+
+def vse_infinity(
+    image_backbone="resnet50",
+    tokenizer=None,
+    dim=1024,
+    margin=0.2,
+    mining="hardest",
+    **towers,
+):
+    """VSE∞: all tokens pooled by learned weights of their ranks, cosine, hardest negatives.
+
+    Args:
+        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
+        margin, mining: see `zoo.losses.TripletRanking`.
+
+    Returns:
+        A `DualEncoder` of points, not compiled. Its loss sums over the batch, as VSE++'s does.
+
+    Raises:
+        ValueError: if there is nothing to make a caption encoder of.
+
+    Reference: Chen et al., "Learning the Best Pooling Strategy for Visual Semantic Embedding",
+        CVPR 2021.
+    """
+    image_encoder, caption_encoder = pooled_encoders(
+        image_backbone, tokenizer=tokenizer, dim=dim, covariance=None, **towers
+    )
+    return DualEncoder(
+        image_encoder,
+        caption_encoder,
+        similarity=similarities.Cosine(),
+        loss=losses.TripletRanking(margin, mining=mining),
+        tokenizer=tokenizer,
+        name="vse_infinity",
+    )

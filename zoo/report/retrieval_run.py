@@ -1,0 +1,114 @@
+"""Evaluates a trained model on a split of a data set."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zoo import metrics, similarities
+from zoo.data import batches
+from zoo.embeddings import kind, uncertainty
+
+_MEASURES = {
+    "log_det": "log det Σ (nats)",
+    "geometric_mean": "geometric mean of σ",
+    "total_variance": "tr Σ",
+    "circular_variance": "circular variance",
+}
+
+
+@dataclass(frozen=True)
+class EncodedSplit:
+    """A split as a model sees it.
+
+    Attributes:
+        records: the `Records` of N images and M captions.
+        images, captions: their embeddings, dicts of arrays.
+        image_uncertainty, caption_uncertainty: `(N,)` and `(M,)`, or None for points.
+        measure: of the uncertainty, in words.
+    """
+
+    records: object
+    images: dict
+    captions: dict
+    image_uncertainty: np.ndarray | None = None
+    caption_uncertainty: np.ndarray | None = None
+    measure: str = ""
+
+    @property
+    def relevance(self):
+        return metrics.LabelRelevance(self.records.image_labels, self.records.caption_labels)
+
+    def pairs(self, similarity):
+        """Every image with every caption under a similarity, computed in blocks."""
+        return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
+
+
+def encode(model, records, source, batch_size=64):
+    """Encodes a split.
+
+    Args:
+        model: a `DualEncoder` with a tokenizer.
+        records: the split.
+        source: its pictures or features, see `zoo.data.sources`.
+        batch_size: images at once.
+    """
+    pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
+    ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
+    images = model.image_encoder.predict(pixels, verbose=0)
+    captions = model.caption_encoder.predict(ids.map(lambda b: b["captions"]), verbose=0)
+    if kind(images) == "a point":
+        return EncodedSplit(records, images, captions)
+    measure = model.uncertainty_measure or ("log_det" if "mean" in images else "circular_variance")
+    values = (np.asarray(uncertainty(side, measure)) for side in (images, captions))
+    return EncodedSplit(records, images, captions, *values, _MEASURES[measure])
+
+
+def evaluate(model, split, names, ks=(1, 5, 10)):
+    """Retrieval metrics of a split, and what its uncertainties are worth.
+
+    Args:
+        model: the `DualEncoder`.
+        split: an `EncodedSplit`.
+        names: test-time similarities (`zoo.similarities.NAMES`); the first gives the recall by
+            uncertainty and the risk–coverage curves.
+        ks: the K of Recall@K.
+
+    Returns:
+        A dict of JSON values: `retrieval` by similarity, `chance`, and for a model with
+        uncertainties `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins,
+        R@1), its Spearman's ρ over the bins, and `aurc`, `oracle_aurc`, `random_aurc` of 1 − R@1.
+    """
+    pairs = {name: split.pairs(similarities.get(name, model)).kept() for name in names}
+    results = {
+        "retrieval": {
+            name: metrics.evaluate_retrieval(pair, split.relevance, ks)
+            for name, pair in pairs.items()
+        },
+        "chance": metrics.chance(split.relevance, ks),
+    }
+    if split.image_uncertainty is None:
+        return results
+    first, truth = pairs[names[0]], split.relevance
+    results["uncertainty"] = {
+        "i2t": _worth(first, truth, split.image_uncertainty),
+        "t2i": _worth(first.transposed(), truth.transposed(), split.caption_uncertainty),
+    }
+    return results
+
+
+def _worth(pair, truth, values):
+    ranks = metrics.rank_queries(pair, truth)
+    asked = ranks.has_positive
+    bins = metrics.recall_in_bins(ranks, values)
+    filled = bins["count"] > 0
+    curve = metrics.risk_coverage(values[asked], ~ranks.hits(1)[asked])
+    return {
+        "recall_by_uncertainty": bins,
+        "spearman_of_bins": metrics.spearman(np.arange(filled.sum()), bins["recall"][filled]),
+        "risk_coverage": curve,
+    }
+
+
+def spearman_of_matches(split, matches):
+    """Spearman's ρ of caption uncertainty against the true number of images a caption fits."""
+    return metrics.spearman(split.caption_uncertainty, matches)
