@@ -1,0 +1,205 @@
+"""Why PCME++ trains on CSD: uncertainty learned in the plane, against the Wasserstein distance.
+
+    python recipes/toy_2d.py            # under two minutes on two cores
+
+Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 2.3. Points of three
+classes have free two-dimensional Gaussians. 30 % are confusing: each belongs to two classes, to
+one of them at random whenever it is drawn. Trained on the closed-form sampled distance (CSD) they
+get wider than the others; the squared 2-Wasserstein distance does not see how wide equal Gaussians
+are. `metrics.json` has the mean variances, `plots/toy_2d.png` the Gaussians as they were learned.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+from matplotlib.lines import Line2D
+from matplotlib.patches import Ellipse
+
+from zoo import losses, models, similarities, training
+from zoo.data.draws import step_seed, uniform
+from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
+from zoo.training import setting
+
+DISTANCES = {
+    "csd": similarities.ClosedFormSampledDistance,
+    "wasserstein_2": similarities.SquaredWasserstein2,
+}
+TITLES = {"csd": "CSD (PCME++)", "wasserstein_2": "squared 2-Wasserstein"}
+CLASSES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(training.RunSettings):
+    """The paper's settings."""
+
+    out: Path = setting(Path("runs/toy_2d"), "run folder to write or resume", identity=False)
+    points_per_class: int = setting(100, "certain points of each class")
+    confusing: float = setting(0.3, "share of all points that are confusing", source="2.3")
+    learning_rate: float = setting(0.02, "of Adam", source="section 2.3")
+    epochs: int = setting(500, "through all points", source="section 2.3", smoke=3)
+    batch_size: int = setting(128, "points a side", source="section 2.3")
+    scale: float = setting(5.0, "initial a of b - a d", source="section 4.1")
+    shift: float = setting(5.0, "initial b", source="section 4.1")
+    log_variance_spread: float = setting(
+        0.5, "standard deviation of the first log variances: W2 alone cannot tell equal ones apart"
+    )
+
+
+@dataclass(frozen=True)
+class Points:
+    """Which classes each point belongs to: one, or two for a confusing one."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+    @property
+    def confusing(self):
+        return self.first != self.second
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    run = training.RunFolder.open(settings.out, settings)
+    if run.finished:
+        print(f"{run.path} is finished")
+        show(run.metrics)
+        return
+    points = make_points(settings)
+    shown = sorted({0, settings.epochs // 10, settings.epochs})
+    results, panels = {}, {}
+    for name in DISTANCES:
+        keras.utils.set_random_seed(settings.seed)
+        model = build(settings, points, name)
+        panels[name] = [fit(settings, model, points, *span) for span in _spans(shown)]
+        results[name] = variances(panels[name][-1], points)
+        run.save_model(model, name)
+    save(draw(panels, results, points, shown), run.plots / "toy_2d.png")
+    run.finish(results)
+    show(results)
+    print(f"Everything is in {run.path}")
+
+
+def make_points(settings):
+    """Certain points of three classes, then the confusing ones of each pair of classes."""
+    certain = np.repeat(np.arange(CLASSES), settings.points_per_class)
+    wanted = len(certain) * settings.confusing / (1 - settings.confusing)
+    confusing = np.repeat(np.arange(CLASSES), round(wanted / CLASSES))
+    other = (confusing + 1) % CLASSES
+    return Points(np.concatenate([certain, confusing]), np.concatenate([certain, other]))
+
+
+def build(settings, points, distance):
+    """A dual encoder whose two towers are one table of Gaussians."""
+    count = len(points.first)
+    ids = keras.Input((), dtype="int32", name="points")
+    table = {
+        "mean": keras.initializers.RandomNormal(stddev=1.0, seed=settings.seed),
+        "log_variance": keras.initializers.RandomNormal(
+            stddev=settings.log_variance_spread, seed=settings.seed + 1
+        ),
+    }
+    gaussians = {
+        name: keras.layers.Embedding(count, 2, embeddings_initializer=start, name=name)(ids)
+        for name, start in table.items()
+    }
+    encoder = keras.Model(ids, gaussians, name="table")
+    similarity = DISTANCES[distance](settings.scale, settings.shift)
+    model = models.DualEncoder(encoder, encoder, similarity, loss=losses.MatchingCrossentropy())
+    model.compile(keras.optimizers.Adam(settings.learning_rate))
+    return model
+
+
+def stream(settings, points, first_step):
+    """Two batches of points against each other; a step's labels are drawn for it."""
+    count, size = len(points.first), settings.batch_size
+    classes = tf.constant(np.stack([points.first, points.second], 1), tf.int32)
+
+    def draw(step):
+        key = step_seed(settings.seed, step)
+        batch = {}
+        for purpose, side in enumerate(("image", "caption")):
+            chosen = tf.cast(uniform(key, 2 * purpose, 1, size)[0] * count, tf.int32)
+            coin = tf.cast(uniform(key, 2 * purpose + 1, 1, size)[0] < 0.5, tf.int32)
+            batch[f"{side}s"] = chosen
+            batch[f"{side}_labels"] = tf.gather_nd(classes, tf.stack([chosen, coin], 1))
+        return batch
+
+    return tf.data.Dataset.range(first_step, tf.int64.max).map(draw).prefetch(tf.data.AUTOTUNE)
+
+
+def fit(settings, model, points, first_epoch, last_epoch):
+    """Trains from one epoch to another and returns the Gaussians as arrays."""
+    steps = -(-len(points.first) // settings.batch_size)
+    if last_epoch > first_epoch:
+        # One call of Keras for many epochs: each is four steps.
+        batches = stream(settings, points, first_epoch * steps)
+        model.fit(
+            batches,
+            steps_per_epoch=steps * (last_epoch - first_epoch),
+            shuffle=False,  # the stream is random already
+            verbose=0,
+        )
+    table = model.image_encoder
+    return {
+        name: keras.ops.convert_to_numpy(table.get_layer(name).embeddings)
+        for name in ("mean", "log_variance")
+    }
+
+
+def variances(gaussians, points):
+    """Mean σ² of confusing and of certain points, and their ratio."""
+    variance = np.exp(gaussians["log_variance"]).mean(axis=1)
+    confusing = float(variance[points.confusing].mean())
+    certain = float(variance[~points.confusing].mean())
+    return {"confusing": confusing, "certain": certain, "ratio": confusing / certain}
+
+
+@styled
+def draw(panels, results, points, shown):
+    """A row a distance, a column an epoch: every Gaussian as its one-σ ellipse."""
+    figure = new_figure(4.2 * len(shown), 8.6)
+    axes = figure.subplots(len(panels), len(shown), squeeze=False, sharex="col", sharey="col")
+    colors = np.where(points.confusing, GREY, np.array(PALETTE)[points.first])
+    for row, (name, gaussians) in zip(axes, panels.items(), strict=True):
+        for axis, epoch, gaussian in zip(row, shown, gaussians, strict=True):
+            width, height = 2 * np.exp(0.5 * gaussian["log_variance"]).T
+            # Confusing points last, so that they are seen.
+            for i in np.argsort(points.confusing, kind="stable"):
+                size = width[i], height[i]
+                ellipse = Ellipse(gaussian["mean"][i], *size, facecolor="none", alpha=0.45)
+                ellipse.set_edgecolor(colors[i])
+                axis.add_patch(ellipse)
+            axis.scatter(*gaussian["mean"].T, c=colors, s=4)
+            axis.set(aspect="equal", title=f"{TITLES[name]}, epoch {epoch}")
+        found = results[name]
+        row[-1].set_xlabel(
+            f"mean σ²: confusing {found['confusing']:.2f}, certain {found['certain']:.2f}, "
+            f"ratio {found['ratio']:.2f}"
+        )
+    names = [*(f"class {c + 1}" for c in range(CLASSES)), "confusing: one of two classes"]
+    handles = [
+        Line2D([], [], color=color, marker=MARKERS[0], linestyle="", label=label)
+        for color, label in zip([*PALETTE[:CLASSES], GREY], names, strict=True)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return figure
+
+
+def show(results):
+    for name, found in results.items():
+        print(
+            f"{TITLES[name]:>22}: mean σ² {found['confusing']:.3f} confusing, "
+            f"{found['certain']:.3f} certain, ratio {found['ratio']:.2f}"
+        )
+
+
+def _spans(epochs):
+    """(0, 0), (0, first), (first, second) …: what to train before each picture."""
+    return zip([0, *epochs[:-1]], epochs, strict=True)
+
+
+if __name__ == "__main__":
+    training.run(main)

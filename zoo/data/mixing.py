@@ -1,0 +1,113 @@
+"""Mixup and CutMix of the images of a batch, with soft labels that keep every true match."""
+
+import tensorflow as tf
+
+from zoo.data.draws import step_seed, uniform
+
+_CHOICE, _KIND, _SHARE, _PLACE = 41, 42, 43, 44
+
+
+def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
+    """Mixes some images of every batch with others, and says how much each caption still fits.
+
+    Of `share` of the images, drawn anew each step, half (drawn likewise) are mixed by Mixup and
+    half by CutMix with the image at the same place in the reversed batch, λ ~ Beta(α, α). Row v of
+    the labels becomes λ · own row + (1 − λ) · partner's row. Rows hold *all* true matches, so the
+    other captions of an image, or of its class, keep their share of the label.
+
+    Args:
+        batches: a `tf.data.Dataset` of batches of fixed shapes, such as those of
+            `image_caption_pairs`.
+        share: of the images that are mixed; rounded to whole images.
+        alpha: of the Beta distribution.
+        seed: of the draws.
+        start_step: the step of the first batch, so that a resumed run goes on where it was.
+
+    Returns:
+        The dataset with `images` mixed and `matches` float32 `(N, M)` added, which wins over the
+        labels. Step s depends on nothing but the seed and s.
+
+    Raises:
+        ValueError: if the share is outside of [0, 1] or α not positive.
+
+    Reference: Zhang et al., "mixup", ICLR 2018; Yun et al., "CutMix", ICCV 2019; PCME++ (Chun,
+        ICLR 2024), section 3.3.
+
+    Released code differs: a mixed row has two positives only, its own caption and its partner's;
+        other true matches become negatives.
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"`share` must be in [0, 1]; received {share}")
+    if alpha <= 0:
+        raise ValueError(f"`alpha` must be positive; received {alpha}")
+
+    def mix(step, batch):
+        key = step_seed(seed, step)
+        images, kept = mix_images(batch["images"], share, alpha, key)
+        own = tf.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
+        matches = mix_matches(tf.cast(own, tf.float32), kept)
+        return {**batch, "images": images, "matches": matches}
+
+    steps = tf.data.Dataset.range(start_step, tf.int64.max)
+    mixed = tf.data.Dataset.zip(steps, batches).map(mix, num_parallel_calls=tf.data.AUTOTUNE)
+    return mixed.prefetch(tf.data.AUTOTUNE)
+
+
+def mix_images(images, share, alpha, seed):
+    """The images, some of them mixed with their partners in the reversed batch.
+
+    Args:
+        images: float32 `(batch, height, width, channels)`.
+        share, alpha: see `mix_batches`.
+        seed: int64 `(2,)`, see `draws.step_seed`.
+
+    Returns:
+        `(images, kept)`: `kept` float32 `(batch,)` is λ, the share of each image that is its own:
+        1 where it is not mixed; for CutMix that of its pixels.
+    """
+    rows, height, width = images.shape[:3]
+    # Exactly `share` of the batch, so that no step is without mixed images, or with them only.
+    order = tf.argsort(tf.argsort(uniform(seed, _CHOICE, rows, 1)[:, 0]))
+    chosen = order < round(share * rows)
+    kept = _beta(seed, rows, alpha)
+    by_mixup = uniform(seed, _KIND, rows, 1)[:, 0] < 0.5
+    partner = tf.reverse(images, [0])
+    # Mixup takes 1 − λ of every pixel, CutMix all of the pixels in a box of that area.
+    box = _box(1.0 - kept, uniform(seed, _PLACE, rows, 2), height, width)
+    taken = tf.where(by_mixup[:, None, None], (1.0 - kept)[:, None, None], box)
+    taken = tf.where(chosen[:, None, None], taken, 0.0)
+    kept = 1.0 - tf.reduce_mean(taken, axis=(1, 2))
+    mixed = images + taken[..., None] * (partner - images)
+    # Without rounding errors where nothing is mixed.
+    kept = tf.where(chosen, kept, 1.0)
+    return mixed, kept
+
+
+def mix_matches(matches, kept):
+    """The labels of mixed images: λ · own row + (1 − λ) · row of the reversed batch.
+
+    Args:
+        matches: float32 `(N, M)` of the images before mixing.
+        kept: λ, float32 `(N,)`.
+    """
+    kept = kept[:, None]
+    return kept * matches + (1.0 - kept) * tf.reverse(matches, [0])
+
+
+def _beta(seed, rows, alpha):
+    key = tf.random.fold_in(seed, _SHARE, alg="philox")
+    parts = tf.random.stateless_gamma((2, rows), key, alpha=alpha)
+    return parts[0] / (parts[0] + parts[1])
+
+
+def _box(area, place, height, width):
+    """1.0 in a rectangle of about that share of each image and of its shape, else 0.0."""
+
+    def inside(place, size):
+        length = tf.round(tf.sqrt(area) * size)
+        start = tf.floor(place * (size - length + 1.0))
+        position = tf.range(size, dtype=tf.float32)[None]
+        return (position >= start[:, None]) & (position < (start + length)[:, None])
+
+    rows, columns = inside(place[:, 0], height), inside(place[:, 1], width)
+    return tf.cast(rows[:, :, None] & columns[:, None, :], tf.float32)

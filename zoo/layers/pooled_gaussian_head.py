@@ -1,0 +1,162 @@
+"""PCME++'s head: a Gaussian from all local features, pooled by rank."""
+
+import math
+
+import keras
+from keras import ops
+
+from zoo.layers.covariance import Covariance
+from zoo.layers.generalized_pooling import GeneralizedPooling
+from zoo.layers.masking import masked_softmax
+from zoo.layers.unit_length import unit_length
+
+POOLINGS = ("generalized", "mean")
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class PooledGaussianHead(keras.layers.Layer):
+    """Mean and log variance of a Gaussian embedding, each a pooled linear map of all features.
+
+    - mean = L2-normalised pool(Linear(features))
+    - log variance = pool′(Linear′(variance features)) + bias
+
+    Args:
+        dim: dimension of the embedding (D).
+        covariance: `"ellipsoidal"`, `"spherical_mean"` or `"spherical_one"` (see `Covariance`), or
+            None for a point embedding without log variance.
+        pooling: `"generalized"` (`GeneralizedPooling`) or `"mean"`.
+        log_variance_bias: initial bias of log σ². With dim = 1024 a bias of 0 means CSD ≥ 2048 and
+            first logits near −10⁴, which no gradient survives; −log(dim) − 3 gives a total
+            variance of 0.05 beside squared distances of 0 to 4. None takes that.
+        variance_bounds: `(lowest, highest)` variance σ², or None.
+        drop_rate: size augmentation: the share of the features that a training step leaves out,
+            drawn for each item anew, of the mean's and of the variance's features alike. One
+            feature always stays.
+        seed: of the dropping.
+
+    Call arguments:
+        features: `(batch, positions, channels)`: tokens of a transformer, cells of a map, words.
+        variance_features: those for the log variance, `(batch, positions, channels′)`; `features`
+            where it is missing.
+        mask: bool `(batch, positions)`, True where a position counts. Padding changes nothing.
+        training: whether features are dropped.
+
+    Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32 whatever the precision;
+        `{"mean"}` with `covariance=None`.
+
+    Raises:
+        ValueError: on an unknown pooling, or a rate outside of [0, 1).
+
+    Relations: with `covariance=None` it is the aggregator of VSE∞ without its residual MLP.
+
+    Reference: PCME++ (Chun, ICLR 2024), section 3.4; GPO and size augmentation: VSE∞ (Chen et
+        al., CVPR 2021), sections 3.2 and 3.3.
+
+    Released code differs: the bias of log σ² starts at 0.
+    """
+
+    def __init__(
+        self,
+        dim,
+        covariance="ellipsoidal",
+        pooling="generalized",
+        log_variance_bias=None,
+        variance_bounds=None,
+        drop_rate=0.0,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if pooling not in POOLINGS:
+            raise ValueError(f"`pooling` must be one of {POOLINGS}; received {pooling!r}")
+        if not 0 <= drop_rate < 1:
+            raise ValueError(f"`drop_rate` must be in [0, 1); received {drop_rate}")
+        self.dim = dim
+        self.pooling = pooling
+        self.drop_rate = drop_rate
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed) if drop_rate else None
+        self.covariance = None
+        self.mean_map = self._dense("mean_map")
+        self.mean_pooling = self._pooling("mean_pooling")
+        if covariance is None:
+            return
+        if log_variance_bias is None:
+            log_variance_bias = small_log_variance(dim)
+        self.covariance = Covariance(
+            covariance,
+            log_variance_bias,
+            variance_bounds,
+            dtype=self.dtype_policy,
+            name="covariance",
+        )
+        # `Covariance` has the one bias.
+        self.variance_map = self._dense("variance_map", use_bias=False)
+        self.variance_pooling = self._pooling("variance_pooling")
+
+    def build(self, features_shape, variance_features_shape=None):
+        parts = [("mean", features_shape)]
+        if self.covariance is not None:
+            parts.append(("variance", variance_features_shape or features_shape))
+            self.covariance.build((features_shape[0], self.dim))
+        for name, shape in parts:
+            getattr(self, f"{name}_map").build(shape)
+            if self.pooling == "generalized":
+                getattr(self, f"{name}_pooling").build((*shape[:-1], self.dim))
+
+    def call(self, features, variance_features=None, mask=None, training=False):
+        if training and self.drop_rate:
+            mask = self._drop(ops.shape(features)[:2], mask)
+        mean = self._pool(self.mean_pooling, self.mean_map(features), mask)
+        mean = unit_length(mean)
+        if self.covariance is None:
+            return {"mean": mean}
+        variance = features if variance_features is None else variance_features
+        variance = self._pool(self.variance_pooling, self.variance_map(variance), mask)
+        return {"mean": mean, "log_variance": self.covariance(variance)}
+
+    def compute_mask(self, features, previous_mask):
+        return None  # the positions are gone
+
+    def _dense(self, name, **options):
+        return keras.layers.Dense(self.dim, dtype=self.dtype_policy, name=name, **options)
+
+    def _pooling(self, name):
+        if self.pooling == "mean":
+            return None
+        return GeneralizedPooling(dtype=self.dtype_policy, name=name)
+
+    def _pool(self, pooling, features, mask):
+        if pooling is not None:
+            return pooling(features, mask=mask)
+        if mask is None:
+            return ops.mean(features, axis=1)
+        weights = masked_softmax(ops.zeros(ops.shape(features)[:2]), mask)
+        return ops.sum(features * ops.cast(ops.expand_dims(weights, -1), features.dtype), axis=1)
+
+    def _drop(self, shape, mask):
+        """The positions that stay: those that count and are not dropped, at least one."""
+        present = ops.ones(shape, "bool") if mask is None else ops.cast(mask, "bool")
+        draw = keras.random.uniform(shape, seed=self.seed_generator)
+        draw = ops.where(present, draw, -1.0)
+        luckiest = ops.equal(draw, ops.max(draw, axis=1, keepdims=True))
+        kept = ops.logical_or(ops.greater_equal(draw, self.drop_rate), luckiest)
+        return ops.logical_and(kept, present)
+
+    def get_config(self):
+        covariance = self.covariance
+        return {
+            **super().get_config(),
+            "dim": self.dim,
+            "covariance": covariance and covariance.kind,
+            "pooling": self.pooling,
+            "log_variance_bias": covariance and covariance.initial_log_variance,
+            "variance_bounds": covariance and covariance.bounds,
+            "drop_rate": self.drop_rate,
+            "seed": self.seed,
+        }
+
+
+def small_log_variance(dim):
+    """A first log σ² whose total over `dim` dimensions, e⁻³ = 0.05, is small on the unit sphere."""
+    return -math.log(dim) - 3.0

@@ -1,0 +1,73 @@
+"""Matching logits of other squared distances than CSD: what PCME++ is compared with."""
+
+import keras
+
+from zoo.similarities.base import Similarity
+from zoo.similarities.gaussian import wasserstein_2
+from zoo.similarities.pairwise import point_pair, squared_distance
+from zoo.similarities.scale import add_scale_and_shift
+
+
+class _SquaredDistance(Similarity):
+    """−scale · distance² + shift, both learned."""
+
+    def __init__(self, scale=5.0, shift=5.0, **kwargs):
+        super().__init__(**kwargs)
+        add_scale_and_shift(self, scale, shift)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "scale": self.initial_scale,
+            "shift": self.initial_shift,
+        }
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class SquaredWasserstein2(_SquaredDistance):
+    """Matching logits −scale · W2² + shift, both learned: W2 as PCME++'s training distance.
+
+    W2² = ‖μ_v − μ_t‖² + ‖σ_v − σ_t‖² is 0 for equal Gaussians however wide they are, so it asks
+    only that variances agree, and no uncertainty is learned.
+
+    Args:
+        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
+        shift: initial value of the learned shift.
+
+    Call arguments:
+        images: Gaussians, N of dimension dim.
+        captions: Gaussians, M of the same dimension.
+
+    Output: `(N, M)` float32 logits.
+
+    Relations: ranks as `Wasserstein2` does.
+
+    Reference: PCME++ (Chun, ICLR 2024), section 2.3 and the row "Wasserstein" of table 4.
+    """
+
+    def call(self, images, captions):
+        return self.shift - self.scale * wasserstein_2(images, captions, squared=True)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class SquaredEuclidean(_SquaredDistance):
+    """Matching logits −scale · ‖μ_v − μ_t‖² + shift, both learned: PCME++'s "μ only".
+
+    Args:
+        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
+        shift: initial value of the learned shift.
+
+    Call arguments:
+        images: points or Gaussians (their means), N of dimension dim.
+        captions: likewise, M of the same dimension.
+
+    Output: `(N, M)` float32 logits.
+
+    Relations: `ClosedFormSampledDistance` with σ → 0; on unit vectors a cosine with learned scale
+        and shift, as SigLIP's.
+
+    Reference: PCME++ (Chun, ICLR 2024), equation 1.
+    """
+
+    def call(self, images, captions):
+        return self.shift - self.scale * squared_distance(*point_pair(images, captions))
