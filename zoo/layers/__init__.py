@@ -6,6 +6,7 @@ from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
+from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.set_prediction import SetPrediction
@@ -19,6 +20,7 @@ __all__ = [
     "ImagePreprocessing",
     "LocalAttention",
     "PolysemousEmbedding",
+    "PooledGaussianHead",
     "RegionGraph",
     "RegionReasoning",
     "SentenceGRU",
