@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data import Augmentation, batches, captions, cub, sources
+from zoo.data import Augmentation, Records, batches, captions, cub, sources
 
 AUGMENTATION = Augmentation(crop_scale=(0.5, 1.0), flip=True, cutout=0.5, word_dropping=0.3)
 MAKERS = {
     "class_pairs": lambda *args, **kw: batches.class_pairs(*args, batch_size=6, **kw),
     "image_caption_pairs": lambda *args, **kw: batches.image_caption_pairs(
         *args, batch_size=6, **kw
+    ),
+    "images_with_captions": lambda *args, **kw: batches.images_with_captions(
+        *args, batch_size=6, captions_per_image=2, **kw
     ),
 }
 
@@ -47,11 +50,12 @@ def test_a_step_is_a_function_of_seed_and_step(toy_records, tokenizer, source, m
     options = {"seed": 5, "augmentation": AUGMENTATION}
     whole = make(toy_records, tokenizer, source, num_steps=6, **options)
     spec = whole.element_spec
+    texts = 12 if maker == "images_with_captions" else 6
     assert {key: (tuple(s.shape), s.dtype.name) for key, s in spec.items()} == {
         "images": ((6, 32, 32, 3), "float32"),
-        "captions": ((6, 24), "int32"),
+        "captions": ((texts, 24), "int32"),
         "image_labels": ((6,), "int32"),
-        "caption_labels": ((6,), "int32"),
+        "caption_labels": ((texts,), "int32"),
     }
     first = _collect(whole)
     # Again, resumed in the middle, and with one thread only.
@@ -125,6 +129,65 @@ def test_an_epoch_has_every_caption_once_and_each_epoch_its_own_order(
     assert (epochs[0] != ids).any()
 
 
+@pytest.fixture
+def uneven():
+    """Records of 6 images with 3, 4, 5, … captions, each caption a word of its own, and features
+    that are the number of the image."""
+    owner = np.repeat(np.arange(6), np.arange(3, 9))
+    words = [f"word{index}" for index in range(len(owner))]
+    records = Records("uneven", [f"{i}" for i in range(6)], words, owner, range(6), range(6))
+    source = sources.Features(np.arange(6, dtype=np.float32)[:, None])
+    return records, captions.WordTokenizer(words, max_words=1), source
+
+
+@pytest.mark.parametrize(("each", "expected"), [(None, 3), (3, 3), (2, 2), (1, 1)])
+def test_images_come_with_their_captions(uneven, each, expected):
+    records, tokenizer, source = uneven
+    dataset = batches.images_with_captions(
+        records, tokenizer, source, 3, captions_per_image=each, num_steps=200
+    )
+    whole = _collect(dataset)
+    shown = whole["images"][..., 0].astype(int)
+    np.testing.assert_array_equal(shown, whole["image_labels"])
+    np.testing.assert_array_equal(np.repeat(shown, expected, 1), whole["caption_labels"])
+    drawn = whole["captions"][..., 0] - 2  # the index of the caption, as each is its own word
+    np.testing.assert_array_equal(records.caption_image[drawn], whole["caption_labels"])
+    for own in drawn.reshape(-1, expected):
+        assert len(set(own)) == expected  # no caption twice
+    for epoch in shown.reshape(100, 6):
+        assert sorted(epoch) == list(range(6))
+    # Of an image with more captions than are shown each is as likely.
+    last = np.bincount(drawn.ravel())[records.caption_image == 5]
+    np.testing.assert_allclose(last, 100 * expected / 8, atol=25)
+
+
+def test_all_captions_are_there_when_all_images_have_as_many(toy_records, tokenizer, cached):
+    per_epoch = toy_records.num_images // 9
+    assert per_epoch * 9 == toy_records.num_images
+    dataset = batches.images_with_captions(toy_records, tokenizer, cached, 9, num_steps=per_epoch)
+    ids = captions.token_ids(tokenizer, toy_records.captions)
+    epoch = _collect(dataset)["captions"].reshape(-1, 24)
+    assert sorted(map(bytes, epoch)) == sorted(map(bytes, ids))
+
+
+def test_workers_are_disjoint_and_complete(uneven):
+    records, tokenizer, source = uneven
+    for make, key, total in (
+        (batches.image_caption_pairs, "captions", records.num_captions),
+        (batches.images_with_captions, "image_labels", records.num_images),
+    ):
+        size = 11 if make is batches.image_caption_pairs else 3
+        parts = [
+            _collect(make(records, tokenizer, source, 2 * size, num_steps=total // (2 * size),
+                          shard=(index, 2)))[key].ravel()
+            for index in range(2)
+        ]  # fmt: skip
+        assert not set(parts[0]) & set(parts[1])
+        together = np.concatenate(parts)
+        assert len(together) == len(set(together)) == total // (2 * size) * 2 * size
+    assert len(together) == total
+
+
 def test_features_take_the_place_of_pictures(toy_records, tokenizer, tmp_path):
     maps = np.arange(toy_records.num_images, dtype=np.float16)[:, None, None, None]
     np.save(tmp_path / "maps.npy", np.broadcast_to(maps, (len(maps), 7, 7, 4)))
@@ -178,6 +241,12 @@ def test_encoding_keeps_order_and_remainder(toy_records, tokenizer, source, toy_
         ("class_pairs", {"batch_size": 8, "shard": (2, 2)}, "`shard` must be"),
         ("image_caption_pairs", {"batch_size": 9999}, "from 1 to the number of captions"),
         ("image_caption_pairs", {"batch_size": 0}, "from 1 to the number of captions"),
+        ("images_with_captions", {"batch_size": 99}, "from 1 to the number of images"),
+        (
+            "images_with_captions",
+            {"batch_size": 2, "captions_per_image": 11},
+            "`captions_per_image` must be from 1 to 10, .* received 11",
+        ),
     ],
 )
 def test_sizes_are_checked(toy_records, tokenizer, cached, maker, options, message):

@@ -8,12 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
-from zoo.data.augmentation import Augmentation
 from zoo.data.captions import token_ids
-from zoo.data.draws import step_seed, uniform
+from zoo.data.draws import epoch_order, step_seed, uniform
+from zoo.data.training_steps import check_sizes, training
 
-_CLASSES, _MEMBERS, _EPOCH = 21, 22, 23
-_FOREVER = np.iinfo(np.int64).max
+_CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24
 
 
 def class_pairs(
@@ -55,10 +54,11 @@ def class_pairs(
     """
     labels, counts = np.unique(records.caption_labels, return_counts=True)
     batch_size = len(labels) if batch_size is None else batch_size
-    _check_sizes(batch_size, len(labels), "classes", shard)
+    check_sizes(batch_size, len(labels), "classes", shard)
     members = tf.constant(np.argsort(records.caption_labels, kind="stable"))
     starts = tf.constant(np.cumsum(counts) - counts)
     counts = tf.constant(counts)
+    caption_image = tf.constant(records.caption_image)
 
     def draw(step):
         chosen = step_seed(seed, step)
@@ -66,14 +66,15 @@ def class_pairs(
         size = tf.gather(counts, classes)
         share = uniform(chosen, _MEMBERS, 1, batch_size)[0]
         place = tf.cast(tf.cast(share, tf.float64) * tf.cast(size, tf.float64), tf.int64)
-        return tf.gather(members, tf.gather(starts, classes) + place)
+        chosen = tf.gather(members, tf.gather(starts, classes) + place)
+        return tf.gather(caption_image, chosen), chosen
 
-    return _training(
+    return training(
         records,
         tokenizer,
         source,
         draw,
-        batch_size,
+        (batch_size, batch_size),
         seed,
         start_step,
         num_steps,
@@ -106,22 +107,89 @@ def image_caption_pairs(
         ValueError: if `batch_size` is no number from 1 to that of captions that `shard` divides.
     """
     total = records.num_captions
-    _check_sizes(batch_size, total, "captions", shard)
-    per_epoch = steps_per_epoch(records, batch_size)
+    check_sizes(batch_size, total, "captions", shard)
+    caption_image = tf.constant(records.caption_image)
 
     def draw(step):
-        epoch, position = step // per_epoch, step % per_epoch
-        key = tf.random.fold_in(step_seed(seed, epoch), _EPOCH, alg="philox")
-        places = position * batch_size + tf.range(batch_size, dtype=tf.int64)
-        # A permutation that is computed where it is needed, not stored.
-        return tf.random.experimental.index_shuffle(places, key, tf.cast(total - 1, tf.int64))
+        chosen = epoch_order(seed, step, batch_size, total)
+        return tf.gather(caption_image, chosen), chosen
 
-    return _training(
+    return training(
         records,
         tokenizer,
         source,
         draw,
-        batch_size,
+        (batch_size, batch_size),
+        seed,
+        start_step,
+        num_steps,
+        augmentation,
+        shard,
+    )
+
+
+def images_with_captions(
+    records,
+    tokenizer,
+    source,
+    batch_size,
+    captions_per_image=None,
+    seed=0,
+    start_step=0,
+    num_steps=None,
+    augmentation=None,
+    shard=(0, 1),
+):
+    """Images with all, or several, of their captions; every image once an epoch.
+
+    `images` and `image_labels` have `batch_size` rows, `captions` and `caption_labels`
+    `captions_per_image` times as many, those of an image one after the other. An epoch has
+    `num_images // batch_size` steps, each epoch an order of its own.
+
+    Args:
+        records: of the training split.
+        tokenizer, source, seed, start_step, num_steps, augmentation: as for `class_pairs`.
+        batch_size: images a batch over all shards.
+        captions_per_image: of an image that has more of them, others are drawn each time. None:
+            as many as the image with the fewest has, which is all of them on Flickr30K; COCO's
+            images have five to seven.
+        shard: as for `class_pairs`; an image's captions stay with it.
+
+    Raises:
+        ValueError: if `batch_size` is no number from 1 to that of images that `shard` divides, or
+            some image has fewer captions than `captions_per_image`.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 4.1.
+    """
+    total = records.num_images
+    check_sizes(batch_size, total, "images", shard)
+    counts = np.bincount(records.caption_image, minlength=total)
+    each = int(counts.min()) if captions_per_image is None else captions_per_image
+    if not 1 <= each <= counts.min():
+        raise ValueError(
+            f"`captions_per_image` must be from 1 to {counts.min()}, the fewest that an image has; "
+            f"received {captions_per_image}"
+        )
+    members = tf.constant(np.argsort(records.caption_image, kind="stable"))
+    starts, most = tf.constant(np.cumsum(counts) - counts), int(counts.max())
+    counts = tf.constant(counts)
+
+    def draw(step):
+        chosen = epoch_order(seed, step, batch_size, total)
+        keys = uniform(step_seed(seed, step), _SEVERAL, batch_size, most)
+        there = tf.range(most, dtype=tf.int64) < tf.gather(counts, chosen)[:, None]
+        # The smallest keys of those that are there, in the order of the captions.
+        places = tf.argsort(tf.where(there, keys, 2.0), axis=1)[:, :each]
+        places = tf.cast(tf.sort(places, axis=1), tf.int64)
+        captions = tf.gather(members, tf.gather(starts, chosen)[:, None] + places)
+        return chosen, tf.reshape(captions, [-1])
+
+    return training(
+        records,
+        tokenizer,
+        source,
+        draw,
+        (batch_size, batch_size * each),
         seed,
         start_step,
         num_steps,
@@ -174,51 +242,3 @@ def pairs(records, image_size=224):
     if image_size is None:
         return dataset
     return dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)
-
-
-def _check_sizes(batch_size, most, of_what, shard):
-    index, count = shard
-    if not 1 <= batch_size <= most or batch_size % count:
-        raise ValueError(
-            f"`batch_size` must be from 1 to the number of {of_what}, {most}, and a multiple of "
-            f"the number of shards, {count}; received {batch_size}"
-        )
-    if not 0 <= index < count:
-        raise ValueError(f"`shard` must be (index, count) with index < count; received {shard}")
-
-
-def _training(
-    records, tokenizer, source, draw, batch_size, seed, start_step, num_steps, augmentation, shard
-):
-    """The pipeline behind both: `draw` gives the captions of a step's whole batch."""
-    index, count = shard
-    rows = batch_size // count
-    augmentation = augmentation or Augmentation()
-    ids = tf.constant(token_ids(tokenizer, records.captions))
-    vocabulary_size = tokenizer.vocabulary_size()
-    caption_image = tf.constant(records.caption_image)
-    labels = tf.constant(records.caption_labels)
-    end = _FOREVER if num_steps is None else start_step + num_steps
-    steps = tf.data.Dataset.range(start_step, end)
-
-    def own(step):
-        return tf.ensure_shape(draw(step)[index * rows : (index + 1) * rows], (rows,))
-
-    def assemble(step, chosen, pictures):
-        key = step_seed(seed, step)
-        pictures = tf.ensure_shape(pictures, (rows, *source.shape))
-        shown = augmentation.on_images(pictures, key, source.fill, shard)
-        label = tf.gather(labels, chosen)
-        words = tf.gather(ids, chosen)
-        return {
-            "images": tf.cast(shown, tf.float32),
-            "captions": augmentation.on_captions(words, key, vocabulary_size, shard),
-            "image_labels": label,
-            "caption_labels": label,
-        }
-
-    chosen = steps.map(own, num_parallel_calls=tf.data.AUTOTUNE)
-    pictures = source.take(chosen.map(lambda caption: tf.gather(caption_image, caption)))
-    batches = tf.data.Dataset.zip(steps, chosen, pictures)
-    batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
-    return batches.prefetch(tf.data.AUTOTUNE)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+_EPOCH = 23
+
 
 def step_seed(seed, step):
     """The seed of one step of a pipeline, for the functions of `images`, `captions` and here."""
@@ -27,3 +29,19 @@ def uniform(seed, purpose, rows, columns, shard=(0, 1)):
     seed = tf.random.fold_in(seed, purpose, alg="philox")
     numbers = tf.random.stateless_uniform((rows * count, columns), seed, alg="philox")
     return numbers[index * rows : (index + 1) * rows]
+
+
+def epoch_order(seed, step, batch_size, total):
+    """The members of a step's batch, when every epoch takes each of `total` once, in any order.
+
+    An epoch has `total // batch_size` steps; those that fill no batch are left out of it.
+
+    Returns:
+        int64 `(batch_size,)`.
+    """
+    per_epoch = total // batch_size
+    epoch, position = step // per_epoch, step % per_epoch
+    key = tf.random.fold_in(step_seed(seed, epoch), _EPOCH, alg="philox")
+    places = position * batch_size + tf.range(batch_size, dtype=tf.int64)
+    # A permutation that is computed where it is needed, not stored.
+    return tf.random.experimental.index_shuffle(places, key, tf.cast(total - 1, tf.int64))

@@ -1,0 +1,85 @@
+"""The pipeline behind every kind of training batch: what a step drew becomes tensors."""
+
+import numpy as np
+import tensorflow as tf
+
+from zoo.data.augmentation import Augmentation
+from zoo.data.captions import token_ids
+from zoo.data.draws import step_seed
+
+_FOREVER = np.iinfo(np.int64).max
+
+
+def training(
+    records,
+    tokenizer,
+    source,
+    draw,
+    sizes,
+    seed,
+    start_step,
+    num_steps,
+    augmentation,
+    shard,
+):
+    """A `tf.data.Dataset` of training batches.
+
+    Args:
+        records, tokenizer, source, seed, start_step, num_steps, augmentation, shard: see
+            `batches.class_pairs`.
+        draw: function of a step that gives the indices of the whole batch's images and captions.
+        sizes: how many of them there are, over all shards.
+    """
+    index, count = shard
+    num_images, num_captions = (size // count for size in sizes)
+    augmentation = augmentation or Augmentation()
+    ids = tf.constant(token_ids(tokenizer, records.captions))
+    vocabulary_size = tokenizer.vocabulary_size()
+    image_labels = tf.constant(records.image_labels)
+    caption_labels = tf.constant(records.caption_labels)
+    end = _FOREVER if num_steps is None else start_step + num_steps
+    steps = tf.data.Dataset.range(start_step, end)
+
+    def own(step):
+        pictures, texts = draw(step)
+        return (
+            tf.ensure_shape(pictures[index * num_images : (index + 1) * num_images], (num_images,)),
+            tf.ensure_shape(
+                texts[index * num_captions : (index + 1) * num_captions], (num_captions,)
+            ),
+        )
+
+    def assemble(step, chosen, pictures):
+        key = step_seed(seed, step)
+        chosen_images, chosen_captions = chosen
+        pictures = tf.ensure_shape(pictures, (num_images, *source.shape))
+        shown = augmentation.on_images(pictures, key, source.fill, shard)
+        words = tf.gather(ids, chosen_captions)
+        return {
+            "images": tf.cast(shown, tf.float32),
+            "captions": augmentation.on_captions(words, key, vocabulary_size, shard),
+            "image_labels": tf.gather(image_labels, chosen_images),
+            "caption_labels": tf.gather(caption_labels, chosen_captions),
+        }
+
+    chosen = steps.map(own, num_parallel_calls=tf.data.AUTOTUNE)
+    pictures = source.take(chosen.map(lambda chosen_images, _: chosen_images))
+    batches = tf.data.Dataset.zip(steps, chosen, pictures)
+    batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def check_sizes(batch_size, most, of_what, shard):
+    """Whether a batch can be made of so many, and divided.
+
+    Raises:
+        ValueError: if not.
+    """
+    index, count = shard
+    if not 1 <= batch_size <= most or batch_size % count:
+        raise ValueError(
+            f"`batch_size` must be from 1 to the number of {of_what}, {most}, and a multiple of "
+            f"the number of shards, {count}; received {batch_size}"
+        )
+    if not 0 <= index < count:
+        raise ValueError(f"`shard` must be (index, count) with index < count; received {shard}")
