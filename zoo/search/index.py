@@ -1,0 +1,196 @@
+"""Nearest neighbours of distributions and sets, by their own similarity."""
+
+import numpy as np
+
+from zoo.search import kinds, plan, storage, units, vectors
+from zoo.search.gallery import Gallery
+from zoo.search.neighbours import nearest
+from zoo.search.rerank import Reranker, best, unique_candidates
+
+
+class Index(Gallery):
+    """A gallery of embeddings, searched by FAISS and scored in its similarity's own units.
+
+    CSD, W2, the cosine and the distance of means are searched directly, see `SearchSpace`: a flat
+    index ranks as the similarity does, HNSW and IVF-PQ lose what they lose on any vectors. For all
+    other similarities a space finds `candidates` items and the similarity itself ranks those, so
+    the scores are exact and a neighbour beyond the candidates is missed. Of sets every element is
+    indexed, and there are so many candidates an element.
+
+    ```python
+    index = Index.build(model.encode_images(photos), model.similarity, kind="hnsw")
+    scores, ids = index.search(model.encode_captions(["a red crown"]), k=10)
+    ```
+
+    Made by `build` and `load`.
+
+    Attributes:
+        faiss: the FAISS index. Its rows are items, for sets elements, in the order of adding.
+        similarity: the layer or function that scores.
+        description: what the index is, JSON values.
+    """
+
+    def __init__(self, description, similarity, faiss_index, columns):
+        super().__init__(description, similarity, faiss_index, columns)
+        self._reranker = Reranker(similarity, description["side"])
+
+    @classmethod
+    def build(
+        cls,
+        gallery_embeddings,
+        similarity,
+        kind="flat",
+        ids=None,
+        side="images",
+        candidates=None,
+        candidates_by=None,
+        uncertainty_measure=None,
+        training=None,
+        options=None,
+    ):
+        """An index over a gallery.
+
+        Args:
+            gallery_embeddings: N embeddings, a dict of arrays or what `encode_*` returned. More
+                can follow by `add`.
+            similarity: a layer of `zoo.similarities` (scores are its logits, learned scale
+                included), one of its functions (scores are the quantity), or a name of
+                `zoo.similarities.NAMES`.
+            kind: `"flat"` (exact), `"hnsw"` (fast; choose its effort by `zoo.search.tune`) or
+                `"ivfpq"` (compressed; scores are approximate unless `candidates` is given).
+            ids: N distinct whole numbers ≥ 0; None counts from 0.
+            side: `"images"` if the gallery is images and queries are captions, else `"captions"`.
+            candidates: how many the similarity ranks itself, by default 200 where it has to. Where
+                it need not, a number makes it rank again what IVF-PQ found.
+            candidates_by: the space that finds them, a name of `SearchSpace`. CSD with `"mean"` is
+                PCME++'s own scheme: search μ, rank again by σ.
+            uncertainty_measure: of `max_uncertainty`, see `zoo.embeddings.uncertainty`.
+            training: embeddings that IVF-PQ is trained on, by default the gallery.
+            options: of the kind, see `zoo.search.kinds.create`; and `total`, how many items are to
+                come in all, for which room is made at once.
+
+        Raises:
+            ValueError: if an argument is not what it has to be, or the gallery is empty.
+            TypeError: if `similarity` is none.
+        """
+        similarity = units.resolve(similarity)
+        gallery = vectors.as_arrays(gallery_embeddings, "gallery_embeddings")
+        options = dict(options or {})
+        total = options.pop("total", None) or vectors.length(gallery)
+        description = plan.describe(
+            gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure
+        )
+        space = vectors.SPACES[description["space"]]
+        sample = gallery if training is None else vectors.as_arrays(training, "training")
+        if kind == "ivfpq":
+            sample = vectors.thinned(sample, kinds.TRAINING_ROWS)
+        else:  # only its dimension is asked for
+            sample = vectors.take(sample, slice(0, 1))
+        rows = space.gallery(sample)
+        faiss_index = kinds.create(kind, space.metric, rows, total, options)
+        kinds.reserve(kind, faiss_index, total * max(1, len(rows)) if kind != "ivfpq" else 0)
+        empty = {"ids": np.empty(0, np.int64), "alive": np.empty(0, bool)}
+        index = cls(description, similarity, faiss_index, empty)
+        index.add(gallery, ids)
+        return index
+
+    def search(self, queries, k, max_uncertainty=None):
+        """The best k items of every query.
+
+        Args:
+            queries: Q embeddings, a dict of arrays or what `encode_*` returned.
+            k: how many, at most `len(index)`.
+            max_uncertainty: leave out gallery items that are less sure than that.
+
+        Returns:
+            `(scores, ids)`, float32 and int64 `(Q, k)`, the best first. Where fewer than k items
+            are found, because few are sure enough or an approximate index ends early, the rest is
+            NaN and −1.
+
+        Raises:
+            ValueError: if the queries do not fit the gallery, the index is empty or k is no number
+                from 1 to its size.
+        """
+        queries = vectors.as_arrays(queries, "queries")
+        plan.check_queries(self.description, self._known, queries)
+        if not self._size:
+            raise ValueError("the index is empty: there is nothing to search")
+        if k != int(k) or not 1 <= k <= self._size:
+            raise ValueError(f"`k` must be from 1 to the index's size, {self._size}; received {k}")
+        k, mask = int(k), self._mask(max_uncertainty)
+        find = self._direct_search if self._direct else self._ranked_search
+        scores, rows = find(queries, k, mask)
+        ids = self._ids[rows]
+        missing = rows < 0
+        if missing.any():
+            ids[missing], scores[missing] = -1, np.nan
+        return scores, ids
+
+    def query_vectors(self, queries):
+        """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
+        queries = vectors.as_arrays(queries, "queries")
+        plan.check_queries(self.description, self._known, queries)
+        return np.ascontiguousarray(self._space.queries(queries), np.float32)
+
+    def save(self, folder):
+        """Writes the index into a folder, whole or not at all; see `zoo.search.storage`.
+
+        Raises:
+            InputError: if the folder holds other things, or cannot be written.
+        """
+        description = {**self.description, "similarity": units.to_json(self.similarity)}
+        columns = {name: column.values for name, column in self._columns.items()}
+        storage.write(folder, description, self.faiss, columns)
+
+    @classmethod
+    def load(cls, folder, similarity=None, verify=True):
+        """Reads a saved index. Its columns stay on the disk until they are touched.
+
+        Args:
+            folder: what `save` wrote.
+            similarity: the one to score with, of the class that the index was built for: that of
+                a model trained further, say. None takes the saved one.
+            verify: whether to compare the files' checksums, which reads all of them.
+
+        Raises:
+            InputError: if it is no index, damaged, or of another similarity.
+        """
+        description, faiss_index, columns = storage.read(folder, verify)
+        saved = units.from_json(description["similarity"])
+        similarity = saved if similarity is None else units.resolve(similarity)
+        storage.check_same(folder, units.name_of(saved), units.name_of(similarity))
+        return cls(description, similarity, faiss_index, columns)
+
+    @property
+    def effort(self):
+        """How hard an approximate index looks: HNSW's efSearch, IVF-PQ's nprobe; flat has None."""
+        return kinds.get_effort(self.description["kind"], self.faiss)
+
+    @effort.setter
+    def effort(self, effort):
+        kinds.set_effort(self.description["kind"], self.faiss, effort)
+
+    def _nearest(self, queries, k, mask):
+        rows = self._space.queries(queries)
+        k = min(k, self.faiss.ntotal)
+        return nearest(self.description["kind"], self.faiss, rows, k, mask)
+
+    def _direct_search(self, queries, k, mask):
+        values, rows = self._nearest(queries, k, mask)
+        if self._space.offset is not None:
+            values = values + self._space.offset(queries)[:, None]
+        return self._known.score(self.similarity, values), rows
+
+    def _ranked_search(self, queries, k, mask):
+        ascending = self._known is not None and self._known.ascending
+        values, rows = self._nearest(queries, max(k, self.description["candidates"]), mask)
+        if self._spread:
+            variance = self._columns["spread"].values[rows]
+            values = values + variance + vectors.total_variance(queries)[:, None]
+            values[rows < 0] = np.nan
+            return best(self._known.score(self.similarity, values), rows, k, ascending)
+        if "owner" in self._columns:
+            owners = np.where(rows < 0, -1, self._columns["owner"].values[rows])
+            rows = unique_candidates(owners.reshape(vectors.length(queries), -1))
+        scores = self._reranker.scores(queries, self._embeddings, rows)
+        return best(scores, rows, k, ascending)

@@ -1,0 +1,157 @@
+"""The kinds of FAISS index: flat (exact), HNSW (a graph) and IVF-PQ (compressed)."""
+
+import faiss
+import numpy as np
+
+# FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix product that it
+# uses for larger ones. Its memory per query is bounded, so one query may use the product as well.
+faiss.cvar.distance_compute_blas_threshold = 1
+
+L2 = faiss.METRIC_L2
+KINDS = ("flat", "hnsw", "ivfpq")
+_OPTIONS = {
+    "flat": (),
+    "hnsw": ("links", "build_effort"),
+    "ivfpq": ("lists", "code_bytes"),
+}
+EFFORT = {"hnsw": 128, "ivfpq": 32}
+TRAINING_ROWS = 100_000
+_MIN_TRAINING = 256  # centroids of one byte of a product quantizer
+
+
+def create(kind, metric, training, total, options):
+    """An empty FAISS index, trained where its kind needs that.
+
+    Args:
+        kind: one of `KINDS`.
+        metric: FAISS' metric.
+        training: `(rows, dim)` vectors of the space; their dimension is the index's.
+        total: how many vectors are to come, as far as is known.
+        options: of the kind. HNSW: `links` a node (32; twice that on the lowest level) and
+            `build_effort` (100). IVF-PQ: `lists` (4√total, as far as the training vectors reach),
+            `code_bytes` an item (one byte for four dimensions).
+
+    Raises:
+        ValueError: if the kind or an option is unknown, or there is too little to train on.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"`kind` must be one of {KINDS}; received {kind!r}")
+    unknown = sorted(set(options) - set(_OPTIONS[kind]))
+    if unknown:
+        raise ValueError(
+            f"`options` of kind {kind!r} must be among {_OPTIONS[kind]}; received {unknown}"
+        )
+    dim = training.shape[1]
+    if kind == "flat":
+        return faiss.IndexFlat(dim, metric)
+    if kind == "hnsw":
+        index = faiss.IndexHNSWFlat(dim, options.get("links", 32), metric)
+        index.hnsw.efConstruction = options.get("build_effort", 100)
+        index.hnsw.efSearch = EFFORT["hnsw"]
+        return index
+    return _ivfpq(metric, training, total, options)
+
+
+def _ivfpq(metric, training, total, options):
+    rows, dim = training.shape
+    if rows < _MIN_TRAINING:
+        raise ValueError(
+            f"kind 'ivfpq' needs at least {_MIN_TRAINING} vectors to train on; received {rows}"
+        )
+    code_bytes = options.get("code_bytes", max(1, dim // 4))
+    # FAISS wants equal parts of the vector, so it gets zeros behind it. The rotation spreads the
+    # extra coordinate of CSD, which may vary far more than the others, over all the parts.
+    padded = -(-dim // code_bytes) * code_bytes
+    rotation = faiss.RandomRotationMatrix(dim, padded)
+    rotation.init(0)
+    enough = max(1, rows // 39)  # FAISS' own least number of training vectors a list
+    lists = options.get("lists") or min(enough, max(1, int(4 * np.sqrt(max(total, rows)))))
+    quantizer = faiss.IndexFlat(padded, metric)
+    ivf = faiss.IndexIVFPQ(quantizer, padded, lists, code_bytes, 8, metric)
+    ivf.nprobe = min(EFFORT["ivfpq"], lists)
+    # Fewer only make a coarser index, which is the user's own choice and needs no warning a part.
+    ivf.cp.min_points_per_centroid = ivf.pq.cp.min_points_per_centroid = 1
+    index = faiss.IndexPreTransform(rotation, ivf)
+    index.train(np.ascontiguousarray(training))
+    return index
+
+
+def parts(kind, index):
+    """The FAISS index with its own type, whose search parameters can be set."""
+    if kind == "ivfpq":
+        return faiss.extract_index_ivf(index)
+    return faiss.downcast_index(index)
+
+
+def get_effort(kind, index):
+    """efSearch or nprobe; None for flat."""
+    if kind == "flat":
+        return None
+    part = parts(kind, index)
+    return part.hnsw.efSearch if kind == "hnsw" else part.nprobe
+
+
+def set_effort(kind, index, effort):
+    """Sets efSearch or nprobe."""
+    if kind == "flat":
+        raise ValueError("`effort` must not be set for kind 'flat', which is exact")
+    if effort != int(effort) or effort < 1:
+        raise ValueError(f"`effort` must be a whole number of at least 1; received {effort}")
+    part = parts(kind, index)
+    if kind == "hnsw":
+        part.hnsw.efSearch = int(effort)
+    else:
+        part.nprobe = min(int(effort), part.nlist)
+
+
+def flat_part(kind, index):
+    """The flat index with the vectors themselves, or None where only codes are kept."""
+    if kind == "ivfpq":
+        return None
+    return faiss.downcast_index(index if kind == "flat" else parts(kind, index).storage)
+
+
+def reserve(kind, index, rows):
+    """Makes room for further rows at once, so that adding in chunks never copies the index."""
+    flat = flat_part(kind, index)
+    if flat is not None:
+        # Growing and shrinking again keeps the capacity; the bindings have no `reserve`.
+        used = flat.codes.size()
+        flat.codes.resize(used + rows * flat.code_size)
+        flat.codes.resize(used)
+
+
+def search_parameters(kind, index, k, mask=None):
+    """FAISS' parameters of one search, with an effort of at least k and a filter by row.
+
+    Args:
+        mask: `(rows,)` boolean, the rows that may be found; None for all.
+
+    Returns:
+        `(parameters or None, what has to stay alive while they are used)`.
+    """
+    if kind == "flat" and mask is None:
+        return None, ()
+    options, kept = {}, ()
+    if mask is not None:
+        kept = _selector(mask)
+        options = {"sel": kept[0]}
+    if kind == "flat":
+        return faiss.SearchParameters(**options), kept
+    effort = get_effort(kind, index)
+    if kind == "hnsw":
+        return faiss.SearchParametersHNSW(efSearch=max(effort, k), **options), kept
+    inner = faiss.SearchParametersIVF(nprobe=effort, **options)
+    return faiss.SearchParametersPreTransform(index_params=inner), (*kept, inner)
+
+
+def remove(index, mask):
+    """Takes the rows where `mask` is true out of a flat index; those behind them move up."""
+    index.remove_ids(_selector(mask)[0])
+
+
+def _selector(mask):
+    """`(selector, the bits that it points into)`."""
+    bits = np.packbits(mask, bitorder="little")
+    # FAISS takes the size in bytes of the bitmap, not in rows.
+    return faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits)), bits

@@ -1,0 +1,33 @@
+"""One FAISS search: exact where the index is flat, filtered where rows are left out."""
+
+import faiss
+import numpy as np
+
+from zoo.search import exact, kinds
+
+FEW = 0.02  # share of the rows below which a graph is scanned: its edges mostly lead astray
+
+
+def nearest(kind, index, queries, k, mask=None):
+    """The k nearest rows of every query.
+
+    Args:
+        kind: of `zoo.search.kinds.KINDS`.
+        index: the FAISS index.
+        queries: float32 `(queries, dim)`.
+        k: how many, at most `index.ntotal`.
+        mask: `(rows,)` boolean, the rows that may be found; None for all.
+
+    Returns:
+        `(FAISS' values, rows)`, both `(queries, k)`, nearest first; rows are −1 where there are no
+        more.
+    """
+    queries = np.ascontiguousarray(queries, np.float32)
+    if mask is not None and not mask.any():
+        return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), -1)
+    if kind == "flat" and index.metric_type == faiss.METRIC_L2 and mask is None:
+        return exact.search_l2(index, queries, k)
+    if kind == "hnsw" and mask is not None and np.count_nonzero(mask) < FEW * len(mask):
+        kind, index = "flat", kinds.flat_part(kind, index)
+    parameters, _kept = kinds.search_parameters(kind, index, k, mask)
+    return index.search(queries, k, params=parameters)

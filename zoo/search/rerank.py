@@ -1,0 +1,81 @@
+"""Exact ranking of candidates by the similarity itself."""
+
+import numpy as np
+import tensorflow as tf
+
+_BLOCK_BYTES = 2**26  # of gathered candidates: small beside a gallery, large beside the overhead
+
+
+class Reranker:
+    """Scores every query against candidates of its own.
+
+    Args:
+        similarity: a layer or function of `zoo.similarities`.
+        side: what the gallery is, `"images"` or `"captions"`: most divergences and sampled
+            similarities tell the two apart.
+    """
+
+    def __init__(self, similarity, side):
+        self._similarity, self._side = similarity, side
+        self._compiled = tf.function(self._scores, reduce_retracing=True)
+
+    def scores(self, queries, gallery, rows):
+        """Scores in the similarity's own units.
+
+        Args:
+            queries: an embedding, a dict of arrays.
+            gallery: the embedding of the whole gallery, which may be a memory map.
+            rows: `(queries, candidates)` rows of the gallery; −1 is none.
+
+        Returns:
+            float32 `(queries, candidates)`, NaN where there is no candidate.
+        """
+        scores = np.empty(rows.shape, np.float32)
+        item = sum(value[:1].nbytes for value in gallery.values())
+        block = max(1, _BLOCK_BYTES // max(1, item * rows.shape[1]))
+        for start in range(0, len(rows), block):
+            chosen = slice(start, start + block)
+            own = {key: value[chosen] for key, value in queries.items()}
+            theirs = {key: value[np.maximum(rows[chosen], 0)] for key, value in gallery.items()}
+            scores[chosen] = self._compiled(own, theirs)
+        scores[rows < 0] = np.nan
+        return scores
+
+    def _scores(self, queries, gallery):
+        def one(pair):
+            query, candidates = pair
+            query = {key: value[None] for key, value in query.items()}
+            if self._side == "images":
+                return self._similarity(candidates, query)[:, 0]
+            return self._similarity(query, candidates)[0]
+
+        return tf.map_fn(one, (queries, gallery), fn_output_signature=tf.float32)
+
+
+def unique_candidates(rows):
+    """Each query's distinct candidates, `(queries, at most as many)`, filled up with −1."""
+    ordered = np.sort(rows, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
+    ordered = -np.sort(-ordered, axis=1)  # real rows first
+    return ordered[:, : max(1, int((ordered >= 0).sum(axis=1).max(initial=0)))]
+
+
+def best(scores, rows, k, ascending):
+    """The first k by score, ties by row.
+
+    Args:
+        scores: `(queries, candidates)`; NaN where there is none.
+        rows: likewise.
+        k: how many; missing ones are NaN and −1.
+        ascending: whether the least score is the best.
+
+    Returns:
+        `(scores, rows)`, both `(queries, k)`.
+    """
+    keys = scores if ascending else -scores
+    order = np.lexsort((rows, keys), axis=1)[:, :k]  # NaN comes last
+    scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
+    missing = ((0, 0), (0, k - scores.shape[1]))
+    scores = np.pad(scores, missing, constant_values=np.nan)
+    rows = np.pad(rows, missing, constant_values=-1)
+    return scores, np.where(np.isnan(scores), -1, rows)

@@ -1,0 +1,151 @@
+"""An index on disk: a folder that always holds one whole index, the old or the new.
+
+```
+index.json          version, what the index is, and the name, size and checksum of every file
+data-<number>/      index.faiss (FAISS' own format) and one .npy a column
+```
+
+A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
+crash at any moment leaves what was there. The old data is deleted afterwards.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import faiss
+import numpy as np
+
+from zoo.errors import InputError
+from zoo.training.atomic import remove_leftovers, write_text
+
+VERSION = 1
+MANIFEST = "index.json"
+FAISS_FILE = "index.faiss"
+_DATA = re.compile(r"data-(\d+)")
+
+
+def write(folder, description, index, columns):
+    """Saves an index in place of whatever index the folder holds.
+
+    Args:
+        folder: made when missing.
+        description: JSON values.
+        index: a FAISS index.
+        columns: dict of arrays.
+
+    Raises:
+        InputError: if the folder holds other things, or cannot be written.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; an index is a folder")
+    if folder.is_dir() and not (folder / MANIFEST).exists():
+        foreign = [path.name for path in folder.iterdir() if not _ours(path.name)]
+        if foreign:
+            raise InputError(f"{folder}: holds other files ({foreign[0]}) and no {MANIFEST}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        numbers = [int(m[1]) for p in folder.iterdir() if (m := _DATA.fullmatch(p.name))]
+        data = folder / f"data-{max(numbers, default=0) + 1}"
+        data.mkdir()
+        try:
+            _write_files(data, index, columns)
+            files = {path.name: _facts(path) for path in sorted(data.iterdir())}
+            manifest = {"version": VERSION, **description, "data": data.name, "files": files}
+            write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+        except BaseException:
+            shutil.rmtree(data, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
+    for path in folder.iterdir():
+        if _DATA.fullmatch(path.name) and path.name != data.name:
+            shutil.rmtree(path, ignore_errors=True)
+    remove_leftovers(folder)
+
+
+def read(folder, verify=True):
+    """Reads what `write` wrote.
+
+    Args:
+        folder: of the index.
+        verify: whether to compare checksums; sizes are always compared.
+
+    Returns:
+        `(description, FAISS index, columns)`, the columns as read-only memory maps.
+
+    Raises:
+        InputError: if it is no index, of a later version, or one of its files is missing,
+            truncated or another.
+    """
+    folder = Path(folder)
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{folder}: expected a folder with an {MANIFEST}, as `Index.save` makes")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        version, files = manifest["version"], dict(manifest["files"])
+        data = folder / manifest["data"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not the description of an index ({error})") from error
+    if version != VERSION:
+        raise InputError(f"{path}: has version {version}; this zoo reads version {VERSION}")
+    for name, facts in files.items():
+        _check(data / name, facts, verify)
+    try:
+        index = faiss.read_index(str(data / FAISS_FILE))
+        columns = {
+            Path(name).stem: np.load(data / name, mmap_mode="r")
+            for name in files
+            if name != FAISS_FILE
+        }
+    except (RuntimeError, ValueError, OSError) as error:
+        raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
+    return manifest, index, columns
+
+
+def check_same(folder, saved, wanted):
+    """Raises InputError unless an index was built for the similarity it is to be used with."""
+    if saved != wanted:
+        raise InputError(
+            f"{folder}: the index was built for the similarity {saved}, not for {wanted}"
+        )
+
+
+def _write_files(data, index, columns):
+    try:
+        faiss.write_index(index, str(data / FAISS_FILE))
+    except RuntimeError as error:  # FAISS' only way to report a full disk
+        raise OSError(str(error).splitlines()[-1]) from error
+    for name, values in columns.items():
+        np.save(data / f"{name}.npy", values)
+    for path in [*data.iterdir(), data]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _facts(path):
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def _check(path, facts, verify):
+    if not path.is_file():
+        raise InputError(f"{path}: is missing from the index")
+    size = path.stat().st_size
+    if size != facts["bytes"]:
+        raise InputError(f"{path}: expected {facts['bytes']:,} bytes, found {size:,}; truncated?")
+    if verify and _facts(path)["sha256"] != facts["sha256"]:
+        raise InputError(f"{path}: its checksum is another than when the index was saved")
+
+
+def _ours(name):
+    return _DATA.fullmatch(name) or name.startswith(".tmp-")

@@ -1,0 +1,152 @@
+"""Search spaces: the coordinates in which a similarity ranks as L2 or inner-product search does."""
+
+import dataclasses
+from collections.abc import Callable
+
+import faiss
+import numpy as np
+
+from zoo.embeddings import as_embedding
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchSpace:
+    """Coordinates of the gallery and of the queries, and how FAISS compares them.
+
+    | name | gallery | query | FAISS' value | is |
+    |---|---|---|---|---|
+    | `"csd"` | [μ, √Σσ²] | [μ, 0] | squared L2 | CSD − Σσ² of the query |
+    | `"wasserstein_2"` | [μ, σ] | [μ, σ] | squared L2 | W2² |
+    | `"mean"` | μ | μ | squared L2 | ‖μ − μ'‖² |
+    | `"cosine"` | μ / ‖μ‖ | μ / ‖μ‖ | inner product | cosine |
+    | `"elements"` | x / ‖x‖ of every element | likewise | inner product | cosine of two elements |
+
+    Proof for CSD: ‖[μ_g, √Σσ_g²] − [μ_q, 0]‖² = ‖μ_g − μ_q‖² + Σσ_g², which is CSD less Σσ_q², and
+    that is one number for all the gallery of a query. So the nearest neighbours are the same, ties
+    included, and adding Σσ_q² gives CSD itself. For W2 the definition is already a squared L2
+    distance of [μ, σ]. Both are exact, so an approximate index loses what it loses on any vectors,
+    and nothing has to be ranked again.
+
+    Attributes:
+        name: as above.
+        metric: FAISS' metric.
+        gallery: from an embedding (dict of arrays) to float32 `(rows, dim')`.
+        queries: likewise for queries.
+        offset: from the queries to `(queries,)`, to add to FAISS' value, or None.
+
+    Reference: CSD is equation 1 of Chun, ICLR 2024. The coordinate is kin to the reduction of
+        inner-product search to L2 search by Bachrach et al., "Speeding Up the Xbox Recommender
+        System", RecSys 2014.
+    """
+
+    name: str
+    metric: int
+    gallery: Callable
+    queries: Callable
+    offset: Callable | None = None
+
+
+def as_arrays(embedding, name="embedding"):
+    """A checked embedding as a dict of NumPy arrays, float32; a mask stays boolean.
+
+    Raises:
+        ValueError: if it is no embedding, its parts do not fit, or it holds NaN or infinities.
+    """
+    embedding = as_embedding(embedding, name)
+    arrays = {}
+    for key in ("mean", "log_variance", "elements", "mask"):
+        value = embedding.get(key)
+        if value is not None:
+            arrays[key] = np.asarray(value, bool if key == "mask" else np.float32)
+    main = "elements" if "elements" in arrays else "mean"
+    rank = 3 if main == "elements" else 2
+    if arrays[main].ndim != rank:
+        raise ValueError(
+            f"`{name}` must have {main!r} of rank {rank}; received shape {arrays[main].shape}"
+        )
+    for key, length in (("log_variance", 2), ("mask", 2)):
+        if key in arrays and arrays[key].shape != arrays[main].shape[:length]:
+            raise ValueError(
+                f"`{name}` must have {key!r} of shape {arrays[main].shape[:length]}; "
+                f"received {arrays[key].shape}"
+            )
+    for key, value in arrays.items():
+        if key != "mask" and not np.isfinite(value).all():
+            raise ValueError(f"`{name}` must hold finite numbers; {key!r} has NaN or infinities")
+    return arrays
+
+
+def length(arrays):
+    """How many items an embedding has."""
+    return len(arrays["elements"] if "elements" in arrays else arrays["mean"])
+
+
+def take(arrays, rows):
+    """Some items of an embedding."""
+    return {key: value[rows] for key, value in arrays.items()}
+
+
+def thinned(arrays, most):
+    """At most so many items, evenly spaced."""
+    return take(arrays, slice(None, None, max(1, -(-length(arrays) // most))))
+
+
+def total_variance(arrays):
+    """Σ_d σ_d² of every item, `(items,)`."""
+    return np.exp(arrays["log_variance"]).sum(axis=1)
+
+
+def unit(vectors):
+    """Vectors over their lengths; a zero vector stays zero."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def element_owners(arrays):
+    """The item of every row of the space `"elements"`: sets are laid out one after the other."""
+    items, num_elements, _ = arrays["elements"].shape
+    owners = np.repeat(np.arange(items), num_elements)
+    return owners if "mask" not in arrays else owners[arrays["mask"].reshape(-1)]
+
+
+def _with_coordinate(mean, coordinate):
+    vectors = np.empty((mean.shape[0], mean.shape[1] + 1), np.float32)
+    vectors[:, :-1] = mean
+    vectors[:, -1] = coordinate
+    return vectors
+
+
+def _mean_and_spread(arrays):
+    return _with_coordinate(arrays["mean"], np.sqrt(total_variance(arrays)))
+
+
+def _mean_and_zero(arrays):
+    return _with_coordinate(arrays["mean"], 0.0)
+
+
+def _mean_and_deviation(arrays):
+    return np.concatenate([arrays["mean"], np.exp(0.5 * arrays["log_variance"])], axis=1)
+
+
+def _mean(arrays):
+    return np.ascontiguousarray(arrays["mean"])
+
+
+def _direction(arrays):
+    return unit(arrays["mean"])
+
+
+def _elements(arrays):
+    rows = unit(arrays["elements"]).reshape(-1, arrays["elements"].shape[-1])
+    return rows if "mask" not in arrays else rows[arrays["mask"].reshape(-1)]
+
+
+SPACES = {
+    space.name: space
+    for space in (
+        SearchSpace("csd", faiss.METRIC_L2, _mean_and_spread, _mean_and_zero, total_variance),
+        SearchSpace("wasserstein_2", faiss.METRIC_L2, _mean_and_deviation, _mean_and_deviation),
+        SearchSpace("mean", faiss.METRIC_L2, _mean, _mean),
+        SearchSpace("cosine", faiss.METRIC_INNER_PRODUCT, _direction, _direction),
+        SearchSpace("elements", faiss.METRIC_INNER_PRODUCT, _elements, _elements),
+    )
+}
