@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
+from zoo.data.memory_map import row_reader
 
 _CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
 
@@ -53,9 +54,8 @@ class Pictures:
 
     def _load(self, index):
         mode, fraction = self._options
-        picture = images.resize(images.read(self._paths[index]), self.shape[0], mode, fraction)
-        # A quarter of the bytes: batches are copied several times before the model sees them.
-        return tf.cast(tf.round(picture), tf.uint8)
+        contents = tf.io.read_file(self._paths[index])
+        return images.prepare(contents, self.shape[0], mode, fraction)
 
     def _decode_all(self):
         decoded = np.empty((self.count, *self.shape), np.uint8)
@@ -64,46 +64,36 @@ class Pictures:
         )
         for index, picture in enumerate(pictures.as_numpy_iterator()):
             decoded[index] = picture
-        return _tensor(decoded)
+        with tf.device("CPU:0"):
+            return tf.constant(decoded)
 
 
 class Features:
     """Features in place of pictures, such as a frozen backbone's maps or detected regions.
 
     Args:
-        array: `(N, …)`, in memory or a memory map, which is then read in place, page by page.
+        array: `(rows, …)`, in memory or a memory map, which is then read in place, page by page.
+        rows: the row of each image; None: image i is row i.
     """
 
     fill = 0.0
 
-    def __init__(self, array):
-        self.count, self.shape = len(array), tuple(array.shape[1:])
-        self._array = _tensor(array)
+    def __init__(self, array, rows=None):
+        self.count, self.shape = len(array if rows is None else rows), tuple(array.shape[1:])
+        self._read = row_reader(array)
+        self._rows = None if rows is None else tf.constant(rows, tf.int64)
 
     def take(self, indices):
         """From a dataset of indices, int `(batch,)`, to one of features, in the same order."""
-        return _gather(self._array, indices)
+        return indices.map(self._take, num_parallel_calls=tf.data.AUTOTUNE)
 
     def in_order(self, batch_size):
         """All features, the last batch as small as it is."""
-        return _gather(self._array, tf.data.Dataset.range(self.count).batch(batch_size))
+        return self.take(tf.data.Dataset.range(self.count).batch(batch_size))
+
+    def _take(self, indices):
+        return self._read(indices if self._rows is None else tf.gather(self._rows, indices))
 
 
 def _gather(array, indices):
     return indices.map(lambda index: tf.gather(array, index), num_parallel_calls=tf.data.AUTOTUNE)
-
-
-def _tensor(array):
-    """The array as a CPU tensor; a memory map without reading it."""
-    if not isinstance(array, np.memmap):
-        with tf.device("CPU:0"):
-            return tf.constant(array)
-    # DLPack refuses read-only memory. Nothing writes here, and it would not reach the file.
-    place = {"offset": array.offset, "shape": array.shape}
-    view = np.memmap(array.filename, array.dtype, "c", **place)
-    if view.ctypes.data % 64 or not view.flags.c_contiguous:
-        raise ValueError(
-            "`array` must be a memory map in C order whose data start at a multiple of 64 bytes, "
-            f"as in .npy files; received one at offset {array.offset}"
-        )
-    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
