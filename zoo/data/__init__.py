@@ -3,6 +3,7 @@
 from zoo.data import (
     batches,
     captions,
+    class_folders,
     coco,
     cub,
     features,
@@ -13,6 +14,7 @@ from zoo.data import (
     sources,
     toy_birds,
     toy_scenes,
+    visual_genome,
 )
 from zoo.data.augmentation import Augmentation
 from zoo.data.records import Loaded, Records, Skipped
@@ -24,6 +26,7 @@ __all__ = [
     "Skipped",
     "batches",
     "captions",
+    "class_folders",
     "coco",
     "cub",
     "features",
@@ -34,4 +37,5 @@ __all__ = [
     "sources",
     "toy_birds",
     "toy_scenes",
+    "visual_genome",
 ]

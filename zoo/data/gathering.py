@@ -19,6 +19,7 @@ class Item(NamedTuple):
         captions: strings.
         caption_ids: their ids, or None.
         where: the file and the line or id, for messages.
+        caption_boxes: (x, y, width, height) of what each describes, or None.
     """
 
     files: tuple[str, ...]
@@ -26,6 +27,7 @@ class Item(NamedTuple):
     captions: list[str]
     caption_ids: list[int] | None
     where: str
+    caption_boxes: list[tuple[float, ...]] | None = None
 
 
 def has_keys(entry, *keys):
@@ -65,9 +67,12 @@ def gather(name, items, images, image_size, problems=None, missing="skip", verbo
     if not items:
         raise InputError(f"{name}: no image with captions is left to use")
     counts = [len(item.captions) for item in items]
-    ids = None
-    if all(item.caption_ids is not None for item in items):
-        ids = [number for item in items for number in item.caption_ids]
+    ids, boxes = (
+        [value for item in items for value in getattr(item, name)]
+        if all(getattr(item, name) is not None for item in items)
+        else None
+        for name in ("caption_ids", "caption_boxes")
+    )
     records = Records(
         name=name,
         image_paths=paths,
@@ -77,6 +82,7 @@ def gather(name, items, images, image_size, problems=None, missing="skip", verbo
         image_ids=[item.image_id for item in items],
         skipped=tuple(problems.skipped),
         caption_ids=ids,
+        caption_boxes=boxes,
     )
     if verbose:
         print(records.summary())
@@ -110,8 +116,9 @@ def _with_captions(items, problems):
         if any(good):
             pick = [index for index, fine in enumerate(good) if fine]
             ids = item.caption_ids and [item.caption_ids[index] for index in pick]
+            boxes = item.caption_boxes and [item.caption_boxes[index] for index in pick]
             captions = [item.captions[index].strip() for index in pick]
-            kept.append(item._replace(captions=captions, caption_ids=ids))
+            kept.append(item._replace(captions=captions, caption_ids=ids, caption_boxes=boxes))
     return kept
 
 

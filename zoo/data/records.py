@@ -45,6 +45,8 @@ class Records:
         skipped: everything that the loader left out.
         recoded: caption files with bytes that are not UTF-8, which were decoded all the same.
         caption_ids: `(M,)`, the data set's own ids of the captions, or None where it has none.
+        caption_boxes: `(M, 4)` float32, the (x, y, width, height) in pixels of what each caption
+            describes, or None where captions are of whole images.
 
     Raises:
         ValueError: if the lengths disagree or an index is out of range.
@@ -60,6 +62,7 @@ class Records:
     skipped: tuple[Skipped, ...] = field(default=(), repr=False)
     recoded: tuple[str, ...] = field(default=(), repr=False)
     caption_ids: np.ndarray | None = None
+    caption_boxes: np.ndarray | None = None
 
     def __post_init__(self):
         for name, dtype in (("caption_image", np.int32), ("image_labels", np.int32)):
@@ -74,6 +77,10 @@ class Records:
         if self.caption_ids is not None:
             object.__setattr__(self, "caption_ids", np.asarray(self.caption_ids, np.int64))
             lengths["caption_ids"] = captions
+        if self.caption_boxes is not None:
+            boxes = np.asarray(self.caption_boxes, np.float32).reshape(-1, 4)
+            object.__setattr__(self, "caption_boxes", boxes)
+            lengths["caption_boxes"] = captions
         for name, length in lengths.items():
             if len(getattr(self, name)) != length:
                 raise ValueError(
@@ -133,6 +140,7 @@ class Records:
             skipped=self.skipped,
             recoded=self.recoded,
             caption_ids=None if self.caption_ids is None else self.caption_ids[captions],
+            caption_boxes=None if self.caption_boxes is None else self.caption_boxes[captions],
         )
 
     def summary(self):
