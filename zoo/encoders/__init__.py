@@ -1,13 +1,18 @@
 """Encoders: images and captions to features, and to embeddings."""
 
+from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
 from zoo.encoders.gru import gru
 from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
 from zoo.encoders.towers import gaussian_caption_encoder, gaussian_image_encoder
 
 __all__ = [
+    "CLIP",
     "CONVOLUTIONAL",
     "backbone_of_file",
+    "clip_blocks",
+    "clip_image",
+    "clip_text",
     "convolutional",
     "gaussian_caption_encoder",
     "gaussian_image_encoder",

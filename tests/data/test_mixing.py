@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.data import mixing
+from zoo.data.draws import step_seed
+
+
+def images(rows=16, size=12):
+    """Each picture has one value, its own: what a mixed one is made of can be read off."""
+    values = np.arange(1, rows + 1, dtype="float32")
+    return tf.constant(np.broadcast_to(values[:, None, None, None], (rows, size, size, 3)).copy())
+
+
+def mixed(share=0.5, step=3, rows=16):
+    before = images(rows)
+    after, kept = mixing.mix_images(before, share, 2.0, step_seed(0, step))
+    return before.numpy(), after.numpy(), kept.numpy()
+
+
+def test_exactly_the_share_of_the_images_is_mixed_and_the_others_are_untouched():
+    for step in range(5):
+        before, after, kept = mixed(0.25, step)
+        touched = (before != after).any(axis=(1, 2, 3))
+        assert touched.sum() <= 4 == round(0.25 * 16)  # a box of no pixels changes nothing
+        assert touched.sum() >= 3
+        assert (kept[~touched] == 1.0).all()
+
+
+def test_an_image_is_its_share_of_itself_and_the_rest_of_its_partner():
+    for step in range(5):
+        before, after, kept = mixed(1.0, step)
+        expected = kept * before[:, 0, 0, 0] + (1 - kept) * before[::-1][:, 0, 0, 0]
+        np.testing.assert_allclose(after.mean(axis=(1, 2, 3)), expected, rtol=1e-5)
+
+
+def test_mixup_blends_every_pixel_and_cutmix_replaces_a_rectangle():
+    kinds = {"mixup": 0, "cutmix": 0}
+    for step in range(20):
+        before, after, kept = mixed(1.0, step)
+        for own, partner, picture, share in zip(before, before[::-1], after, kept, strict=True):
+            values = np.unique(picture.round(4))
+            if len(values) == 1 and 0 < share < 1:
+                kinds["mixup"] += 1
+                continue
+            assert set(values) <= {own[0, 0, 0], partner[0, 0, 0]}
+            rows, columns = np.nonzero(picture[..., 0] != own[0, 0, 0])
+            box = (np.ptp(rows) + 1) * (np.ptp(columns) + 1) if len(rows) else 0
+            assert box == len(rows), "what was replaced is no rectangle"
+            kinds["cutmix"] += 1
+    assert 0.4 < kinds["mixup"] / sum(kinds.values()) < 0.6
+
+
+def test_shares_follow_the_beta_distribution():
+    kept = np.concatenate([mixed(1.0, step)[2] for step in range(100)])
+    # Beta(2, 2): mean 1/2, variance 1/20; boxes of whole pixels move λ a little.
+    assert abs(kept.mean() - 0.5) < 0.03
+    assert abs(kept.var() - 0.05) < 0.01
+
+
+def test_labels_keep_every_true_match():
+    labels = tf.constant([0, 1, 1, 2], tf.int32)
+    batch = {
+        "images": images(4),
+        "captions": tf.zeros((6, 3), tf.int32),
+        "image_labels": labels,
+        "caption_labels": tf.constant([0, 0, 1, 1, 2, 2], tf.int32),
+    }
+    dataset = tf.data.Dataset.from_tensors(batch)
+    result = next(iter(mixing.mix_batches(dataset, share=1.0, seed=1)))
+    _, kept = mixing.mix_images(batch["images"], 1.0, 2.0, step_seed(1, 0))
+    matches, kept = result["matches"].numpy(), kept.numpy()
+    for row, (own, partner) in enumerate([(0, 2), (1, 1), (1, 1), (2, 0)]):
+        expected = kept[row] * (batch["caption_labels"].numpy() == own)
+        expected = expected + (1 - kept[row]) * (batch["caption_labels"].numpy() == partner)
+        np.testing.assert_allclose(matches[row], expected, rtol=1e-6)
+    assert matches.max() <= 1.0
+
+
+def test_a_step_is_the_same_wherever_the_run_started():
+    batch = {
+        "images": images(8),
+        "captions": tf.zeros((8, 3), tf.int32),
+        "image_labels": tf.range(8),
+        "caption_labels": tf.range(8),
+    }
+    dataset = tf.data.Dataset.from_tensors(batch).repeat()
+    whole = list(mixing.mix_batches(dataset, seed=4).take(4))
+    resumed = list(mixing.mix_batches(dataset, seed=4, start_step=2).take(2))
+    for a, b in zip(whole[2:], resumed, strict=True):
+        np.testing.assert_array_equal(a["images"], b["images"])
+        np.testing.assert_array_equal(a["matches"], b["matches"])
+    assert (whole[0]["matches"].numpy() != whole[1]["matches"].numpy()).any()
+
+
+@pytest.mark.parametrize(("name", "options"), [("share", {"share": 1.5}), ("alpha", {"alpha": 0})])
+def test_bad_options_are_named(name, options):
+    with pytest.raises(ValueError, match=f"`{name}`"):
+        mixing.mix_batches(None, **options)

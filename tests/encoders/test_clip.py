@@ -1,0 +1,292 @@
+import keras
+import keras_hub
+import numpy as np
+import pytest
+
+from zoo import encoders
+from zoo.encoders.clip import clip_blocks, clip_image, clip_text
+from zoo.errors import InputError
+from zoo.training import rates_by_depth
+
+TOKENS, LENGTH, WORDS = 5, 7, 40
+
+
+def image_tower(**options):
+    return clip_image("tiny", image_size=32, **options)
+
+
+def text_tower(**options):
+    return clip_text("tiny", vocabulary_size=WORDS, max_length=LENGTH, **options)
+
+
+def ids():
+    end = WORDS - 1
+    return np.array([[3, 5, 7, end, 0, 0, 0], [2, 4, 6, 8, 10, end, end]], "int32")
+
+
+def weights_file(path, naming, seed=0):
+    """Random weights of a tiny CLIP in PyTorch's layouts, under Hugging Face's or OpenAI's names.
+
+    Returns the arrays by OpenAI's names, which the reference below reads.
+    """
+    rng = np.random.default_rng(seed)
+    width = 64
+
+    def draw(*shape):
+        return rng.normal(0, 0.2, shape).astype("float32")
+
+    openai = {
+        "visual.class_embedding": draw(width),
+        "visual.conv1.weight": draw(width, 3, 16, 16),
+        "visual.positional_embedding": draw(TOKENS, width),
+        "visual.ln_pre.weight": 1 + draw(width),
+        "visual.ln_pre.bias": draw(width),
+        "visual.ln_post.weight": 1 + draw(width),
+        "visual.ln_post.bias": draw(width),
+        "token_embedding.weight": draw(WORDS, width),
+        "positional_embedding": draw(LENGTH, width),
+        "ln_final.weight": 1 + draw(width),
+        "ln_final.bias": draw(width),
+    }
+    for tower in ("visual.", ""):
+        for number in range(3):
+            block = f"{tower}transformer.resblocks.{number}."
+            openai |= {
+                f"{block}ln_1.weight": 1 + draw(width),
+                f"{block}ln_1.bias": draw(width),
+                f"{block}attn.in_proj_weight": draw(3 * width, width),
+                f"{block}attn.in_proj_bias": draw(3 * width),
+                f"{block}attn.out_proj.weight": draw(width, width),
+                f"{block}attn.out_proj.bias": draw(width),
+                f"{block}ln_2.weight": 1 + draw(width),
+                f"{block}ln_2.bias": draw(width),
+                f"{block}mlp.c_fc.weight": draw(4 * width, width),
+                f"{block}mlp.c_fc.bias": draw(4 * width),
+                f"{block}mlp.c_proj.weight": draw(width, 4 * width),
+                f"{block}mlp.c_proj.bias": draw(width),
+            }
+    stored = openai if naming == "OpenAI" else hugging_face(openai)
+    if path.suffix == ".npz":
+        np.savez(path, **stored)
+    else:
+        from safetensors.numpy import save_file
+
+        save_file({name: np.ascontiguousarray(array) for name, array in stored.items()}, path)
+    return openai
+
+
+def hugging_face(openai):
+    renamed = {}
+    replacements = [
+        ("visual.transformer.resblocks.", "vision_model.encoder.layers."),
+        ("transformer.resblocks.", "text_model.encoder.layers."),
+        ("visual.class_embedding", "vision_model.embeddings.class_embedding"),
+        ("visual.conv1", "vision_model.embeddings.patch_embedding"),
+        (
+            "visual.positional_embedding",
+            "vision_model.embeddings.position_embedding.weight",
+        ),
+        ("visual.ln_pre", "vision_model.pre_layrnorm"),
+        ("visual.ln_post", "vision_model.post_layernorm"),
+        ("token_embedding", "text_model.embeddings.token_embedding"),
+        ("ln_final", "text_model.final_layer_norm"),
+        (".ln_1.", ".layer_norm1."),
+        (".ln_2.", ".layer_norm2."),
+        ("mlp.c_fc", "mlp.fc1"),
+        ("mlp.c_proj", "mlp.fc2"),
+        (".attn.out_proj", ".self_attn.out_proj"),
+    ]
+    for name, array in openai.items():
+        if "in_proj" in name:
+            kind = name.rsplit("_", 1)[1]
+            block = name.split("attn.")[0]
+            for old, new in replacements[:2]:
+                block = block.replace(old, new) if block.startswith(old) else block
+            for letter, part in zip("qkv", np.split(array, 3), strict=True):
+                renamed[f"{block}self_attn.{letter}_proj.{kind}"] = part
+            continue
+        if name == "positional_embedding":
+            renamed["text_model.embeddings.position_embedding.weight"] = array
+            continue
+        for old, new in replacements:
+            if old.startswith(".") or old.startswith("mlp"):
+                name = name.replace(old, new)
+            elif name.startswith(old):
+                name = new + name[len(old) :]
+        renamed[name] = array
+    return renamed
+
+
+def normal(x, w, name):
+    x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return x * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def softmax(x):
+    x = np.exp(x - x.max(-1, keepdims=True))
+    return x / x.sum(-1, keepdims=True)
+
+
+def transformer(x, w, tower, causal, heads=4, blocks=3):
+    """CLIP's blocks as OpenAI's model.py states them, in float64 NumPy."""
+    length, width = x.shape[1:]
+    for number in range(blocks):
+        p = f"{tower}transformer.resblocks.{number}."
+        qkv = normal(x, w, p + "ln_1") @ w[p + "attn.in_proj_weight"].T + w[p + "attn.in_proj_bias"]
+        q, k, v = (
+            part.reshape(len(x), length, heads, width // heads).transpose(0, 2, 1, 3)
+            for part in np.split(qkv, 3, axis=-1)
+        )
+        scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(width // heads)
+        if causal:
+            scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
+        mixed = (softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(len(x), length, width)
+        x = x + mixed @ w[p + "attn.out_proj.weight"].T + w[p + "attn.out_proj.bias"]
+        hidden = normal(x, w, p + "ln_2") @ w[p + "mlp.c_fc.weight"].T + w[p + "mlp.c_fc.bias"]
+        hidden = hidden / (1 + np.exp(-1.702 * hidden))
+        x = x + hidden @ w[p + "mlp.c_proj.weight"].T + w[p + "mlp.c_proj.bias"]
+    return x
+
+
+def reference(openai, pictures, captions):
+    w = {name: array.astype("float64") for name, array in openai.items()}
+    mean, deviation = (
+        np.array(v)
+        for v in ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+    )
+    x = (pictures.astype("float64") / 255 - mean) / deviation
+    grid = x.reshape(len(x), 2, 16, 2, 16, 3).transpose(0, 1, 3, 5, 2, 4).reshape(len(x), 4, -1)
+    patches = grid @ w["visual.conv1.weight"].reshape(64, -1).T
+    first = np.broadcast_to(w["visual.class_embedding"], (len(x), 1, 64))
+    x = np.concatenate([first, patches], 1) + w["visual.positional_embedding"]
+    x = transformer(normal(x, w, "visual.ln_pre"), w, "visual.", causal=False)
+    words = w["token_embedding.weight"][captions] + w["positional_embedding"]
+    words = transformer(words, w, "", causal=True)
+    return normal(x, w, "visual.ln_post"), normal(words, w, "ln_final")
+
+
+@pytest.mark.parametrize("naming", ["OpenAI", "Hugging Face"])
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_converted_weights_give_what_clip_computes(naming, suffix, tmp_path):
+    path = tmp_path / f"clip{suffix}"
+    openai = weights_file(path, naming)
+    pictures = np.random.default_rng(1).uniform(0, 255, (2, 32, 32, 3)).astype("float32")
+    image = image_tower(weights=path)(pictures)["features"]
+    text = text_tower(weights=path)(ids())["features"]
+    expected_image, expected_text = reference(openai, pictures, ids())
+    np.testing.assert_allclose(image, expected_image, atol=2e-4)
+    np.testing.assert_allclose(text, expected_text, atol=2e-4)
+
+
+def test_the_variance_branch_is_a_copy_of_the_last_block_with_weights_of_its_own():
+    tower = image_tower()
+    pictures = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)).astype("float32")
+    before = {name: np.array(value) for name, value in tower(pictures).items()}
+    assert before["features"].shape == before["variance_features"].shape == (2, TOKENS, 64)
+    encoder = tower.get_layer("vision")
+    tower.get_layer("variance_block").set_weights(encoder.encoder_layers[-1].get_weights())
+    same = tower(pictures)
+    np.testing.assert_allclose(same["variance_features"], same["features"], atol=1e-5)
+    np.testing.assert_array_equal(same["features"], before["features"])
+    assert abs(np.array(before["variance_features"]) - before["features"]).max() > 0.1
+    assert "variance_features" not in image_tower(variance_block=False)(pictures)
+
+
+def test_padding_after_the_end_changes_nothing():
+    encoder = encoders.pooled_caption_encoder(text_tower(), 8)
+    padded = ids()
+    other = padded.copy()
+    other[0, 4:] = WORDS - 1  # Hugging Face pads with the end token, OpenAI with zeros
+    for name, value in encoder(padded).items():
+        np.testing.assert_allclose(value, encoder(other)[name], atol=1e-5)
+    np.testing.assert_array_equal(text_tower()(padded)["mask"][0], [1, 1, 1, 1, 0, 0, 0])
+
+
+def test_layer_wise_rates_count_the_blocks_that_there_are():
+    for tower in (image_tower(), text_tower()):
+        rates = rates_by_depth(clip_blocks(tower), decay=0.5, rate=0.1)
+        paths = {variable.path for variable in tower.trainable_variables}
+        assert set(rates) == paths
+        assert sorted(set(rates.values())) == [0.1 * 0.5**depth for depth in (3, 2, 1, 0)]
+        assert all(rate == (0.1 if "variance" in path else rate) for path, rate in rates.items())
+
+
+def test_towers_are_saved_and_loaded(tmp_path):
+    for tower, inputs in (
+        (image_tower(), np.ones((1, 32, 32, 3), "float32")),
+        (text_tower(), ids()),
+    ):
+        tower.save(tmp_path / "tower.keras")
+        loaded = keras.saving.load_model(tmp_path / "tower.keras")
+        np.testing.assert_allclose(
+            loaded(inputs)["variance_features"], tower(inputs)["variance_features"], atol=1e-6
+        )
+
+
+def test_a_keras_hub_preset_is_read(tmp_path):
+    config = {"hidden_dim": 64, "num_layers": 3, "num_heads": 4, "intermediate_dim": 256}
+    backbone = keras_hub.models.CLIPBackbone(
+        keras_hub.models.CLIPVisionEncoder(
+            patch_size=16, image_shape=(32, 32, 3), name="vision", **config
+        ),
+        keras_hub.models.CLIPTextEncoder(
+            vocabulary_size=WORDS,
+            embedding_dim=64,
+            max_sequence_length=LENGTH,
+            name="text",
+            **config,
+        ),
+        projection_dim=16,
+    )
+    backbone.save_to_preset(str(tmp_path / "preset"))
+    tower = text_tower(weights=tmp_path / "preset")
+    expected = backbone.text_encoder({"token_ids": ids()})
+    np.testing.assert_allclose(tower(ids())["features"], expected, atol=1e-5)
+
+
+def test_positions_of_another_image_size_are_interpolated(tmp_path):
+    openai = weights_file(tmp_path / "clip.npz", "OpenAI")
+    tower = clip_image("tiny", image_size=64, weights=tmp_path / "clip.npz")
+    positions = tower.get_layer("vision").embedding.position_embedding.embeddings.numpy()
+    assert positions.shape == (17, 64)
+    old = openai["visual.positional_embedding"]
+    np.testing.assert_array_equal(positions[0], old[0])
+    np.testing.assert_allclose(positions[1:].mean(0), old[1:].mean(0), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda w: w.pop("visual.ln_post.bias"), "'visual.ln_post.bias'; it is missing"),
+        (lambda w: w.update({"visual.ln_post.bias": np.ones(5, "float32")}), r"it has \(5,\)"),
+        (
+            lambda w: w.update({"visual.ln_post.bias": np.full(64, np.nan, "float32")}),
+            "NaN",
+        ),
+        (
+            lambda w: w.update({"visual.transformer.resblocks.3.ln_1.bias": np.ones(64)}),
+            "expected 3 vision blocks; it has more",
+        ),
+        (lambda w: w.clear(), "no vision tower"),
+    ],
+)
+def test_wrong_weights_say_what_is_wrong(break_it, message, tmp_path):
+    path = tmp_path / "clip.npz"
+    arrays = weights_file(path, "OpenAI")
+    break_it(arrays)
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match=message):
+        image_tower(weights=path)
+
+
+def test_missing_and_unknown_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        image_tower(weights=tmp_path / "none.npz")
+    (tmp_path / "clip.txt").write_text("")
+    with pytest.raises(InputError, match="expected a"):
+        image_tower(weights=tmp_path / "clip.txt")
+    (tmp_path / "clip.npz").write_bytes(b"broken")
+    with pytest.raises(InputError, match="cannot be read"):
+        image_tower(weights=tmp_path / "clip.npz")
+    with pytest.raises(ValueError, match="`name`"):
+        clip_image("vit_h_14")

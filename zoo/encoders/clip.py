@@ -1,0 +1,167 @@
+"""CLIP's two towers with all their tokens, and a second last block for the variance."""
+
+import keras
+import keras_hub
+from keras import ops
+
+from zoo.encoders.clip_weights import load_clip_weights
+
+# Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
+MEAN = (0.48145466, 0.4578275, 0.40821073)
+DEVIATION = (0.26862954, 0.26130258, 0.27577711)
+
+_IMAGE = {
+    "vit_b_32": {"patch_size": 32, "hidden_dim": 768, "num_layers": 12, "num_heads": 12},
+    "vit_b_16": {"patch_size": 16, "hidden_dim": 768, "num_layers": 12, "num_heads": 12},
+    "vit_l_14": {"patch_size": 14, "hidden_dim": 1024, "num_layers": 24, "num_heads": 16},
+    "tiny": {"patch_size": 16, "hidden_dim": 64, "num_layers": 3, "num_heads": 4},
+}
+_TEXT = {
+    "vit_b_32": {"hidden_dim": 512, "num_layers": 12, "num_heads": 8},
+    "vit_b_16": {"hidden_dim": 512, "num_layers": 12, "num_heads": 8},
+    "vit_l_14": {"hidden_dim": 768, "num_layers": 12, "num_heads": 12},
+    "tiny": {"hidden_dim": 64, "num_layers": 3, "num_heads": 4},
+}
+CLIP = tuple(_IMAGE)
+
+
+def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=True):
+    """CLIP's vision transformer: images to all tokens.
+
+    | name | blocks × width | tokens at 224 | parameters, with the second last block |
+    |---|---|---|---|
+    | `"vit_b_32"` | 12 × 768 | 50 | 95 M |
+    | `"vit_b_16"` | 12 × 768 | 197 | 93 M |
+    | `"vit_l_14"` | 24 × 1024 | 257 | 316 M |
+    | `"tiny"` | 3 × 64 | 197 | 0.3 M, for tests |
+
+    Args:
+        name: one of the above.
+        weights: a local file of OpenAI's or Hugging Face's CLIP, or a KerasHub preset folder, see
+            `zoo.encoders.clip_weights`; None for random ones.
+        image_size: height and width. Other sizes than the weights' interpolate the positions.
+        variance_block: whether there is a copy of the last block, with random weights, for log σ².
+            The block of the mean keeps the pretrained ones.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from RGB images `(batch, size, size, 3)`,
+        0…255, to `{"features", "variance_features"}`, each `(batch, tokens, width)`, the class
+        token first; without a variance block to `{"features"}`. CLIP's own preprocessing is
+        inside.
+
+    Raises:
+        ValueError: on an unknown name.
+        InputError: if the weights are not there or not of this network.
+
+    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
+
+    Released code differs: PCME++ normalises by ImageNet's statistics.
+    """
+    config = _config(name, _IMAGE)
+    encoder = keras_hub.models.CLIPVisionEncoder(
+        **config,
+        intermediate_dim=4 * config["hidden_dim"],
+        intermediate_output_index=config["num_layers"] - 2,
+        image_shape=(image_size, image_size, 3),
+        name="vision",
+    )
+    images = keras.Input((image_size, image_size, 3), name="images")
+    normalize = keras.layers.Normalization(
+        mean=[255 * m for m in MEAN],
+        variance=[(255 * s) ** 2 for s in DEVIATION],
+        dtype="float32",
+        name="preprocessing",
+    )
+    tokens = encoder({"images": normalize(images)})
+    outputs = _two_branches(encoder, tokens, variance_block, epsilon=1e-5)
+    backbone = keras.Model(images, outputs, name="backbone")
+    if weights is not None:
+        load_clip_weights(encoder, weights, "vision")
+    return backbone
+
+
+def clip_text(
+    name="vit_b_32", weights=None, vocabulary_size=49408, max_length=77, variance_block=True
+):
+    """CLIP's text transformer: token ids to all tokens.
+
+    Args:
+        name: of the vision transformer whose partner it is: 12 blocks, 512 wide, 768 for
+            `"vit_l_14"`; `"tiny"` for tests.
+        weights, variance_block: as for `clip_image`.
+        vocabulary_size: number of token ids; the last one ends every caption.
+        max_length: length of a caption in ids.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from ids `(batch, max_length)` int32 to
+        `{"features", "variance_features", "mask"}`; the mask is True up to the end token, the
+        largest id of a row, whatever pads it after that.
+
+    Raises:
+        ValueError: on an unknown name.
+        InputError: if the weights are not there or not of this network.
+
+    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
+    """
+    config = _config(name, _TEXT)
+    encoder = keras_hub.models.CLIPTextEncoder(
+        vocabulary_size=vocabulary_size,
+        embedding_dim=config["hidden_dim"],
+        **config,
+        intermediate_dim=4 * config["hidden_dim"],
+        intermediate_output_index=config["num_layers"] - 2,
+        max_sequence_length=max_length,
+        name="text",
+    )
+    ids = keras.Input((max_length,), dtype="int32", name="captions")
+    tokens = encoder({"token_ids": ids})
+    outputs = _two_branches(encoder, tokens, variance_block, epsilon=1e-5)
+    last = ops.expand_dims(ops.argmax(ids, axis=-1), -1)
+    outputs["mask"] = ops.less_equal(ops.expand_dims(ops.arange(max_length), 0), last)
+    backbone = keras.Model(ids, outputs, name="backbone")
+    if weights is not None:
+        load_clip_weights(encoder, weights, "text")
+    return backbone
+
+
+def clip_blocks(backbone):
+    """The parts of a CLIP backbone from the input to the output, for `rates_by_depth`.
+
+    As many as this network has blocks, and the embeddings: B has 13 parts, L has 25. The
+    duplicated last block stands beside the one it was copied from.
+
+    Args:
+        backbone: of `clip_image` or `clip_text`.
+
+    Returns:
+        A list of lists of layers.
+    """
+    (encoder,) = (
+        layer
+        for layer in backbone.layers
+        if isinstance(layer, (keras_hub.models.CLIPVisionEncoder, keras_hub.models.CLIPTextEncoder))
+    )
+    first = [encoder.embedding, getattr(encoder, "pre_layer_norm", [])]
+    blocks = [[block] for block in encoder.encoder_layers]
+    blocks[-1].append(encoder.layer_norm)
+    names = {layer.name for layer in backbone.layers}
+    blocks[-1] += [
+        backbone.get_layer(name) for name in ("variance_block", "variance_norm") if name in names
+    ]
+    return [first, *blocks]
+
+
+def _config(name, configs):
+    if name not in configs:
+        raise ValueError(f"`name` must be one of {CLIP}; received {name!r}")
+    return configs[name]
+
+
+def _two_branches(encoder, tokens, variance_block, epsilon):
+    outputs = {"features": tokens["sequence_output"]}
+    if variance_block:
+        block = encoder.encoder_layers[-1]
+        copy = type(block).from_config({**block.get_config(), "name": "variance_block"})
+        norm = keras.layers.LayerNormalization(epsilon=epsilon, name="variance_norm")
+        outputs["variance_features"] = norm(copy(tokens["intermediate_output"]))
+    return outputs
