@@ -12,9 +12,10 @@ _RESIZES = ("crop", "stretch")
 
 
 def decode(contents):
-    """JPEG, PNG, GIF or BMP bytes to uint8 `(height, width, 3)`.
+    """JPEG, PNG, GIF, BMP or plain WebP bytes to uint8 `(height, width, 3)`.
 
-    Grey becomes RGB, an alpha channel is dropped, of an animation the first picture is taken.
+    Grey and CMYK become RGB, 16 bits 8, an alpha channel is dropped, of an animation the first
+    picture is taken.
     """
     image = tf.cond(
         tf.io.is_jpeg(contents),
@@ -56,6 +57,20 @@ def resize(image, size, mode="crop", crop_fraction=1.0):
         image = image[top : top + side, left : left + side]
     image = tf.image.resize(image, (size, size), antialias=True)
     return tf.clip_by_value(tf.ensure_shape(image, (size, size, 3)), 0.0, 255.0)
+
+
+def prepare(contents, size, mode="crop", crop_fraction=1.0):
+    """JPEG or PNG bytes to what an image encoder is fed, uint8 `(size, size, 3)`.
+
+    Training, evaluation and the exported model all call this, so they see the same pixels.
+
+    Args:
+        contents: a string scalar, the bytes of a file.
+        size, mode, crop_fraction: see `resize`.
+    """
+    picture = resize(decode(contents), size, mode, crop_fraction)
+    # A quarter of float32's bytes: batches are copied several times before the model sees them.
+    return tf.cast(tf.round(picture), tf.uint8)
 
 
 def random_resized_crop(images, seed, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3), shard=(0, 1)):
