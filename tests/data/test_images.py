@@ -44,9 +44,15 @@ def test_sixteen_bits_and_animations():
     deep = (np.arange(64 * 64).reshape(64, 64) * 16).astype(np.uint16)
     decoded = images.decode(_encode(Image.fromarray(deep), format="PNG")).numpy()
     np.testing.assert_allclose(decoded[..., 0], deep / 257, atol=1)
-    frames = [Image.fromarray(_picture()), Image.fromarray(_picture()[::-1])]
-    data = _encode(frames[0], format="GIF", save_all=True, append_images=frames[1:])
-    assert images.decode(data).shape == (40, 60, 3)
+    first, second = Image.fromarray(_picture()), Image.fromarray(255 - _picture())
+    for kind in ("GIF", "PNG"):  # an animated PNG, that is
+        data = _encode(first, format=kind, save_all=True, append_images=[second])
+        with Image.open(io.BytesIO(data)) as pillow:
+            assert pillow.n_frames == 2
+            expected = np.asarray(pillow.convert("RGB"))
+        np.testing.assert_array_equal(images.decode(data), expected)
+    lossless = _encode(first, format="WEBP", lossless=True)
+    np.testing.assert_array_equal(images.decode(lossless), _picture())
 
 
 def test_resize_takes_the_middle_or_stretches():

@@ -18,6 +18,7 @@ from zoo.data import (
 )
 from zoo.data.augmentation import Augmentation
 from zoo.data.records import Loaded, Records, Skipped
+from zoo.data.skipped import write_skipped
 
 __all__ = [
     "Augmentation",
@@ -38,4 +39,5 @@ __all__ = [
     "toy_birds",
     "toy_scenes",
     "visual_genome",
+    "write_skipped",
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.files import read_json, read_lines
-from zoo.data.gathering import Item, gather, has_keys
+from zoo.data.gathering import Item, gather, has_fields
 from zoo.data.karpathy import SPLITS, is_karpathy, karpathy_items
 from zoo.data.records import Problems
 from zoo.errors import InputError
@@ -44,8 +44,9 @@ def load(
         `caption_ids` are COCO's.
 
     Raises:
-        ValueError: if `split` or `missing` is unknown, or `split` does not go with the files.
-        InputError: if something is not there or not what it has to be.
+        ValueError: if `split` or `missing` is unknown.
+        InputError: if something is not there or not what it has to be, or `split` does not go
+            with the files.
 
     Reference: Lin et al., "Microsoft COCO" (ECCV 2014); Karpathy and Fei-Fei (CVPR 2015).
     """
@@ -57,8 +58,9 @@ def load(
     if is_karpathy(contents[0][1]):
         items = karpathy_items(*contents[0], split, problems, "cocoid")
     elif split is not None:
-        raise ValueError(
-            "`split` must be None for files in COCO's own format; give `ids`, or dataset_coco.json"
+        raise InputError(
+            f"{files[0]}: `split` must be None for files in COCO's own format; give `ids`, or "
+            "dataset_coco.json"
         )
     else:
         items = _coco_items(contents, problems)
@@ -87,11 +89,18 @@ def category_labels(instances, image_ids):
     contents = [(file, read_json(file)) for file in files]
     for file, content in contents:
         _check_keys(file, content, ("categories", "annotations"))
+    for file, content in contents:
+        for number, category in enumerate(content["categories"]):
+            if not has_fields(category, id=int):
+                raise InputError(f"{file}: categories[{number}]: expected an 'id'")
     numbers = sorted({category["id"] for _, c in contents for category in c["categories"]})
     columns = {number: column for column, number in enumerate(numbers)}
     labels = np.zeros((len(rows), len(columns)), bool)
     for file, content in contents:
-        for annotation in content["annotations"]:
+        for number, annotation in enumerate(content["annotations"]):
+            if not has_fields(annotation, image_id=int, category_id=int):
+                where = f"{file}: annotations[{number}]"
+                raise InputError(f"{where}: expected 'image_id' and 'category_id'")
             if annotation["category_id"] not in columns:
                 raise InputError(
                     f"{file}: annotation {annotation.get('id')} has the unknown category "
@@ -107,7 +116,7 @@ def _coco_items(contents, problems):
     for path, content in contents:
         _check_keys(path, content, ("images", "annotations"))
         for entry in content["images"]:
-            if not has_keys(entry, "id", "file_name"):
+            if not has_fields(entry, id=int, file_name=str):
                 problems.bad("bad entries", path, f"expected 'id' and 'file_name' in {entry!r}")
                 continue
             where = f"{path}: image {entry['id']}"
@@ -117,7 +126,7 @@ def _coco_items(contents, problems):
                 name = entry["file_name"]
                 items[entry["id"]] = Item(_places(name, path), entry["id"], [], [], where)
         for entry in content["annotations"]:
-            if not has_keys(entry, "id", "image_id", "caption"):
+            if not has_fields(entry, id=int, image_id=int, caption=object):
                 why = f"expected 'id', 'image_id' and 'caption' in {entry!r}"
                 problems.bad("bad entries", path, why)
                 continue

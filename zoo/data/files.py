@@ -87,6 +87,8 @@ def read_json(path):
         raise InputError(f"{path}:{error.lineno}: not whole JSON ({error.msg})") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8 ({error.reason})") from error
+    except (RecursionError, ValueError) as error:  # thousands of brackets, or of digits
+        raise InputError(f"{path}: not the JSON of a data set ({error})") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -131,8 +133,11 @@ def _why_unreadable(path):
         data = Path(path).read_bytes()
         with Image.open(io.BytesIO(data)) as image:
             kind, (width, height) = image.format, image.size
+            plain = image.mode == "RGB" and getattr(image, "n_frames", 1) == 1
         if kind not in FORMATS:
             return f"expected one of {', '.join(FORMATS)}, found {kind}"
+        if kind == "WEBP" and not plain:  # `tf.io.decode_image` refuses these
+            return "a WebP with transparency or animation; convert it to PNG"
         if width * height > MAX_PIXELS:
             return f"{width} x {height} pixels, more than the {MAX_PIXELS:,} allowed"
         if kind in ("JPEG", "MPO"):

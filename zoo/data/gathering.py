@@ -30,9 +30,20 @@ class Item(NamedTuple):
     caption_boxes: list[tuple[float, ...]] | None = None
 
 
-def has_keys(entry, *keys):
-    """Whether an entry of a JSON file is an object with these keys."""
-    return isinstance(entry, dict) and all(key in entry for key in keys)
+def has_fields(entry, **kinds):
+    """Whether an entry of a JSON file is an object with these keys and kinds of values.
+
+    Args:
+        entry: whatever JSON gave.
+        kinds: for each key `str`, `int` (one that an id may be: 64 bits, no truth value), `list`,
+            or `object` for anything.
+    """
+    return isinstance(entry, dict) and all(
+        key in entry
+        and isinstance(entry[key], kind)
+        and (kind is not int or (not isinstance(entry[key], bool) and abs(entry[key]) < 1 << 63))
+        for key, kind in kinds.items()
+    )
 
 
 def gather(name, items, images, image_size, problems=None, missing="skip", verbose=True):

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from zoo.data.files import read_json
-from zoo.data.gathering import Item, gather, has_keys
+from zoo.data.gathering import Item, gather, has_fields
 from zoo.data.records import Problems
 from zoo.errors import InputError
 
@@ -61,9 +61,9 @@ def _items(path, content, problems):
         if not isinstance(regions, list):
             problems.bad("bad entries", where, "expected a list 'regions'")
             continue
-        owners = {region.get("image_id") for region in regions if isinstance(region, dict)}
-        image_id = entry.get("id", next(iter(owners), None))
-        if not isinstance(image_id, int):
+        owners = [region["image_id"] for region in regions if has_fields(region, image_id=int)]
+        image_id = entry.get("id", owners[0] if owners else None)
+        if not has_fields({"id": image_id}, id=int):
             problems.bad("bad entries", where, "expected an 'id', or regions with an 'image_id'")
             continue
         good = [region for region in regions if _is_good(region, image_id, path, seen, problems)]
@@ -78,7 +78,8 @@ def _items(path, content, problems):
 
 
 def _is_good(region, image_id, path, seen, problems):
-    if not has_keys(region, "region_id", "image_id", "phrase", *_BOX):
+    kinds = {"region_id": int, "image_id": int, **dict.fromkeys(("phrase", *_BOX), object)}
+    if not has_fields(region, **kinds):
         problems.bad("bad entries", path, f"expected a region with its box, found {region!r}")
         return False
     where = f"{path}: region {region['region_id']}"

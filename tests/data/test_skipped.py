@@ -1,0 +1,94 @@
+"""What `skip_bad` left out is counted and listed in the folder of the run."""
+
+import json
+import struct
+import zlib
+
+import pytest
+from PIL import Image
+
+from zoo.data import own_pairs, write_skipped
+from zoo.data.files import check_images
+from zoo.errors import InputError
+
+
+def _png_head(width, height):
+    """Only the beginning of a PNG: the size is known before anything is decoded."""
+    data = b"\x89PNG\r\n\x1a\n"
+    for chunk in (b"IHDR" + struct.pack(">II5B", width, height, 8, 2, 0, 0, 0), b"IDAT"):
+        data += struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return data
+
+
+def _bad_photos(folder):
+    """One of every kind that is refused, and one of every kind that is decoded."""
+    picture = Image.linear_gradient("L").convert("RGB").resize((30, 20))
+    picture.save(folder / "whole.jpg")
+    whole = (folder / "whole.jpg").read_bytes()
+    (folder / "truncated.jpg").write_bytes(whole[:-40])
+    (folder / "zero.jpg").write_bytes(b"")
+    (folder / "page.jpg").write_bytes(b"<html>")
+    (folder / "huge.png").write_bytes(_png_head(30_000, 30_000))
+    (folder / "long.png").write_bytes(_png_head(30_000, 2_500))
+    picture.save(folder / "tiff.jpg", format="TIFF")
+    clear = picture.copy()
+    clear.putalpha(128)
+    clear.save(folder / "clear.webp", lossless=True)
+    frames = {"save_all": True, "append_images": [picture.rotate(180)]}
+    picture.save(folder / "moving.webp", **frames)
+    refused = sorted(path.name for path in folder.iterdir() if path.name != "whole.jpg")
+    picture.convert("CMYK").save(folder / "cmyk.jpg")
+    picture.convert("L").save(folder / "grey.jpg")
+    picture.convert("I;16").save(folder / "deep.png")
+    picture.save(folder / "moving.gif", **frames)
+    picture.save(folder / "plain.webp", lossless=True)
+    picture.resize((1, 1)).save(folder / "pixel.png")
+    decoded = sorted(path.name for path in folder.iterdir() if path.name not in refused)
+    return refused, decoded
+
+
+def test_the_list_in_the_run_folder(tmp_path):
+    refused, decoded = _bad_photos(tmp_path)
+    rows = [f"{name},a caption\n" for name in (*refused, *decoded)]
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + "".join(rows) + "../x.jpg,out\n")
+    records = own_pairs.load(
+        tmp_path / "pairs.csv", image_size=8, skip_bad=True, verbose=False
+    ).records
+    assert list(records.image_ids) == decoded
+    counts = write_skipped(tmp_path / "run", records)
+    assert counts == {"pairs.csv": {"unsafe file names": 1, "bad images": len(refused)}}
+    lines = (tmp_path / "run" / "skipped.jsonl").read_text().splitlines()
+    listed = [json.loads(line) for line in lines]
+    assert all(row.keys() == {"data", "kind", "where", "why"} for row in listed)
+    images = [row["where"] for row in listed if row["kind"] == "bad images"]
+    assert sorted(images) == [str(tmp_path / name) for name in refused]
+    assert listed[0]["where"].endswith(f"pairs.csv:{len(rows) + 2}")
+    assert "8 bad images" in records.summary()
+    for name in refused:
+        (tmp_path / "pairs.csv").write_text(f"image,caption\n{name},a caption\n")
+        with pytest.raises(InputError, match=name):
+            own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False)
+
+
+def test_nothing_left_out_gives_an_empty_list(tmp_path, toy_records):
+    assert write_skipped(tmp_path, toy_records) == {toy_records.name: {}}
+    assert (tmp_path / "skipped.jsonl").read_text() == ""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write"):
+        write_skipped(tmp_path / "file", toy_records)
+
+
+def test_why_each_is_refused(tmp_path):
+    refused, decoded = _bad_photos(tmp_path)
+    why = dict(zip(refused, check_images([tmp_path / name for name in refused]), strict=True))
+    assert why == {
+        "clear.webp": "a WebP with transparency or animation; convert it to PNG",
+        "huge.png": "more than the 64,000,000 pixels allowed",
+        "long.png": "30000 x 2500 pixels, more than the 64,000,000 allowed",
+        "moving.webp": "a WebP with transparency or animation; convert it to PNG",
+        "page.jpg": "not an image",
+        "tiff.jpg": "expected one of JPEG, MPO, PNG, GIF, BMP, WEBP, found TIFF",
+        "truncated.jpg": "a damaged image",
+        "zero.jpg": "an empty file",
+    }
+    assert check_images([tmp_path / name for name in decoded]) == [None] * len(decoded)
