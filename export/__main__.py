@@ -1,0 +1,69 @@
+"""`python -m export RUN OUT`: a trained model as a versioned SavedModel with signatures."""
+
+import argparse
+import json
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from export.requests import MAX_PIXELS
+from export.saved_model import export_model
+from export.stored_weights import STORAGE
+from zoo import models, training
+from zoo.training.settings import run
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="python -m export", description=__doc__)
+    parser.add_argument("run", metavar="RUN", help="run folder, preset folder or preset name")
+    parser.add_argument("out", metavar="OUT", help="folder of the versions, made when missing")
+    parser.add_argument("--version", type=int, default=1, help="number of the version (1)")
+    parser.add_argument("--image-only", action="store_true", help="no captions, no tokenizer")
+    parser.add_argument(
+        "--index",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="signatures with search-space vectors",
+    )
+    parser.add_argument("--batch-size", type=int, help="the one size of a batch (default: any)")
+    parser.add_argument("--image-size", type=int, help="where the image encoder leaves it free")
+    parser.add_argument(
+        "--storage", choices=STORAGE, default="float32", help="of the weights (float32)"
+    )
+    parser.add_argument("--resize", choices=("crop", "stretch"), help="default: the run's, or crop")
+    parser.add_argument("--crop-fraction", type=float, help="default: the run's, or 1")
+    parser.add_argument(
+        "--max-pixels", type=int, default=MAX_PIXELS, help=f"of a picture ({MAX_PIXELS:,})"
+    )
+    options = vars(parser.parse_args(argv))
+    name, out = options.pop("run"), options.pop("out")
+    model = models.from_preset(name)
+    config, metrics = _record(name)
+    settings = config.get("settings", {})
+    options["resize"] = options["resize"] or settings.get("resize", "crop")
+    options["crop_fraction"] = options["crop_fraction"] or settings.get("crop_fraction", 1.0)
+    target = export_model(model, out, config=config, metrics=metrics, **options)
+    facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
+    for output, error in facts["largest_errors"].items():
+        print(f"{output:32} {error:.2g}")
+    print(f"{target}: {', '.join(facts['signatures'])}")
+    print(f"serve it: cd {out} && docker compose up")
+
+
+def _record(name):
+    """The configuration and the results that a run folder or a preset tells of."""
+    presets = models.list_presets()
+    if name in presets:
+        return presets[name], presets[name].get("metrics")
+    folder = training.RunFolder(name)
+    if folder.config_path.is_file():
+        return folder.config, folder.metrics
+    card = folder.path / "preset.json"
+    if card.is_file():
+        card = folder.read_json("preset.json")
+        return card, card.get("metrics")
+    return {}, None
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,103 @@
+"""What a request may hold: bytes of pictures, pixels and strings, checked inside the graph.
+
+A failed check is an `INVALID_ARGUMENT` with a sentence for whoever sent the request. Everything
+that passes has a finite embedding.
+"""
+
+import tensorflow as tf
+
+from zoo.data import images
+
+MAX_PIXELS = 50_000_000  # a decoded picture of 150 MB; cameras of today stay below
+_PNG = b"\x89PNG\r\n\x1a\n"
+_HEADER = 24  # bytes of a PNG up to its width and height
+
+
+def require(condition, message, *values):
+    """Fails the request unless `condition` holds."""
+    # What the caller computes next must depend on it, or the graph might never run it.
+    return tf.debugging.Assert(condition, [message, *values], summarize=4)
+
+
+def decoded(contents, size, mode, crop_fraction, max_pixels=MAX_PIXELS):
+    """Bytes of JPEG or PNG pictures as the training pipeline makes them.
+
+    Args:
+        contents: strings `(batch,)`.
+        size, mode, crop_fraction: see `zoo.data.images.prepare`.
+        max_pixels: pictures of a larger area are refused by their header, before any memory is
+            taken for them.
+
+    Returns:
+        uint8 `(batch, size, size, 3)`.
+    """
+
+    def one(content):
+        with tf.control_dependencies([_check_area(content, max_pixels)]):
+            content = tf.identity(content)
+        return images.prepare(content, size, mode, crop_fraction)
+
+    with tf.control_dependencies([_check_count(contents, "images")]):
+        contents = tf.identity(contents)
+    spec = tf.TensorSpec((size, size, 3), tf.uint8)
+    return tf.map_fn(one, contents, fn_output_signature=spec, parallel_iterations=16)
+
+
+def pixels(values):
+    """Pixels `(batch, height, width, 3)` in 0 … 255, checked."""
+    in_range = tf.reduce_all((values >= 0.0) & (values <= 255.0))  # NaN is not
+    check = require(in_range, "`pixels` must be numbers in 0 … 255")
+    with tf.control_dependencies([_check_count(values, "pixels"), check]):
+        return tf.identity(values)
+
+
+def features(values):
+    """Features of pictures `(batch, …)`, checked."""
+    finite = require(tf.reduce_all(tf.math.is_finite(values)), "`features` must be finite")
+    with tf.control_dependencies([_check_count(values, "features"), finite]):
+        return tf.identity(values)
+
+
+def text(captions):
+    """Captions as valid UTF-8: bytes that are not become U+FFFD, which no vocabulary has."""
+    with tf.control_dependencies([_check_count(captions, "captions")]):
+        captions = tf.identity(captions)
+    return tf.strings.unicode_transcode(captions, "UTF-8", "UTF-8", errors="replace")
+
+
+def finite(embedding):
+    """The embedding, if it is finite. Features far outside of what was trained may overflow."""
+    checks = [
+        require(tf.reduce_all(tf.math.is_finite(value)), f"the embedding's {key} is not finite")
+        for key, value in embedding.items()
+        if value.dtype.is_floating
+    ]
+    with tf.control_dependencies(checks):
+        return {key: tf.identity(value) for key, value in embedding.items()}
+
+
+def _check_count(batch, name):
+    return require(tf.shape(batch)[0] > 0, f"`{name}` must hold at least one item")
+
+
+def _check_area(content, max_pixels):
+    header = tf.strings.substr(content, 0, _HEADER)
+    header = tf.strings.substr(tf.strings.join([header, "\0" * _HEADER]), 0, _HEADER)
+    is_png = tf.strings.substr(header, 0, len(_PNG)) == _PNG
+    is_jpeg = tf.io.is_jpeg(content)
+    kind = require(is_png | is_jpeg, "`images` must be the bytes of JPEG or PNG files")
+    with tf.control_dependencies([kind]):
+        height, width = tf.cond(
+            is_jpeg,
+            lambda: tuple(tf.unstack(tf.cast(tf.io.extract_jpeg_shape(content)[:2], tf.int64))),
+            lambda: (_big_endian(header, 20), _big_endian(header, 16)),
+        )
+    message = f"`images` must have at most {max_pixels:,} pixels; received height and width"
+    # Divided, since the product of two declared sizes of 2³² does not fit.
+    fits = (height > 0) & (width > 0) & (height <= max_pixels // tf.maximum(width, 1))
+    return require(fits, message, height, width)
+
+
+def _big_endian(header, start):
+    digits = tf.io.decode_raw(tf.strings.substr(header, start, 4), tf.uint8)
+    return tf.reduce_sum(tf.cast(digits, tf.int64) * [1 << 24, 1 << 16, 1 << 8, 1])

@@ -1,0 +1,51 @@
+"""The search spaces of `zoo.search` inside the graph, so that an index needs no Python of ours."""
+
+import tensorflow as tf
+
+from zoo.errors import InputError
+
+
+def space_of(similarity):
+    """Name of the space in which a similarity is searched; None for a layer of the user's own.
+
+    Raises:
+        InputError: if `zoo.search` cannot be imported.
+    """
+    try:
+        from zoo.search import units
+    except ImportError as error:
+        raise InputError(
+            f"the index signatures need the extra halo-zoo[search]: {error}; "
+            "--no-index leaves them out"
+        ) from error
+    ranking = units.ranking(similarity)
+    return None if ranking is None else ranking.space
+
+
+def search_vectors(embedding, space):
+    """The coordinates that FAISS or any other L2 or inner-product search takes.
+
+    Args:
+        embedding: a dict of tensors, see `zoo.embeddings`.
+        space: a name of `zoo.search.vectors.SPACES`, where the proofs are.
+
+    Returns:
+        A dict: `gallery` and `query`, float32 `(batch, dim')`, of sets `(batch, num_elements,
+        dim)`; `offset` `(batch,)`, to add to the squared L2 distances of a query, for `"csd"`.
+    """
+    if space == "elements":
+        both = tf.math.l2_normalize(embedding["elements"], axis=-1, epsilon=1e-24)
+        return {"gallery": both, "query": both}
+    mean = embedding["mean"]
+    if space == "csd":
+        total = tf.reduce_sum(tf.exp(embedding["log_variance"]), axis=1)
+        return {
+            "gallery": tf.concat([mean, tf.sqrt(total)[:, None]], axis=1),
+            "query": tf.pad(mean, [[0, 0], [0, 1]]),
+            "offset": total,
+        }
+    if space == "wasserstein_2":
+        mean = tf.concat([mean, tf.exp(0.5 * embedding["log_variance"])], axis=1)
+    elif space == "cosine":
+        mean = tf.math.l2_normalize(mean, axis=-1, epsilon=1e-24)
+    return {"gallery": mean, "query": mean}

@@ -1,0 +1,184 @@
+"""The signatures of an export: raw requests in, named embeddings out."""
+
+import keras
+import tensorflow as tf
+
+from export import requests
+from export.search_vectors import search_vectors, space_of
+from export.stored_weights import StoredWeights
+from zoo import embeddings
+from zoo.errors import InputError
+
+
+class Signatures(tf.Module):
+    """A `DualEncoder` as TensorFlow functions over raw requests, with its weights and tables.
+
+    | signature | takes | gives |
+    |---|---|---|
+    | `encode_images` | `images`: JPEG or PNG bytes `(N,)` | the embedding, `uncertainty` |
+    | `encode_pixels` | `pixels`: float32 `(N, size, size, 3)`, 0 … 255 | the same |
+    | `encode_captions` | `captions`: strings `(M,)` | the same |
+    | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |
+    | `index_images`, `index_captions` | as the encoders | also `gallery`, `query` (`offset`) |
+
+    A model over features of images has `encode_features` for the first two, and `features` for
+    `images` elsewhere. The embedding is `mean`, `mean` and `log_variance`, or `elements`; points
+    have no `uncertainty`. `match` names the sides `image_mean`, `caption_mean` and so on, and adds
+    the scalar `pairs`. `gallery`, `query`: see `export.search_vectors`.
+
+    Args:
+        model: a `DualEncoder`.
+        image_only: leave out all that takes captions.
+        index: whether to have the index signatures.
+        batch_size: the one size of a batch, or None for any.
+        image_size: height and width, where the image encoder leaves them free.
+        storage: see `StoredWeights`.
+        resize, crop_fraction: as in training, see `zoo.data.images.resize`.
+        max_pixels: see `requests.decoded`.
+
+    Raises:
+        InputError: if the model has no tokenizer, or its input is not what can be served.
+    """
+
+    def __init__(
+        self,
+        model,
+        image_only=False,
+        index=True,
+        batch_size=None,
+        image_size=None,
+        storage="float32",
+        resize="crop",
+        crop_fraction=1.0,
+        max_pixels=requests.MAX_PIXELS,
+    ):
+        super().__init__(name="signatures")
+        if not image_only and model.tokenizer is None:
+            raise InputError("this model has no tokenizer to serve captions with; use --image-only")
+        towers = [model.image_encoder]
+        if not image_only:
+            towers += [model.caption_encoder, model.similarity]
+        weights = list({id(w): w for tower in towers for w in tower.weights}.values())
+        self.stored_weights = StoredWeights(weights, storage)
+        self.tokenizer = None if image_only else model.tokenizer  # its tables are saved with us
+        space = space_of(model.similarity) if index else None
+
+        def with_weights(function, *arguments):
+            # Inside, every Keras variable is what is stored, and a state that a layer changes (of
+            # a random generator) is changed for this call alone: calls share nothing.
+            pairs = zip(weights, self.stored_weights.values(), strict=True)
+            with keras.StatelessScope(state_mapping=list(pairs)):
+                return function(*arguments, training=False)
+
+        @tf.function(autograph=False)
+        def embed_images(inputs):
+            return _embedding(with_weights(model.image_encoder, inputs))
+
+        @tf.function(autograph=False)
+        def embed_captions(captions):
+            ids = tf.convert_to_tensor(model.tokenizer(requests.text(captions)))
+            return _embedding(with_weights(model.caption_encoder, ids))
+
+        def encode(embedding):
+            return {**embedding, **_uncertainty(model, embedding)}
+
+        def match(images, captions):
+            similarity = with_weights(model.similarity, images, captions)
+            sides = {
+                f"{side}_{key}": value
+                for side, embedding in (("image", images), ("caption", captions))
+                for key, value in encode(embedding).items()
+            }
+            # Servers that merge requests split outputs by their first dimension. A matrix cannot
+            # be merged so; this scalar makes them say so instead of returning a wrong part of it.
+            return {"similarity": similarity, **sides, "pairs": tf.size(similarity)}
+
+        numbers, side = _image_inputs(model.image_encoder, batch_size, image_size)
+        strings = tf.TensorSpec((batch_size,), tf.string)
+        images = tf.TensorSpec(strings.shape, tf.string, name="images")
+        captions = tf.TensorSpec(strings.shape, tf.string, name="captions")
+
+        def from_numbers(values):
+            check = requests.pixels if numbers.name == "pixels" else requests.features
+            return embed_images(check(values))
+
+        def from_images(values):
+            if numbers.name == "features":
+                return from_numbers(values)
+            bytes_of = requests.decoded(values, side, resize, crop_fraction, max_pixels)
+            return embed_images(tf.cast(bytes_of, tf.float32))
+
+        raw = images if numbers.name == "pixels" else numbers
+        self.functions = {}
+        if raw is images:
+            self._add("encode_images", lambda x: encode(from_images(x)), raw)
+        self._add(f"encode_{numbers.name}", lambda x: encode(from_numbers(x)), numbers)
+        if space:
+            self._add("index_images", lambda x: _index(encode(from_images(x)), space), raw)
+        if image_only:
+            return
+        self._add("encode_captions", lambda t: encode(embed_captions(t)), captions)
+        self._add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
+        if space:
+            self._add(
+                "index_captions", lambda t: _index(encode(embed_captions(t)), space), captions
+            )
+
+    def _add(self, name, function, *specs):
+        arguments = [spec.name for spec in specs]
+        self.functions[name] = tf.function(
+            _named(function, arguments), input_signature=specs, autograph=False
+        )
+
+    def concrete(self):
+        """`{name: concrete function}`, and `serving_default`, which is the first of them."""
+        signatures = {name: f.get_concrete_function() for name, f in self.functions.items()}
+        return {"serving_default": next(iter(signatures.values())), **signatures}
+
+
+def _named(function, arguments):
+    # A signature's inputs have the names of the function's arguments.
+    if len(arguments) == 1:
+        return lambda first: function(first)
+    return lambda first, second: function(first, second)
+
+
+def _embedding(embedding):
+    embedding = {
+        key: value if value.dtype == tf.bool else tf.cast(value, tf.float32)
+        for key, value in embedding.items()
+        if value is not None
+    }
+    return requests.finite(embedding)
+
+
+def _uncertainty(model, embedding):
+    if embeddings.kind(embedding) == "a point":
+        return {}
+    return {"uncertainty": model.uncertainty(embedding)}
+
+
+def _index(embedding, space):
+    return {**embedding, **search_vectors(embedding, space)}
+
+
+def _image_inputs(encoder, batch_size, image_size):
+    """The spec of the image encoder's numbers, and the size of its images."""
+    shape = getattr(encoder, "input_shape", None)
+    if (
+        not isinstance(shape, tuple)
+        or not shape
+        or not all(size is None or isinstance(size, int) for size in shape)
+    ):
+        raise InputError(
+            f"the image encoder must take one tensor of known shape; its input shape is {shape}"
+        )
+    if len(shape) != 4 or shape[-1] != 3:
+        return tf.TensorSpec((batch_size, *shape[1:]), tf.float32, name="features"), None
+    sides = {size for size in shape[1:3] if size is not None}
+    if not sides and image_size is None:
+        raise InputError("this image encoder takes images of any size; give --image-size")
+    size = image_size or min(sides)
+    if sides - {size}:
+        raise InputError(f"this image encoder takes images of {shape[1:3]}, not of {size}")
+    return tf.TensorSpec((batch_size, size, size, 3), tf.float32, name="pixels"), size
