@@ -63,11 +63,11 @@ def test_training_noise_is_unbiased_and_fresh():
     image, caption = gaussians(1), gaussians(1)
     caption["mean"] = image["mean"] + 0.2
     layer = S.MatchProbability(4.0, 5.0, num_samples=7, seed=5)
-    draws = [expit(np.asarray(layer(image, caption, training=True))[0, 0]) for _ in range(300)]
+    draws = [expit(np.asarray(layer(image, caption, training=True))[0, 0]) for _ in range(150)]
     assert len(set(draws)) == len(draws)
     row = {k: v[0] for k, v in image.items()}, {k: v[0] for k, v in caption.items()}
     expected, error = truth(*row, 4.0, 5.0)
-    assert abs(np.mean(draws) - expected) < 4 * np.hypot(np.std(draws) / np.sqrt(300), error)
+    assert abs(np.mean(draws) - expected) < 4 * np.hypot(np.std(draws) / np.sqrt(150), error)
 
 
 def test_training_noise_differs_between_items():

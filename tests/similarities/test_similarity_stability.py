@@ -111,7 +111,7 @@ def test_cancellation_between_near_duplicates(shift):
 def test_identical_points_have_zero_distance_and_zero_gradient_of_the_root():
     points = oracles.random_gaussians(RNG, 1, 1024)
     value, gradients = value_and_gradients(S.wasserstein_2, points, points)
-    assert value.item() == 0
+    assert value.item() < 1e-14
     assert all((g == 0).all() for g in tree.flatten(gradients))
 
 

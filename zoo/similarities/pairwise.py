@@ -58,10 +58,12 @@ def common_centre(a, b):
     """A constant `(1, dim)` amid both batches; subtracting it leaves differences as they are.
 
     Products of large, nearly equal numbers lose digits, so whatever depends on differences only is
-    computed about this point. With one row on each side it is their midpoint. No gradient.
+    computed about this point. Any point amid the data does, so the first rows are enough. With one
+    row on each side it is their midpoint. No gradient.
     """
-    centre = 0.5 * (ops.mean(a, axis=0, keepdims=True) + ops.mean(b, axis=0, keepdims=True))
-    return ops.stop_gradient(centre)
+    rows = 64
+    centre = ops.mean(a[:rows], axis=0, keepdims=True) + ops.mean(b[:rows], axis=0, keepdims=True)
+    return ops.stop_gradient(0.5 * centre)
 
 
 def about_common_centre(images, captions):
@@ -84,7 +86,9 @@ def squared_distance(a, b):
     """‖a_i − b_j‖² of `(N, dim)` and `(M, dim)` by one matrix product: `(N, M)`, ≥ 0.
 
     The absolute error is a few float32 roundings of ‖a_i‖² + ‖b_j‖² about the common centre, so a
-    far shift of everything costs nothing, and what is left below zero is clamped.
+    far shift of everything costs nothing, and what is left below zero is clamped. On GPUs this
+    needs true float32 products: with TensorFloat-32, TensorFlow's default there, the roundings are
+    of 2⁻¹¹ (`tf.config.experimental.enable_tensor_float_32_execution(False)`).
     """
     return joint_squared_distance([(a, b)])
 
@@ -102,9 +106,8 @@ def joint_squared_distance(parts):
 
 
 def safe_sqrt(x):
-    """√x with the gradient 0, not infinity, at x = 0."""
-    positive = x > 1e-30
-    return ops.where(positive, ops.sqrt(ops.where(positive, x, 1.0)), 0.0)
+    """√x with the gradient 0, not infinity, at x = 0, where it is 1e-15."""
+    return ops.sqrt(ops.maximum(x, 1e-30))
 
 
 def unit(x):
