@@ -51,11 +51,11 @@ def _advantage(scores, *weights):
 
     def slope(first, second):
         odd = ops.tanh(second[0] - first[0])
-        # The loss falls along u_i by the slope of its own rank, and along u_j by that of the other.
-        upward, downward = second[1], first[1]
+        # Along u_i of g_i w_j tanh(u_j − u_i) + g_j w_i tanh(u_i − u_j); along u_j its opposite.
+        own, other = first[1], second[1]
         if weights:
-            upward, downward = upward * first[2], downward * second[2]
-        pull = (upward - downward) * (1.0 - ops.square(odd))
+            own, other = own * second[2], other * first[2]
+        pull = (other - own) * (1.0 - ops.square(odd))
         return pull, pull
 
     def gradient(*args, upstream=None):
