@@ -61,8 +61,8 @@ def common_centre(a, b):
     computed about this point. Any point amid the data does, so the first rows are enough. With one
     row on each side it is their midpoint. No gradient.
     """
-    rows = 64
-    centre = ops.mean(a[:rows], axis=0, keepdims=True) + ops.mean(b[:rows], axis=0, keepdims=True)
+    some = slice(64), slice(None)  # a tuple, as symbolic tensors take no bare slice
+    centre = ops.mean(a[some], axis=0, keepdims=True) + ops.mean(b[some], axis=0, keepdims=True)
     return ops.stop_gradient(0.5 * centre)
 
 
