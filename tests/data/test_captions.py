@@ -108,7 +108,7 @@ IDS = tf.constant(np.where(np.arange(12) < 9, np.arange(12) + 2, 0)[None].repeat
 @pytest.mark.parametrize("mode", ["mask", "random", "delete"])
 def test_words_are_dropped_at_the_rate_and_padding_never(mode):
     seed = step_seed(0, 7)
-    dropped = captions.drop_words(IDS, 0.3, seed, mode, vocabulary_size=50).numpy()
+    dropped = captions.drop_words(IDS, 0.3, seed, mode, captions.WordIds(end=50)).numpy()
     assert dropped.shape == IDS.shape
     if mode == "delete":
         lost = 9 - (dropped != 0).sum(1)
@@ -125,9 +125,9 @@ def test_words_are_dropped_at_the_rate_and_padding_never(mode):
         new = dropped[:, :9][changed]
         assert (new == 1).all() if mode == "mask" else (new >= 2).all() and new.max() < 50
     assert share == pytest.approx(0.3, abs=0.03)
-    again = captions.drop_words(IDS, 0.3, seed, mode, vocabulary_size=50)
+    again = captions.drop_words(IDS, 0.3, seed, mode, captions.WordIds(end=50))
     np.testing.assert_array_equal(again, dropped)
-    other = captions.drop_words(IDS, 0.3, step_seed(0, 8), mode, vocabulary_size=50)
+    other = captions.drop_words(IDS, 0.3, step_seed(0, 8), mode, captions.WordIds(end=50))
     assert (other.numpy() != dropped).any()
 
 
@@ -142,5 +142,5 @@ def test_a_caption_never_loses_all_its_words():
 def test_word_dropping_checks_its_arguments():
     with pytest.raises(ValueError, match="`mode` must be one of"):
         captions.drop_words(IDS, 0.1, step_seed(0, 0), "forget")
-    with pytest.raises(ValueError, match="`vocabulary_size` must be given"):
+    with pytest.raises(ValueError, match="must be given for the mode 'random'"):
         captions.drop_words(IDS, 0.1, step_seed(0, 0), "random")

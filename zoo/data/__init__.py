@@ -17,11 +17,15 @@ from zoo.data import (
     visual_genome,
 )
 from zoo.data.augmentation import Augmentation
+from zoo.data.bert_tokenizer import BertTokenizer, read_bert_tokenizer
+from zoo.data.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.records import Loaded, Records, Skipped
 from zoo.data.skipped import write_skipped
 
 __all__ = [
     "Augmentation",
+    "BertTokenizer",
+    "ClipTokenizer",
     "Loaded",
     "Records",
     "Skipped",
@@ -34,6 +38,8 @@ __all__ = [
     "flickr30k",
     "images",
     "own_pairs",
+    "read_bert_tokenizer",
+    "read_clip_tokenizer",
     "regions",
     "sources",
     "toy_birds",

@@ -33,10 +33,10 @@ class Augmentation:
             batch = images.cutout(batch, self.cutout, seed, fill=fill, shard=shard)
         return batch
 
-    def on_captions(self, ids, seed, vocabulary_size=None, shard=(0, 1)):
-        """The ids with some words lost."""
+    def on_captions(self, ids, seed, words=None, shard=(0, 1)):
+        """The ids with some words lost; `words` are the tokenizer's `word_ids`."""
         if not self.word_dropping:
             return ids
         return captions.drop_words(
-            ids, self.word_dropping, seed, self.word_dropping_mode, vocabulary_size, shard
+            ids, self.word_dropping, seed, self.word_dropping_mode, words, shard
         )

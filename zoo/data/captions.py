@@ -1,6 +1,7 @@
 """Captions to word ids, in the graph and from raw strings."""
 
 from collections import Counter
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -13,6 +14,22 @@ from zoo.errors import InputError
 PADDING_ID, UNKNOWN_ID = 0, 1
 _DROP, _WORD = 11, 12
 _MODES = ("mask", "random", "delete")
+
+
+class WordIds(NamedTuple):
+    """Which ids of a tokenizer are words.
+
+    Attributes:
+        first: the smallest id that a random word may have.
+        end: one more than the largest, or None where it is not known.
+        unknown: what stands for a word that is not told.
+        special: ids that are no words, such as that of the end, and are never lost.
+    """
+
+    first: int = UNKNOWN_ID + 1
+    end: int | None = None
+    unknown: int = UNKNOWN_ID
+    special: tuple[int, ...] = ()
 
 
 def normalise(text):
@@ -50,6 +67,11 @@ class WordTokenizer(keras.layers.TextVectorization):
             **kwargs,
         )
         self.max_words = max_words
+
+    @property
+    def word_ids(self):
+        """`WordIds`, for word dropping."""
+        return WordIds(end=self.vocabulary_size())
 
     def call(self, inputs):
         batch = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
@@ -162,39 +184,44 @@ def read_glove(path, tokenizer, seed=0):
     return matrix.astype(np.float32), len(found) / len(words)
 
 
-def drop_words(ids, rate, seed, mode="mask", vocabulary_size=None, shard=(0, 1)):
+def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
     """Word dropping: loses each word with some probability.
 
     Args:
         ids: int32 `(batch, length)`, padded with 0 at the end.
         rate: the probability, 0 … 1.
         seed: int64 `(2,)`, see `draws.step_seed`.
-        mode: `"mask"`: the word becomes unknown (id 1). `"random"`: it becomes a random word.
+        mode: `"mask"`: the word becomes unknown. `"random"`: it becomes a random word.
             `"delete"`: it goes, the rest moves up; the first word stays when all would go.
-        vocabulary_size: number of ids, for `"random"`.
+        words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
         shard: see `draws.uniform`.
 
     Returns:
         int32 `(batch, length)`.
 
     Raises:
-        ValueError: if the mode is unknown, or `"random"` comes without `vocabulary_size`.
+        ValueError: if the mode is unknown, or `"random"` comes without `words.end`.
 
     Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) appendix B.
     """
     if mode not in _MODES:
         raise ValueError(f"`mode` must be one of {_MODES}; received {mode!r}")
+    words = words or WordIds()
     rows, length = ids.shape
-    is_word = ids != PADDING_ID
+    is_token = ids != PADDING_ID
+    is_word = is_token
+    for special in words.special:
+        is_word &= ids != special
     lost = is_word & (uniform(seed, _DROP, rows, length, shard) < rate)
     if mode == "mask":
-        return tf.where(lost, UNKNOWN_ID, ids)
+        return tf.where(lost, words.unknown, ids)
     if mode == "random":
-        if vocabulary_size is None:
-            raise ValueError("`vocabulary_size` must be given for the mode 'random'")
-        words = 2 + uniform(seed, _WORD, rows, length, shard) * (vocabulary_size - 2)
-        return tf.where(lost, tf.cast(words, ids.dtype), ids)
+        if words.end is None:
+            raise ValueError("`words.end` must be given for the mode 'random'")
+        draws = uniform(seed, _WORD, rows, length, shard) * (words.end - words.first)
+        return tf.where(lost, words.first + tf.cast(draws, ids.dtype), ids)
     all_lost = tf.reduce_all(lost | ~is_word, axis=1, keepdims=True)
-    kept = is_word & (~lost | (all_lost & (tf.range(length) == 0)))
+    first = tf.cumsum(tf.cast(is_word, tf.int32), axis=1) == 1
+    kept = is_token & (~lost | (all_lost & first))
     order = tf.argsort(tf.cast(~kept, tf.int32), axis=1, stable=True)
     return tf.gather(tf.where(kept, ids, PADDING_ID), order, axis=1, batch_dims=1)

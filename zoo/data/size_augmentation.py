@@ -20,12 +20,12 @@ class SizeAugmentation(Augmentation):
     Reference: VSE∞ (Chen et al., CVPR 2021), section 3.3; PCME++ (Chun, ICLR 2024), appendix B.
     """
 
-    def on_captions(self, ids, seed, vocabulary_size=None, shard=(0, 1)):
+    def on_captions(self, ids, seed, words=None, shard=(0, 1)):
         left = 1.0
         for purpose, (mode, share) in enumerate(_SHARES):
             # Rates of what the ways before have left over, each with draws of its own.
             lost = self.word_dropping * share
             key = tf.random.fold_in(seed, purpose, alg="philox")
-            ids = drop_words(ids, lost / left, key, mode, vocabulary_size, shard)
+            ids = drop_words(ids, lost / left, key, mode, words, shard)
             left -= lost
         return ids

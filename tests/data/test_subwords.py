@@ -1,0 +1,164 @@
+"""CLIP's and BERT's tokenizers: the graph equals the eager ones, whatever the text."""
+
+import gzip
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.data import Augmentation, captions
+from zoo.data.bert_tokenizer import read_bert_tokenizer
+from zoo.data.clip_tokenizer import read_clip_tokenizer
+from zoo.data.draws import step_seed
+from zoo.errors import InputError
+
+MERGES = '"version\nt h\nth e</w>\nd o\ndo g</w>\na n\nan d</w>\n! !</w>\n1 2</w>\n'
+PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+          "the", "dog", "##s", "cafe", "!", "1", "##2"]  # fmt: skip
+HARD = [
+    "a photo of 123 dogs in 2017, 12 and 1 2",
+    "HELLO World ÀÉÎ THE DOG",
+    "café naïve Ångström e\u0301clair",
+    "😀 a dog 🐕‍🦺 runs 👨‍👩‍👧!!",
+    "it's the dog's 'stop' they'll I'VE  's 'tis",
+    "a\u00a0b\u3000c\u2009d\te\nf",
+    "",
+    "   ",
+    "!!! !? ?! ...!",
+    "x" * 60,
+    "中文字 日本語 ١٢٣ ½ ² Straße İstanbul",
+    "<|endoftext|> a <|startoftext|>",
+    "a-b_c/d #tag @you don't—won’t",
+    " ".join(f"word{number} Dog's" for number in range(500)),
+]
+
+
+@pytest.fixture(scope="module", params=["clip", "bert"])
+def small(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("words") / "words.txt"
+    if request.param == "clip":
+        path.write_text(MERGES)
+        return read_clip_tokenizer(path, max_words=24)
+    path.write_text("\n".join(PIECES) + "\n")
+    return read_bert_tokenizer(path, max_words=24)
+
+
+@pytest.fixture(scope="module", params=["clip", "bert"])
+def real(request, shared_data):
+    if request.param == "clip":
+        return read_clip_tokenizer(shared_data / "clip_bpe" / "bpe_simple_vocab_16e6.txt.gz")
+    return read_bert_tokenizer(shared_data / "vocabs" / "bert-base-uncased" / "vocab.txt")
+
+
+def _eager(tokenizer, texts):
+    """Rows by KerasHub's eager tokenizer, which shares no code with its graph mode."""
+    rows = np.zeros((len(texts), tokenizer.max_words), np.int32)
+    for row, ids in zip(rows, tokenizer.tokenizer(list(texts)), strict=True):
+        whole = [tokenizer.ends[0], *ids[: tokenizer.max_words - 2], tokenizer.ends[1]]
+        row[: len(whole)] = whole
+    return rows
+
+
+def test_graph_equals_eager_on_hard_text(small):
+    expected = _eager(small, HARD)
+    np.testing.assert_array_equal(small(tf.constant(HARD)), expected)
+    np.testing.assert_array_equal(small(HARD), expected)
+    dataset = tf.data.Dataset.from_tensor_slices(HARD).batch(4).map(small)
+    np.testing.assert_array_equal(np.concatenate(list(dataset.as_numpy_iterator())), expected)
+    np.testing.assert_array_equal(captions.token_ids(small, HARD), expected)
+    assert (expected[-1] != 0).all()  # cut before the end, which is still there
+    assert expected[-1, -1] == small.ends[1]
+    assert (expected[HARD.index("")][:3] == [*small.ends, 0]).all()
+
+
+@pytest.mark.slow
+def test_graph_equals_eager_on_real_captions(real, shared_data):
+    path = shared_data / "flickr30k_text" / "flickr30k_karpathy_captions.json.gz"
+    entries = json.loads(gzip.decompress(path.read_bytes())).values()
+    texts = [caption for entry in entries for caption in entry["captions"]][:10_000]
+    assert len(texts) == 10_000
+    np.testing.assert_array_equal(captions.token_ids(real, texts), _eager(real, texts))
+    np.testing.assert_array_equal(real(HARD), _eager(real, HARD))
+
+
+def test_known_ids(real):
+    """Of `a photo of a cat`, as the official tokenizers give them."""
+    known = {
+        49_408: [49406, 320, 1125, 539, 320, 2368, 49407],
+        30_522: [101, 1037, 6302, 1997, 1037, 4937, 102],
+    }
+    ids = np.asarray(real(["a photo of a cat"]))[0]
+    assert [number for number in ids if number] == known[real.vocabulary_size()]
+
+
+def test_small_vocabularies_by_hand(small):
+    ids = np.asarray(small(["The dogs, 12 DOG!!"]))[0]
+    if small.vocabulary_size() == len(PIECES):
+        expected = [3, 6, 7, 8, 2, 11, 12, 7, 10, 10, 4]
+    else:
+        words = small.vocabulary
+        pieces = ["<|startoftext|>", "the</w>", "do", "g", "s</w>", ",</w>", "1</w>", "2</w>",
+                  "dog</w>", "!!</w>", "<|endoftext|>"]  # fmt: skip
+        expected = [words[piece] for piece in pieces]
+    assert list(ids) == expected + [0] * (24 - len(expected))
+
+
+def test_saved_with_a_model_and_exported(small, tmp_path):
+    strings = keras.Input((), dtype="string")
+    model = keras.Model(strings, small(strings))
+    assert model.output_shape == (None, 24)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    texts = tf.constant(HARD[:5])
+    np.testing.assert_array_equal(loaded(texts), small(texts))
+    archive = keras.export.ExportArchive()
+    archive.track(loaded)
+    archive.add_endpoint("ids", loaded.call, [tf.TensorSpec((None,), tf.string)])
+    archive.write_out(tmp_path / "exported", verbose=False)
+    served = tf.saved_model.load(tmp_path / "exported")
+    np.testing.assert_array_equal(served.ids(texts), small(texts))
+
+
+@pytest.mark.parametrize("mode", ["mask", "random", "delete"])
+def test_word_dropping_leaves_the_ends_and_makes_words_only(small, mode):
+    ids = tf.constant(small(["the dog and the dog!! café 12"] * 200))
+    augmentation = Augmentation(word_dropping=0.5, word_dropping_mode=mode)
+    dropped = augmentation.on_captions(ids, step_seed(0, 1), small.word_ids).numpy()
+    assert (dropped[:, 0] == small.ends[0]).all()
+    assert ((dropped == small.ends[1]).sum(1) == 1).all()
+    lengths = (dropped != 0).sum(1)
+    assert (dropped[np.arange(200), lengths - 1] == small.ends[1]).all()
+    new = set(dropped.ravel()) - set(ids.numpy().ravel())
+    if mode == "mask":
+        assert new == {small.word_ids.unknown}
+    elif mode == "delete":
+        assert not new
+        assert lengths.min() >= 3
+        assert lengths.mean() < (ids.numpy()[0] != 0).sum() - 2
+    else:
+        assert min(new | {99}) >= small.word_ids.first
+        assert max(new | {0}) < small.word_ids.end
+
+
+def test_bad_files(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("header\nt h\nthree parts here\n")
+    with pytest.raises(InputError, match=re.escape(f"{path}:3: expected two symbols")):
+        read_clip_tokenizer(path)
+    for lines, why in (
+        (PIECES[1:], "must begin with"),
+        (PIECES[:3], r"lacks \[CLS\]"),
+        ([*PIECES, "dog"], ":14: 'dog' is also in line 8"),
+        ([*PIECES, ""], ":14: an empty line"),
+    ):
+        path.write_text("\n".join(lines) + "\n")
+        with pytest.raises(InputError, match=why):
+            read_bert_tokenizer(path)
+    path.write_text("\n".join(PIECES))
+    with pytest.raises(ValueError, match="`max_words` must be at least 3"):
+        read_bert_tokenizer(path, max_words=2)
+    with pytest.raises(InputError, match="No such file"):
+        read_bert_tokenizer(tmp_path / "none.txt")

@@ -1,0 +1,94 @@
+"""BERT's WordPiece tokenizer from its vocabulary file."""
+
+import keras
+import keras_hub
+
+from zoo.data.captions import WordIds
+from zoo.data.files import read_lines
+from zoo.data.subwords import SubwordTokenizer
+from zoo.errors import InputError
+
+PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class BertTokenizer(SubwordTokenizer):
+    """Strings to BERT's token ids: `[CLS]`, word pieces, `[SEP]`, then zeros.
+
+    Saved with its vocabulary in whatever model holds it. Letters are lowered and lose their
+    accents, as for `bert-base-uncased`.
+
+    Args:
+        vocabulary: list of word pieces with BERT's special tokens, `[PAD]` first.
+        max_words: the length of every row; longer captions are cut before `[SEP]`.
+
+    Call arguments:
+        inputs: strings `(batch,)`, as they come.
+
+    Output: int32 `(batch, max_words)`.
+
+    Reference: Devlin et al., "BERT" (NAACL 2019); Wu et al. (2016) for word pieces.
+    """
+
+    def __init__(self, vocabulary, max_words=64, **kwargs):
+        self.vocabulary = list(vocabulary)
+        absent = [token for token in SPECIAL if token not in self.vocabulary]
+        if absent or self.vocabulary[0] != PAD:
+            raise ValueError(
+                f"`vocabulary` must begin with {PAD} and hold {', '.join(SPECIAL)}; received one "
+                f"that begins with {self.vocabulary[:1]} and lacks {', '.join(absent) or 'none'}"
+            )
+        tokenizer = keras_hub.tokenizers.WordPieceTokenizer(
+            self.vocabulary, lowercase=True, strip_accents=True, oov_token=UNKNOWN
+        )
+        ends = (self.vocabulary.index(START), self.vocabulary.index(END))
+        super().__init__(tokenizer, ends, max_words, **kwargs)
+
+    def vocabulary_size(self):
+        """Number of token ids."""
+        return len(self.vocabulary)
+
+    @property
+    def word_ids(self):
+        """`WordIds`, for word dropping."""
+        reserved = [
+            number
+            for number, token in enumerate(self.vocabulary)
+            if token in SPECIAL or token.startswith("[unused")
+        ]
+        mask = self.vocabulary.index(MASK)
+        return WordIds(max(reserved) + 1, len(self.vocabulary), mask, self.ends)
+
+    def tokens(self, text):
+        return self.tokenizer(text)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "vocabulary": list(self.vocabulary),
+            "max_words": self.max_words,
+        }
+
+
+def read_bert_tokenizer(path, max_words=64):
+    """A `BertTokenizer` from `vocab.txt`, a word piece a line.
+
+    Args:
+        path: the file.
+        max_words: the length of a row of ids.
+
+    Raises:
+        InputError: if it cannot be read, or a piece is empty, occurs twice or is missing.
+    """
+    vocabulary = read_lines(path)
+    seen = {}
+    for line, token in enumerate(vocabulary, start=1):
+        if not token.strip():
+            raise InputError(f"{path}:{line}: an empty line")
+        if token in seen:
+            raise InputError(f"{path}:{line}: {token!r} is also in line {seen[token]}")
+        seen[token] = line
+    try:
+        return BertTokenizer(vocabulary, max_words)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error

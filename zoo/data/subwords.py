@@ -1,0 +1,56 @@
+"""What CLIP's and BERT's tokenizers share: rows of a fixed length between two special tokens."""
+
+import keras
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+
+class SubwordTokenizer(keras.layers.Layer):
+    """Strings to rows of start, tokens, end and padding.
+
+    Args:
+        tokenizer: KerasHub's, from strings `(batch,)` to ragged ids.
+        ends: the ids of the start and of the end.
+        max_words: the length of every row; longer captions are cut before the end.
+
+    Call arguments:
+        inputs: strings `(batch,)`, as they come.
+
+    Output: int32 `(batch, max_words)`, padded with 0.
+    """
+
+    def __init__(self, tokenizer, ends, max_words, **kwargs):
+        if max_words < 3:
+            raise ValueError(f"`max_words` must be at least 3; received {max_words}")
+        super().__init__(**{**kwargs, "trainable": False})
+        self.tokenizer, self.ends, self.max_words = tokenizer, tuple(ends), max_words
+        self.supports_jit = False
+        self.built = True
+        # Lists of strings are taken too, as by `TextVectorization`.
+        self._convert_input_args = False
+        self._allow_non_tensor_positional_args = True
+        # Called eagerly KerasHub takes another implementation, with other ids here and there.
+        self._in_graph = tf.function(
+            self._rows, input_signature=[tf.TensorSpec((None,), tf.string)], autograph=False
+        )
+
+    def tokens(self, text):
+        """Ragged ids `(batch, None)` of strings `(batch,)`, without the ends."""
+        raise NotImplementedError
+
+    def normalise(self, text):
+        """The text in Unicode's composed form, as both tokenizers' eager modes have it."""
+        return tf_text.normalize_utf8(text, "NFC")
+
+    def call(self, inputs):
+        text = tf.convert_to_tensor(inputs, tf.string)
+        return tf.ensure_shape(self._in_graph(text), (text.shape[0], self.max_words))
+
+    def compute_output_spec(self, inputs):
+        return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
+
+    def _rows(self, text):
+        tokens = tf.cast(self.tokens(text), tf.int32)[:, : self.max_words - 2]
+        column = tf.ones((tf.shape(text)[0], 1), tf.int32)
+        rows = tf.concat([column * self.ends[0], tokens, column * self.ends[1]], axis=1)
+        return rows.to_tensor(shape=(None, self.max_words))
