@@ -46,14 +46,18 @@ class Settings(training.RunSettings):
     num_samples: int = setting(7, "samples J of an embedding", source="section 4.1")
     scale: float = setting(10.0, "initial a of sigmoid(b - a d)", source="2 x 5, supplementary A")
     shift: float = setting(10.0, "initial b", source="2 x 5, supplementary A")
-    log_variance_bias: float = setting(0.0, "initial log variance", toy=-6.0)
+    log_variance_bias: float = setting(
+        -6.0,
+        "initial log variance; at 0, as released, first distances are near sqrt(2 dim)",
+        toy=-5.0,
+    )
     kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="suppl. A", toy=1e-4)
     uniformity_weight: float = setting(10.0, "weight of uniformity", source="suppl. A", toy=0.0)
     learning_rate: float = setting(1e-4, "peak, cosine decay per phase", source="A", toy=2e-3)
     batch_size: int = setting(150, "pairs, one a class", source="supplementary A", toy=90)
-    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=50, smoke=2)
+    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
     warm_up_epochs: int = setting(10, "heads only", source="suppl. A", toy=0, smoke=1)
-    fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=16, smoke=1)
+    fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=20, smoke=1)
     cache_features: bool = setting(
         True, "warm up on stored features of the frozen backbone; Cutout then cuts feature maps"
     )

@@ -18,6 +18,7 @@ if __name__ == "__main__":
 import argparse
 import dataclasses
 import difflib
+import logging
 import sys
 import types
 import typing
@@ -110,6 +111,7 @@ def run(main, *args):
     What a person can mend (`InputError`, a full disk, a missing permission) becomes one line on
     stderr and exit code 2. Defects keep their traceback.
     """
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # retracing is no news to a user
     try:
         code = main(*args)
     except InputError as error:

@@ -1,0 +1,181 @@
+"""The main job from end to end, on a small set of toy birds."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import zoo
+from recipes import pcme_cub
+from zoo import training
+from zoo.data import toy_birds
+
+SMALL = (
+    "--backbone=tiny --image-size=32 --dim=8 --word-dim=8 --batch-size=8 --steps-per-epoch=3 "
+    "--log-variance-bias=-4 --learning-rate=0.002 --max-words=12"
+).split()
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory):
+    root = tmp_path_factory.mktemp("birds") / "toy"
+    return toy_birds.generate(root, num_classes=16, images_per_class=4, image_size=32)
+
+
+def arguments(birds, out, *more):
+    return [f"--data-dir={birds}", f"--out={out}", *SMALL, *more]
+
+
+def without_time(metrics):
+    return {key: value for key, value in metrics.items() if key != "seconds"}
+
+
+@pytest.fixture(scope="module")
+def finished(birds, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    pcme_cub.main(arguments(birds, out, "--warm-up-epochs=1", "--fine-tuning-epochs=3"))
+    return training.RunFolder.existing(out)
+
+
+@pytest.mark.slow
+def test_a_run_leaves_everything_a_reader_needs(finished):
+    metrics = finished.metrics
+    assert set(metrics["retrieval"]) == {"match_probability", "mean"}
+    assert 0 <= metrics["retrieval"]["mean"]["i2t_r_precision"] <= 100
+    assert set(metrics["uncertainty"]) == {"i2t", "t2i"}
+    history = training.read_history(finished.history_path)
+    assert history["phase"] == ["warm_up"] + 3 * ["fine_tuning"]
+    assert {path.stem for path in finished.plots.iterdir()} == {
+        "confidence_ellipses",
+        "image_to_text",
+        "recall_by_uncertainty",
+        "risk_coverage",
+        "text_to_image",
+        "training_curves",
+    }
+    model = zoo.from_preset(finished.path)
+    assert model.encode_captions(["a red bird"]).event_shape == (8,)
+    assert model.tokenize(["a bird"]).shape == (1, 12)
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_shown_and_not_repeated(finished, birds, capsys):
+    before = finished.model_path.stat().st_mtime_ns
+    pcme_cub.main(arguments(birds, finished.path, "--warm-up-epochs=1", "--fine-tuning-epochs=3"))
+    assert "is finished" in capsys.readouterr().out
+    assert finished.model_path.stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished, birds, tmp_path):
+    out = tmp_path / "killed"
+    more = arguments(birds, out, "--warm-up-epochs=1", "--fine-tuning-epochs=3")
+    process = subprocess.Popen(
+        [sys.executable, pcme_cub.__file__, *more],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 240
+        while not (out / "checkpoints" / "fine_tuning-00001.npz").exists():
+            assert process.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline, "no checkpoint within four minutes"
+            time.sleep(0.005)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert not (out / "metrics.json").exists()
+    pcme_cub.main(more)
+    resumed = training.RunFolder.existing(out)
+    history = training.read_history(resumed.history_path)
+    assert list(history["epoch"]) == [1, 1, 2, 3]
+    whole = training.read_history(finished.history_path)
+    np.testing.assert_allclose(history["loss"], whole["loss"], rtol=1e-4)
+    assert json.dumps(without_time(resumed.metrics)) == json.dumps(without_time(finished.metrics))
+
+
+@pytest.mark.slow
+def test_one_seed_one_result(birds, tmp_path):
+    results = []
+    for name in ("one", "other"):
+        pcme_cub.main(
+            arguments(birds, tmp_path / name, "--warm-up-epochs=0", "--fine-tuning-epochs=1")
+        )
+        results.append(without_time(training.RunFolder.existing(tmp_path / name).metrics))
+    assert json.dumps(results[0]) == json.dumps(results[1])
+
+
+@pytest.mark.slow
+def test_means_alone(birds, tmp_path, capsys):
+    out = tmp_path / "points"
+    pcme_cub.main(
+        arguments(birds, out, "--mean-only", "--warm-up-epochs=0", "--fine-tuning-epochs=1")
+    )
+    metrics = training.RunFolder.existing(out).metrics
+    assert set(metrics["retrieval"]) == {"mean"}
+    assert "uncertainty" not in metrics
+    assert not (out / "plots" / "confidence_ellipses.png").exists()
+
+
+def one_line(capsys, *argv):
+    with pytest.raises(SystemExit) as stop:
+        training.run(pcme_cub.main, list(argv))
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+def test_a_folder_that_is_not_there(tmp_path, capsys):
+    line = one_line(capsys, f"--data-dir={tmp_path / 'no'}", f"--out={tmp_path / 'run'}")
+    assert "no such" in line
+    assert str(tmp_path / "no") in line
+
+
+def test_a_truncated_photo_is_named_and_can_be_skipped(birds, tmp_path, capsys):
+    import shutil
+
+    root = tmp_path / "broken"
+    shutil.copytree(birds, root)
+    photo = sorted((root / "images").glob("*/*.jpg"))[0]
+    photo.write_bytes(photo.read_bytes()[:100])
+    line = one_line(capsys, *arguments(root, tmp_path / "run"))
+    assert photo.name in line
+    settings = training.parse(
+        pcme_cub.Settings, arguments(root, tmp_path / "other", "--skip-bad"), ""
+    )
+    train, test = pcme_cub.load(settings, root)
+    assert sum("bad images" in item.kind for item in (*train.skipped, *test.skipped)) == 1
+
+
+def test_other_settings_do_not_overwrite_a_run(birds, tmp_path, capsys):
+    settings = training.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run"), "")
+    training.RunFolder.open(tmp_path / "run", settings)
+    line = one_line(capsys, *arguments(birds, tmp_path / "run", "--dim=16"))
+    assert "dim was 8 and is now 16" in line
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--dims=8", "did you mean --dim?"),
+        ("--dim=many", "many"),
+        ("--backbone=resnet18", "resnet18"),
+        ("--test-similarities=cosine_distance", "cosine_distance"),
+    ],
+)
+def test_bad_flags(flag, said, capsys):
+    assert said in one_line(capsys, flag)
+
+
+def test_the_backbone_is_that_of_the_weights(tmp_path, capsys):
+    weights = tmp_path / "mobilenetv2_imagenet_notop.weights.h5"
+    weights.write_bytes(b"not HDF5")
+    settings = training.parse(pcme_cub.Settings, [f"--image-weights={weights}"], "")
+    assert zoo.encoders.backbone_of_file(settings.image_weights) == "mobilenet_v2"
