@@ -131,16 +131,15 @@ def clip_blocks(backbone):
     duplicated last block stands beside the one it was copied from.
 
     Args:
-        backbone: of `clip_image` or `clip_text`.
+        backbone: of `clip_image` or `clip_text`; any other is one part.
 
     Returns:
-        A list of lists of layers.
+        A list of layers, or of lists of them.
     """
-    (encoder,) = (
-        layer
-        for layer in backbone.layers
-        if isinstance(layer, (keras_hub.models.CLIPVisionEncoder, keras_hub.models.CLIPTextEncoder))
-    )
+    towers = (keras_hub.models.CLIPVisionEncoder, keras_hub.models.CLIPTextEncoder)
+    encoder = next((layer for layer in backbone.layers if isinstance(layer, towers)), None)
+    if encoder is None:
+        return [backbone]
     first = [encoder.embedding, getattr(encoder, "pre_layer_norm", [])]
     blocks = [[block] for block in encoder.encoder_layers]
     blocks[-1].append(encoder.layer_norm)

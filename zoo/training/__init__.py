@@ -12,6 +12,7 @@ from zoo.training.layerwise import (
 from zoo.training.resume import Resume
 from zoo.training.run_folder import RunFolder
 from zoo.training.settings import RunSettings, parse, run, setting
+from zoo.training.warm_up import WarmUpThenDrops
 
 __all__ = [
     "AdamP",
@@ -23,6 +24,7 @@ __all__ = [
     "RunFolder",
     "RunSettings",
     "StochasticWeightAveraging",
+    "WarmUpThenDrops",
     "parse",
     "rates_by_depth",
     "read_history",

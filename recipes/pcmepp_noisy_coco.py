@@ -1,0 +1,43 @@
+"""PCME++ under noisy correspondence: 20 % or 50 % of the captions belong to other images.
+
+    python recipes/pcmepp_noisy_coco.py --noise 0.5                        # Toy Birds
+    python recipes/pcmepp_noisy_coco.py --noise 0.5 --method vse_infinity  # a baseline
+
+Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 4.3. Everything but
+the training captions is as in `pcmepp_coco.py`, whose flags it has. The test captions are clean.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo import training
+from zoo.data.noise import with_shuffled_captions
+from zoo.training import setting
+
+try:
+    from recipes import pcmepp_coco
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import pcmepp_coco
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(pcmepp_coco.Settings):
+    """PCME++'s settings, and how much is wrong."""
+
+    out: Path = setting(
+        Path("runs/pcmepp_noisy_coco"), "run folder to write or resume", identity=False
+    )
+    noise: float = setting(0.2, "share of the captions shuffled", source="section 4.3")
+
+
+def main(argv=None):
+    pcmepp_coco.run_recipe(training.parse(Settings, argv, description=__doc__), load)
+
+
+def load(settings):
+    train, test, matches = pcmepp_coco.load(settings)
+    return with_shuffled_captions(train, settings.noise, settings.seed), test, matches
+
+
+if __name__ == "__main__":
+    training.run(main)

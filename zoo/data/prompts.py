@@ -1,0 +1,45 @@
+"""Prompts: what a class is called, in eighty sentences."""
+
+import functools
+import json
+import pathlib
+
+_FILE = pathlib.Path(__file__).with_name("prompt_templates.json")
+
+
+@functools.cache
+def templates():
+    """The zoo's 80 templates, sentences with `{}` for the name of a class.
+
+    They are of very different use on purpose: plain ones, ones that name a part or a scene that
+    is not there, and ones that say next to nothing. Filtering by uncertainty has to tell.
+    """
+    return tuple(json.loads(_FILE.read_text(encoding="utf-8")))
+
+
+def class_prompts(class_names, sentences=None):
+    """Every template with every class name.
+
+    Args:
+        class_names: strings, such as `Records.class_names`: `"017.Red_tailed_Hawk"` is read as
+            "red tailed hawk".
+        sentences: templates with `{}`, by default `templates()`.
+
+    Returns:
+        A list with all prompts of the first class, then all of the second, and so on.
+
+    Raises:
+        ValueError: if a template has no place for the name.
+    """
+    sentences = templates() if sentences is None else sentences
+    for sentence in sentences:
+        if "{}" not in sentence:
+            raise ValueError(f"`sentences` must have a {{}} each; received {sentence!r}")
+    return [sentence.replace("{}", spoken(name)) for name in class_names for sentence in sentences]
+
+
+def spoken(class_name):
+    """A class name as one would say it: no number, no underscores, lower case."""
+    number, dot, rest = class_name.partition(".")
+    name = rest if dot and number.isdigit() else class_name
+    return name.replace("_", " ").lower()
