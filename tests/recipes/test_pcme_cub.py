@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +16,17 @@ from recipes import pcme_cub
 from zoo import training
 from zoo.data import toy_birds
 
-SMALL = (
-    "--backbone=tiny --image-size=32 --dim=8 --word-dim=8 --batch-size=8 --steps-per-epoch=3 "
-    "--log-variance-bias=-4 --learning-rate=0.002 --max-words=12"
-).split()
+SMALL = [
+    "--backbone=tiny",
+    "--image-size=32",
+    "--dim=8",
+    "--word-dim=8",
+    "--batch-size=8",
+    "--steps-per-epoch=3",
+    "--log-variance-bias=-4",
+    "--learning-rate=0.002",
+    "--max-words=12",
+]
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +147,6 @@ def test_a_folder_that_is_not_there(tmp_path, capsys):
 
 
 def test_a_truncated_photo_is_named_and_can_be_skipped(birds, tmp_path, capsys):
-    import shutil
-
     root = tmp_path / "broken"
     shutil.copytree(birds, root)
     photo = sorted((root / "images").glob("*/*.jpg"))[0]
