@@ -1,0 +1,37 @@
+"""A hundred toy birds with a caption each, and exports that several tests read."""
+
+import pathlib
+import types
+
+import pytest
+import tiny_models
+
+from export import export_model
+from zoo.data import captions, cub, toy_birds
+
+COUNT = 100
+
+
+@pytest.fixture(scope="session")
+def birds(tmp_path_factory):
+    """Files and captions as requests, and the records that the training pipeline reads."""
+    root = tmp_path_factory.mktemp("export") / "birds"
+    toy_birds.generate(root, num_classes=16, images_per_class=12, image_size=48)
+    records = cub.load(root, split="trainval", image_size=tiny_models.SIZE, verbose=False).records
+    texts = list(records.captions[:COUNT])
+    return types.SimpleNamespace(
+        root=root,
+        records=records,
+        files=[path.read_bytes() for path in map(pathlib.Path, records.image_paths[:COUNT])],
+        paths=[str(path) for path in records.image_paths[:COUNT]],
+        captions=texts,
+        tokenizer=captions.word_tokenizer(texts, max_words=12),
+    )
+
+
+@pytest.fixture(scope="session")
+def pcme(birds, tmp_path_factory):
+    """PCME and its export: `.model`, `.folder` of the version, `.out`."""
+    model = tiny_models.tiny("pcme", birds.tokenizer)
+    out = tmp_path_factory.mktemp("export") / "pcme"
+    return types.SimpleNamespace(model=model, folder=export_model(model, out), out=out)

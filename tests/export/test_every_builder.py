@@ -1,0 +1,115 @@
+"""Every system's export equals its Keras model where neither Keras nor the zoo can be imported."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tiny_models
+from conftest import COUNT
+
+from export import export_model
+from zoo import embeddings
+from zoo.data import captions, sources
+from zoo.search import units, vectors
+
+pytestmark = pytest.mark.slow
+SCRIPT = pathlib.Path(__file__).parent / "fresh_process.py"
+TOLERANCE = 1e-5
+
+
+def expected_outputs(model, birds):
+    """Requests, and what the Keras model makes of them *through the training pipeline*."""
+    pictures = sources.Pictures(birds.records, tiny_models.SIZE, cache=False)
+    batches = list(pictures.in_order(COUNT).take(1))
+    ids = captions.token_ids(birds.tokenizer, birds.captions)
+    sides = {
+        "images": model.image_encoder.predict(batches[0].numpy().astype("float32"), verbose=0),
+        "captions": model.caption_encoder.predict(ids, verbose=0),
+    }
+    arrays = {
+        "images": np.array(birds.files, object),
+        "captions": np.array([text.encode() for text in birds.captions], object),
+        "pixels": batches[0].numpy().astype("float32"),
+    }
+    space = vectors.SPACES[units.ranking(model.similarity).space]
+    for side, embedding in sides.items():
+        outputs = {key: np.asarray(value) for key, value in embedding.items()}
+        if embeddings.kind(embedding) != "a point":
+            outputs["uncertainty"] = np.asarray(model.uncertainty(embedding))
+        names = [f"encode_{side}"] + ["encode_pixels", "serving_default"] * (side == "images")
+        for name in names:
+            arrays |= {f"{name}/{key}": value for key, value in outputs.items()}
+        arrays |= {f"match/{side[:-1]}_{key}": value for key, value in outputs.items()}
+        as_arrays = vectors.as_arrays(embedding)
+        shape = outputs["elements"].shape if "elements" in outputs else (COUNT, -1)
+        outputs["gallery"] = space.gallery(as_arrays).reshape(shape)
+        outputs["query"] = space.queries(as_arrays).reshape(shape)
+        if space.offset:
+            outputs["offset"] = space.offset(as_arrays)
+        arrays |= {f"index_{side}/{key}": value for key, value in outputs.items()}
+    similarity = np.asarray(model.similarity(sides["images"], sides["captions"]))
+    return arrays | {"match/similarity": similarity, "match/pairs": np.int32(similarity.size)}
+
+
+@pytest.fixture(scope="module")
+def differences(birds, pcme, tmp_path_factory):
+    """All exports in one process, since importing TensorFlow takes longer than running them."""
+    folder = tmp_path_factory.mktemp("fresh")
+    manifest = {}
+
+    def add(name, model, path):
+        np.savez(folder / f"{name}.npz", **expected_outputs(model, birds))
+        facts = json.loads((path / "export.json").read_text())
+        manifest[name] = {
+            "folder": str(path),
+            "loads_with": facts["loads_with"],
+            "requests": str(folder / f"{name}.npz"),
+        }
+
+    add("pcme", pcme.model, pcme.folder)
+    add("image_only", pcme.model, export_model(pcme.model, folder / "image_only", image_only=True))
+    for name in tiny_models.BUILDERS:
+        if name != "pcme":
+            model = tiny_models.tiny(name, birds.tokenizer)
+            add(name, model, export_model(model, folder / name))
+    done = subprocess.run(
+        [sys.executable, SCRIPT, json.dumps(manifest)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", tiny_models.BUILDERS)
+def test_every_signature_equals_the_keras_model(differences, name):
+    found = differences[name]
+    signatures = {key.split("/")[0] for key in found}
+    assert signatures == {
+        "serving_default",
+        "encode_images",
+        "encode_pixels",
+        "encode_captions",
+        "match",
+        "index_images",
+        "index_captions",
+    }
+    assert all(value is not None and value <= TOLERANCE for value in found.values()), found
+
+
+def test_the_image_model_alone_loads_with_tensorflow_alone(differences):
+    found = differences["image_only"]
+    assert {key.split("/")[0] for key in found} == {
+        "serving_default",
+        "encode_images",
+        "encode_pixels",
+        "index_images",
+    }
+    assert max(found.values()) <= TOLERANCE
