@@ -1,9 +1,17 @@
 """Rows of an array in the graph, where it is: in memory, or in a file that is larger than it."""
 
+import ctypes
+import mmap
+import threading
+import time
+import weakref
+
 import numpy as np
 import tensorflow as tf
 
 _ALIGNMENT = 64  # bytes; what TensorFlow needs to take memory that is not its own
+_LARGE = 1 << 28  # bytes, of files whose pages are handed back
+_INTERVAL = 0.1  # seconds
 
 
 def row_reader(array):
@@ -43,6 +51,28 @@ def row_reader(array):
 
 
 def _tensor(filename, dtype, offset, shape):
-    # DLPack refuses read-only memory. Nothing writes here, and it would not reach the file.
-    view = np.memmap(filename, dtype, "c", offset, shape)
+    """A tensor that is a part of a file, of which nothing is read before it is needed."""
+    with open(filename, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    # DLPack refuses read-only memory, and a private writable map larger than the machine's memory
+    # is refused by Linux. Nothing writes to a tensor, so it is told of the address alone.
+    address = np.frombuffer(mapped, np.uint8).ctypes.data
+    memory = (ctypes.c_char * len(mapped)).from_address(address)
+    memory.mapped = mapped  # stays as long as the tensor
+    view = np.ndarray(shape, dtype, memory, offset)
+    if view.nbytes > _LARGE:
+        forget = threading.Thread(target=_forget_pages, args=(weakref.ref(mapped),), daemon=True)
+        forget.start()
     return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
+
+
+def _forget_pages(reference):
+    """Hands the pages of a file back that were read, again and again, until it is not used.
+
+    Otherwise a process that goes through the file keeps what it has read until memory runs out
+    and looks as large as the file. What is used again comes from the system's cache.
+    """
+    while (mapped := reference()) is not None and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+        del mapped
+        time.sleep(_INTERVAL)
