@@ -28,6 +28,7 @@ def serve_once(tmp_path_factory):
         SOURCE,
         *("-O0", "-std=c++17", "-w", f"-I{library / 'include'}", f"-L{library}"),
         *(flag for flag in tf.sysconfig.get_compile_flags() if flag.startswith("-D")),
+        "-Wl,--no-as-needed",  # operations and kernels register themselves when it is loaded
         *(f"-l:{name}" for name in names),
         f"-Wl,-rpath,{library}",
         *("-o", program),
