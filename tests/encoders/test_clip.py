@@ -184,7 +184,7 @@ def test_the_variance_branch_is_a_copy_of_the_last_block_with_weights_of_its_own
     before = {name: np.array(value) for name, value in tower(pictures).items()}
     assert before["features"].shape == before["variance_features"].shape == (2, TOKENS, 64)
     encoder = tower.get_layer("vision")
-    tower.get_layer("variance_block").set_weights(encoder.encoder_layers[-1].get_weights())
+    tower.get_layer("vision_variance_block").set_weights(encoder.encoder_layers[-1].get_weights())
     same = tower(pictures)
     np.testing.assert_allclose(same["variance_features"], same["features"], atol=1e-5)
     np.testing.assert_array_equal(same["features"], before["features"])
@@ -203,7 +203,10 @@ def test_padding_after_the_end_changes_nothing():
 
 
 def test_layer_wise_rates_count_the_blocks_that_there_are():
-    for tower in (image_tower(), text_tower()):
+    towers = image_tower(), text_tower()
+    paths = [variable.path for tower in towers for variable in tower.trainable_variables]
+    assert len(paths) == len(set(paths)), "optimizers tell variables apart by their paths"
+    for tower in towers:
         rates = rates_by_depth(clip_blocks(tower), decay=0.5, rate=0.1)
         paths = {variable.path for variable in tower.trainable_variables}
         assert set(rates) == paths

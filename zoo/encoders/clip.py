@@ -143,10 +143,7 @@ def clip_blocks(backbone):
     first = [encoder.embedding, getattr(encoder, "pre_layer_norm", [])]
     blocks = [[block] for block in encoder.encoder_layers]
     blocks[-1].append(encoder.layer_norm)
-    names = {layer.name for layer in backbone.layers}
-    blocks[-1] += [
-        backbone.get_layer(name) for name in ("variance_block", "variance_norm") if name in names
-    ]
+    blocks[-1] += [layer for layer in backbone.layers if "variance" in layer.name]
     return [first, *blocks]
 
 
@@ -160,7 +157,9 @@ def _two_branches(encoder, tokens, variance_block, epsilon):
     outputs = {"features": tokens["sequence_output"]}
     if variance_block:
         block = encoder.encoder_layers[-1]
-        copy = type(block).from_config({**block.get_config(), "name": "variance_block"})
-        norm = keras.layers.LayerNormalization(epsilon=epsilon, name="variance_norm")
+        # The towers' names tell the copies apart, since optimizers go by the paths of variables.
+        name = f"{encoder.name}_variance"
+        copy = type(block).from_config({**block.get_config(), "name": f"{name}_block"})
+        norm = keras.layers.LayerNormalization(epsilon=epsilon, name=f"{name}_norm")
         outputs["variance_features"] = norm(copy(tokens["intermediate_output"]))
     return outputs
