@@ -94,13 +94,14 @@ class Index(Gallery):
         index.add(gallery, ids)
         return index
 
-    def search(self, queries, k, max_uncertainty=None):
+    def search(self, queries, k, max_uncertainty=None, candidates=None):
         """The best k items of every query.
 
         Args:
             queries: Q embeddings, a dict of arrays or what `encode_*` returned.
             k: how many, at most `len(index)`.
             max_uncertainty: leave out gallery items that are less sure than that.
+            candidates: how many to rank exactly, if other than the index was built with.
 
         Returns:
             `(scores, ids)`, float32 and int64 `(Q, k)`, the best first. Where fewer than k items
@@ -109,7 +110,7 @@ class Index(Gallery):
 
         Raises:
             ValueError: if the queries do not fit the gallery, the index is empty or k is no number
-                from 1 to its size.
+                from 1 to its size; or candidates are given where nothing is ranked again.
         """
         queries = vectors.as_arrays(queries, "queries")
         plan.check_queries(self.description, self._known, queries)
@@ -118,8 +119,16 @@ class Index(Gallery):
         if k != int(k) or not 1 <= k <= self._size:
             raise ValueError(f"`k` must be from 1 to the index's size, {self._size}; received {k}")
         k, mask = int(k), self._mask(max_uncertainty)
-        find = self._direct_search if self._direct else self._ranked_search
-        scores, rows = find(queries, k, mask)
+        if not self._direct:
+            candidates = candidates or self.description["candidates"]
+            scores, rows = self._ranked_search(queries, k, mask, max(k, int(candidates)))
+        elif candidates is None:
+            scores, rows = self._direct_search(queries, k, mask)
+        else:
+            raise ValueError(
+                "`candidates` must be None: this index was built without any, and finds the "
+                f"neighbours by {self._space.name!r} itself; received {candidates}"
+            )
         ids = self._ids[rows]
         missing = rows < 0
         if missing.any():
@@ -177,20 +186,21 @@ class Index(Gallery):
 
     def _direct_search(self, queries, k, mask):
         values, rows = self._nearest(queries, k, mask)
+        values[rows < 0] = np.nan
         if self._space.offset is not None:
             values = values + self._space.offset(queries)[:, None]
         return self._known.score(self.similarity, values), rows
 
-    def _ranked_search(self, queries, k, mask):
+    def _ranked_search(self, queries, k, mask, candidates):
         ascending = self._known is not None and self._known.ascending
-        values, rows = self._nearest(queries, max(k, self.description["candidates"]), mask)
+        values, rows = self._nearest(queries, candidates, mask)
         if self._spread:
             variance = self._columns["spread"].values[rows]
             values = values + variance + vectors.total_variance(queries)[:, None]
             values[rows < 0] = np.nan
             return best(self._known.score(self.similarity, values), rows, k, ascending)
         if "owner" in self._columns:
-            owners = np.where(rows < 0, -1, self._columns["owner"].values[rows])
-            rows = unique_candidates(owners.reshape(vectors.length(queries), -1))
+            rows = np.where(rows < 0, -1, self._columns["owner"].values[rows])
+            rows = unique_candidates(vectors.by_query(queries, rows))
         scores = self._reranker.scores(queries, self._embeddings, rows)
         return best(scores, rows, k, ascending)

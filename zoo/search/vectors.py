@@ -108,6 +108,20 @@ def element_owners(arrays):
     return owners if "mask" not in arrays else owners[arrays["mask"].reshape(-1)]
 
 
+def by_query(queries, rows):
+    """What was found for each element, `(elements, k)`, beside each other for each query.
+
+    Returns:
+        `(queries, num_elements * k)`, −1 for masked elements.
+    """
+    items, num_elements, _ = queries["elements"].shape
+    if "mask" in queries:
+        found = np.full((items * num_elements, rows.shape[1]), -1)
+        found[queries["mask"].reshape(-1)] = rows
+        rows = found
+    return rows.reshape(items, -1)
+
+
 def _with_coordinate(mean, coordinate):
     vectors = np.empty((mean.shape[0], mean.shape[1] + 1), np.float32)
     vectors[:, :-1] = mean

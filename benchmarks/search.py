@@ -1,0 +1,127 @@
+"""What `zoo.search` costs beside plain FAISS, beside the matrix product, and on sets.
+
+`python -m benchmarks search`. The candidates take turns on one thread each, and rates are per
+second of CPU. `python -m benchmarks search_recall` has recall against speed.
+"""
+
+import functools
+import tracemalloc
+
+import faiss
+import numpy as np
+
+from benchmarks.report import Report
+from benchmarks.search_recall import CSD, GRAPH, SEED, first, gaussians, one_thread
+from benchmarks.timing import compare
+from zoo import similarities
+from zoo.search import SPACES, Index
+from zoo.search.tuning import recall_of
+
+IMAGES, CAPTIONS, DIM = 5000, 25000, 1024
+BATCHES = (1, 16, 256, 5000)
+ITEMS, ELEMENTS = 20_000, 4
+K = 10
+
+
+def main():
+    return [coco_size(), graph_cost(), sets(), adding()]
+
+
+def coco_size():
+    """Flat search at COCO's size against the product alone and against plain FAISS."""
+    report = Report(f"Flat CSD search, {CAPTIONS:,} items, D = {DIM}", SEED)
+    gallery, queries = gaussians(CAPTIONS, DIM, 32, 0.5, num_queries=IMAGES)
+    space = SPACES["csd"]
+    index = Index.build(gallery, CSD)
+    vectors = space.gallery(gallery)
+    plain = faiss.IndexFlatL2(vectors.shape[1])
+    plain.add(vectors)
+    for batch in BATCHES:
+        part = first(queries, batch)
+        asked = space.queries(part)
+        blocks = [slice(start, start + 1024) for start in range(0, batch, 1024)]
+        with one_thread():
+            times = compare(
+                {
+                    "zoo": lambda part=part: index.search(part, K),
+                    "faiss": lambda asked=asked: plain.search(asked, K),
+                    # In blocks, since the whole matrix is memory traffic that a search avoids.
+                    "product": lambda asked=asked, blocks=blocks: [
+                        asked[block] @ vectors.T for block in blocks
+                    ][-1],
+                },
+                repeats=3 if batch == IMAGES else 7,
+            )
+        seconds = {name: measured.cpu_seconds for name, measured in times.items()}
+        report.add(
+            queries=batch,
+            queries_per_cpu_second=batch / seconds["zoo"],
+            of_plain_FAISS=seconds["faiss"] / seconds["zoo"],
+            of_the_product=seconds["product"] / seconds["zoo"],
+        )
+    report.notes.append("plain FAISS with the same BLAS threshold, its distances not corrected")
+    return report
+
+
+def graph_cost():
+    """HNSW through the zoo against FAISS' own call on the same graph."""
+    report = Report("HNSW CSD search through the zoo, 50,000 × 128", SEED)
+    gallery, queries = gaussians(50_000, 128, 16, 0.5)
+    index = Index.build(gallery, CSD, kind="hnsw", options=GRAPH)
+    for batch in (1, 1000):
+        part = first(queries, batch)
+        ours = functools.partial(repeated, index.search, part, 1000 // batch)
+        asked = SPACES["csd"].queries(part)
+        plain = functools.partial(repeated, index.faiss.search, asked, 1000 // batch)
+        with one_thread():
+            times = compare({"zoo": ours, "faiss": plain}, repeats=5)
+        ours, theirs = times["zoo"].cpu_seconds, times["faiss"].cpu_seconds
+        report.add(queries=batch, queries_per_cpu_second=1000 / ours, of_plain_FAISS=theirs / ours)
+    return report
+
+
+def repeated(search, queries, times):
+    for _ in range(times):
+        search(queries, K)
+
+
+def sets():
+    """Recall of sets by the number of candidates an element."""
+    report = Report(f"Sets, {ITEMS:,} items of K = {ELEMENTS}, D = 128, smooth Chamfer", SEED)
+    rng = np.random.default_rng(SEED)
+    points = gaussians(ITEMS, 128, 16, 0.5, num_queries=200)
+    gallery, queries = (
+        {
+            "elements": (
+                side["mean"][:, None]
+                + rng.normal(scale=0.05, size=(len(side["mean"]), ELEMENTS, 128))
+            ).astype(np.float32)
+        }
+        for side in points
+    )
+    similarity = similarities.SmoothChamfer()
+    scores = np.asarray(similarity(gallery, queries)).T
+    truth = np.argsort(-scores, axis=1)[:, :K]
+    index = Index.build(gallery, similarity)
+    for candidates in (10, 50, 200):
+        found = index.search(queries, K, candidates=candidates)[1]
+        report.add(candidates_an_element=candidates, recall=recall_of(found, truth))
+    return report
+
+
+def adding():
+    """Memory while a million items come in chunks, beyond what FAISS keeps of them."""
+    report = Report("Adding 1,000,000 × 128 in chunks of 50,000", SEED)
+    chunk = gaussians(50_000, 128, 16, 0.5)[0]
+    index = Index.build(chunk, CSD, options={"total": 1_000_000})
+    tracemalloc.start()
+    while len(index) < 1_000_000:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        index.add(chunk)
+        peak = tracemalloc.get_traced_memory()[1] - before
+        if len(index) in (100_000, 500_000, 1_000_000):
+            report.add(items=len(index), peak_MiB_beyond_FAISS=peak / 2**20)
+    tracemalloc.stop()
+    report.notes.append(f"FAISS holds {index.faiss.codes.size() / 2**20:.0f} MiB, never moved")
+    return report

@@ -1,0 +1,119 @@
+"""Similarities that rank candidates themselves, and approximate indexes."""
+
+import numpy as np
+import pytest
+
+from zoo import similarities as S
+from zoo.search import Index, tune
+from zoo.search.tuning import recall_of
+
+RANKED = [
+    S.KLDivergence(),
+    S.MinKLDivergence(),
+    S.JeffreysDivergence(),
+    S.Bhattacharyya(),
+    S.ExpectedLikelihood(),
+    S.MatchProbability(4.0, 3.0),
+    S.AverageL2(),
+    S.kl_divergence,
+]
+
+
+@pytest.mark.parametrize("similarity", RANKED, ids=lambda s: getattr(s, "name", "kl function"))
+@pytest.mark.parametrize("side", ["images", "captions"])
+def test_candidates_are_scored_exactly(gaussians, similarity, side):
+    gallery, queries = gaussians(150), gaussians(7)
+    index = Index.build(gallery, similarity, side=side, candidates=150)
+    scores, ids = index.search(queries, 10)
+    if side == "images":
+        full = np.asarray(similarity(gallery, queries)).T
+    else:
+        full = np.asarray(similarity(queries, gallery))
+    ascending = not hasattr(similarity, "weights")
+    best = np.sort(full, axis=1)[:, :10] if ascending else -np.sort(-full, axis=1)[:, :10]
+    np.testing.assert_allclose(scores, best, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(scores, np.take_along_axis(full, ids, 1), rtol=1e-3, atol=1e-3)
+
+
+def test_the_papers_scheme_misses_what_its_candidates_lack(gaussians):
+    gallery, queries = gaussians(2000, spread=2.0), gaussians(50)
+    truth = Index.build(gallery, S.closed_form_sampled_distance).search(queries, 10)
+    scheme = Index.build(gallery, S.closed_form_sampled_distance, candidates_by="mean")
+    recalls = [
+        recall_of(scheme.search(queries, 10, candidates=count)[1], truth[1])
+        for count in (10, 30, 2000)
+    ]
+    assert recalls[0] < 0.9
+    assert recalls[0] < recalls[1] <= recalls[2] == 1.0
+    scores = scheme.search(queries, 10, candidates=2000)[0]
+    np.testing.assert_allclose(scores, truth[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("similarity", [S.SmoothChamfer(), S.Chamfer(), S.MaximumPair()])
+def test_sets(sets, similarity):
+    gallery, queries = sets(600), sets(20)
+    index = Index.build(gallery, similarity)
+    assert index.faiss.ntotal == 2400
+    scores, ids = index.search(queries, 10)
+    full = np.asarray(similarity(gallery, queries)).T
+    truth = np.argsort(-full, axis=1)[:, :10]
+    assert recall_of(ids, truth) >= 0.98
+    np.testing.assert_allclose(scores, np.take_along_axis(full, ids, 1), rtol=1e-5)
+    assert all(len(set(row)) == 10 for row in ids.tolist())
+
+
+def test_masked_elements_are_not_found(sets, rng):
+    gallery, queries = sets(50), sets(5)
+    gallery["mask"] = np.arange(4) < rng.integers(1, 5, size=(50, 1))
+    queries["mask"] = np.ones((5, 4), bool)
+    index = Index.build(gallery, S.SmoothChamfer(), candidates=200)
+    assert index.faiss.ntotal == gallery["mask"].sum()
+    ids = index.search(queries, 5)[1]
+    full = np.asarray(S.SmoothChamfer()(gallery, queries)).T
+    np.testing.assert_array_equal(ids, np.argsort(-full, axis=1)[:, :5])
+
+
+def test_queries_with_fewer_elements(sets, rng):
+    gallery, queries = sets(50), sets(3)
+    queries["mask"] = np.array([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 0, 0]], bool)
+    index = Index.build(gallery, S.MaximumPair(), candidates=50)
+    full = np.asarray(S.MaximumPair()(gallery, queries)).T
+    ids = index.search(queries, 4)[1]
+    np.testing.assert_array_equal(ids, np.argsort(-full, axis=1)[:, :4])
+
+
+def test_hnsw_is_tuned_to_a_recall(gaussians):
+    gallery, queries = gaussians(3000, spread=1.5), gaussians(100)
+    index = Index.build(gallery, "csd", kind="hnsw", options={"links": 8, "build_effort": 20})
+    tried = tune(index, queries, k=10, recall=0.95)
+    reached = [row for row in tried if row["recall"] >= 0.95]
+    assert index.effort == min(row["effort"] for row in reached)
+    assert any(row["recall"] < 0.95 for row in tried)  # it did not only take the largest
+    truth = Index.build(gallery, "csd").search(queries, 10)[1]
+    assert recall_of(index.search(queries, 10)[1], truth) >= 0.95
+
+
+def test_ivfpq_ranked_again_has_exact_scores(gaussians):
+    gallery, queries = gaussians(1000), gaussians(30)
+    options = {"lists": 8, "code_bytes": 6}
+    truth = Index.build(gallery, "csd").search(queries, 10)
+    coarse = Index.build(gallery, "csd", kind="ivfpq", options=options)
+    again = Index.build(gallery, "csd", kind="ivfpq", options=options, candidates=100)
+    for index in (coarse, again):
+        index.effort = 8
+    ids = again.search(queries, 10)[1]
+    assert recall_of(ids, truth[1]) > recall_of(coarse.search(queries, 10)[1], truth[1])
+    assert recall_of(ids, truth[1]) > 0.9
+    full = np.asarray(again.similarity(gallery, queries)).T
+    np.testing.assert_allclose(
+        again.search(queries, 10)[0], np.take_along_axis(full, ids, 1), rtol=1e-4, atol=1e-3
+    )
+    assert tune(coarse, queries, recall=0.999)[-1]["recall"] > 0.9
+
+
+def test_tuning_needs_something_to_tune(gaussians):
+    index = Index.build(gaussians(20), "csd")
+    with pytest.raises(ValueError, match="exact"):
+        tune(index, gaussians(2), k=3)
+    with pytest.raises(ValueError, match="effort"):
+        index.effort = 3

@@ -1,0 +1,276 @@
+"""Adding, removing, filtering, saving, and every way in which these can be asked wrongly."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from zoo import similarities as S
+from zoo.embeddings import uncertainty
+from zoo.errors import InputError
+from zoo.search import Index
+
+KINDS = ["flat", "hnsw", "ivfpq"]
+
+
+def part(embedding, rows):
+    return {key: value[rows] for key, value in embedding.items()}
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+@pytest.mark.parametrize("similarity", [S.ClosedFormSampledDistance(), S.KLDivergence()])
+def test_adding_and_removing(gaussians, kind, similarity):
+    gallery, queries = gaussians(300), gaussians(20)
+    index = Index.build(part(gallery, slice(100)), similarity, kind=kind, candidates=None)
+    index.add(part(gallery, slice(100, 300)), ids=np.arange(1100, 1300))
+    gone = np.r_[np.arange(0, 100, 3), 1100, 1250]
+    index.remove(gone)
+    assert len(index) == 300 - len(gone)
+    kept = np.setdiff1d(np.r_[np.arange(100), np.arange(1100, 1300)], gone)
+    np.testing.assert_array_equal(np.sort(index.ids), kept)
+    rows = np.where(kept < 1000, kept, kept - 1000)
+    fresh = Index.build(part(gallery, rows), similarity, ids=kept)
+    np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
+    index.add(part(gallery, gone[:1]), ids=gone[:1])  # a removed id is free again
+    assert len(index) == len(kept) + 1
+
+
+def test_removing_sets(sets):
+    gallery, queries = sets(80), sets(10)
+    index = Index.build(gallery, S.MaximumPair(), ids=np.arange(80) * 2)
+    index.remove([0, 20, 158])
+    kept = np.setdiff1d(np.arange(80), [0, 10, 79])
+    fresh = Index.build(part(gallery, kept), S.MaximumPair(), ids=kept * 2)
+    np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", [0.5, 0.01])
+def test_only_sure_items_are_found(gaussians, kind, share):
+    gallery, queries = gaussians(1000), gaussians(20)
+    index = Index.build(gallery, "csd", kind=kind)
+    sureness = np.asarray(uncertainty(gallery))
+    limit = np.quantile(sureness, share)
+    scores, ids = index.search(queries, 5, max_uncertainty=limit)
+    assert (sureness[ids[ids >= 0]] <= limit).all()
+    if kind == "ivfpq":
+        return
+    sure = np.flatnonzero(sureness <= limit)
+    fresh = Index.build(part(gallery, sure), "csd", ids=sure).search(queries, 5)
+    np.testing.assert_array_equal(ids, fresh[1])
+    np.testing.assert_allclose(scores, fresh[0], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("similarity", ["csd", "kl"])
+def test_too_few_sure_items_leave_gaps(gaussians, similarity):
+    gallery = gaussians(50)
+    sureness = np.sort(np.asarray(uncertainty(gallery)))
+    index = Index.build(gallery, similarity)
+    scores, ids = index.search(gaussians(3), 5, max_uncertainty=sureness[1])
+    assert (ids[:, :2] >= 0).all()
+    assert (ids[:, 2:] == -1).all()
+    np.testing.assert_array_equal(np.isnan(scores), ids < 0)
+    assert (index.search(gaussians(3), 5, max_uncertainty=-np.inf)[1] == -1).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_save_and_load(gaussians, tmp_path, kind):
+    layer = S.ClosedFormSampledDistance()
+    layer.scale.assign(2.5)  # learned, and so not in the configuration
+    gallery, queries = gaussians(400), gaussians(10)
+    index = Index.build(gallery, layer, kind=kind, ids=np.arange(400) + 7)
+    index.remove([9])
+    index.save(tmp_path / "index")
+    loaded = Index.load(tmp_path / "index")
+    for got, expected in zip(loaded.search(queries, 6), index.search(queries, 6), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    loaded.remove([10])
+    loaded.add(gallery, ids=np.arange(1000, 1400))
+    loaded.save(tmp_path / "index")
+    assert len(Index.load(tmp_path / "index")) == len(index) + 399
+    assert sorted(os.listdir(tmp_path / "index")) == ["data-2", "index.json"]
+    fresh = S.ClosedFormSampledDistance(scale=1.0, shift=0.0)
+    rescored = Index.load(tmp_path / "index", similarity=fresh).search(queries, 6)[0]
+    np.testing.assert_allclose(5 + 2.5 * rescored, loaded.search(queries, 6)[0], rtol=1e-5)
+
+
+def test_sets_and_ranked_indexes_save_their_gallery(sets, gaussians, tmp_path):
+    for name, gallery, queries, similarity in (
+        ("sets", sets(60), sets(5), S.SmoothChamfer(alpha=8.0)),
+        ("kl", gaussians(60), gaussians(5), S.kl_divergence),
+    ):
+        index = Index.build(gallery, similarity)
+        index.save(tmp_path / name)
+        loaded = Index.load(tmp_path / name)
+        for got, expected in zip(loaded.search(queries, 6), index.search(queries, 6), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("moment", ["write_index", "save", "write_text", "_facts"])
+def test_a_failure_while_saving_leaves_the_old_index(gaussians, tmp_path, monkeypatch, moment):
+    from zoo.search import storage
+
+    index = Index.build(gaussians(30), "csd")
+    index.save(tmp_path)
+    index.add(gaussians(30))
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    owner = {"write_index": storage.faiss, "save": storage.np}.get(moment, storage)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, moment, full)
+        with pytest.raises(InputError, match="No space left"):
+            index.save(tmp_path)
+    assert len(Index.load(tmp_path)) == 30
+    index.save(tmp_path)
+    assert len(Index.load(tmp_path)) == 60
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from zoo.search import Index, storage
+rng = np.random.default_rng(0)
+gaussian = {"mean": rng.normal(size=(20, 4)), "log_variance": rng.normal(size=(20, 4))}
+index = Index.build(gaussian, "csd")
+index.save(sys.argv[1])
+index.add(gaussian)
+storage.write_text = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
+index.save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_save_leaves_the_old_index(tmp_path):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob("data-*"))) == 2
+    index = Index.load(tmp_path)
+    assert len(index) == 20
+    index.save(tmp_path)  # also clears away what the killed one left
+    assert len(list(tmp_path.glob("data-*"))) == 1
+
+
+@pytest.fixture
+def saved(gaussians, tmp_path):
+    Index.build(gaussians(40), "csd").save(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["index.faiss", "ids.npy"])
+def test_damaged_files(saved, name):
+    path = saved / "data-1" / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])
+    with pytest.raises(InputError, match=f"{name}: expected .* bytes, found"):
+        Index.load(saved)
+    path.write_bytes(whole[:-3] + b"abc")
+    with pytest.raises(InputError, match="checksum"):
+        Index.load(saved)
+    path.unlink()
+    with pytest.raises(InputError, match="missing"):
+        Index.load(saved)
+
+
+def test_foreign_files(saved, tmp_path_factory):
+    manifest = json.loads((saved / "index.json").read_text())
+    (saved / "index.json").write_text(json.dumps({**manifest, "version": 99}))
+    with pytest.raises(InputError, match="version 99"):
+        Index.load(saved)
+    (saved / "index.json").write_text("[]")
+    with pytest.raises(InputError, match="not the description"):
+        Index.load(saved)
+    other = tmp_path_factory.mktemp("other")
+    with pytest.raises(InputError, match=r"expected a folder with an index\.json"):
+        Index.load(other)
+    (other / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match=r"holds other files \(thesis.tex\)"):
+        Index.build({"mean": np.eye(3)}, "cosine").save(other)
+    assert (other / "thesis.tex").exists()
+
+
+def test_a_foreign_faiss_file(saved):
+    from zoo.search import storage
+
+    path = saved / "data-1" / "index.faiss"
+    path.write_bytes(b"not FAISS" * 10)
+    manifest = json.loads((saved / "index.json").read_text())
+    manifest["files"]["index.faiss"] = storage._facts(path)
+    (saved / "index.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="cannot be read"):
+        Index.load(saved)
+
+
+def test_another_similarity(saved):
+    with pytest.raises(InputError, match="built for the similarity ClosedFormSampledDistance"):
+        Index.load(saved, similarity=S.Wasserstein2())
+
+
+def test_bad_arguments(gaussians, sets):
+    gallery, queries = gaussians(20), gaussians(3)
+    index = Index.build(gallery, "csd")
+    narrow = {"mean": np.zeros((2, 5)), "log_variance": np.zeros((2, 5))}
+    for message, call in {
+        "dimension 24; received 5": lambda: index.search(narrow, 3),
+        "have dimension 24": lambda: index.add(narrow),
+        "must be a Gaussian; received a set": lambda: index.search(sets(2), 3),
+        "must be a Gaussian; received a point": lambda: index.add({"mean": np.zeros((2, 24))}),
+        "from 1 to the index's size, 20; received 21": lambda: index.search(queries, 21),
+        "received 0": lambda: index.search(queries, 0),
+        "already has 3": lambda: index.add(queries, ids=[3, 50, 51]),
+        "distinct; received 7": lambda: index.add(queries, ids=[7, 7, 70]),
+        "negative; received -1": lambda: index.add(queries, ids=[-1, 60, 61]),
+        "3 whole numbers": lambda: index.add(queries, ids=["a", "b", "c"]),
+        "one an item": lambda: index.add(queries, ids=[60, 61]),
+        "lacks 99": lambda: index.remove([1, 99]),
+        "more than once": lambda: index.remove([1, 1]),
+        "finite": lambda: index.search({**queries, "mean": queries["mean"] * np.nan}, 1),
+        "without any": lambda: index.search(queries, 3, candidates=10),
+        "at least one item": lambda: Index.build(gaussians(0), "csd"),
+        "`kind` must be one of": lambda: Index.build(gallery, "csd", kind="annoy"),
+        "`options` of kind": lambda: Index.build(gallery, "csd", options={"links": 3}),
+        "at least 256": lambda: Index.build(gallery, "csd", kind="ivfpq"),
+        "`side` must be": lambda: Index.build(gallery, "csd", side="left"),
+        "must be a Gaussian for Closed": lambda: Index.build({"mean": np.eye(3)}, "csd"),
+        "'elements' for sets": lambda: Index.build(gallery, "csd", candidates_by="elements"),
+        "`candidates_by` must be one": lambda: Index.build(gallery, "csd", candidates_by="tree"),
+        "`candidates` must be": lambda: Index.build(gallery, "kl", candidates=0),
+        "no uncertainty": lambda: Index.build({"mean": np.eye(3)}, "cosine").search(
+            {"mean": np.eye(3)}, 1, max_uncertainty=0.0
+        ),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert len(index) == 20  # nothing was added or removed on the way
+    with pytest.raises(TypeError, match="must be a layer"):
+        Index.build(gallery, 3)
+    index.remove(np.arange(20))
+    with pytest.raises(ValueError, match="empty"):
+        index.search(queries, 1)
+
+
+def test_adding_in_chunks_takes_flat_memory(rng):
+    def chunk(rows):
+        mean = rng.normal(size=(rows, 32)).astype("float32")
+        return {"mean": mean, "log_variance": mean}
+
+    index = Index.build(chunk(1000), "csd", options={"total": 200_000})
+    buffer = int(index.faiss.codes.data())
+    peaks = []
+    for _ in range(6):
+        more = chunk(30_000)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        index.add(more)
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        tracemalloc.stop()
+    assert len(index) == 181_000
+    assert int(index.faiss.codes.data()) == buffer  # FAISS never moved its vectors
+    # Chunks of vectors, the columns (13 bytes an item, growing by half), nothing that grows more.
+    assert max(peaks) < 16384 * 33 * 4 * 3 + 13 * 181_000 * 2.5

@@ -1,0 +1,145 @@
+"""`python -m zoo.search`: folder or table in, index out, and resumption."""
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+import zoo
+from zoo.data.captions import word_tokenizer
+from zoo.errors import InputError
+from zoo.search import Index, encode
+from zoo.search.__main__ import main
+
+CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """A DualEncoder whose embedding of a picture is its mean colour."""
+    image = keras.Input((8, 8, 3))
+    mean = keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
+    caption = keras.Input((4,), dtype="int32")
+    tokenizer = word_tokenizer(CAPTIONS, max_words=4)
+    words = keras.layers.Embedding(tokenizer.vocabulary_size(), 3)(caption)
+    words = keras.layers.GlobalAveragePooling1D()(words)
+
+    def gaussian(mean):
+        log_variance = keras.layers.Dense(3, kernel_initializer="zeros")(mean)
+        return {"mean": mean, "log_variance": log_variance}
+
+    model = zoo.models.DualEncoder(
+        keras.Model(image, gaussian(mean)),
+        keras.Model(caption, gaussian(words)),
+        zoo.similarities.ClosedFormSampledDistance(),
+        tokenizer=tokenizer,
+    )
+    folder = tmp_path_factory.mktemp("run") / "model"
+    zoo.save_preset(model, folder)
+    return folder
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos"
+    (folder / "deep").mkdir(parents=True)
+    for name, colour in {
+        "a.png": (250, 0, 0),
+        "b.png": (0, 250, 0),
+        "c.jpg": (0, 0, 250),
+        "deep/d.png": (200, 0, 0),
+    }.items():
+        Image.new("RGB", (12, 10), colour).save(folder / name)
+    (folder / "notes.txt").write_text("not an image")
+    return folder
+
+
+def build(run_folder, source, out, *more):
+    main(["build", str(source), str(out), "--model", str(run_folder), *more])
+
+
+def names(printed):
+    return [line.split()[-1] for line in printed.strip().splitlines()]
+
+
+def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys):
+    out = tmp_path / "out"
+    build(run_folder, photos, out, "--shard-size", "3", "--batch-size", "2")
+    assert "4 items, flat" in capsys.readouterr().out
+    shards = sorted((out / "embeddings").glob("shard-*.npz"))
+    assert [len(encode.read_shard(shard)["mean"]) for shard in shards] == [3, 1]
+    main(["query", str(out), "--image", str(photos / "a.png"), "-k", "3"])
+    assert names(capsys.readouterr().out)[:2] == ["a.png", "deep/d.png"]
+    main(["query", str(out), "a red bird"])
+    printed = capsys.readouterr().out
+    assert sorted(names(printed)) == ["a.png", "b.png", "c.jpg", "deep/d.png"]
+    model = zoo.from_preset(run_folder)
+    index = Index.load(out / "index")
+    scores, _ = index.search(model.encode_captions(["a red bird"]), 1)
+    assert float(printed.split()[1]) == pytest.approx(scores[0, 0], rel=1e-4)
+    with pytest.raises(InputError, match="either a text or --image"):
+        main(["query", str(out)])
+
+
+def test_captions_from_a_table_and_a_text_file(run_folder, photos, tmp_path, capsys):
+    table = tmp_path / "captions.csv"
+    table.write_text('caption,other\n"red",1\n"green",2\n"blue, a bird",3\n')
+    lines = tmp_path / "captions.txt"
+    lines.write_text("red\ngreen\nblue, a bird\n")
+    found = []
+    for source in (table, lines):
+        out = tmp_path / source.suffix[1:]
+        build(run_folder, source, out, "--captions", "--similarity", "kl", "--candidates", "3")
+        capsys.readouterr()
+        main(["query", str(out), "--image", str(photos / "a.png")])
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+    assert all(caption in found[0] for caption in ("red", "green", "blue, a bird"))
+    lines.write_text("red\n\nblue\n")
+    with pytest.raises(InputError, match=r"captions\.txt:2: expected text"):
+        build(run_folder, lines, tmp_path / "new", "--captions")
+    with pytest.raises(InputError, match=r"captions\.csv:1: expected a column 'text'"):
+        build(run_folder, table, tmp_path / "new", "--captions", "--column", "text")
+
+
+def test_images_from_a_table_and_bad_ones(run_folder, photos, tmp_path, capsys):
+    table = photos / "list.tsv"
+    table.write_text("image\nb.png\ndeep/d.png\n")
+    build(run_folder, table, tmp_path / "out", "--kind", "hnsw")
+    assert "2 items, hnsw, effort" in capsys.readouterr().out
+    (photos / "e.png").write_bytes(b"")
+    with pytest.raises(InputError, match=r"e\.png: an empty file"):
+        build(run_folder, photos, tmp_path / "second")
+    build(run_folder, photos, tmp_path / "second", "--skip-bad")
+    assert "4 items" in capsys.readouterr().out
+    with pytest.raises(InputError, match="holds no image"):
+        encode.list_images(tmp_path / "out")
+
+
+def test_a_stopped_encoding_goes_on(tmp_path):
+    asked = []
+
+    def encoder(items, stop_at=None):
+        if stop_at in items:
+            raise KeyboardInterrupt
+        asked.extend(items)
+        return {"mean": np.array([[float(item), 1.0] for item in items])}
+
+    items = list(range(10))
+    arguments = {"shard_size": 4, "batch_size": 2, "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        encode.encode_shards(
+            items, lambda part: encoder(part, 7), tmp_path, {"model": "m"}, **arguments
+        )
+    assert [path.name for path in tmp_path.glob("*.npz")] == ["shard-00000.npz"]
+    asked.clear()
+    shards = encode.encode_shards(items, encoder, tmp_path, {"model": "m"}, **arguments)
+    assert asked == [4, 5, 6, 7, 8, 9]
+    means = np.concatenate([encode.read_shard(shard)["mean"] for shard in shards])
+    np.testing.assert_array_equal(means[:, 0], items)
+    for other, identity in ((items[:-1], {"model": "m"}), (items, {"model": "n"})):
+        with pytest.raises(InputError, match="other work"):
+            encode.encode_shards(other, encoder, tmp_path, identity, **arguments)
+    shards[1].write_bytes(b"PK nonsense")
+    with pytest.raises(InputError, match="not a shard"):
+        encode.read_shard(shards[1])

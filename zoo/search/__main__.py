@@ -1,0 +1,156 @@
+"""Makes a folder of images, or a table, searchable, and searches it.
+
+    python -m zoo.search build PHOTOS OUT --model PRESET_OR_RUN
+    python -m zoo.search query OUT "a small bird with a red crown"
+
+`build` encodes what it is given into OUT/embeddings and builds OUT/index. Stopped and called
+again it goes on where it was. A folder or a CSV or TSV file gives images; with `--captions`, a
+CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import zoo
+from zoo.errors import InputError
+from zoo.search import encode
+from zoo.search.index import Index
+from zoo.search.kinds import KINDS, TRAINING_ROWS
+from zoo.search.tuning import tune
+from zoo.training.atomic import write_text
+from zoo.training.settings import run
+
+SETUP = "search.json"
+_TUNING_QUERIES = 256
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    (build if options.command == "build" else query)(options)
+
+
+def build(options):
+    """Encodes, then builds the index."""
+    model = zoo.from_preset(options.model)
+    identity = {"model": str(options.model), "captions": options.captions}
+    if options.captions:
+        names = items = encode.list_captions(options.source, options.column or "caption")
+        encoder = model.encode_captions
+    else:
+        names, paths = encode.list_images(options.source, options.column or "image")
+        names, items = encode.without_bad(names, paths, options.skip_bad)
+        encoder = encode.image_encoder(model)
+    folder = options.out / "embeddings"
+    shards = encode.encode_shards(
+        items, encoder, folder, identity, options.shard_size, options.batch_size
+    )
+    similarity = zoo.similarities.get(options.similarity, model) if options.similarity else None
+    index = _index(shards, similarity or model.similarity, options, len(items))
+    index.save(options.out / "index")
+    write_text(options.out / encode.ITEMS, json.dumps(names) + "\n")
+    write_text(options.out / SETUP, json.dumps(identity, indent=2) + "\n")
+    effort = f", effort {index.effort}" if index.effort else ""
+    print(f"{options.out}: {len(index):,} items, {options.kind}{effort}")
+
+
+def query(options):
+    """Encodes one query and prints what the index finds."""
+    setup = _read_json(options.folder / SETUP)
+    names = _read_json(options.folder / encode.ITEMS)
+    index = Index.load(options.folder / "index")
+    model = zoo.from_preset(options.model or setup["model"])
+    if (options.text is None) == (options.image is None):
+        raise InputError("query: expected either a text or --image FILE")
+    if options.image is not None:
+        _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
+        asked = encode.image_encoder(model)([path])
+    else:
+        asked = model.encode_captions([options.text])
+    k = min(options.k, len(index))
+    try:
+        scores, ids = index.search(asked, k, max_uncertainty=options.max_uncertainty)
+    except ValueError as error:
+        raise InputError(f"{options.folder}: {error}") from error
+    for rank, (score, item) in enumerate(zip(scores[0], ids[0], strict=True), start=1):
+        if item >= 0:
+            print(f"{rank:4d} {score:12.5g}  {names[item]}")
+
+
+def _index(shards, similarity, options, total):
+    first = encode.read_shard(shards[0])
+    training = None
+    if options.kind == "ivfpq" and len(shards) > 1:
+        each = max(1, TRAINING_ROWS // len(shards))
+        parts = [
+            {k: v[:: max(1, len(v) // each)] for k, v in encode.read_shard(s).items()}
+            for s in shards
+        ]
+        training = zoo.embeddings.concatenate(parts)
+    side = "captions" if options.captions else "images"
+    try:
+        index = Index.build(
+            first,
+            similarity,
+            kind=options.kind,
+            side=side,
+            candidates=options.candidates,
+            training=training,
+            options={"total": total},
+        )
+        for shard in shards[1:]:
+            index.add(encode.read_shard(shard))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{options.source}: {error}") from error
+    if options.kind == "hnsw":
+        # Gallery items stand in for the queries, which are not known yet.
+        sample = {key: value[:_TUNING_QUERIES] for key, value in first.items()}
+        tune(index, sample, k=min(10, len(index)))
+    return index
+
+
+def _read_json(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON: {error}") from error
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m zoo.search",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    made = commands.add_parser("build", help="encode and index")
+    made.add_argument("source", type=Path, help="folder, CSV, TSV or (captions) text file")
+    made.add_argument("out", type=Path, help="folder to write or to resume")
+    made.add_argument("--model", required=True, help="a preset's name, or a run folder")
+    made.add_argument("--captions", action="store_true", help="the items are captions")
+    made.add_argument("--column", help="of a table (default: image or caption)")
+    made.add_argument("--kind", choices=KINDS, default="flat")
+    made.add_argument(
+        "--similarity",
+        choices=zoo.similarities.NAMES,
+        metavar="NAME",
+        help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
+    )
+    made.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
+    made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
+    made.add_argument("--shard-size", type=int, default=4096, help="items a shard (default 4096)")
+    made.add_argument("--batch-size", type=int, default=64, help="items at once (default 64)")
+    asked = commands.add_parser("query", help="search")
+    asked.add_argument("folder", type=Path, help="what `build` wrote")
+    asked.add_argument("text", nargs="?", help="a caption")
+    asked.add_argument("--image", help="an image file, instead of a text")
+    asked.add_argument("-k", type=int, default=10, help="how many (default 10)")
+    asked.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
+    asked.add_argument("--model", help="if it has moved since `build`")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)
