@@ -170,6 +170,25 @@ def test_all_captions_are_there_when_all_images_have_as_many(toy_records, tokeni
     assert sorted(map(bytes, epoch)) == sorted(map(bytes, ids))
 
 
+@pytest.mark.parametrize("mode", ["mask", "random", "delete"])
+def test_words_are_lost_in_every_way(uneven, mode):
+    records, tokenizer, source = uneven
+    augmentation = Augmentation(word_dropping=0.5, word_dropping_mode=mode)
+    whole = _collect(
+        batches.image_caption_pairs(
+            records, tokenizer, source, 11, num_steps=30, augmentation=augmentation
+        )
+    )
+    plain = _collect(batches.image_caption_pairs(records, tokenizer, source, 11, num_steps=30))
+    changed = whole["captions"][whole["captions"] != plain["captions"]]
+    if mode == "delete":
+        assert not len(changed)  # each caption is one word, which stays
+    else:
+        assert len(changed) > 60
+        least, most = {"mask": (1, 1), "random": (2, tokenizer.vocabulary_size() - 1)}[mode]
+        assert least <= changed.min() <= changed.max() <= most
+
+
 def test_workers_are_disjoint_and_complete(uneven):
     records, tokenizer, source = uneven
     for make, key, total in (

@@ -218,7 +218,7 @@ def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
     if mode == "random":
         if words.end is None:
             raise ValueError("`words.end` must be given for the mode 'random'")
-        draws = uniform(seed, _WORD, rows, length, shard) * (words.end - words.first)
+        draws = uniform(seed, _WORD, rows, length, shard) * float(words.end - words.first)
         return tf.where(lost, words.first + tf.cast(draws, ids.dtype), ids)
     all_lost = tf.reduce_all(lost | ~is_word, axis=1, keepdims=True)
     first = tf.cumsum(tf.cast(is_word, tf.int32), axis=1) == 1

@@ -34,6 +34,7 @@ def training(
     num_images, num_captions = (size // count for size in sizes)
     augmentation = augmentation or Augmentation()
     ids = tf.constant(token_ids(tokenizer, records.captions))
+    word_ids = tokenizer.word_ids  # numbers here, in the graph they would be tensors
     image_labels = tf.constant(records.image_labels)
     caption_labels = tf.constant(records.caption_labels)
     end = _FOREVER if num_steps is None else start_step + num_steps
@@ -56,7 +57,7 @@ def training(
         words = tf.gather(ids, chosen_captions)
         return {
             "images": tf.cast(shown, tf.float32),
-            "captions": augmentation.on_captions(words, key, tokenizer.word_ids, shard),
+            "captions": augmentation.on_captions(words, key, word_ids, shard),
             "image_labels": tf.gather(image_labels, chosen_images),
             "caption_labels": tf.gather(caption_labels, chosen_captions),
         }
