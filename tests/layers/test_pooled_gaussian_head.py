@@ -1,0 +1,98 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.layer_checks import check_layer
+from zoo.layers import PooledGaussianHead
+
+BATCH, POSITIONS, CHANNELS, DIM = 3, 5, 7, 4
+
+
+def features(seed=0):
+    shape = (BATCH, POSITIONS, CHANNELS)
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0]], bool)
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "mean"])
+def test_is_a_layer(pooling):
+    shape = (BATCH, DIM)
+    check_layer(
+        PooledGaussianHead,
+        {"dim": DIM, "pooling": pooling, "seed": 1},
+        {"features": features(), "variance_features": features(1), "mask": MASK},
+        {"mean": shape, "log_variance": shape},
+        mixed_atol=0.2,
+    )
+
+
+def test_mean_pooling_is_the_normalised_mean_of_the_linear_maps():
+    head = PooledGaussianHead(DIM, pooling="mean")
+    x, y = features(), features(1)
+    embedding = head(x, y, mask=MASK)
+    weights = MASK / MASK.sum(1, keepdims=True)
+    kernel, bias = head.mean_map.get_weights()
+    mean = np.einsum("bp,bpc->bc", weights, x) @ kernel + bias
+    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    log_variance = np.einsum("bp,bpc->bc", weights, y) @ head.variance_map.get_weights()[0]
+    np.testing.assert_allclose(embedding["mean"], mean, atol=1e-5)
+    np.testing.assert_allclose(embedding["log_variance"], log_variance - np.log(DIM) - 3, atol=1e-5)
+
+
+def test_first_total_variance_is_small_whatever_the_dimension():
+    for dim in (8, 512):
+        head = PooledGaussianHead(dim)
+        head(np.zeros((1, 2, 3), "float32"))
+        bias = head.covariance.get_weights()[-1]
+        np.testing.assert_allclose(np.exp(bias).sum(), np.exp(-3), rtol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "mean"])
+def test_padding_changes_nothing(pooling):
+    head = PooledGaussianHead(DIM, pooling=pooling)
+    x = features()
+    other = np.where(MASK[..., None], x, 50.0).astype("float32")
+    for name, value in head(x, mask=MASK).items():
+        np.testing.assert_allclose(head(other, mask=MASK)[name], value, atol=1e-5)
+
+
+def test_dropping_is_for_training_only_and_keeps_at_least_one_feature():
+    head = PooledGaussianHead(DIM, pooling="mean", drop_rate=0.9, seed=0)
+    x = features()
+    still = np.array(head(x)["mean"])
+    np.testing.assert_array_equal(still, head(x, training=False)["mean"])
+    assert abs(np.array(head(x, training=True)["mean"]) - still).max() > 0.05
+    for _ in range(20):
+        kept = np.array(head._drop((BATCH, POSITIONS), MASK))
+        assert kept.any(axis=1).all()
+        assert not (kept & ~MASK).any()
+
+
+def test_the_rate_is_the_share_that_is_dropped():
+    head = PooledGaussianHead(DIM, drop_rate=0.2, seed=0)
+    kept = np.array(head._drop((500, 40), None))
+    assert abs(kept.mean() - 0.8) < 0.01
+
+
+def test_points_have_no_variance():
+    head = PooledGaussianHead(DIM, covariance=None)
+    assert set(head(features())) == {"mean"}
+    assert not any("variance" in weight.path for weight in head.weights)
+    again = PooledGaussianHead.from_config(head.get_config())
+    assert again.covariance is None
+
+
+def test_bad_options_are_named():
+    with pytest.raises(ValueError, match="`pooling`"):
+        PooledGaussianHead(DIM, pooling="max")
+    with pytest.raises(ValueError, match="`drop_rate`"):
+        PooledGaussianHead(DIM, drop_rate=1.0)
+
+
+def test_trains_in_mixed_precision():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    head = PooledGaussianHead(DIM, drop_rate=0.2, seed=0)
+    embedding = head(features(), training=True)
+    assert all(value.dtype == "float32" for value in embedding.values())

@@ -1,0 +1,25 @@
+import keras
+import numpy as np
+import pytest
+
+from zoo.training import WarmUpThenDrops
+
+
+def test_it_rises_stays_and_drops():
+    schedule = WarmUpThenDrops(1.0, warm_up_steps=4, drop_steps=[6, 8], factor=0.1)
+    rates = [float(schedule(step)) for step in range(10)]
+    expected = [0.25, 0.5, 0.75, 1, 1, 1, 0.1, 0.1, 0.01, 0.01]
+    np.testing.assert_allclose(rates, expected, rtol=1e-6)
+    assert float(WarmUpThenDrops(2.0)(0)) == 2.0
+
+
+def test_it_is_saved_with_its_optimizer():
+    optimizer = keras.optimizers.SGD(WarmUpThenDrops(1.0, 4, [6]))
+    again = keras.optimizers.SGD.from_config(optimizer.get_config())
+    assert float(again._learning_rate(1)) == 0.5
+    assert float(again._learning_rate(7)) == pytest.approx(0.1)
+
+
+def test_rates_are_positive():
+    with pytest.raises(ValueError, match="`peak`"):
+        WarmUpThenDrops(0.0)
