@@ -49,9 +49,8 @@ def run(program, folder, signature, files):
 
 def test_a_cpp_program_gets_the_same_images(serve_once, pcme, birds):
     found = run(serve_once, pcme.folder, "encode_images", birds.paths[:5])
-    fed = tf.saved_model.load(str(pcme.folder)).signatures["encode_images"](
-        images=tf.constant(birds.files[:5])
-    )
+    loaded = tf.saved_model.load(str(pcme.folder))
+    fed = loaded.signatures["encode_images"](images=tf.constant(birds.files[:5]))
     assert set(found) == {"mean", "log_variance", "uncertainty"}
     for name, values in found.items():
         np.testing.assert_allclose(values, fed[name].numpy().ravel(), atol=1e-5)
@@ -86,8 +85,8 @@ def test_a_cpp_program_is_told_of_a_bad_request(serve_once, pcme, tmp_path):
 def test_openvino_reads_the_image_model(pcme):
     openvino = pytest.importorskip("openvino", reason="OpenVINO, a second engine, is missing")
     pixels = np.random.default_rng(0).uniform(0, 255, (4, 32, 32, 3)).astype("float32")
-    signature = tf.saved_model.load(str(pcme.folder)).signatures["encode_pixels"]
-    network = openvino.convert_model(signature)
+    loaded = tf.saved_model.load(str(pcme.folder))  # referenced, or its variables are deleted
+    network = openvino.convert_model(loaded.signatures["encode_pixels"])
     # f32: by default it may compute in bfloat16 where the processor can.
     compiled = openvino.compile_model(network, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     found = compiled(pixels)
