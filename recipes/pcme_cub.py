@@ -44,6 +44,9 @@ class Settings(training.RunSettings):
     max_words: int = setting(40, "words of a caption that are read", toy=24)
     mean_only: bool = setting(False, "train points instead of Gaussians", source="table 1")
     num_samples: int = setting(7, "samples J of an embedding", source="section 4.1")
+    method: Literal["sampled", "moment_matched"] = setting(
+        "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
+    )
     scale: float = setting(10.0, "initial a of sigmoid(b - a d)", source="2 x 5, supplementary A")
     shift: float = setting(10.0, "initial b", source="2 x 5, supplementary A")
     log_variance_bias: float = setting(
@@ -122,6 +125,7 @@ def build(settings, tokenizer):
         word_dim=word_dim,
         word_vectors=word_vectors,
         num_samples=settings.num_samples,
+        method=settings.method,
         scale=settings.scale,
         shift=settings.shift,
         kl_weight=settings.kl_weight,

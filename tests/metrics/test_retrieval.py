@@ -17,6 +17,7 @@ from zoo.metrics import (
     rank_queries,
     recall_at_k,
 )
+from zoo.metrics.blocks import row_blocks
 from zoo.metrics.ranks import COUNTING_LIMIT
 from zoo.similarities import ClosedFormSampledDistance
 
@@ -218,3 +219,21 @@ def test_a_similarity_of_the_wrong_shape_is_named():
         evaluate_embeddings(
             embeddings(2, 0), embeddings(3, 1), lambda i, c: np.zeros((3, 2)), np.ones((2, 3))
         )
+
+
+def test_blocks_count_the_pairs_of_samples_behind_a_similarity():
+    rng = np.random.default_rng(0)
+
+    class Recorder:
+        num_samples = 7
+        rows = []
+
+        def __call__(self, images, captions):
+            self.rows.append(max(len(images["mean"]), 1))
+            return np.asarray(images["mean"]) @ np.asarray(captions["mean"]).T
+
+    images, captions = rng.normal(size=(6000, 2)), rng.normal(size=(700, 2))
+    pairs = PairwiseSimilarity({"mean": images}, {"mean": captions}, Recorder())
+    for _ in row_blocks(pairs):
+        pass
+    assert max(Recorder.rows) * 700 * 49 * 4 <= 64 * 2**20

@@ -92,6 +92,13 @@ class PairwiseSimilarity:
         self._transposed = False
         self.shape = (_length(images), _length(captions))
 
+    @property
+    def values_per_pair(self):
+        """How many numbers stand behind one similarity: pairs of samples or of elements."""
+        if "elements" in self._queries:
+            return self._queries["elements"].shape[1] * self._gallery["elements"].shape[1]
+        return getattr(self._similarity, "num_samples", 1) ** 2
+
     def rows(self, start, stop):
         """Rows `start` to `stop`, computed now."""
         queries = {key: value[start:stop] for key, value in self._queries.items()}
@@ -156,7 +163,8 @@ def row_blocks(similarity, block_size=None, name="similarity"):
     similarity = as_similarity(similarity)
     num_queries, num_items = similarity.shape
     if block_size is None:
-        block_size = max(1, BLOCK_BYTES // (4 * max(num_items, 1)))
+        values = num_items * getattr(similarity, "values_per_pair", 1)
+        block_size = max(1, BLOCK_BYTES // (4 * max(values, 1)))
     if block_size < 1:
         raise ValueError(f"`block_size` must be at least 1; received {block_size}")
     for start in range(0, num_queries, block_size):

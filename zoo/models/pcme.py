@@ -17,6 +17,7 @@ def pcme(
     image_size=224,
     image_weights=None,
     num_samples=7,
+    method="sampled",
     scale=10.0,
     shift=10.0,
     kl_weight=1e-3,
@@ -42,6 +43,8 @@ def pcme(
         image_size: height and width of the images.
         image_weights: `"imagenet"`, a local path, or None (see `zoo.encoders.convolutional`).
         num_samples: samples J of each embedding.
+        method: how the match probability is computed, `"sampled"` as in the paper or
+            `"moment_matched"` without noise, see `zoo.similarities.MatchProbability`.
         scale, shift: initial a and b of sigmoid(−a·distance + b).
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
         uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
@@ -82,7 +85,7 @@ def pcme(
         image_encoder,
         caption_encoder,
         similarity=(
-            similarities.MatchProbability(scale, shift, num_samples=num_samples, seed=seed)
+            similarities.MatchProbability(scale, shift, num_samples, seed, method)
             if is_gaussian
             else similarities.EuclideanDistance(scale, shift)
         ),
