@@ -9,8 +9,6 @@ import tiny_models
 from export import export_model
 from zoo.data import captions, cub, toy_birds
 
-COUNT = 100
-
 
 @pytest.fixture(scope="session")
 def birds(tmp_path_factory):
@@ -18,12 +16,15 @@ def birds(tmp_path_factory):
     root = tmp_path_factory.mktemp("export") / "birds"
     toy_birds.generate(root, num_classes=16, images_per_class=12, image_size=48)
     records = cub.load(root, split="trainval", image_size=tiny_models.SIZE, verbose=False).records
-    texts = list(records.captions[:COUNT])
+    texts = list(records.captions[: tiny_models.COUNT])
     return types.SimpleNamespace(
         root=root,
         records=records,
-        files=[path.read_bytes() for path in map(pathlib.Path, records.image_paths[:COUNT])],
-        paths=[str(path) for path in records.image_paths[:COUNT]],
+        files=[
+            path.read_bytes()
+            for path in map(pathlib.Path, records.image_paths[: tiny_models.COUNT])
+        ],
+        paths=[str(path) for path in records.image_paths[: tiny_models.COUNT]],
         captions=texts,
         tokenizer=captions.word_tokenizer(texts, max_words=12),
     )

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 import tiny_models
-from conftest import COUNT
 
 from export import export_model
 from zoo import embeddings
@@ -24,7 +23,7 @@ TOLERANCE = 1e-5
 def expected_outputs(model, birds):
     """Requests, and what the Keras model makes of them *through the training pipeline*."""
     pictures = sources.Pictures(birds.records, tiny_models.SIZE, cache=False)
-    batches = list(pictures.in_order(COUNT).take(1))
+    batches = list(pictures.in_order(tiny_models.COUNT).take(1))
     ids = captions.token_ids(birds.tokenizer, birds.captions)
     sides = {
         "images": model.image_encoder.predict(batches[0].numpy().astype("float32"), verbose=0),
@@ -45,7 +44,7 @@ def expected_outputs(model, birds):
             arrays |= {f"{name}/{key}": value for key, value in outputs.items()}
         arrays |= {f"match/{side[:-1]}_{key}": value for key, value in outputs.items()}
         as_arrays = vectors.as_arrays(embedding)
-        shape = outputs["elements"].shape if "elements" in outputs else (COUNT, -1)
+        shape = outputs["elements"].shape if "elements" in outputs else (tiny_models.COUNT, -1)
         outputs["gallery"] = space.gallery(as_arrays).reshape(shape)
         outputs["query"] = space.queries(as_arrays).reshape(shape)
         if space.offset:

@@ -13,6 +13,8 @@ BUILDERS = tuple(
 SIZE = 32
 _TINY = {"dim": 8, "word_dim": 6, "image_size": SIZE}
 
+COUNT = 100  # pictures and captions that are compared
+
 
 def tiny(name, tokenizer):
     """The system `name`; a builder that knows other words for its sizes is to be added here."""
