@@ -55,7 +55,7 @@ class Settings(training.RunSettings):
         toy=-5.0,
     )
     kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="suppl. A", toy=1e-4)
-    uniformity_weight: float = setting(10.0, "weight of uniformity", source="suppl. A", toy=0.0)
+    uniformity_weight: float = setting(10.0, "weight of uniformity", source="suppl. A", toy=30.0)
     learning_rate: float = setting(1e-4, "peak, cosine decay per phase", source="A", toy=2e-3)
     batch_size: int = setting(150, "pairs, one a class", source="supplementary A", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
@@ -65,7 +65,9 @@ class Settings(training.RunSettings):
         True, "warm up on stored features of the frozen backbone; Cutout then cuts feature maps"
     )
     cutout: float = setting(0.2, "probability of Cutout", source="supplementary A")
-    word_dropping: float = setting(0.1, "probability of losing a word", source="supplementary A")
+    word_dropping: float = setting(
+        0.1, "probability of losing a word", source="supplementary A", toy=0.3
+    )
     test_similarities: tuple[str, ...] = setting(
         ("match_probability", "mean"), f"rankings: {', '.join(similarities.NAMES)}"
     )

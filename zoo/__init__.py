@@ -1,8 +1,9 @@
 """Halo Zoo: image-text retrieval that says how sure it is.
 
-`import zoo` registers every layer, similarity, loss and model, so that
-`keras.saving.load_model(path)` reads what the zoo saved. `zoo.data`, `zoo.metrics`, `zoo.report`
-and `zoo.search` are imported when first touched, since they need more than Keras.
+`import zoo` registers every layer, similarity, loss, tokenizer and model, so that
+`keras.saving.load_model(path)` reads what the zoo saved. `zoo.metrics`, `zoo.report` and
+`zoo.search` are imported when first touched, since they need more than Keras; so is `zoo.data` on
+another backend than TensorFlow.
 """
 
 import importlib
@@ -11,10 +12,15 @@ import os
 # TensorFlow reads this once, when it is first imported, and is otherwise loud.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import keras
+
 from zoo import embeddings, encoders, layers, losses, models, similarities, training
 from zoo.models.presets import from_preset, list_presets, save_preset
 
 __version__ = "0.1.0"
+
+if keras.backend.backend() == "tensorflow":  # the tokenizers, which saved models hold
+    importlib.import_module("zoo.data")
 
 __all__ = [
     "embeddings",
