@@ -1,4 +1,4 @@
-"""Rows of an array in the graph, where it is: in memory, or in a file that is larger than it."""
+"""Rows of an array in the graph: of one in memory, or of a file through the memory map."""
 
 import ctypes
 import mmap
@@ -16,6 +16,9 @@ _INTERVAL = 0.1  # seconds
 
 def row_reader(array):
     """A function from row numbers to rows that copies these rows and nothing else.
+
+    Used inside a tf.data pipeline, TensorFlow 2.21 copies the tensor whole when an iterator is
+    made, so there a file must still fit into memory.
 
     Args:
         array: `(rows, …)`; of an `np.memmap` only the pages of the rows asked for are read.

@@ -31,7 +31,7 @@ def load(root, split="train", skip_bad=False, verbose=True):
         A `Loaded` tuple `(records, dataset)`, every image a class of its own. The dataset yields
         one caption with its regions: `images` float `(regions, dim)`, `captions` string,
         `image_labels` and `caption_labels` int32. `features(records)` is the source for
-        `zoo.data.batches`. The features stay in the file until a batch needs them.
+        `zoo.data.batches`. The features are read through the memory map.
 
     Raises:
         ValueError: if `split` is unknown.

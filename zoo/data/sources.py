@@ -72,7 +72,7 @@ class Features:
     """Features in place of pictures, such as a frozen backbone's maps or detected regions.
 
     Args:
-        array: `(rows, …)`, in memory or a memory map, which is then read in place, page by page.
+        array: `(rows, …)`, in memory or a memory map (see `memory_map.row_reader`).
         rows: the row of each image; None: image i is row i.
     """
 
