@@ -15,24 +15,22 @@ from pathlib import Path
 from typing import Literal
 
 import keras
-import numpy as np
 
-from zoo import encoders, models, report, similarities, training
-from zoo.data import batches, captions, cub, features, sources, toy_birds
+from zoo import encoders, models, recipe, similarities, training
+from zoo.data import batches, captions, features, sources
 from zoo.data.augmentation import Augmentation
 from zoo.training import setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RunSettings):
+class Settings(recipe.RetrievalSettings):
     """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
 
     out: Path = setting(Path("runs/pcme_cub"), "run folder to write or resume", identity=False)
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    split: Literal["trainval", "train1", "train2", "train3"] = setting(
-        "trainval", "trainval is tested on the unseen classes, trainN on the classes of valN"
+    held_out: Literal["test", "val1", "val2", "val3"] = setting(
+        "test", "unseen classes to evaluate on; choose settings on val1 to val3"
     )
-    skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
         None, "image encoder; default: that of the weights' file name, else resnet50", toy="tiny"
     )
@@ -69,50 +67,21 @@ class Settings(training.RunSettings):
         0.1, "probability of losing a word", source="supplementary A", toy=0.3
     )
     test_similarities: tuple[str, ...] = setting(
-        ("match_probability", "mean"), f"rankings: {', '.join(similarities.NAMES)}"
+        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table E.1"
     )
-
-    def __post_init__(self):
-        unknown = set(self.test_similarities) - set(similarities.NAMES)
-        if unknown:
-            raise ValueError(f"--test-similarities: unknown {sorted(unknown)}")
 
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
-    run = training.RunFolder.open(settings.out, settings)
-    if run.finished:
-        print(f"{run.path} is finished")
-        show(run.metrics)
-        return
-    keras.utils.set_random_seed(settings.seed)
-    if settings.mixed_precision:
-        keras.config.set_dtype_policy(settings.mixed_precision)
-    root = settings.data_dir or toy_birds.generate(Path("data") / "toy_birds")
-    train, test = load(settings, root)
-    tokenizer = captions.word_tokenizer(train.captions, max_words=settings.max_words)
-    model = build(settings, tokenizer)
-    pictures = sources.Pictures(train, settings.image_size)
-    fit(settings, run, model, train, pictures)
-    results = evaluate(settings, run, model, test, root)
-    run.save_model(model)
-    run.finish(results)
-    show(results)
-    print(f"Everything is in {run.path}")
+    return recipe.run(settings, load, build, fit)
 
 
-def load(settings, root):
-    """Training classes and test classes."""
-    held_out = {"trainval": "test"}.get(settings.split, settings.split.replace("train", "val"))
-    options = {
-        "captions": settings.captions,
-        "image_size": settings.image_size,
-        "skip_bad": settings.skip_bad,
-    }
-    return [cub.load(root, split=split, **options).records for split in (settings.split, held_out)]
+def load(settings):
+    return recipe.cub_pictures(settings, captions=settings.captions)
 
 
-def build(settings, tokenizer):
+def build(settings, train):
+    tokenizer = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
     word_vectors, word_dim = None, settings.word_dim
     if settings.glove:
         word_vectors, coverage = captions.read_glove(settings.glove, tokenizer, settings.seed)
@@ -138,79 +107,42 @@ def build(settings, tokenizer):
     )
 
 
-def fit(settings, run, model, train, pictures):
+def fit(settings, run, model, train):
     """Warm-up with a frozen backbone, then everything."""
     backbone = model.image_encoder.get_layer("backbone")
     if settings.warm_up_epochs:
         backbone.trainable = False
         if settings.cache_features:
-            stored = features.cached(run.path, backbone, train, pictures)
+            stored = features.cached(run.path, backbone, train.records, train.source)
             heads = model.with_image_encoder(model.image_encoder.get_layer("head"))
-            fit_phase(settings, run, heads, "warm_up", train, sources.Features(stored))
+            fit_phase(settings, run, heads, "warm_up", train.records, sources.Features(stored))
         else:
-            fit_phase(settings, run, model, "warm_up", train, pictures)
+            fit_phase(settings, run, model, "warm_up", train.records, train.source)
     if settings.fine_tuning_epochs:
         backbone.trainable = True
-        fit_phase(settings, run, model, "fine_tuning", train, pictures)
+        fit_phase(settings, run, model, "fine_tuning", train.records, train.source)
 
 
-def fit_phase(settings, run, model, phase, train, source):
-    batch_size = min(settings.batch_size, train.num_classes)
-    steps = settings.steps_per_epoch or batches.steps_per_epoch(train, batch_size)
+def fit_phase(settings, run, model, phase, records, source):
+    batch_size = min(settings.batch_size, records.num_classes)
+    steps = settings.steps_per_epoch or batches.steps_per_epoch(records, batch_size)
     epochs = getattr(settings, f"{phase}_epochs")
     schedule = keras.optimizers.schedules.CosineDecay(settings.learning_rate, epochs * steps)
     model.compile(optimizer=training.AdamP(schedule))
-    resume = training.Resume(run.checkpoints, phase)
-    done = resume.restore(model)
-    if done:
-        print(f"{phase}: {done} of {epochs} epochs are done already")
-    stream = batches.class_pairs(
-        train,
-        model.tokenizer,
-        source,
-        batch_size=batch_size,
-        # The phases must not repeat each other's batches.
-        seed=2 * settings.seed + (phase == "fine_tuning"),
-        start_step=done * steps,
-        augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
-    )
-    model.fit(
-        stream,
-        epochs=epochs,
-        initial_epoch=done,
-        steps_per_epoch=steps,
-        shuffle=False,  # the stream is shuffled already
-        callbacks=[training.HistoryFile(run.history_path, phase), resume],
-    )
 
-
-def evaluate(settings, run, model, test, root):
-    pictures = sources.Pictures(test, settings.image_size, cache=False)
-    split = report.encode(model, test, pictures)
-    names = ("mean",) if settings.mean_only else settings.test_similarities
-    results = report.evaluate(model, split, names)
-    matches = None
-    if settings.data_dir is None:
-        matches = toy_birds.true_matches(root, test)
-        if not settings.mean_only:
-            results["ambiguity_spearman"] = report.spearman_of_matches(split, matches)
-    report.draw(run.plots, results, split, model, pictures.picture, matches)
-    history = training.read_history(run.history_path)
-    report.save(report.training_curves(history), run.plots / "training_curves.png")
-    return {**results, "seconds": float(np.nansum(history["seconds"]))}
-
-
-def show(results):
-    report.print_results(results["retrieval"], "unseen classes, in %", results["chance"])
-    for side, worth in results.get("uncertainty", {}).items():
-        print(
-            f"{side}: Spearman of uncertainty bin and R@1 {worth['spearman_of_bins']:+.2f}; "
-            f"area under risk–coverage {100 * worth['risk_coverage']['aurc']:.1f} "
-            f"(at random {100 * worth['risk_coverage']['random_aurc']:.1f})"
+    def stream(start_step):
+        return batches.class_pairs(
+            records,
+            model.tokenizer,
+            source,
+            batch_size=batch_size,
+            # The phases must not repeat each other's batches.
+            seed=2 * settings.seed + (phase == "fine_tuning"),
+            start_step=start_step,
+            augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
         )
-    if "ambiguity_spearman" in results:
-        rho = results["ambiguity_spearman"]
-        print(f"Spearman of caption uncertainty and true number of matches {rho:+.2f}")
+
+    training.fit_phase(run, model, phase, stream, epochs, steps)
 
 
 if __name__ == "__main__":

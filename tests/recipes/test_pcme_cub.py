@@ -156,8 +156,8 @@ def test_a_truncated_photo_is_named_and_can_be_skipped(birds, tmp_path, capsys):
     settings = training.parse(
         pcme_cub.Settings, arguments(root, tmp_path / "other", "--skip-bad"), ""
     )
-    train, test = pcme_cub.load(settings, root)
-    assert sum("bad images" in item.kind for item in (*train.skipped, *test.skipped)) == 1
+    skipped = [item for split in pcme_cub.load(settings) for item in split.records.skipped]
+    assert sum("bad images" in item.kind for item in skipped) == 1
 
 
 def test_other_settings_do_not_overwrite_a_run(birds, tmp_path, capsys):

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from zoo.similarities.pairwise import unit
+
 
 def unit_length(features):
     """`features / ‖features‖₂` over the last axis, in float32: half precision is off by 1e-3.
@@ -10,9 +12,7 @@ def unit_length(features):
     The zero vector stays zero and has a finite gradient, unlike in `ops.normalize`, where it
     gets NaN: an empty caption is one.
     """
-    features = ops.cast(features, "float32")
-    squared = ops.sum(ops.square(features), axis=-1, keepdims=True)
-    return features * ops.rsqrt(ops.maximum(squared, 1e-24))
+    return unit(ops.cast(features, "float32"))
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -69,8 +69,9 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
     Args:
         model: the `DualEncoder`.
         split: an `EncodedSplit`.
-        names: test-time similarities (`zoo.similarities.NAMES`); the first gives the recall by
-            uncertainty and the risk–coverage curves.
+        names: test-time similarities, `"own"` for the one that the model was trained with or of
+            `zoo.similarities.NAMES`; the first gives the recall by uncertainty and the
+            risk–coverage curves. Results go by `zoo.similarities.name_of`.
         ks: the K of Recall@K.
 
     Returns:
@@ -78,7 +79,12 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         uncertainties `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins,
         R@1), its Spearman's ρ over the bins, and `aurc`, `oracle_aurc`, `random_aurc` of 1 − R@1.
     """
-    pairs = {name: split.pairs(similarities.get(name, model)).kept() for name in names}
+    rankings = [model.similarity if n == "own" else similarities.get(n, model) for n in names]
+    pairs = {}
+    for similarity in rankings:
+        name = similarities.name_of(similarity)
+        if name not in pairs:
+            pairs[name] = split.pairs(similarity).kept()
     results = {
         "retrieval": {
             name: metrics.evaluate_retrieval(pair, split.relevance, ks)
@@ -88,7 +94,7 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
     }
     if split.image_uncertainty is None:
         return results
-    first, truth = pairs[names[0]], split.relevance
+    first, truth = next(iter(pairs.values())), split.relevance
     results["uncertainty"] = {
         "i2t": _worth(first, truth, split.image_uncertainty),
         "t2i": _worth(first.transposed(), truth.transposed(), split.caption_uncertainty),

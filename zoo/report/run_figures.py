@@ -8,21 +8,22 @@ from zoo.report.ambiguity import uncertainty_against_matches
 from zoo.report.risk_coverage_plot import risk_coverage_plot
 
 
-def draw(folder, results, split, model, picture, matches=None, sheet_seed=0):
-    """Writes the figures of a run with uncertainties as PNG.
+def draw(folder, results, split, model, picture, matches=None):
+    """Writes the figures of a run as PNG: retrieval sheets, and what its uncertainties are worth.
 
     Args:
         folder: where to.
         results: of `evaluate`.
         split: the `EncodedSplit` it came from.
         model: the `DualEncoder`.
-        picture: from an image's index to its pixels `(height, width, 3)`, 0 … 255.
+        picture: from an image's index to its pixels `(height, width, 3)`, 0 … 255; None, where
+            there are only features, draws no sheets.
         matches: `(M,)` true number of images that each caption fits, where it is known.
-        sheet_seed: which queries the sheets show.
     """
-    sheets = _sheets(split, similarities.get(next(iter(results["retrieval"])), model), picture)
-    for name, figure in sheets.items():
-        style.save(figure, folder / f"{name}.png")
+    if picture is not None:
+        similarity = _ranking(next(iter(results["retrieval"])), model)
+        for name, figure in _sheets(split, similarity, picture).items():
+            style.save(figure, folder / f"{name}.png")
     if split.image_uncertainty is None:
         return
     worth = results["uncertainty"]
@@ -40,6 +41,12 @@ def draw(folder, results, split, model, picture, matches=None, sheet_seed=0):
         )
     for name, figure in figures.items():
         style.save(figure, folder / f"{name}.png")
+
+
+def _ranking(name, model):
+    """The similarity that results go by."""
+    own = model.similarity
+    return own if similarities.name_of(own) == name else similarities.get(name, model)
 
 
 def _ellipses(split, classes=5, items=4):

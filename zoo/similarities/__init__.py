@@ -4,7 +4,7 @@ Functions give the mathematical quantity, layers the matching logits (higher is 
 """
 
 from zoo.similarities.base import Similarity
-from zoo.similarities.by_name import NAMES, get
+from zoo.similarities.by_name import NAMES, get, name_of
 from zoo.similarities.divergence import (
     JeffreysDivergence,
     KLDivergence,
@@ -73,6 +73,7 @@ __all__ = [
     "maximum_pair",
     "min_kl_divergence",
     "moment_matched_match_probability",
+    "name_of",
     "reverse_kl_divergence",
     "sample",
     "smooth_chamfer",

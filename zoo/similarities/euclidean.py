@@ -2,13 +2,12 @@
 
 import keras
 
-from zoo.similarities.base import Similarity
 from zoo.similarities.pairwise import point_pair, safe_sqrt, squared_distance
-from zoo.similarities.scale import add_scale_and_shift
+from zoo.similarities.scale import ScaledSimilarity
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class EuclideanDistance(Similarity):
+class EuclideanDistance(ScaledSimilarity):
     """Matching logits −scale · ‖μ_v − μ_t‖₂ + shift, both learned: "μ only".
 
     Args:
@@ -27,16 +26,8 @@ class EuclideanDistance(Similarity):
     """
 
     def __init__(self, scale=1.0, shift=0.0, **kwargs):
-        super().__init__(**kwargs)
-        add_scale_and_shift(self, scale, shift)
+        super().__init__(scale, shift, **kwargs)
 
     def call(self, images, captions):
         distance = safe_sqrt(squared_distance(*point_pair(images, captions)))
         return self.shift - self.scale * distance
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-        }

@@ -11,7 +11,7 @@ from zoo.similarities.pairwise import (
     safe_sqrt,
     squared_distance,
 )
-from zoo.similarities.scale import add_scale_and_shift
+from zoo.similarities.scale import ScaledSimilarity
 
 
 def closed_form_sampled_distance(images, captions):
@@ -69,7 +69,7 @@ def wasserstein_2(images, captions, squared=False):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class ClosedFormSampledDistance(Similarity):
+class ClosedFormSampledDistance(ScaledSimilarity):
     """Matching logits −scale · CSD + shift, both learned (PCME++).
 
     Args:
@@ -89,18 +89,10 @@ class ClosedFormSampledDistance(Similarity):
     """
 
     def __init__(self, scale=5.0, shift=5.0, **kwargs):
-        super().__init__(**kwargs)
-        add_scale_and_shift(self, scale, shift)
+        super().__init__(scale, shift, **kwargs)
 
     def call(self, images, captions):
         return self.shift - self.scale * closed_form_sampled_distance(images, captions)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-        }
 
 
 @keras.saving.register_keras_serializable(package="halo")

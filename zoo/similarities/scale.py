@@ -1,7 +1,9 @@
-"""The learned scalars of a similarity layer."""
+"""Similarities with a learned scale and shift."""
 
 import keras
 from keras import ops
+
+from zoo.similarities.base import Similarity
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -47,3 +49,23 @@ def add_scale_and_shift(layer, scale, shift):
     layer.shift = layer.add_weight(
         shape=(), initializer=keras.initializers.Constant(float(shift)), name="shift"
     )
+
+
+class ScaledSimilarity(Similarity):
+    """Base of the closed forms −scale · distance + shift with both learned.
+
+    Args:
+        scale: initial value of the learned scale, > 0.
+        shift: initial value of the learned shift.
+    """
+
+    def __init__(self, scale, shift, **kwargs):
+        super().__init__(**kwargs)
+        add_scale_and_shift(self, scale, shift)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "scale": self.initial_scale,
+            "shift": self.initial_shift,
+        }

@@ -2,29 +2,13 @@
 
 import keras
 
-from zoo.similarities.base import Similarity
 from zoo.similarities.gaussian import wasserstein_2
 from zoo.similarities.pairwise import point_pair, squared_distance
-from zoo.similarities.scale import add_scale_and_shift
-
-
-class _SquaredDistance(Similarity):
-    """−scale · distance² + shift, both learned."""
-
-    def __init__(self, scale=5.0, shift=5.0, **kwargs):
-        super().__init__(**kwargs)
-        add_scale_and_shift(self, scale, shift)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-        }
+from zoo.similarities.scale import ScaledSimilarity
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class SquaredWasserstein2(_SquaredDistance):
+class SquaredWasserstein2(ScaledSimilarity):
     """Matching logits −scale · W2² + shift, both learned: W2 as PCME++'s training distance.
 
     W2² = ‖μ_v − μ_t‖² + ‖σ_v − σ_t‖² is 0 for equal Gaussians however wide they are, so it asks
@@ -45,12 +29,15 @@ class SquaredWasserstein2(_SquaredDistance):
     Reference: PCME++ (Chun, ICLR 2024), section 2.3 and the row "Wasserstein" of table 4.
     """
 
+    def __init__(self, scale=5.0, shift=5.0, **kwargs):
+        super().__init__(scale, shift, **kwargs)
+
     def call(self, images, captions):
         return self.shift - self.scale * wasserstein_2(images, captions, squared=True)
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class SquaredEuclidean(_SquaredDistance):
+class SquaredEuclidean(ScaledSimilarity):
     """Matching logits −scale · ‖μ_v − μ_t‖² + shift, both learned: PCME++'s "μ only".
 
     Args:
@@ -68,6 +55,9 @@ class SquaredEuclidean(_SquaredDistance):
 
     Reference: PCME++ (Chun, ICLR 2024), equation 1.
     """
+
+    def __init__(self, scale=5.0, shift=5.0, **kwargs):
+        super().__init__(scale, shift, **kwargs)
 
     def call(self, images, captions):
         return self.shift - self.scale * squared_distance(*point_pair(images, captions))

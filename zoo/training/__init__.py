@@ -9,6 +9,7 @@ from zoo.training.layerwise import (
     LayerwiseRates,
     rates_by_depth,
 )
+from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
 from zoo.training.run_folder import RunFolder
 from zoo.training.settings import RunSettings, parse, run, setting
@@ -25,6 +26,7 @@ __all__ = [
     "RunSettings",
     "StochasticWeightAveraging",
     "WarmUpThenDrops",
+    "fit_phase",
     "parse",
     "rates_by_depth",
     "read_history",

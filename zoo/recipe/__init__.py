@@ -1,0 +1,28 @@
+"""What the recipes share: their flags, the splits they train and test on, and the way of a run.
+
+A recipe adds its paper's settings, a builder call and its phases of training.
+"""
+
+from zoo.recipe.main import evaluate, run, show
+from zoo.recipe.settings import RetrievalSettings
+from zoo.recipe.splits import (
+    Split,
+    Splits,
+    coco_pictures,
+    cub_pictures,
+    flickr30k_pictures,
+    region_features,
+)
+
+__all__ = [
+    "RetrievalSettings",
+    "Split",
+    "Splits",
+    "coco_pictures",
+    "cub_pictures",
+    "evaluate",
+    "flickr30k_pictures",
+    "region_features",
+    "run",
+    "show",
+]

@@ -1,0 +1,80 @@
+"""The way of a run: open its folder, train, evaluate, draw, save, show."""
+
+import keras
+import numpy as np
+
+from zoo import metrics, report, training
+from zoo.data.skipped import write_skipped
+from zoo.training.run_folder import RunFolder
+
+
+def run(settings, load, build, fit, measure_more=None):
+    """Runs a recipe, or goes on with it, or shows what it reached if it is finished.
+
+    Args:
+        settings: a `RetrievalSettings`.
+        load: function of the settings that gives the `Splits`.
+        build: function `(settings, train) -> DualEncoder`, `train` being the training `Split`.
+        fit: function `(settings, run, model, train)` that compiles and trains the model.
+        measure_more: function `(settings, run, model, splits) -> dict` of further results.
+
+    Returns:
+        The results, as metrics.json has them.
+    """
+    folder = RunFolder.open(settings.out, settings)
+    if folder.finished:
+        print(f"{folder.path} is finished")
+        show(folder.metrics)
+        return folder.metrics
+    keras.utils.set_random_seed(settings.seed)
+    if settings.mixed_precision:
+        keras.config.set_dtype_policy(settings.mixed_precision)
+    splits = load(settings)
+    left_out = write_skipped(folder, *(split.records for split in splits))
+    model = build(settings, splits.train)
+    fit(settings, folder, model, splits.train)
+    results = evaluate(settings, folder, model, splits.held_out)
+    results["left_out"] = left_out
+    if measure_more is not None:
+        results |= measure_more(settings, folder, model, splits)
+    folder.save_model(model)
+    folder.finish(results)
+    show(results)
+    print(f"Everything is in {folder.path}")
+    return results
+
+
+def evaluate(settings, folder, model, held_out):
+    """Retrieval metrics, what the uncertainties are worth, and all figures, of one split."""
+    split = report.encode(model, held_out.records, held_out.source)
+    results = report.evaluate(model, split, settings.test_similarities)
+    results["split"] = held_out.records.summary()
+    if settings.annotations_dir:
+        results["coco"] = metrics.coco_benchmark(
+            split.pairs(model.similarity).kept(),
+            held_out.records.image_ids,
+            held_out.records.caption_ids,
+            settings.annotations_dir,
+        )
+    fits = held_out.fits
+    if fits is not None and split.caption_uncertainty is not None:
+        results["ambiguity_spearman"] = report.spearman_of_matches(split, fits)
+    report.draw(folder.plots, results, split, model, held_out.picture, fits)
+    history = training.read_history(folder.history_path)
+    report.save(report.training_curves(history), folder.plots / "training_curves.png")
+    results["seconds"] = float(np.nansum(history["seconds"]))
+    return results
+
+
+def show(results):
+    """Prints the results of a run."""
+    report.print_results(results["retrieval"], f"{results['split']}, in %", results["chance"])
+    for side, worth in results.get("uncertainty", {}).items():
+        print(
+            f"{side}: Spearman of uncertainty bin and R@1 {worth['spearman_of_bins']:+.2f}; "
+            f"area under risk–coverage {100 * worth['risk_coverage']['aurc']:.1f} "
+            f"(at random {100 * worth['risk_coverage']['random_aurc']:.1f})"
+        )
+    if "ambiguity_spearman" in results:
+        rho = results["ambiguity_spearman"]
+        print(f"Spearman of caption uncertainty and true number of matches {rho:+.2f}")
