@@ -57,6 +57,23 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_others(toy_root, tmp_pa
     assert first not in _files(other) or not filecmp.cmp(toy_root / first, other / first, False)
 
 
+def test_the_test_classes_alone_are_the_same_files(toy_root, tmp_path):
+    alone = toy_birds.generate(tmp_path / "alone", seed=3, part="test", **SIZES)
+    whole = cub.load(toy_root, split="test", verbose=False).records
+    part = cub.load(alone, split="test", verbose=False).records
+    assert part.num_images == 15
+    assert part.image_ids.tolist() == whole.image_ids.tolist()
+    assert part.captions.tolist() == whole.captions.tolist()
+    for ours, theirs in zip(part.image_paths, whole.image_paths, strict=True):
+        assert filecmp.cmp(ours, theirs, shallow=False)
+    fits = toy_birds.true_matches(alone, part)
+    assert fits.tolist() == toy_birds.true_matches(toy_root, whole).tolist()
+    with pytest.raises(InputError, match="expected nothing or the Toy Birds"):
+        toy_birds.generate(alone, seed=3, **SIZES)
+    with pytest.raises(ValueError, match="`part` must be one of"):
+        toy_birds.generate(tmp_path / "none", part="train")
+
+
 def test_a_complete_set_is_reused_and_nothing_else_is_touched(toy_copy, tmp_path):
     marker = toy_copy / "images.txt"
     before = marker.stat().st_mtime_ns

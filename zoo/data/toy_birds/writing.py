@@ -12,9 +12,10 @@ from zoo.data.whole_folder import write_whole
 
 MANIFEST = "toy_birds.json"
 VERSION = 1
+_PARTS = ("all", "test")
 
 
-def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
+def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64, part="all"):
     """Draws a Toy Birds set into a folder, unless that folder already holds it.
 
     A quarter of the classes are the unseen test classes and each of the three validation splits
@@ -27,12 +28,14 @@ def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
         num_classes: species, at least 8.
         images_per_class: birds drawn of each, at least 4.
         image_size: width and height in pixels.
+        part: `"test"` draws the unseen test classes alone, the same files in a quarter of the
+            time. Only the split `"test"` can then be loaded.
 
     Returns:
         The folder, a `pathlib.Path`, for `zoo.data.cub.load` and `true_matches`.
 
     Raises:
-        ValueError: if a size is too small.
+        ValueError: if a size is too small, or `part` is neither.
         InputError: if the folder holds anything else; it is left as it is.
     """
     for name, value, least in (
@@ -42,6 +45,8 @@ def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
     ):
         if value < least:
             raise ValueError(f"`{name}` must be at least {least}; received {value}")
+    if part not in _PARTS:
+        raise ValueError(f"`part` must be one of {_PARTS}; received {part!r}")
     wanted = {
         "version": VERSION,
         "seed": int(seed),
@@ -49,54 +54,61 @@ def generate(root, seed=0, num_classes=120, images_per_class=16, image_size=64):
         "images_per_class": int(images_per_class),
         "image_size": int(image_size),
     }
+    if part != "all":
+        wanted["part"] = part
     return write_whole(root, MANIFEST, "Toy Birds", wanted, lambda folder: _write(folder, **wanted))
 
 
-def _write(folder, version, seed, num_classes, images_per_class, image_size):
+def _write(folder, version, seed, num_classes, images_per_class, image_size, part="all"):
     rng = np.random.default_rng([version, seed])
     species = attributes.sample_species(rng, num_classes)
     names = [
         f"{number:03d}.{name}"
         for number, name in enumerate(attributes.species_names(rng, species), start=1)
     ]
-    for name in names:
-        (folder / "images" / name).mkdir(parents=True)
-        (folder / "text_c10" / name).mkdir(parents=True)
+    count = num_classes * images_per_class
+    # CUB's own split, for classification with seen classes: half of the images each.
+    seen_classes_split = rng.integers(0, 2, count)
+    test = attributes.held_out(rng, species, num_classes // 4)
+    drawn = range(num_classes) if part == "all" else test
+    for label in drawn:
+        (folder / "images" / names[label]).mkdir(parents=True)
+        (folder / "text_c10" / names[label]).mkdir(parents=True)
+
+    def stem_of(index):
+        label, copy = divmod(index, images_per_class)
+        return f"{names[label]}/{names[label][4:]}_{copy + 1:04d}_{index + 1}"
 
     def make(index):
-        label, copy = divmod(index, images_per_class)
+        label, stem = index // images_per_class, stem_of(index)
         own = np.random.default_rng([version, seed, index])
         bird = attributes.individual(own, species[label])
         picture, box, visible = draw(own, bird, image_size)
         captions, named = zip(
             *(describe(own, bird, visible) for _ in range(CAPTIONS_PER_IMAGE)), strict=True
         )
-        stem = f"{names[label]}/{names[label][4:]}_{copy + 1:04d}_{index + 1}"
         picture.save(folder / "images" / f"{stem}.jpg", quality=92, subsampling=0)
         (folder / "text_c10" / f"{stem}.txt").write_text("".join(f"{c}\n" for c in captions))
-        return stem, box, attributes.codes(bird), visible, named
+        return box, attributes.codes(bird), visible, named
 
+    indices = [i for i in range(count) if i // images_per_class in set(drawn)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        made = list(pool.map(make, range(num_classes * images_per_class)))
-    stems = [stem for stem, *_ in made]
-    labels = [index // images_per_class for index in range(len(stems))]
+        made = dict(zip(indices, pool.map(make, indices), strict=True))
+    stems = {i: stem_of(i) for i in made}
+    labels = {i: i // images_per_class for i in made}
     _lines(folder / "classes.txt", _numbered(names))
-    _lines(folder / "images.txt", _numbered(f"{stem}.jpg" for stem in stems))
-    _lines(folder / "image_class_labels.txt", _numbered(label + 1 for label in labels))
-    _lines(
-        folder / "bounding_boxes.txt",
-        _numbered(" ".join(f"{v:.1f}" for v in box) for _, box, *_ in made),
-    )
-    # CUB's own split, for classification with seen classes: half of the images each.
-    _lines(folder / "train_test_split.txt", _numbered(rng.integers(0, 2, len(stems))))
-    _write_splits(rng, folder / "splits_pcme_xian", names, species, stems, labels)
-    truth.write(folder, stems, [row[2:] for row in made])
+    _table(folder / "images.txt", {i: f"{stem}.jpg" for i, stem in stems.items()})
+    _table(folder / "image_class_labels.txt", {i: label + 1 for i, label in labels.items()})
+    boxes = {i: " ".join(f"{v:.1f}" for v in box) for i, (box, *_) in made.items()}
+    _table(folder / "bounding_boxes.txt", boxes)
+    _table(folder / "train_test_split.txt", {i: seen_classes_split[i] for i in made})
+    _write_splits(rng, folder / "splits_pcme_xian", names, test, stems, labels)
+    truth.write(folder, list(stems.values()), [row[1:] for row in made.values()])
 
 
-def _write_splits(rng, folder, names, species, stems, labels):
+def _write_splits(rng, folder, names, test, stems, labels):
     folder.mkdir()
-    test = attributes.held_out(rng, species, len(species) // 4)
-    trainval = [index for index in range(len(species)) if index not in set(test)]
+    trainval = [index for index in range(len(names)) if index not in set(test)]
     _lines(folder / "testclasses.txt", [names[index] for index in test])
     _lines(folder / "trainvalclasses.txt", [names[index] for index in trainval])
     for fold in (1, 2, 3):
@@ -107,10 +119,16 @@ def _write_splits(rng, folder, names, species, stems, labels):
     # As in CUB (1,764 of 11,788), about an eighth of the images test the seen classes.
     seen = []
     for label in trainval:
-        own = [stem for stem, other in zip(stems, labels, strict=True) if other == label]
-        chosen = rng.choice(len(own), max(1, len(own) // 8), replace=False)
-        seen += [f"{own[index]}.jpg" for index in sorted(chosen)]
+        own = [stems[index] for index, other in labels.items() if other == label]
+        if own:
+            chosen = rng.choice(len(own), max(1, len(own) // 8), replace=False)
+            seen += [f"{own[index]}.jpg" for index in sorted(chosen)]
     _lines(folder / "seen_test_images.txt", seen)
+
+
+def _table(path, values):
+    """A CUB table of `{index: value}`; its numbers count from 1."""
+    _lines(path, [f"{index + 1} {value}" for index, value in values.items()])
 
 
 def _numbered(values):
