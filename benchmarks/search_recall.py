@@ -22,8 +22,8 @@ from zoo.search.tuning import recall_of
 SEED = 0
 K = 10
 RERANKED = (50, 100, 1000)
-ITEMS = 20_000  # of the galleries of one spread each
-SPREADS = (0.05, 0.3, 1.0, 1.7)  # standard deviations of log Σσ²
+ITEMS = 50_000  # of the galleries of one spread each
+SPREADS = (0.05, 0.3, 1.0, 1.7, 2.4)  # standard deviations of log Σσ²
 GRAPH = {"links": 16, "build_effort": 40}
 CSD = similarities.closed_form_sampled_distance
 

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
-from zoo.data.memory_map import row_reader
+from zoo.data.row_reader import row_reader
 
 _CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
 
@@ -72,7 +72,7 @@ class Features:
     """Features in place of pictures, such as a frozen backbone's maps or detected regions.
 
     Args:
-        array: `(rows, …)`, in memory or a memory map (see `memory_map.row_reader`).
+        array: `(rows, …)`, in memory or a memory map (see `row_reader`).
         rows: the row of each image; None: image i is row i.
     """
 

@@ -1,0 +1,81 @@
+"""Rows out of files that are larger than memory."""
+
+import gc
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.data import row_reader as module
+from zoo.data.row_reader import row_reader
+from zoo.data.sources import Features
+
+
+@pytest.fixture(autouse=True)
+def every_file_is_large(monkeypatch):
+    monkeypatch.setattr(module, "_SMALL", 0)
+
+
+def stored(path, dtype="float32", shape=(20, 3, 4)):
+    array = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    np.save(path, array)
+    return array, np.load(path, mmap_mode="r")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_rows_are_those_of_the_array(tmp_path, dtype):
+    array, mapped = stored(tmp_path / "a.npy", dtype)
+    rows = [3, 19, 0, 3]
+    read = row_reader(mapped)
+    np.testing.assert_array_equal(read(tf.constant(rows)), array[rows])
+    traced = tf.function(read)(tf.constant(rows, tf.int64))
+    np.testing.assert_array_equal(traced, array[rows])
+
+
+def test_an_old_header_and_bytes_behind_the_array_do_no_harm(tmp_path):
+    array = np.arange(24, dtype="float32").reshape(6, 4)
+    (tmp_path / "old").write_bytes(b"x" * 80 + array.tobytes() + b"tail")
+    mapped = np.memmap(tmp_path / "old", "float32", "r", offset=80, shape=(6, 4))
+    np.testing.assert_array_equal(row_reader(mapped)(tf.constant([5, 0])), array[[5, 0]])
+
+
+def test_a_source_reads_batches_in_order_and_the_last_is_small(tmp_path):
+    array, mapped = stored(tmp_path / "a.npy")
+    source = Features(mapped, rows=[4, 2, 2, 0, 19])
+    batches = list(source.in_order(2).as_numpy_iterator())
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    np.testing.assert_array_equal(np.concatenate(batches), array[[4, 2, 2, 0, 19]])
+
+
+def test_a_map_in_fortran_order_is_refused(tmp_path):
+    mapped = np.memmap(tmp_path / "f", "float32", "w+", shape=(4, 4), order="F")
+    with pytest.raises(ValueError, match="C order"):
+        row_reader(mapped)
+
+
+def test_a_map_that_starts_between_two_elements_is_refused(tmp_path):
+    (tmp_path / "odd").write_bytes(bytes(66))
+    mapped = np.memmap(tmp_path / "odd", "float32", "r", offset=2, shape=(4, 4))
+    with pytest.raises(ValueError, match="offset 2"):
+        row_reader(mapped)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_file_is_let_go_when_nothing_reads_it(tmp_path):
+    array, mapped = stored(tmp_path / "a.npy")
+    dataset = Features(mapped).in_order(4)
+    np.testing.assert_array_equal(np.concatenate(list(dataset)), array)
+    assert maps_of(tmp_path / "a.npy") > maps_of(tmp_path / "b.npy")
+    del dataset, mapped
+    gc.collect()
+    deadline = time.monotonic() + 20
+    while maps_of(tmp_path / "a.npy") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert maps_of(tmp_path / "a.npy") == 0
+
+
+def maps_of(path):
+    with open("/proc/self/maps") as lines:
+        return sum(str(path) in line for line in lines)
