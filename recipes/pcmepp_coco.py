@@ -12,68 +12,34 @@ frozen at first, then everything is trained, the weights of the last epochs are 
 average is evaluated. The same command resumes a run that was stopped.
 """
 
-from pathlib import Path
-
-import keras
-import numpy as np
-
-from zoo import encoders, metrics, models, report, training
-from zoo.data import batches, captions, clip_tokenizer, coco, cub, mixing, sources, toy_birds
+from zoo import encoders, models, recipe, training
+from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
 from zoo.data.size_augmentation import SizeAugmentation
 
 try:
-    from recipes.pcmepp_settings import DISTANCES, OWN_SIMILARITY, Settings
+    from recipes.pcmepp_settings import DISTANCES, Settings
 except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    from pcmepp_settings import DISTANCES, OWN_SIMILARITY, Settings
-
-TOY_ROOT = Path("data") / "toy_birds"
+    from pcmepp_settings import DISTANCES, Settings
 
 
 def main(argv=None):
-    run_recipe(training.parse(Settings, argv, description=__doc__), load)
-
-
-def run_recipe(settings, load_splits, measure_more=lambda settings, model: {}):
-    """Trains, evaluates and reports; the other recipes differ in splits and in what they add."""
-    run = training.RunFolder.open(settings.out, settings)
-    if run.finished:
-        print(f"{run.path} is finished")
-        show(run.metrics)
-        return run.metrics
-    keras.utils.set_random_seed(settings.seed)
-    if settings.mixed_precision:
-        keras.config.set_dtype_policy(settings.mixed_precision)
-    train, test, truth = load_splits(settings)
-    model = build(settings, tokenizer(settings, train))
-    fit(settings, run, model, train)
-    results = evaluate(settings, run, model, test, truth) | measure_more(settings, model)
-    run.save_model(model)
-    run.finish(results)
-    show(results)
-    print(f"Everything is in {run.path}")
-    return results
+    settings = training.parse(Settings, argv, description=__doc__)
+    return recipe.run(settings, load, build, fit)
 
 
 def load(settings):
-    """Training split, test split and, on Toy Birds, the number of images each caption fits."""
-    if settings.data_dir is None:
-        root = toy_birds.generate(TOY_ROOT)
-        train, test = (cub.load(root, split=split).records for split in ("trainval", "test"))
-        return train, test, toy_birds.true_matches(root, test)
-    karpathy = settings.data_dir / "dataset_coco.json"
-    train, test = (
-        coco.load(karpathy, settings.data_dir, split=split).records for split in ("train", "test")
-    )
-    return train, test, None
+    """COCO; without data Toy Birds, which has unseen classes and tells which captions fit many."""
+    return (recipe.coco_pictures if settings.data_dir else recipe.cub_pictures)(settings)
 
 
-def tokenizer(settings, train):
+def tokenizer(settings, records):
     if settings.is_clip:
         return clip_tokenizer.read_clip_tokenizer(settings.bpe, settings.max_words)
-    return captions.word_tokenizer(train.captions, max_words=settings.max_words)
+    return captions.word_tokenizer(records.captions, max_words=settings.max_words)
 
 
-def build(settings, words):
+def build(settings, train):
+    words = tokenizer(settings, train.records)
     towers = {
         "image_backbone": image_backbone(settings),
         "tokenizer": words,
@@ -122,71 +88,74 @@ def image_backbone(settings):
 def fit(settings, run, model, train):
     """The image backbone frozen, then a warm-up of one epoch and the rest, averaged at the end."""
     backbone = model.image_encoder.get_layer("backbone")
-    source = sources.Pictures(train, settings.image_size)
     if settings.frozen_epochs:
         backbone.trainable = False
-        fit_phase(settings, run, model, "frozen", train, source)
-    backbone.trainable = True
-    fit_phase(settings, run, model, "training", train, source)
+        if settings.cache_features:
+            stored = features.cached(run.path, backbone, train.records, train.source)
+            heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
+            fit_frozen(settings, run, heads, train.records, sources.Features(stored))
+        else:
+            fit_frozen(settings, run, model, train.records, train.source)
+        backbone.trainable = True
+    fit_everything(settings, run, model, train.records, train.source)
 
 
-def fit_phase(settings, run, model, phase, train, source):
-    frozen = phase == "frozen"
-    most = train.num_captions if train.class_names is None else train.num_classes
-    batch_size = min(settings.batch_size, most)
-    steps = settings.steps_per_epoch or batches.steps_per_epoch(train, batch_size)
-    epochs = settings.frozen_epochs if frozen else settings.epochs - settings.frozen_epochs
-    rate = settings.learning_rate
-    if not frozen:
-        rate = training.WarmUpThenDrops(
-            rate, settings.warm_up_epochs * steps, [(epochs - settings.last_epochs) * steps]
-        )
+def fit_frozen(settings, run, model, records, source):
+    model.compile(optimizer(settings, model, settings.learning_rate))
+    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=0)
+    training.fit_phase(run, model, "frozen", stream, settings.frozen_epochs, steps)
+
+
+def fit_everything(settings, run, model, records, source):
+    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
+    epochs = settings.epochs - settings.frozen_epochs
+    rate = training.WarmUpThenDrops(
+        settings.learning_rate,
+        settings.warm_up_epochs * steps,
+        [(epochs - settings.last_epochs) * steps],
+    )
     model.compile(optimizer(settings, model, rate))
-    # The phases must not repeat each other's batches.
-    seed = 2 * settings.seed + (not frozen)
-
-    def stream(start_step):
-        options = {"batch_size": batch_size, "seed": seed, "start_step": start_step}
-        return training_batches(settings, train, model.tokenizer, source, **options)
-
-    callbacks, also = [training.HistoryFile(run.history_path, phase)], {}
-    if settings.averaged_epochs and not frozen:
+    also = {}
+    if settings.averaged_epochs:
         also["swa"] = training.StochasticWeightAveraging(
             epochs - settings.averaged_epochs, lambda: stream(0).take(min(20, steps))
         )
-        callbacks.append(also["swa"])
-    resume = training.Resume(run.checkpoints, phase, also=also)
-    done = resume.restore(model)
-    if done:
-        print(f"{phase}: {done} of {epochs} epochs are done already")
-    model.fit(
-        stream(done * steps),
-        epochs=epochs,
-        initial_epoch=done,
-        steps_per_epoch=steps,
-        shuffle=False,  # the stream is shuffled already
-        callbacks=[*callbacks, resume],
-        verbose=2,
-    )
+    training.fit_phase(run, model, "training", stream, epochs, steps, also=also)
 
 
-def training_batches(settings, train, words, source, batch_size, **place):
-    """Pairs of classes (Toy Birds) or of captions (COCO), augmented and mixed."""
-    make = batches.class_pairs if train.class_names is not None else batches.image_caption_pairs
+def training_batches(settings, records, words, source, phase):
+    """Pairs of classes (Toy Birds) or of captions (COCO), augmented and mixed.
+
+    Returns:
+        A function from a step to the batches from there on, and how many an epoch has.
+    """
+    by_class = records.class_names is not None
+    make = batches.class_pairs if by_class else batches.image_caption_pairs
+    most = records.num_classes if by_class else records.num_captions
+    batch_size = min(settings.batch_size, most)
+    crops = settings.crop_and_flip and isinstance(source, sources.Pictures)
     augmentation = SizeAugmentation(
-        crop_scale=(0.5, 1.0) if settings.crop_and_flip else None,
-        flip=settings.crop_and_flip,
+        crop_scale=(0.5, 1.0) if crops else None,
+        flip=crops,
         word_dropping=settings.word_dropping,
     )
-    stream = make(train, words, source, batch_size=batch_size, augmentation=augmentation, **place)
-    if not settings.mixed_share:
-        return stream
-    return mixing.mix_batches(stream, settings.mixed_share, **place)
+    seed = 2 * settings.seed + phase  # the phases must not repeat each other's batches
+
+    def stream(start_step):
+        place = {"seed": seed, "start_step": start_step}
+        pairs = make(
+            records, words, source, batch_size=batch_size, augmentation=augmentation, **place
+        )
+        if not settings.mixed_share:
+            return pairs
+        return mixing.mix_batches(pairs, settings.mixed_share, **place)
+
+    return stream, settings.steps_per_epoch or batches.steps_per_epoch(records, batch_size)
 
 
 def optimizer(settings, model, learning_rate):
     """AdamP with the paper's groups: backbones slower, their first blocks slowest of all."""
-    rates = models.pooled_rates(
+    rates = training.dual_encoder_rates(
         model, settings.image_rate, settings.caption_rate, settings.layer_decay
     )
     optimizer = training.LayerwiseAdamP(
@@ -197,42 +166,6 @@ def optimizer(settings, model, learning_rate):
     )
     optimizer.exclude_from_weight_decay(var_list=model.similarity.trainable_variables)
     return optimizer
-
-
-def evaluate(settings, run, model, test, matches):
-    pictures = sources.Pictures(test, settings.image_size, cache=False)
-    split = report.encode(model, test, pictures)
-    own = OWN_SIMILARITY[settings.method]
-    names = dict.fromkeys(own if name == "own" else name for name in settings.test_similarities)
-    if split.image_uncertainty is None:  # points have no distributions to compare
-        names = [name for name in names if name in ("cosine", "mean")]
-    results = report.evaluate(model, split, list(names))
-    if settings.annotations_dir:
-        results["coco"] = metrics.coco_benchmark(
-            split.pairs(model.similarity).kept(),
-            test.image_ids,
-            test.caption_ids,
-            settings.annotations_dir,
-        )
-    if matches is not None and split.image_uncertainty is not None:
-        results["ambiguity_spearman"] = report.spearman_of_matches(split, matches)
-    report.draw(run.plots, results, split, model, pictures.picture, matches)
-    history = training.read_history(run.history_path)
-    report.save(report.training_curves(history), run.plots / "training_curves.png")
-    return {**results, "seconds": float(np.nansum(history["seconds"]))}
-
-
-def show(results):
-    report.print_results(results["retrieval"], "test split, in %", results["chance"])
-    for side, worth in results.get("uncertainty", {}).items():
-        print(
-            f"{side}: Spearman of uncertainty bin and R@1 {worth['spearman_of_bins']:+.2f}; "
-            f"area under risk–coverage {100 * worth['risk_coverage']['aurc']:.1f} "
-            f"(at random {100 * worth['risk_coverage']['random_aurc']:.1f})"
-        )
-    if "ambiguity_spearman" in results:
-        rho = results["ambiguity_spearman"]
-        print(f"Spearman of caption uncertainty and true number of matches {rho:+.2f}")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 4.
 the training captions is as in `pcmepp_coco.py`, whose flags it has. The test captions are clean.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import training
+from zoo import recipe, training
 from zoo.data.noise import with_shuffled_captions
 from zoo.training import setting
 
@@ -31,12 +32,15 @@ class Settings(pcmepp_coco.Settings):
 
 
 def main(argv=None):
-    pcmepp_coco.run_recipe(training.parse(Settings, argv, description=__doc__), load)
+    settings = training.parse(Settings, argv, description=__doc__)
+    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit)
 
 
 def load(settings):
-    train, test, matches = pcmepp_coco.load(settings)
-    return with_shuffled_captions(train, settings.noise, settings.seed), test, matches
+    """The images stay as they are, so their source does too."""
+    splits = pcmepp_coco.load(settings)
+    noisy = with_shuffled_captions(splits.train.records, settings.noise, settings.seed)
+    return splits._replace(train=dataclasses.replace(splits.train, records=noisy))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo import report, training
-from zoo.data import cub, own_pairs, sources
+from zoo import recipe, report, training
+from zoo.data import cub, own_pairs
 from zoo.data.prompts import class_prompts, templates
+from zoo.data.sources import Pictures
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
 from zoo.training import setting
@@ -44,27 +45,35 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
-    pcmepp_coco.run_recipe(settings, load, classify)
+    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, classify)
 
 
 def load(settings):
     if settings.data_dir is None:
         return pcmepp_coco.load(settings)
-    pairs = own_pairs.load(settings.data_dir / "pairs.tsv").records
+    pairs = own_pairs.load(settings.data_dir / "pairs.tsv", skip_bad=settings.skip_bad).records
     order = np.random.default_rng(settings.seed).permutation(pairs.num_images)
-    held_out = max(1, min(5000, pairs.num_images // 20))  # as many as COCO tests on, at most
-    return pairs.select(order[held_out:]), pairs.select(order[:held_out]), None
+    count = max(1, min(5000, pairs.num_images // 20))  # as many as COCO tests on, at most
+    train, held_out = pairs.select(order[count:]), pairs.select(order[:count])
+    shown = Pictures(held_out, settings.image_size, cache=False)
+    return recipe.Splits(
+        recipe.Split(train, Pictures(train, settings.image_size)),
+        recipe.Split(held_out, shown, shown.picture),
+    )
 
 
-def classify(settings, model):
+def classify(settings, run, model, splits):
     """Top-1 of classes that training has not seen, before and after filtering, in percent."""
-    root = settings.classes_dir
-    if root is None and settings.data_dir is not None:
+    if settings.classes_dir is not None:
+        records = cub.load(settings.classes_dir, split="test", skip_bad=settings.skip_bad).records
+        test = recipe.Split(records, Pictures(records, settings.image_size))
+    elif settings.data_dir is None:
+        test = splits.held_out
+    else:
         return {}
     if not settings.is_probabilistic:
         return {}  # points have no uncertainty to filter by
-    test = cub.load(root or pcmepp_coco.TOY_ROOT, split="test").records
-    similarity, uncertainty, labels = prompt_similarities(settings, model, test)
+    similarity, uncertainty, labels = prompt_similarities(model, test)
     # Half of the images of every class choose, the other half are classified.
     chooses = np.zeros(len(labels), bool)
     for label in np.unique(labels):
@@ -79,22 +88,24 @@ def classify(settings, model):
         name: 100 * top_1(zero_shot_scores(similarity[~chooses], uncertainty, k), labels[~chooses])
         for name, k in kept.items()
     }
-    for name, value in accuracy.items():
-        print(f"zero-shot top-1, {name.replace('_', ' ')}: {value:.1f} %")
     chance = 100 / len(np.unique(labels))
+    print(f"zero-shot top-1, in % (chance {chance:.1f}):")
+    for name, value in accuracy.items():
+        print(f"  {name.replace('_', ' ')} {value:.1f}")
     return {"zero_shot": {"top_1": accuracy, "kept": kept, "chance": chance}}
 
 
-def prompt_similarities(settings, model, records):
+def prompt_similarities(model, test):
     """Every image with every prompt of the classes that are there.
 
     Returns:
         `(images, classes, prompts)` similarities, `(classes, prompts)` uncertainties, and the
         images' columns.
     """
+    records = test.records
     present, labels = np.unique(records.image_labels, return_inverse=True)
     prompts = class_prompts([records.class_names[label] for label in present])
-    split = report.encode(model, records, sources.Pictures(records, settings.image_size))
+    split = report.encode(model, records, test.source)
     captions = as_embedding(model.encode_captions(prompts))
     similarity = np.asarray(model.similarity(split.images, captions))
     shape = (len(present), len(templates()))

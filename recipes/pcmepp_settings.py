@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import encoders, similarities, training
+from zoo import encoders, recipe, similarities
 from zoo.training import setting
 
 # "tiny" is the convolutional one; CLIP's is for tests.
@@ -16,25 +16,13 @@ DISTANCES = {
     "wasserstein_2": "wasserstein_2",
     "pcme": "match_probability",
 }
-# The similarity that each method is trained on, which is also how it ranks first of all.
-OWN_SIMILARITY = {
-    "pcmepp": "csd",
-    "mean_only": "mean",
-    "wasserstein_2": "wasserstein_2",
-    "pcme": "match_probability",
-    "infonce": "cosine",
-    "vse_infinity": "cosine",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RunSettings):
+class Settings(recipe.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Birds."""
 
     out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
-    annotations_dir: Path | None = setting(
-        None, "files of ECCV Caption, for COCO 1K, 5K, CxC and ECCV metrics", identity=False
-    )
     method: Literal[METHODS] = setting("pcmepp", "what to train on these towers")
     backbone: Literal[BACKBONES] | None = setting(
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"
@@ -66,19 +54,20 @@ class Settings(training.RunSettings):
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="appendix B")
     batch_size: int = setting(128, "pairs", source="appendix B", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=50, smoke=2)
+    cache_features: bool = setting(
+        False, "freeze on stored features of a convolutional backbone, which are not cropped"
+    )
     frozen_epochs: int = setting(2, "image backbone frozen", source="B", toy=0, smoke=1)
     warm_up_epochs: int = setting(1, "linear, after these", source="appendix B", smoke=1)
     epochs: int = setting(25, "in all", source="appendix B", toy=8, smoke=3)
     last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=2, smoke=1)
     averaged_epochs: int = setting(10, "of SWA; 0: none", source="section 4.1", toy=2, smoke=1)
     test_similarities: tuple[str, ...] = setting(
-        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}"
+        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table C.4"
     )
 
     def __post_init__(self):
-        unknown = set(self.test_similarities) - {"own", *similarities.NAMES}
-        if unknown:
-            raise ValueError(f"--test-similarities: unknown {sorted(unknown)}")
+        super().__post_init__()
         if self.frozen_epochs + self.warm_up_epochs + self.last_epochs > self.epochs:
             raise ValueError("--epochs must hold the frozen, the warm-up and the last epochs")
 

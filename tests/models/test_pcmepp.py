@@ -125,7 +125,7 @@ def test_squared_distances_are_limits_of_each_other():
 
 def test_backbones_learn_slower_than_heads():
     model = tiny()
-    rates = zoo.models.pooled_rates(model, image_rate=0.01, caption_rate=0.1)
+    rates = training.dual_encoder_rates(model, image_rate=0.01, caption_rate=0.1)
     optimizer = training.LayerwiseAdamP(1e-3, rates=rates)
     model.compile(optimizer)
     optimizer.build(model.trainable_variables)

@@ -3,7 +3,11 @@
 from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
 from zoo.encoders.gru import gru
-from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
+from zoo.encoders.pooled_towers import (
+    head_alone,
+    pooled_caption_encoder,
+    pooled_image_encoder,
+)
 from zoo.encoders.towers import gaussian_caption_encoder, gaussian_image_encoder
 
 __all__ = [
@@ -17,6 +21,7 @@ __all__ = [
     "gaussian_caption_encoder",
     "gaussian_image_encoder",
     "gru",
+    "head_alone",
     "pooled_caption_encoder",
     "pooled_image_encoder",
 ]

@@ -4,7 +4,6 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.models.infonce import infonce
 from zoo.models.pcme import pcme
 from zoo.models.pcmepp import pcmepp
-from zoo.models.pooled import pooled_rates
 from zoo.models.presets import from_preset, list_presets, save_preset
 from zoo.models.vse_infinity import vse_infinity
 
@@ -15,7 +14,6 @@ __all__ = [
     "list_presets",
     "pcme",
     "pcmepp",
-    "pooled_rates",
     "save_preset",
     "vse_infinity",
 ]

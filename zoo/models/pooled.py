@@ -2,7 +2,7 @@
 
 import keras
 
-from zoo import encoders, training
+from zoo import encoders
 
 
 def pooled_encoders(
@@ -63,31 +63,3 @@ def pooled_encoders(
         encoders.pooled_image_encoder(image_backbone, dim, drop_rate=drop_rate, seed=seed, **head),
         encoders.pooled_caption_encoder(caption_backbone, dim, **head),
     )
-
-
-def pooled_rates(model, image_rate=0.01, caption_rate=0.1, layer_decay=0.7):
-    """The factors on the learning rate of PCME++'s parameter groups.
-
-    Heads and the similarity have 1; a backbone's last block has its rate, and every block of a
-    CLIP backbone below it `layer_decay` of the next, counted by the blocks that there are.
-
-    Args:
-        model: a `DualEncoder` of `pooled_encoders`.
-        image_rate, caption_rate: of the last blocks.
-        layer_decay: factor from one block to the one below it.
-
-    Returns:
-        A dict from variable paths to factors, for `zoo.training.LayerwiseAdamP(rates=…)`.
-
-    Reference: PCME++ (Chun, ICLR 2024), appendix B.
-
-    Released code differs: it counts 12 blocks in every network, which is wrong for ViT-L/14.
-    """
-    rates = {}
-    for tower, rate in (
-        (model.image_encoder, image_rate),
-        (model.caption_encoder, caption_rate),
-    ):
-        backbone = tower.get_layer("backbone")
-        rates |= training.rates_by_depth(encoders.clip_blocks(backbone), layer_decay, rate)
-    return rates

@@ -2,6 +2,7 @@
 
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
+from zoo.training.collapse import CollapseCheck, CollapseWarning
 from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
     LayerwiseAdamP,
@@ -13,10 +14,13 @@ from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
 from zoo.training.run_folder import RunFolder
 from zoo.training.settings import RunSettings, parse, run, setting
+from zoo.training.tower_rates import dual_encoder_rates
 from zoo.training.warm_up import WarmUpThenDrops
 
 __all__ = [
     "AdamP",
+    "CollapseCheck",
+    "CollapseWarning",
     "HistoryFile",
     "LayerwiseAdamP",
     "LayerwiseAdamW",
@@ -26,6 +30,7 @@ __all__ = [
     "RunSettings",
     "StochasticWeightAveraging",
     "WarmUpThenDrops",
+    "dual_encoder_rates",
     "fit_phase",
     "parse",
     "rates_by_depth",

@@ -1,0 +1,162 @@
+"""PCME++'s recipes from end to end, on a small set of toy birds, and its toy in the plane."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import zoo
+from recipes import pcmepp_coco, pcmepp_noisy_coco, pcmepp_redcaps, pcmepp_table, toy_2d
+from zoo import training
+from zoo.data import toy_birds
+
+SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
+QUICK = ["--pooling=mean", "--frozen-epochs=0", "--test-similarities=own"]
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory):
+    root = tmp_path_factory.mktemp("birds") / "toy"
+    return toy_birds.generate(root, num_classes=16, images_per_class=4, image_size=16)
+
+
+@pytest.fixture(autouse=True)
+def _small_birds_are_the_embedded_ones(birds, monkeypatch):
+    monkeypatch.setattr(toy_birds, "generate", lambda root: birds)
+
+
+@pytest.fixture(scope="module")
+def finished(birds, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "pcmepp-seed-0"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_birds, "generate", lambda root: birds)
+        pcmepp_coco.main([*SMALL, f"--out={out}"])
+    return training.RunFolder.existing(out)
+
+
+def load(recipe, *flags):
+    settings = training.parse(recipe.Settings, [*SMALL, *flags])
+    return settings, recipe.load(settings)
+
+
+@pytest.mark.slow
+def test_phases_averaging_and_results(finished):
+    history = training.read_history(finished.history_path)
+    assert list(history["phase"]) == ["frozen", "training", "training"]
+    # An epoch of warm-up, of two steps, then the last epoch at a tenth.
+    peak = finished.settings["learning_rate"]
+    np.testing.assert_allclose(history["learning_rate"], [peak, peak, 0.1 * peak], rtol=1e-5)
+    metrics = finished.metrics
+    assert list(metrics["retrieval"]) == ["csd", "mean"]
+    assert {"chance", "uncertainty", "ambiguity_spearman", "seconds"} <= set(metrics)
+    assert {path.stem for path in finished.plots.iterdir()} == {
+        "ambiguity",
+        "confidence_ellipses",
+        "image_to_text",
+        "recall_by_uncertainty",
+        "risk_coverage",
+        "text_to_image",
+        "training_curves",
+    }
+    with np.load(finished.checkpoints / "training-00002.npz") as checkpoint:
+        assert checkpoint["also/swa/count"] == 1
+    model = zoo.from_preset(finished.path)
+    assert model.encode_captions(["a red bird"]).event_shape == (8,)
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_shown_and_not_repeated(finished, capsys):
+    before = finished.model_path.stat().st_mtime_ns
+    pcmepp_coco.main([*SMALL, f"--out={finished.path}"])
+    assert "is finished" in capsys.readouterr().out
+    assert finished.model_path.stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+def test_the_table_is_that_of_the_runs(finished, tmp_path, capsys):
+    shutil.copytree(finished.path, tmp_path / "pcmepp-seed-0")
+    pcmepp_table.main([f"--out={tmp_path}", "--no-run"])
+    header, _, *rows = (tmp_path / "table.md").read_text().splitlines()
+    assert len(rows) == 1, "only PCME++ is there"
+    names, values = ([cell.strip() for cell in line.split("|")] for line in (header, rows[0]))
+    cells = dict(zip(names, values, strict=True))
+    csd = finished.metrics["retrieval"]["csd"]
+    assert cells["mAP@R i2t / t2i"] == f"{csd['i2t_map@r']:.1f} / {csd['t2i_map@r']:.1f}"
+    assert cells["ambiguity"] == f"{finished.metrics['ambiguity_spearman']:+.2f}"
+    assert cells["seeds"] == "1"
+
+
+def test_means_and_standard_deviations():
+    assert pcmepp_table.spread([1.0, 2.0, 3.0], "+.2f") == "+2.00 ± 1.00"
+    assert pcmepp_table.spread([-1.0], "+.2f") == "-1.00"
+
+
+@pytest.mark.slow
+def test_noise_with_a_method_of_points(tmp_path):
+    out = tmp_path / "run"
+    flags = ["--noise=0.5", "--method=vse_infinity", "--averaged-epochs=0", "--mixed-share=0"]
+    pcmepp_noisy_coco.main([*SMALL, *QUICK, *flags, f"--out={out}"])
+    metrics = training.RunFolder.existing(out).metrics
+    assert list(metrics["retrieval"]) == ["cosine"]
+    assert "uncertainty" not in metrics
+
+
+def test_noise_is_for_the_training_captions_only():
+    _, (noisy, test) = load(pcmepp_noisy_coco, "--noise=0.5")
+    _, (clean, same) = load(pcmepp_coco)
+    changed = noisy.records.captions != clean.records.captions
+    assert changed.mean() == pytest.approx(0.5, abs=0.05)
+    assert (noisy.records.caption_labels == clean.records.caption_labels).all()
+    assert (test.records.captions == same.records.captions).all()
+
+
+@pytest.mark.slow
+def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path):
+    _, (train, _) = load(pcmepp_coco)
+    rows = [
+        f"{train.records.image_paths[image]}\t{caption}"
+        for caption, image in zip(train.records.captions, train.records.caption_image, strict=True)
+    ]
+    (tmp_path / "pairs.tsv").write_text("\n".join(["image\tcaption", *rows]) + "\n")
+    out = tmp_path / "run"
+    flags = ["--backbone=tiny", "--frozen-epochs=1", "--cache-features", "--mixed-share=0.5"]
+    places = [f"--data-dir={tmp_path}", f"--classes-dir={birds}", f"--out={out}"]
+    pcmepp_redcaps.main([*SMALL, *QUICK, *flags, *places])
+    run = training.RunFolder.existing(out)
+    assert run.settings["image_rate"] == run.settings["caption_rate"] == 1.0
+    assert list(training.read_history(run.history_path)["phase"]) == ["frozen"] + 2 * ["training"]
+    assert len(list(out.glob("features-*.npy"))) == 1
+    found = run.metrics["zero_shot"]
+    assert set(found["top_1"]) == {"all_prompts", "same_k", "best_k_per_class"}
+    assert all(0 <= value <= 100 for value in found["top_1"].values())
+    assert found["chance"] == 25.0
+    assert found["kept"]["all_prompts"] == 80
+    assert len(found["kept"]["best_k_per_class"]) == 4
+
+
+def test_prompts_need_a_model_that_is_uncertain():
+    settings, splits = load(pcmepp_redcaps, "--method=infonce")
+    assert pcmepp_redcaps.classify(settings, None, None, splits) == {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--epochs=2", "--last-epochs=5"], "--epochs"),
+        (["--method=clip"], "clip"),
+        (["--test-similarities=cos"], "cos"),
+    ],
+)
+def test_bad_flags(flags, said, capsys):
+    with pytest.raises(SystemExit):
+        training.parse(pcmepp_coco.Settings, flags)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_csd_learns_which_points_are_confusing_and_w2_does_not(tmp_path):
+    toy_2d.main([f"--out={tmp_path / 'run'}"])
+    run = training.RunFolder.existing(tmp_path / "run")
+    assert run.metrics["csd"]["ratio"] >= 1.5
+    assert run.metrics["wasserstein_2"]["ratio"] <= 1.1
+    assert (run.plots / "toy_2d.png").stat().st_size > 50_000

@@ -1,0 +1,32 @@
+"""The parameter groups of a dual encoder on pretrained backbones."""
+
+from zoo.encoders.clip import clip_blocks
+from zoo.training.layerwise import rates_by_depth
+
+
+def dual_encoder_rates(model, image_rate=0.01, caption_rate=0.1, layer_decay=0.7):
+    """The factors on the learning rate of PCME++'s parameter groups.
+
+    Heads and the similarity have 1; a backbone's last block has its rate, and every block of a
+    CLIP backbone below it `layer_decay` of the next, counted by the blocks that there are.
+
+    Args:
+        model: a `DualEncoder` whose towers have a part `"backbone"`; one without has the factor 1.
+        image_rate, caption_rate: of the last blocks.
+        layer_decay: factor from one block to the one below it.
+
+    Returns:
+        A dict from variable paths to factors, for `LayerwiseAdamP(rates=…)`.
+
+    Reference: PCME++ (Chun, ICLR 2024), appendix B.
+
+    Released code differs: it counts 12 blocks in every network, which is wrong for ViT-L/14.
+    """
+    rates = {}
+    for tower, rate in (
+        (model.image_encoder, image_rate),
+        (model.caption_encoder, caption_rate),
+    ):
+        for backbone in (layer for layer in tower.layers if layer.name == "backbone"):
+            rates |= rates_by_depth(clip_blocks(backbone), layer_decay, rate)
+    return rates
