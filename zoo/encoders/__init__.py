@@ -3,6 +3,12 @@
 from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
 from zoo.encoders.gru import gru
+from zoo.encoders.image_features import image_features
+from zoo.encoders.point_towers import (
+    mean_image_encoder,
+    reasoning_image_encoder,
+    sentence_caption_encoder,
+)
 from zoo.encoders.pooled_towers import (
     head_alone,
     pooled_caption_encoder,
@@ -22,6 +28,10 @@ __all__ = [
     "gaussian_image_encoder",
     "gru",
     "head_alone",
+    "image_features",
+    "mean_image_encoder",
     "pooled_caption_encoder",
     "pooled_image_encoder",
+    "reasoning_image_encoder",
+    "sentence_caption_encoder",
 ]

@@ -5,6 +5,7 @@ from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.local_attention import LocalAttention
+from zoo.layers.mean_pooling import MeanPooling
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
@@ -19,6 +20,7 @@ __all__ = [
     "GeneralizedPooling",
     "ImagePreprocessing",
     "LocalAttention",
+    "MeanPooling",
     "PolysemousEmbedding",
     "PooledGaussianHead",
     "RegionGraph",

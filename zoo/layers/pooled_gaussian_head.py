@@ -29,6 +29,7 @@ class PooledGaussianHead(keras.layers.Layer):
             first logits near −10⁴, which no gradient survives; −log(dim) − 3 gives a total
             variance of 0.05 beside squared distances of 0 to 4. None takes that.
         variance_bounds: `(lowest, highest)` variance σ², or None.
+        normalize: whether the mean is L2-normalised.
         drop_rate: size augmentation: the share of the features that a training step leaves out,
             drawn for each item anew, of the mean's and of the variance's features alike. One
             feature always stays.
@@ -62,6 +63,7 @@ class PooledGaussianHead(keras.layers.Layer):
         pooling="generalized",
         log_variance_bias=None,
         variance_bounds=None,
+        normalize=True,
         drop_rate=0.0,
         seed=None,
         **kwargs,
@@ -73,6 +75,7 @@ class PooledGaussianHead(keras.layers.Layer):
             raise ValueError(f"`drop_rate` must be in [0, 1); received {drop_rate}")
         self.dim = dim
         self.pooling = pooling
+        self.normalize = normalize
         self.drop_rate = drop_rate
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed) if drop_rate else None
@@ -108,7 +111,7 @@ class PooledGaussianHead(keras.layers.Layer):
         if training and self.drop_rate:
             mask = self._drop(ops.shape(features)[:2], mask)
         mean = self._pool(self.mean_pooling, self.mean_map(features), mask)
-        mean = unit_length(mean)
+        mean = unit_length(mean) if self.normalize else ops.cast(mean, "float32")
         if self.covariance is None:
             return {"mean": mean}
         variance = features if variance_features is None else variance_features
@@ -152,6 +155,7 @@ class PooledGaussianHead(keras.layers.Layer):
             "pooling": self.pooling,
             "log_variance_bias": covariance and covariance.initial_log_variance,
             "variance_bounds": covariance and covariance.bounds,
+            "normalize": self.normalize,
             "drop_rate": self.drop_rate,
             "seed": self.seed,
         }

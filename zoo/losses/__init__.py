@@ -3,6 +3,7 @@
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.average_precision import SmoothAveragePrecision
 from zoo.losses.base import MatrixLoss
+from zoo.losses.captioning import Captioning
 from zoo.losses.contrastive import InfoNCE
 from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
 from zoo.losses.mean_discrepancy import MeanDiscrepancy, maximum_mean_discrepancy
@@ -14,6 +15,7 @@ from zoo.losses.standard_normal import KLRegularizer, kl_to_standard_normal
 
 __all__ = [
     "Auxiliary",
+    "Captioning",
     "Diversity",
     "InfoNCE",
     "KLRegularizer",

@@ -20,7 +20,12 @@ class Auxiliary(keras.layers.Layer):
         captions: M embeddings of captions, likewise.
 
     Output: a float32 scalar, whatever the global precision.
+
+    A term with `needs_captions` is also called with `ids`, the captions' token ids `(M, length)`,
+    and `matches`, `(N, M)`.
     """
+
+    needs_captions = False
 
     def __init__(self, weight, name, **kwargs):
         kwargs.setdefault("dtype", "float32")

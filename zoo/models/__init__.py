@@ -1,19 +1,30 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.gaussian import gaussian
+from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
 from zoo.models.infonce import infonce
 from zoo.models.pcme import pcme
 from zoo.models.pcmepp import pcmepp
 from zoo.models.presets import from_preset, list_presets, save_preset
+from zoo.models.vse import vse0, vsepp
 from zoo.models.vse_infinity import vse_infinity
+from zoo.models.vsrn import vsrn, with_captioning
 
 __all__ = [
     "DualEncoder",
     "from_preset",
+    "gaussian",
+    "gaussian_vsepp",
+    "gaussian_vsrn",
     "infonce",
     "list_presets",
     "pcme",
     "pcmepp",
     "save_preset",
+    "vse0",
     "vse_infinity",
+    "vsepp",
+    "vsrn",
+    "with_captioning",
 ]

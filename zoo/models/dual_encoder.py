@@ -85,9 +85,11 @@ class DualEncoder(keras.Model):
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
         images, captions = y_pred["images"], y_pred["captions"]
         logits = self.similarity(images, captions, training=training)
-        total = keras.losses.get(self.loss)(match_matrix(x), logits)
+        matches = match_matrix(x)
+        total = keras.losses.get(self.loss)(matches, logits)
         for term in self.auxiliaries:
-            value = term(images, captions)
+            told = {"ids": x["captions"], "matches": matches} if term.needs_captions else {}
+            value = term(images, captions, **told)
             self.trackers[term.name].update_state(value)
             total = total + term.weight * value
         return total

@@ -1,0 +1,42 @@
+"""The builders of points at a tiny size, on pictures and on precomputed regions."""
+
+import numpy as np
+
+import zoo
+from zoo.data.captions import WordTokenizer
+
+BUILDERS = ("vse0", "vsepp", "vse_infinity", "infonce", "vsrn")
+WORDS = ["bird", "red", "blue", "wing", "a", "small"]
+REGIONS = (5, 7)
+
+
+def tiny(builder, image_backbone="tiny", max_words=6, **options):
+    if isinstance(image_backbone, tuple):
+        image_backbone = zoo.encoders.image_features(image_backbone)
+    options = {"dim": 8, "word_dim": 6, "image_size": 16, **options}
+    return getattr(zoo.models, builder)(
+        image_backbone, WordTokenizer(WORDS, max_words=max_words), **options
+    )
+
+
+def batch(model, pairs=6, seed=0):
+    rng = np.random.default_rng(seed)
+    shape = model.image_encoder.input_shape[1:]
+    length = model.caption_encoder.input_shape[1]
+    labels = np.arange(pairs, dtype="int32")
+    return {
+        "images": rng.uniform(0, 255 if len(shape) == 3 else 1, (pairs, *shape)).astype("float32"),
+        "captions": rng.integers(1, 8, (pairs, length)).astype("int32"),
+        "image_labels": labels,
+        "caption_labels": labels,
+    }
+
+
+def largest_difference(these, those):
+    """Of two structures `{side: {name: array}}`."""
+    assert {side: set(e) for side, e in these.items()} == {s: set(e) for s, e in those.items()}
+    return max(
+        float(np.abs(np.asarray(value) - np.asarray(those[side][name])).max())
+        for side, embedding in these.items()
+        for name, value in embedding.items()
+    )

@@ -1,0 +1,122 @@
+import keras
+import numpy as np
+import point_models
+import pytest
+import tensorflow as tf
+from point_models import batch, largest_difference, tiny
+
+import zoo
+from zoo import similarities
+
+SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}
+
+
+@pytest.mark.parametrize("builder", point_models.BUILDERS)
+def test_every_system_of_points_becomes_gaussian(builder, tmp_path):
+    point = tiny(builder, point_models.REGIONS)
+    model = zoo.models.gaussian(point)
+    data = batch(model)
+    points, gaussians = point(data), model(data)
+    for side in ("images", "captions"):
+        np.testing.assert_array_equal(gaussians[side]["mean"], points[side]["mean"])
+        variance = np.exp(gaussians[side]["log_variance"])
+        assert variance.shape == (6, 8)
+        assert 0.1 <= variance.min() < variance.max() <= 10
+    assert model.uncertainty(gaussians["images"]).shape == (6,)
+    model.compile(keras.optimizers.Adam(1e-2), run_eagerly=True)  # tracing takes far longer
+    loss = [float(model.train_on_batch(data)) for _ in range(4)]
+    assert loss[-1] < loss[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert largest_difference(model(data), loaded(data)) <= 1e-6
+
+
+@pytest.mark.parametrize("builder", point_models.BUILDERS)
+def test_all_that_embeds_is_duplicated_and_nothing_shared_but_the_image_backbone(builder):
+    point = tiny(builder)
+    model = zoo.models.gaussian(point)
+    backbone = point.image_encoder.get_layer("backbone")
+    for encoder, own, shared in (
+        (model.image_encoder, point.image_encoder, backbone.trainable_weights),
+        (model.caption_encoder, point.caption_encoder, []),
+    ):
+        known = {id(weight) for weight in own.trainable_weights}
+        new = [weight for weight in encoder.trainable_weights if id(weight) not in known]
+        covariance = encoder.get_layer(f"{encoder.name}_covariance").trainable_weights
+        assert len(new) == len(known) - len(shared) + len(covariance)
+        assert len({w.path for w in encoder.weights}) == len(encoder.weights)
+
+
+@pytest.mark.parametrize("builder", point_models.BUILDERS)
+def test_mean_and_variance_learn_apart(builder):
+    """The gradient of the variance reaches no weight of the mean, and the other way round."""
+    point = tiny(builder, point_models.REGIONS)
+    model = zoo.models.gaussian(point)
+    data = batch(model)
+    own = {id(weight) for weight in point.trainable_weights}
+    for part, of_mean in (("mean", True), ("log_variance", False)):
+        with tf.GradientTape() as tape:
+            embeddings = model(data)
+            target = sum(tf.reduce_sum(e[part] ** 2 * tf.range(8.0)) for e in embeddings.values())
+        variables = [v.value for v in model.trainable_weights]
+        gradients = tape.gradient(target, variables)
+        for weight, gradient in zip(model.trainable_weights, gradients, strict=True):
+            assert gradient is None or (id(weight) in own) == of_mean, weight.path
+        assert any(gradient is not None for gradient in gradients)
+
+
+def test_the_image_backbone_runs_once(monkeypatch):
+    model = zoo.models.gaussian(tiny("vsepp"))
+    backbone = model.image_encoder.get_layer("backbone")
+    calls, call = [], backbone.call
+    monkeypatch.setattr(backbone, "call", lambda *args, **kw: calls.append(1) or call(*args, **kw))
+    model.image_encoder(batch(model)["images"])
+    assert len(calls) == 1
+
+
+def test_a_frozen_caption_backbone_is_shared():
+    point = tiny("vsepp")
+    words = point.caption_encoder.get_layer("backbone")
+    words.trainable = False
+    model = zoo.models.gaussian(point)
+    assert model.caption_encoder.get_layer("backbone") is words
+    assert len(model.caption_encoder.trainable_weights) == 1  # the bias of the covariance
+
+
+@pytest.mark.parametrize("covariance", SHAPES)
+def test_covariances(covariance):
+    model = zoo.models.gaussian(tiny("vsepp"), covariance)
+    variances = np.asarray(model(batch(model))["captions"]["log_variance"])
+    different = {len(np.unique(row)) for row in variances}
+    assert different == {SHAPES[covariance]}
+    assert len(np.unique(variances[:, 0])) > 1
+
+
+def test_bounds_hold_however_large_the_features():
+    model = zoo.models.gaussian(tiny("vsepp", point_models.REGIONS))
+    data = batch(model)
+    data["images"] *= 1e4
+    variance = np.exp(model(data)["images"]["log_variance"])
+    np.testing.assert_allclose([variance.min(), variance.max()], [0.1, 10], rtol=1e-4)
+
+
+def test_defaults_of_the_paper():
+    coco = zoo.models.gaussian_vsepp((2048,), vocabulary_size=9)
+    flickr = zoo.models.gaussian_vsrn(vocabulary_size=9, dim=16)
+    assert (coco.loss.margin, flickr.loss.margin) == (0.2, 0.1)
+    assert {type(m.similarity) for m in (coco, flickr)} == {similarities.Wasserstein2}
+    kinds = [m.image_encoder.get_layer("image_encoder_covariance").kind for m in (coco, flickr)]
+    assert kinds == ["ellipsoidal", "spherical_mean"]
+    assert coco.image_encoder.output["log_variance"].shape == (None, 1024)
+    assert (coco.name, flickr.name) == ("gaussian_vsepp", "gaussian_vsrn")
+
+
+def test_only_points_become_gaussian():
+    with pytest.raises(ValueError, match=r"image_encoder.*a Gaussian"):
+        zoo.models.gaussian(zoo.models.gaussian(tiny("vsepp")))
+    with pytest.raises(ValueError, match="round"):
+        zoo.models.gaussian(tiny("vsepp"), "round")
+    model = tiny("vsepp")
+    model.caption_encoder = keras.layers.Identity()
+    with pytest.raises(ValueError, match=r"caption_encoder.*Functional.*Identity"):
+        zoo.models.gaussian(model)

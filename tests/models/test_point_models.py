@@ -1,0 +1,118 @@
+import keras
+import numpy as np
+import point_models
+import pytest
+import tensorflow as tf
+from golden_weights import dense, gru
+from point_models import batch, largest_difference, tiny
+
+import zoo
+from zoo import losses, similarities
+
+
+@pytest.mark.parametrize(("builder", "mining"), [("vse0", "sum"), ("vsepp", "hardest")])
+def test_vse_is_that_of_the_paper(builder, mining):
+    model = getattr(zoo.models, builder)((2048,), vocabulary_size=10)
+    assert model.name == builder
+    assert model.image_encoder.output["mean"].shape == (None, 1024)
+    assert model.caption_encoder.get_layer("backbone").get_layer("words").output_dim == 300
+    assert isinstance(model.similarity, similarities.Cosine)
+    config = model.loss.get_config()
+    assert (config["margin"], config["mining"], config["reduction"]) == (0.2, mining, "sum")
+
+
+def test_vsrn_is_that_of_the_paper():
+    model = zoo.models.vsrn(vocabulary_size=10, dim=16)
+    assert model.image_encoder.input_shape == (None, 36, 2048)
+    assert model.image_encoder.get_layer("reasoning").num_layers == 4
+    assert (model.loss.margin, model.loss.mining) == (0.2, "hardest")
+
+
+def test_official_sentences(golden):
+    """VSE++'s and VSRN's caption encoder, through the builder."""
+    g = golden("vsepp_text_gru")
+    model = zoo.models.vsepp((10,), vocabulary_size=11, dim=12, word_dim=9, max_length=6)
+    words = model.caption_encoder.get_layer("backbone")
+    words.get_layer("words").set_weights([g["w__embed__weight"]])
+    words.get_layer("gru").set_weights(gru(g, "rnn"))
+    ids = np.where(np.arange(6) < g["lengths"][:, None], g["ids"], 0).astype("int32")
+    np.testing.assert_allclose(model.caption_encoder(ids)["mean"], g["out"], atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["coco", "f30k"])
+def test_official_images_up_to_what_is_released_otherwise(golden, variant):
+    """The released normalisation over regions, and BatchNorm, come between: with graphs that are
+    the identity, ours is the released GRU on regions of length one."""
+    g = golden(f"vsrn_image_{variant}")
+    model = zoo.models.vsrn((6, 10), vocabulary_size=11, dim=12)
+    model.image_encoder.get_layer("embedding").set_weights(dense(g, "fc"))
+    reasoning = model.image_encoder.get_layer("reasoning")
+    reasoning.reader.gru.set_weights(gru(g, "img_rnn"))
+    kernel, bias = dense(g, "fc")
+    regions = g["regions"] @ kernel + bias
+    regions /= np.linalg.norm(regions, axis=-1, keepdims=True)
+    image = np.asarray(reasoning.reader(regions)[1])
+    expected = image / np.linalg.norm(image, axis=-1, keepdims=True)
+    np.testing.assert_allclose(model.image_encoder(g["regions"])["mean"], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("regions", ["tiny", point_models.REGIONS])
+@pytest.mark.parametrize("builder", ["vse0", "vsepp", "vsrn"])
+def test_points_have_length_one_and_learn_their_batch(builder, regions, tmp_path):
+    model = tiny(builder, regions)
+    data = batch(model)
+    for embedding in model(data).values():
+        np.testing.assert_allclose(np.linalg.norm(embedding["mean"], axis=-1), 1.0, rtol=1e-5)
+    model.compile(keras.optimizers.Adam(1e-2), run_eagerly=True)  # tracing takes far longer
+    loss = [float(model.train_on_batch(data)) for _ in range(6)]
+    assert loss[-1] < loss[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert largest_difference(model(data), loaded(data)) <= 1e-6
+
+
+@pytest.mark.parametrize("builder", ["vsepp", "vsrn", "gaussian_vsepp", "gaussian_vsrn"])
+def test_padded_regions_and_words_change_nothing(builder):
+    long = tiny(builder, (9, 7))
+    short = tiny(builder, (5, 7), max_words=4)
+    short.set_weights(long.get_weights())
+    data = batch(short)
+    padded = np.zeros((6, 9, 7), "float32")
+    padded[:, :5] = data["images"]
+    captions = np.pad(data["captions"], ((0, 0), (0, 2)))
+    found = long({"images": padded, "captions": captions})
+    assert largest_difference(found, short(data)) < 1e-5
+
+
+def test_one_vector_an_image_is_a_region():
+    model = zoo.models.vsepp((7,), vocabulary_size=9, dim=4, word_dim=3)
+    assert model.image_encoder(np.ones((2, 7), "float32"))["mean"].shape == (2, 4)
+    with pytest.raises(ValueError, match=r"image_backbone.*\(1, 2, 3\)"):
+        zoo.models.vsepp((1, 2, 3), vocabulary_size=9)
+
+
+@pytest.mark.parametrize("builder", ["vse0", "vsepp", "vsrn", "gaussian_vsepp", "gaussian_vsrn"])
+def test_there_must_be_a_vocabulary(builder):
+    with pytest.raises(ValueError, match="vocabulary_size"):
+        getattr(zoo.models, builder)((5, 7))
+
+
+def test_captioning_trains_the_regions_and_leaves_no_trace():
+    model = tiny("vsrn", point_models.REGIONS)
+    before = set(model(batch(model))["images"])
+    telling = zoo.models.with_captioning(model, word_dim=4, hidden_dim=5)
+    data = batch(telling)
+    telling.compile(keras.optimizers.Adam(1e-2))
+    stream = tf.data.Dataset.from_tensors(data).repeat()
+    history = telling.fit(stream, epochs=3, steps_per_epoch=30, verbose=0).history["captioning"]
+    assert history[2] < 0.7 * history[0]
+    assert set(model(data)["images"]) == before == {"mean"}
+    np.testing.assert_array_equal(model(data)["images"]["mean"], telling(data)["images"]["mean"])
+
+
+def test_captioning_needs_regions():
+    with pytest.raises(ValueError, match="reasoning"):
+        zoo.models.with_captioning(tiny("vsepp"))
+    points = {"mean": np.ones((2, 3), "float32")}
+    with pytest.raises(ValueError, match="regions"):
+        losses.Captioning(5, 3)(points, points, ids=np.ones((2, 4)), matches=np.eye(2))

@@ -1,0 +1,57 @@
+"""What an image encoder starts from: a network over pixels, or features that are there already."""
+
+import keras
+from keras import ops
+
+from zoo.encoders.convolutional import convolutional
+
+
+def image_features(backbone, image_size=None, weights=None):
+    """The backbone of an image encoder, by whatever a builder was given.
+
+    Args:
+        backbone: a name of `zoo.encoders.convolutional`; a `keras.Model` from images to features,
+            which is taken as it is; or the shape of precomputed features, `(num_regions, dim)` for
+            detected regions or `(dim,)` for one vector an image.
+        image_size, weights: of `convolutional`, for a name.
+
+    Returns:
+        A `keras.Model` named `"backbone"`. That of a shape passes the features on:
+        `{"features": (batch, num_regions, dim), "mask"}`, where a region that is all zero is
+        padding (bool, True for regions); one vector is one region.
+
+    Raises:
+        ValueError: if it is a shape of another rank.
+    """
+    if isinstance(backbone, keras.Model):
+        return backbone
+    if isinstance(backbone, str):
+        return convolutional(backbone, image_size, weights)
+    shape = tuple(backbone)
+    if len(shape) not in (1, 2):
+        raise ValueError(
+            "`image_backbone` must be a name, a keras.Model, or a shape (num_regions, dim) or "
+            f"(dim,); received {backbone!r}"
+        )
+    features = keras.Input(shape, name="features")
+    regions = features if len(shape) == 2 else keras.layers.Reshape((1, *shape))(features)
+    mask = ops.any(ops.not_equal(regions, 0), axis=-1)
+    return keras.Model(features, {"features": regions, "mask": mask}, name="backbone")
+
+
+def positions(output):
+    """The local features of a backbone's output `(batch, positions, channels)`, and their mask.
+
+    Args:
+        output: a map `(batch, height, width, channels)`, a sequence `(batch, positions,
+            channels)`, or a dict with one of them under `"features"`, and perhaps a `"mask"`.
+
+    Returns:
+        `(features, mask)`; the mask is None where nothing is padding.
+    """
+    mask = None
+    if isinstance(output, dict):
+        output, mask = output["features"], output.get("mask")
+    if len(output.shape) == 4:
+        output = keras.layers.Reshape((-1, output.shape[-1]), name="positions")(output)
+    return output, mask

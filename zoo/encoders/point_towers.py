@@ -1,0 +1,72 @@
+"""The towers of VSE++ and VSRN: one point an item, on the unit sphere.
+
+`encoder.get_layer("backbone")` is the Keras model that makes the features.
+"""
+
+import keras
+
+from zoo.encoders.image_features import positions
+from zoo.layers.mean_pooling import MeanPooling
+from zoo.layers.region_reasoning import RegionReasoning
+from zoo.layers.unit_length import UnitLength
+
+
+def mean_image_encoder(backbone, dim):
+    """Images to points: the mean of the local features, a linear map, length one.
+
+    Args:
+        backbone: a `keras.Model` from images to local features, see `positions`.
+        dim: dimension of the embedding.
+
+    Returns:
+        A Functional `keras.Model` from images to `{"mean": (batch, dim)}`.
+
+    Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
+    """
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    features, mask = positions(backbone(images))
+    pooled = MeanPooling(name="pooling")(features, mask=mask)
+    point = keras.layers.Dense(dim, name="embedding")(pooled)
+    return _points(images, point, "image_encoder")
+
+
+def reasoning_image_encoder(backbone, dim, num_layers=4):
+    """Images to points: regions projected, related by graph convolutions, read by a GRU.
+
+    Args:
+        backbone: a `keras.Model` from images to local features, see `positions`: detected regions
+            or the cells of a feature map.
+        dim: dimension of the embedding.
+        num_layers: graph convolutions.
+
+    Returns:
+        A Functional `keras.Model` from images to `{"mean": (batch, dim)}`. The first output of its
+        layer `"reasoning"` is the related regions.
+
+    Reference: VSRN (Li et al., ICCV 2019), sections 3.1 to 3.3.
+    """
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    features, mask = positions(backbone(images))
+    regions = keras.layers.Dense(dim, name="embedding")(features)
+    _, point = RegionReasoning(num_layers, name="reasoning")(regions, mask=mask)
+    return _points(images, point, "image_encoder")
+
+
+def sentence_caption_encoder(backbone):
+    """Captions to points: the sentence of a recurrent network, of length one.
+
+    Args:
+        backbone: a `keras.Model` from ids to a dict with `"sentence"`, such as
+            `zoo.encoders.gru(…, bidirectional=False)`.
+
+    Returns:
+        A Functional `keras.Model` from ids `(batch, length)` to `{"mean": (batch, dim)}`.
+
+    Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
+    """
+    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    return _points(ids, backbone(ids)["sentence"], "caption_encoder")
+
+
+def _points(inputs, features, name):
+    return keras.Model(inputs, {"mean": UnitLength(name="unit_length")(features)}, name=name)

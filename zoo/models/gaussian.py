@@ -1,0 +1,110 @@
+"""Gaussian embeddings out of any system of points."""
+
+import keras
+
+from zoo import similarities
+from zoo.embeddings import kind
+from zoo.encoders.replay import replay
+from zoo.layers.covariance import Covariance
+from zoo.layers.pooled_gaussian_head import PooledGaussianHead
+from zoo.layers.unit_length import UnitLength
+from zoo.models.dual_encoder import DualEncoder
+
+_PREFIX = "variance_"
+
+
+def gaussian(
+    model,
+    covariance="ellipsoidal",
+    similarity=None,
+    bounds=(0.1, 10.0),
+    initial_log_variance=0.0,
+):
+    """Makes a system of Gaussians out of one of points.
+
+    The point becomes the mean. Each encoder's learnable embedding layers are duplicated, with
+    fresh weights of their own and without the last L2 normalisation, and make log σ². The image
+    backbone is the features' and is shared, as is a caption backbone that is frozen.
+
+    ```python
+    model = zoo.models.gaussian(zoo.models.vse_infinity("resnet50", tokenizer), "spherical_mean")
+    ```
+
+    Args:
+        model: a `DualEncoder` of points with Functional encoders, trained or not. Its layers are
+            those of the means, weights included, and learn with them.
+        covariance: `"ellipsoidal"`, `"spherical_mean"` or `"spherical_one"`, see
+            `zoo.layers.Covariance`.
+        similarity: a layer of `zoo.similarities` for Gaussians: `Wasserstein2()`, which is the
+            default, `KLDivergence()`, `MinKLDivergence()`, and others.
+        bounds: lowest and highest variance σ² of a dimension.
+        initial_log_variance: initial bias of log σ²; 0 is the middle of the paper's bounds.
+
+    Returns:
+        A `DualEncoder`, not compiled, with the point model's loss and tokenizer. Its uncertainty
+        is log det Σ.
+
+    Raises:
+        ValueError: if the model's embeddings are not points or its encoders not Functional, or
+            the covariance is unknown.
+
+    Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
+        Representations", 2022, section 3.
+    """
+    head = (covariance, bounds, initial_log_variance)
+    return DualEncoder(
+        _with_variance(model.image_encoder, "image_encoder", True, *head),
+        _with_variance(model.caption_encoder, "caption_encoder", False, *head),
+        similarity=similarities.Wasserstein2() if similarity is None else similarity,
+        loss=model.loss,
+        auxiliaries=model.auxiliaries,
+        tokenizer=model.tokenizer,
+        uncertainty_measure="log_det",
+        name=f"gaussian_{model.name}",
+    )
+
+
+def _with_variance(encoder, name, share_backbone, covariance, bounds, initial_log_variance):
+    if not isinstance(encoder, keras.Model) or not isinstance(getattr(encoder, "output", 0), dict):
+        raise ValueError(
+            f"`{name}` must be a Functional keras.Model to an embedding; "
+            f"received {type(encoder).__name__}"
+        )
+    if kind(encoder.output) != "a point":
+        raise ValueError(f"`{name}` must give points; received {kind(encoder.output)}")
+
+    def is_shared(layer):
+        return layer.name == "backbone" and (share_backbone or not layer.trainable)
+
+    mean, features = replay(encoder, is_shared)
+    variance = keras.models.clone_model(
+        encoder,
+        input_tensors=mean.input,
+        clone_function=lambda layer: layer if is_shared(layer) else _duplicate(layer),
+        # The backbone runs once, for both.
+        call_function=lambda layer, *args, **kwargs: (
+            features[layer] if layer in features else layer(*args, **kwargs)
+        ),
+    )
+    log_variance = Covariance(covariance, initial_log_variance, bounds, name=f"{name}_covariance")(
+        variance.output["mean"]
+    )
+    embedding = {"mean": mean.output["mean"], "log_variance": log_variance}
+    return keras.Model(mean.input, embedding, name=name)
+
+
+def _duplicate(layer):
+    """A layer of the same configuration with weights of its own, and a name of its own, since
+    optimizers and checkpoints know weights by their paths."""
+    if not isinstance(layer, keras.layers.Layer):
+        return layer  # a function of `keras.ops`
+    name = _PREFIX + layer.name
+    if isinstance(layer, UnitLength):
+        return keras.layers.Identity(name=name)
+    if isinstance(layer, keras.Model):
+        copy = keras.models.clone_model(layer, clone_function=_duplicate)
+        return keras.Model(copy.input, copy.output, name=name)
+    config = {**layer.get_config(), "name": name}
+    if isinstance(layer, PooledGaussianHead):
+        config["normalize"] = False
+    return type(layer).from_config(config)

@@ -1,0 +1,98 @@
+"""VSE0 and VSE++: a linear map of an image, a GRU's sentence, and a triplet loss."""
+
+from zoo import encoders, losses, similarities
+from zoo.models.dual_encoder import DualEncoder
+
+
+def vsepp(
+    image_backbone="resnet152",
+    tokenizer=None,
+    vocabulary_size=None,
+    dim=1024,
+    word_dim=300,
+    word_vectors=None,
+    max_length=32,
+    image_size=224,
+    image_weights=None,
+    margin=0.2,
+    mining="hardest",
+):
+    """VSE++: mean-pooled image features, a GRU, cosine, hardest negatives.
+
+    Train it with the sum of hinges first (`compile(loss=TripletRanking(margin))` for an epoch or
+    so): from random weights, hardest negatives can draw everything into one point, which
+    `zoo.training.CollapseWarning` notices.
+
+    Args:
+        image_backbone: a name of `zoo.encoders.convolutional`, a `keras.Model` from images to
+            local features, or the shape of precomputed features, `(num_regions, dim)` or
+            `(dim,)`, see `zoo.encoders.image_features`.
+        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
+            It is saved with the model, and says how many words there are and how long a caption.
+        vocabulary_size: number of token ids, where there is no tokenizer.
+        dim: dimension of the embedding (D).
+        word_dim: dimension of the word vectors, which are trained from scratch.
+        word_vectors: initial word vectors `(vocabulary, word_dim)`, or None.
+        max_length: length of a caption in ids, where there is no tokenizer.
+        image_size, image_weights: for a named backbone, see `zoo.encoders.convolutional`.
+        margin, mining: see `zoo.losses.TripletRanking`.
+
+    Returns:
+        A `DualEncoder` of points, not compiled. Its loss sums over the batch.
+
+    Raises:
+        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
+
+    Relations: `vse0` is it with `mining="sum"`.
+
+    Reference: Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives",
+        BMVC 2018.
+    """
+    backbone = encoders.image_features(image_backbone, image_size, image_weights)
+    words = word_network(tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length)
+    return DualEncoder(
+        encoders.mean_image_encoder(backbone, dim),
+        encoders.sentence_caption_encoder(words),
+        similarity=similarities.Cosine(),
+        loss=losses.TripletRanking(margin, mining=mining),
+        tokenizer=tokenizer,
+        name="vse0" if mining == "sum" else "vsepp",
+    )
+
+
+def vse0(image_backbone="resnet152", tokenizer=None, **options):
+    """VSE0: VSE++ with all negatives, a hinge each.
+
+    Args:
+        image_backbone, tokenizer, **options: of `vsepp`.
+
+    Returns:
+        A `DualEncoder` of points, not compiled. Its loss sums over the batch.
+
+    Raises:
+        ValueError: as `vsepp`.
+
+    Reference: Kiros et al., "Unifying Visual-Semantic Embeddings with Multimodal Neural Language
+        Models", 2014, as Faghri et al. (BMVC 2018) call it.
+    """
+    return vsepp(image_backbone, tokenizer, mining="sum", **options)
+
+
+def word_network(tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length):
+    """The GRU in one direction that VSE++ and VSRN read captions with.
+
+    Raises:
+        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
+    """
+    if tokenizer is None and vocabulary_size is None:
+        raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
+    if tokenizer is not None:
+        vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
+    return encoders.gru(
+        vocabulary_size,
+        dim,
+        word_dim=word_dim,
+        bidirectional=False,
+        word_vectors=word_vectors,
+        max_length=max_length,
+    )

@@ -1,0 +1,114 @@
+"""VSRN: reasoning over image regions, and a triplet loss."""
+
+import keras
+
+from zoo import encoders, losses, similarities
+from zoo.encoders.replay import replay
+from zoo.layers.region_reasoning import RegionReasoning
+from zoo.models.dual_encoder import DualEncoder
+from zoo.models.vse import word_network
+
+
+def vsrn(
+    image_backbone=(36, 2048),
+    tokenizer=None,
+    vocabulary_size=None,
+    dim=2048,
+    word_dim=300,
+    word_vectors=None,
+    max_length=32,
+    image_size=224,
+    image_weights=None,
+    num_layers=4,
+    margin=0.2,
+    mining="hardest",
+):
+    """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
+
+    Args:
+        image_backbone: the shape of precomputed regions; or a name of
+            `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
+        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights:
+            see `vsepp`.
+        dim: dimension of the embedding (D).
+        num_layers: graph convolutions.
+        margin, mining: see `zoo.losses.TripletRanking`.
+
+    Returns:
+        A `DualEncoder` of points, not compiled. Its loss sums over the batch. The paper's second
+        loss, which makes the regions tell the caption, comes with `with_captioning`.
+
+    Raises:
+        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
+
+    Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
+
+    Released code differs: for COCO it normalises the regions over regions, before the graphs and
+        after them; for Flickr30K a BatchNorm follows the GRU over regions.
+    """
+    backbone = encoders.image_features(image_backbone, image_size, image_weights)
+    words = word_network(tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length)
+    return DualEncoder(
+        encoders.reasoning_image_encoder(backbone, dim, num_layers),
+        encoders.sentence_caption_encoder(words),
+        similarity=similarities.Cosine(),
+        loss=losses.TripletRanking(margin, mining=mining),
+        tokenizer=tokenizer,
+        name="vsrn",
+    )
+
+
+def with_captioning(model, weight=1.0, vocabulary_size=None, word_dim=300, hidden_dim=512):
+    """VSRN as it is trained with its second loss: the related regions must tell the caption.
+
+    Fit what this returns, and go on with the model that was given: they share all weights but the
+    decoder's.
+
+    ```python
+    training = zoo.models.with_captioning(model)
+    training.compile("adam")
+    training.fit(batches)
+    model.save("vsrn.keras")
+    ```
+
+    Args:
+        model: of `vsrn` or `gaussian_vsrn`.
+        weight: of `zoo.losses.Captioning`; the paper adds both losses as they are.
+        vocabulary_size: number of token ids, where the model has no tokenizer.
+        word_dim, hidden_dim: of the decoder.
+
+    Returns:
+        A `DualEncoder`, not compiled, whose image embeddings also have `"regions"`.
+
+    Raises:
+        ValueError: if the model has no region reasoning, or there is neither a tokenizer nor
+            `vocabulary_size`.
+
+    Reference: VSRN (Li et al., ICCV 2019), section 3.4.
+    """
+    if model.tokenizer is not None:
+        vocabulary_size = model.tokenizer.vocabulary_size()
+    if vocabulary_size is None:
+        raise ValueError("`vocabulary_size` must be given for a model without a tokenizer")
+    encoder, outputs = replay(
+        model.image_encoder,
+        lambda layer: isinstance(layer, RegionReasoning) and layer.name == "reasoning",
+    )
+    if not outputs:
+        raise ValueError("`model` must have a layer 'reasoning' in its image encoder, as `vsrn`")
+    ((regions, _),) = outputs.values()
+    regions = keras.ops.copy(regions)  # without Keras' mask: they are zero at padding
+    captioning = losses.Captioning(
+        vocabulary_size, regions.shape[-1], word_dim, hidden_dim, weight=weight
+    )
+    telling = keras.Model(encoder.input, {**encoder.output, "regions": regions}, name=encoder.name)
+    return DualEncoder(
+        telling,
+        model.caption_encoder,
+        similarity=model.similarity,
+        loss=model.loss,
+        auxiliaries=[*model.auxiliaries, captioning],
+        tokenizer=model.tokenizer,
+        uncertainty_measure=model.uncertainty_measure,
+        name=model.name,
+    )
