@@ -1,0 +1,55 @@
+"""Shows a model and a gallery in the browser.
+
+    python -m demo                                   # the packaged Toy Birds model and its birds
+    python -m demo runs/pcme_cub --data-dir CUB_200_2011
+    python -m demo runs/pcme_cub --gallery PHOTOS --captions captions.txt
+
+It listens on this machine alone unless --host says otherwise.
+"""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from zoo.training import run
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    # Gradio serves all of its folder of temporary files, which by default is shared by all its
+    # pages on the machine.
+    with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
+        os.environ["GRADIO_TEMP_DIR"] = private
+        from demo import page, sources
+
+        gallery, metrics = sources.load(
+            options.run, options.gallery, options.captions, options.data_dir, options.cache
+        )
+        page.launch(page.build(gallery, metrics), options.host, options.port)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m demo",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "run", nargs="?", default="toy_birds_pcme", help="a run folder, or a preset's name"
+    )
+    parser.add_argument("--gallery", type=Path, metavar="DIR", help="images of your own")
+    parser.add_argument(
+        "--captions", type=Path, metavar="FILE", help="captions to go with them: text, CSV or TSV"
+    )
+    parser.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")
+    parser.add_argument(
+        "--cache", type=Path, default=Path("data") / "demo", help="where embeddings are kept"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, help="default: the first free one from 7860 on")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,177 @@
+"""What makes a caption ambiguous: its words, one by one, and the words that would narrow it down.
+
+PCME (Chun et al., CVPR 2021), figure 8, drops words at random and looks at σ; here each word of one
+caption is dropped by itself.
+"""
+
+import functools
+from collections import Counter
+from typing import TypedDict
+
+from demo import answers
+from zoo.data.captions import normalise
+
+MAX_ADDITIONS = 64  # captions that are tried at once: a model of some size takes a second for them
+_PHRASE = 3  # words
+_SIMILAR = 48  # captions whose phrases are tried
+# Words that join phrases.
+_JOINING = frozenset(
+    [
+        *("a", "an", "and", "are", "as", "at", "by", "for", "from", "has", "have", "in", "is"),
+        *("it", "its", "of", "on", "or", "over", "that", "the", "there", "these", "this", "to"),
+        *("two", "very", "which", "while", "with", "around", "near", "next", "behind", "under"),
+        *("beside", "between", "against", "into", "through", "front", "top", "off", "out", "up"),
+    ]
+)
+
+
+class Change(TypedDict):
+    """What becomes of the uncertainty when some words are left out, or added."""
+
+    words: str
+    caption: str
+    uncertainty: float
+    change: float
+
+
+def removals(gallery, caption):
+    """The effect of each word: the uncertainty of the caption without it.
+
+    Args:
+        gallery: a `Gallery` whose model has uncertainties.
+        caption: a text.
+
+    Returns:
+        A `Change` for each word in order; none for fewer than two words. `change` is positive
+        where the caption is less certain without the word.
+    """
+    words = caption.split()
+    if len(words) < 2 or gallery.encoders.measure is None:
+        return []
+    without = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
+    return _changes(gallery, caption, words, without)
+
+
+def additions(gallery, caption, most=5):
+    """Phrases that make the caption more certain, the best first.
+
+    Candidates are what the gallery's captions nearest to this one say and it does not, so that
+    they fit what was asked.
+
+    Args:
+        gallery: a `Gallery` with captions whose model has uncertainties.
+        caption: a text.
+        most: how many to return.
+
+    Returns:
+        `Change`s with a negative `change`, each phrase once.
+    """
+    if not gallery.captions or gallery.encoders.measure is None or not caption.strip():
+        return []
+    said = set(_words(caption))
+    counts = Counter()
+    for row in _similar(gallery, caption):
+        counts.update(set(_phrases(gallery.captions[row], _common(gallery))))
+    phrases = [phrase for phrase, _ in counts.most_common() if not said & set(phrase.split())]
+    phrases = phrases[:MAX_ADDITIONS]
+    if not phrases:
+        return []
+    stem = caption.strip().rstrip(".!?,;")
+    extended = [f"{stem} and {phrase}" for phrase in phrases]
+    changes = _changes(gallery, caption, phrases, extended)
+    chosen, used = [], set()
+    for change in sorted(changes, key=lambda change: change["change"]):
+        own = set(change["words"].split())
+        if change["change"] < 0 and not own & used:  # not the same attribute in five wordings
+            chosen.append(change)
+            used |= own
+    return chosen[:most]
+
+
+def keep_words(gallery, caption, kept, worth=None):
+    """The uncertainty of a caption of which only some words are left.
+
+    Args:
+        gallery: a `Gallery`.
+        caption: a text.
+        kept: positions of the words that stay.
+        worth: see `answers.search`.
+
+    Returns:
+        `(text, uncertainty, percentile, sentence)`; the first is empty when no word is left.
+    """
+    words = caption.split()
+    text = " ".join(words[i] for i in sorted(set(kept)) if 0 <= i < len(words))
+    if not text:
+        return "", None, None, "No word is left."
+    embedding = gallery.encoders.captions([text])
+    return (text, *answers.certainty(gallery, embedding, "captions", worth))
+
+
+def caveats(gallery, caption):
+    """Sentences on why the uncertainty of a text may mislead: words and lengths never seen."""
+    notes = []
+    unknown = gallery.encoders.unknown_words(caption)
+    if unknown:
+        listed = ", ".join(f"“{word}”" for word in unknown[:5])
+        notes.append(
+            f"The model does not know {listed}: it reads the rest, and its uncertainty is about "
+            "the rest."
+        )
+    if gallery.captions and gallery.encoders.measure is not None:
+        low, high = _lengths(gallery)
+        count = len(_words(caption))
+        if not low <= count <= high:
+            notes.append(
+                f"This text has {count} word{'' if count == 1 else 's'}, nearly all captions here "
+                f"have {low} to {high}: of texts unlike those the uncertainty says little."
+            )
+    return notes
+
+
+def _changes(gallery, caption, names, texts):
+    values = gallery.encoders.uncertainty(gallery.encoders.captions([caption, *texts]))
+    return [
+        Change(words=name, caption=text, uncertainty=float(value), change=float(value - values[0]))
+        for name, text, value in zip(names, texts, values[1:], strict=True)
+    ]
+
+
+def _similar(gallery, caption):
+    """Rows of the gallery's captions that lie nearest to a text."""
+    embedding = gallery.encoders.captions([caption])
+    name = {"a Gaussian": "wasserstein_2", "a set": "chamfer"}.get(gallery.kind, "cosine")
+    found = gallery.index("captions", name).search(embedding, min(_SIMILAR, len(gallery.captions)))
+    return [row for row in found[1][0] if row >= 0]
+
+
+def _phrases(caption, common):
+    """Runs of at most three words between joining words, each a phrase that can stand alone."""
+    run = []
+    for word in [*_words(caption), "and"]:
+        if word in _JOINING:
+            if 0 < len(run) <= _PHRASE:
+                yield " ".join(run)
+            run = []
+        elif word in common:  # "tiny" before "bird" is no phrase without it
+            run = []
+        else:
+            run.append(word)
+
+
+def _words(text):
+    return normalise(text).numpy().decode("utf-8").split()
+
+
+@functools.lru_cache(maxsize=4)
+def _common(gallery):
+    """Words of every third caption: what the whole gallery is about, such as "bird"."""
+    counts = Counter(word for caption in gallery.captions for word in set(caption.lower().split()))
+    return {word for word, n in counts.items() if 3 * n > len(gallery.captions)} - _JOINING
+
+
+@functools.lru_cache(maxsize=4)
+def _lengths(gallery):
+    """The 1st and the 99th percentile of the captions' numbers of words."""
+    counts = sorted(len(caption.split()) for caption in gallery.captions)
+    return counts[len(counts) // 100], counts[-1 - len(counts) // 100]

@@ -1,0 +1,62 @@
+"""The demo's functions through Gradio's API, with typed names.
+
+```python
+from gradio_client import Client, handle_file
+
+client = Client("http://127.0.0.1:7860")
+client.predict(caption="a bird with a red crown", results=5, api_name="/find_images")
+client.predict(image=handle_file("bird.jpg"), api_name="/find_captions")
+```
+"""
+
+import gradio as gr
+
+from demo.events import in_sentences, uploaded_image
+from demo.limits import MAX_RESULTS
+from demo.service import DECLINE_ABOVE
+
+
+def add(service):
+    """Adds the endpoints to the page that is being built; nothing of it is seen there."""
+    for function in (
+        service.find_images,
+        service.keep_words,
+        service.risk_coverage,
+        service.describe_gallery,
+    ):
+        gr.api(in_sentences(function), api_name=function.__name__)
+    # Files only travel through components.
+    image = uploaded_image(visible=False, label="image")
+    similarity = gr.Dropdown(
+        service.gallery.similarity_names,
+        value=service.gallery.own_similarity,
+        visible=False,
+        label="similarity",
+    )
+    results = gr.Slider(1, MAX_RESULTS, 8, step=1, visible=False, label="results")
+    decline = gr.Slider(0, 100, DECLINE_ABOVE, visible=False, label="decline_above")
+    box = [
+        gr.Slider(0, 100, value, visible=False, label=name)
+        for name, value in (("left", 30), ("top", 30), ("width", 40), ("height", 40))
+    ]
+    answer = gr.JSON(visible=False, label="answer")
+    never = gr.Button(visible=False)
+
+    def find_captions(image, similarity, results, decline_above):
+        """The captions that describe an image, or why there is no answer."""
+        return service.find_captions(image, similarity, results, decline_above)
+
+    def erase_region(image, left, top, width, height):
+        """What erasing a region, in percent of the image, does to its uncertainty."""
+        return service.erase_region(image, left, top, width, height)[0]
+
+    def describe_elements(image):
+        """What every element of the image's set attends to, and its nearest caption."""
+        return service.describe_elements(image)
+
+    for function, inputs in (
+        (find_captions, [image, similarity, results, decline]),
+        (erase_region, [image, *box]),
+        (describe_elements, [image]),
+    ):
+        never.click(in_sentences(function), inputs, answer, api_name=function.__name__)

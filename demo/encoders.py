@@ -1,0 +1,97 @@
+"""A model's two towers as the demo calls them: one query at a time, from several threads."""
+
+import numpy as np
+import tensorflow as tf
+
+from zoo import embeddings
+from zoo.data import images
+from zoo.errors import InputError
+
+_BATCH = 64
+
+
+class Encoders:
+    """Captions and pictures to embeddings (dicts of arrays), compiled once for any batch size.
+
+    `DualEncoder.encode_*` goes through `predict`, which is made for many items and not for
+    threads: it costs 50 ms a call, this 2 to 5.
+
+    Args:
+        model: a `DualEncoder` with a tokenizer, whose images are pictures.
+
+    Raises:
+        InputError: if it is no such model.
+    """
+
+    def __init__(self, model):
+        shape = model.image_encoder.inputs[0].shape
+        if len(shape) != 4 or shape[1] is None or shape[1] != shape[2]:
+            raise InputError(
+                f"the model reads features of shape {tuple(shape[1:])}, not square pictures; the "
+                "demo can only show models of pictures"
+            )
+        if model.tokenizer is None:
+            raise InputError("the model has no tokenizer, so it cannot be asked in words")
+        self.model = model
+        self.image_size = shape[1]
+        ids = model.caption_encoder.inputs[0]
+        self._captions = tf.function(
+            lambda batch: model.caption_encoder(batch, training=False),
+            input_signature=[tf.TensorSpec((None, *ids.shape[1:]), ids.dtype)],
+        )
+        self._images = tf.function(
+            lambda batch: model.image_encoder(batch, training=False),
+            input_signature=[tf.TensorSpec((None, *shape[1:]), tf.float32)],
+        )
+        for encode in (self._captions, self._images):
+            encode.get_concrete_function()  # traced here, since tracing is not for threads
+        self.measure = None  # of the uncertainty; points have none
+        if embeddings.kind(model.image_encoder.output) != "a point":
+            is_set = embeddings.kind(model.image_encoder.output) == "a set"
+            allowed = embeddings.SET_UNCERTAINTIES if is_set else embeddings.GAUSSIAN_UNCERTAINTIES
+            self.measure = model.uncertainty_measure or allowed[0]
+
+    def captions(self, texts):
+        """The embedding of strings."""
+        ids = self.model.tokenize(list(texts))
+        return _in_batches(self._captions, np.asarray(ids), 4 * _BATCH)
+
+    def pixels(self, contents):
+        """The bytes of a picture as the image encoder gets it, uint8 `(size, size, 3)`."""
+        return images.prepare(contents, self.image_size).numpy()
+
+    def images(self, pixels):
+        """The embedding of pictures `(N, size, size, 3)`, 0 … 255."""
+        return _in_batches(self._images, np.asarray(pixels, np.float32), _BATCH)
+
+    def files(self, paths):
+        """The embedding of the pictures in files, decoded side by side."""
+        pictures = tf.data.Dataset.from_tensor_slices([str(path) for path in paths]).map(
+            lambda path: images.prepare(tf.io.read_file(path), self.image_size),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        return self.images(np.stack(list(pictures.as_numpy_iterator())))
+
+    def uncertainty(self, embedding):
+        """`(N,)` by the model's own measure, or None for points."""
+        if self.measure is None:
+            return None
+        return np.asarray(embeddings.uncertainty(embedding, self.measure))
+
+    def unknown_words(self, text):
+        """The words of a text that a word-level tokenizer has not; others know all."""
+        vocabulary = getattr(self.model.tokenizer, "get_vocabulary", None)
+        if vocabulary is None or not hasattr(self.model.tokenizer, "word_ids"):
+            return []
+        unknown = self.model.tokenizer.word_ids.unknown
+        words = text.split()
+        ids = self.model.tokenize(words) if words else []
+        return [word for word, row in zip(words, ids, strict=True) if row[0] == unknown]
+
+
+def _in_batches(encode, inputs, size):
+    if not len(inputs):
+        raise ValueError("there must be at least one item to encode; received none")
+    parts = [encode(inputs[start : start + size]) for start in range(0, len(inputs), size)]
+    parts = [{key: value for key, value in part.items() if value is not None} for part in parts]
+    return {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in parts[0]}

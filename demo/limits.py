@@ -1,0 +1,95 @@
+"""What a query may be: sizes of texts and uploads. What is refused is refused in a sentence."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from zoo.data.files import check_images
+
+MAX_BYTES = 10 * 2**20
+MAX_PIXELS = 25_000_000
+MAX_CHARACTERS = 400
+MAX_WORDS = 60
+MAX_RESULTS = 24
+
+
+class RefusedError(ValueError):
+    """A query that is not answered; the message is a sentence for whoever asked."""
+
+
+def text(value):
+    """A caption, on one line.
+
+    Raises:
+        RefusedError: if it is empty, too long or no text.
+    """
+    if not isinstance(value, str):
+        raise RefusedError("A caption has to be text.")
+    value = " ".join("".join(c if c.isprintable() else " " for c in value).split())
+    if not any(c.isalnum() for c in value):
+        raise RefusedError("Type a caption first: there is nothing to search for.")
+    if len(value) > MAX_CHARACTERS or len(value.split()) > MAX_WORDS:
+        raise RefusedError(
+            f"That is too long for a caption: {len(value)} characters, {len(value.split())} words. "
+            f"At most {MAX_CHARACTERS} characters and {MAX_WORDS} words are read."
+        )
+    return value
+
+
+def picture(path):
+    """The bytes of an uploaded picture.
+
+    Raises:
+        RefusedError: if it is no picture, damaged, or too large in bytes or pixels.
+    """
+    if path is None:
+        raise RefusedError("Choose an image first.")
+    path = Path(path)
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise RefusedError(
+            f"The image has {size / 2**20:.1f} MB; at most {MAX_BYTES // 2**20} MB are taken."
+        )
+    try:
+        with Image.open(path) as image:  # reads the header, not the pixels
+            width, height = image.size
+    except (OSError, ValueError, SyntaxError):
+        raise RefusedError("That file is not an image that can be read.") from None
+    except Image.DecompressionBombError:
+        width = height = MAX_PIXELS
+    if width * height > MAX_PIXELS:
+        raise RefusedError(
+            "The image has too many pixels: at most "
+            f"{MAX_PIXELS // 1_000_000} million are taken. Make it smaller first."
+        )
+    (reason,) = check_images([path])
+    if reason is not None:
+        raise RefusedError(f"That image cannot be used: {reason}.")
+    return path.read_bytes()
+
+
+def whole(value, name, least, most):
+    """A whole number of a range.
+
+    Raises:
+        RefusedError: if it is none.
+    """
+    number = between(value, name, least, most)
+    if number != int(number):
+        raise RefusedError(f"{name} has to be a whole number.")
+    return int(number)
+
+
+def between(value, name, least, most):
+    """A number of a range.
+
+    Raises:
+        RefusedError: if it is none.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise RefusedError(f"{name} has to be a number.") from None
+    if not least <= number <= most:
+        raise RefusedError(f"{name} has to be from {least} to {most}.")
+    return number

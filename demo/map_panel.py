@@ -1,0 +1,90 @@
+"""The map of the gallery."""
+
+from demo import cards, map_plot
+from demo.events import gr, in_sentences
+from demo.limits import text
+
+_HINT = "Point at a marker, or choose an item below, to see it here."
+
+
+def add(service):
+    """Adds the tab."""
+    gallery = service.gallery
+    gaussian = gallery.kind == "a Gaussian"
+    labelled = gallery.records is not None and gallery.records.class_names is not None
+
+    def draw(classes, with_captions, confidence, words, seed):
+        groups = map_plot.items_of(gallery, int(classes), int(seed))
+        query = None
+        if words and words.strip():
+            words = text(words)
+            query = (words, gallery.encoders.captions([words]))
+        share = confidence / 100
+        figure = map_plot.figure(gallery, groups, with_captions, share, query)
+        items = [
+            (f"{name}: {_name(gallery, side, row)}", f"{side} {row}")
+            for name, *rows in groups
+            for side, members in zip(("images", "captions"), rows, strict=True)
+            if side == "images" or with_captions
+            for row in members
+        ]
+        return figure, gr.update(choices=items, value=None)
+
+    def show(item):
+        side, row = item.split()
+        return _card(gallery, side, int(row))
+
+    def others(seed):
+        return int(seed) + 1
+
+    with gr.Tab("Map", id="map") as tab:
+        with gr.Row():
+            classes = gr.Slider(
+                1, 7, 5, step=1, label="Classes" if labelled else "Groups of eight", min_width=130
+            )
+            confidence = gr.Slider(
+                5,
+                95,
+                25,
+                step=5,
+                label="Share inside an ellipse (%)",
+                visible=gaussian,
+                min_width=130,
+            )
+            words = gr.Textbox(label="Place a text of your own", min_width=200)
+            with_captions = gr.Checkbox(
+                value=False, label="Captions too", visible=bool(gallery.captions), min_width=110
+            )
+        with gr.Row():
+            redraw = gr.Button("Draw", variant="primary", min_width=110)
+            more = gr.Button("Show others", min_width=110)
+        seed = gr.State(0)
+        plot = gr.Plot(show_label=False, elem_id="halo-map")
+        card = gr.HTML(_hover(cards.escape(_HINT)), elem_id="halo-card")
+        item = gr.Dropdown([], label="Items on the map", value=None, elem_id="halo-items")
+        inputs = [classes, with_captions, confidence, words, seed]
+        draw, private = in_sentences(draw), {"api_visibility": "private"}
+        redraw.click(draw, inputs, [plot, item], api_name="draw_map")
+        tab.select(draw, inputs, [plot, item], **private)
+        words.submit(draw, inputs, [plot, item], **private)
+        for control in (classes, confidence):
+            control.release(draw, inputs, [plot, item], **private)
+        with_captions.input(draw, inputs, [plot, item], **private)
+        more.click(others, seed, seed, **private).then(draw, inputs, [plot, item], **private)
+        item.input(in_sentences(show), item, card, **private)
+
+
+def _card(gallery, side, row):
+    said = cards.escape(map_plot.say(gallery, side, row))
+    if side == "captions":
+        return _hover(said)
+    picture = f'<img src="{gallery.thumbnail(row)}" alt="{cards.escape(gallery.describe(row))}">'
+    return _hover(said, picture)
+
+
+def _hover(said, picture='<img alt="" hidden>'):
+    return f'<div class="halo-hover" aria-live="polite">{picture}<p>{said}</p></div>'
+
+
+def _name(gallery, side, row):
+    return (gallery.image_names if side == "images" else gallery.captions)[row]

@@ -1,0 +1,181 @@
+"""The gallery in the plane, with confidence ellipses (Plotly)."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from demo.reference import number
+from zoo.embeddings import kind
+from zoo.report.ellipses import ellipse_axes, principal_plane
+from zoo.report.style import GREY, PALETTE
+
+# The report's colours but for black, and a blue that can be told from dark ground too.
+COLORS = ("#2A86C8", *PALETTE[1:6], GREY)
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "circle")
+INK = "#7d8590"  # text and lines that can be read on either ground
+_CORNERS = 40
+_IMAGES_OF_CLASS, _CAPTIONS_OF_CLASS = 8, 3
+_THUMBNAIL_LIMIT = 120  # beyond that many the page would grow by megabytes
+
+
+def items_of(gallery, classes=6, seed=0):
+    """Which items a map shows: some of each of some classes, or some of all.
+
+    Args:
+        gallery: a `Gallery`.
+        classes: how many classes; a gallery without has one.
+        seed: another seed shows others.
+
+    Returns:
+        A list of `(class name, image rows, caption rows)`.
+    """
+    rng = np.random.default_rng(seed)
+    records = gallery.records
+    if records is None or records.class_names is None:
+        count = min(len(gallery.image_names), classes * _IMAGES_OF_CLASS)
+        images = np.sort(rng.permutation(len(gallery.image_names))[:count])
+        own = [gallery.captions_of_image[image][:1] for image in images]
+        return [("images", images, np.array([row for rows in own for row in rows], int))]
+    labels = np.unique(records.image_labels)
+    chosen = np.sort(rng.permutation(labels)[:classes]) if seed else labels[:classes]
+    groups = []
+    for label in chosen:
+        images = np.flatnonzero(records.image_labels == label)[:_IMAGES_OF_CLASS]
+        captions = np.flatnonzero(records.caption_labels == label)
+        captions = np.sort(rng.permutation(captions)[:_CAPTIONS_OF_CLASS])
+        name = records.class_names[label].split(".")[-1].replace("_", " ")
+        groups.append((name, images, captions))
+    return groups
+
+
+def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
+    """The map.
+
+    Args:
+        gallery: a `Gallery`.
+        groups: of `items_of`.
+        with_captions: whether to show captions too.
+        confidence: share of each Gaussian that lies in its ellipse, in (0, 1).
+        query: `(text, embedding)` of one more item, marked as a star, or None.
+
+    Returns:
+        A Plotly figure. Every marker has `[text, picture]` for its `customdata`: what to say, and
+        an image as a data URI or nothing.
+    """
+    plane = principal_plane(_middle(gallery.embeddings["images"]))
+    drawing = go.Figure()
+    pictures = sum(len(images) for _, images, _ in groups) <= _THUMBNAIL_LIMIT
+    for place, (name, images, captions) in enumerate(groups):
+        color, symbol = COLORS[place % len(COLORS)], SYMBOLS[place % len(SYMBOLS)]
+        said = [
+            [say(gallery, "images", row), gallery.thumbnail(int(row)) if pictures else ""]
+            for row in images
+        ]
+        embedding = gallery.take("images", images)
+        _add(drawing, plane, embedding, said, name, color, symbol, confidence, "solid")
+        if with_captions and len(captions):
+            said = [[say(gallery, "captions", row), ""] for row in captions]
+            embedding = gallery.take("captions", captions)
+            open_symbol = f"{symbol}-open"
+            _add(drawing, plane, embedding, said, name, color, open_symbol, confidence, "dot")
+    if query is not None:
+        text, embedding = query
+        values = gallery.encoders.uncertainty(embedding)
+        reference = gallery.references.get("captions") or gallery.references.get("images")
+        said = f"Your text: {text}"
+        if values is not None:
+            said += f" · {reference.symbol} {number(values[0])}"
+        _add(drawing, plane, embedding, [[said, ""]], "your text", INK, "star", confidence, "dash")
+        drawing.data[-1].marker.size = 16
+    shares = plane.explained
+    titles = [
+        f"principal axis {i + 1}" + ("" if shares is None else f" ({100 * shares[i]:.0f} %)")
+        for i in range(2)
+    ]
+    return styled(drawing, *titles, equal=True)
+
+
+def styled(drawing, x, y, equal=False, height=520):
+    """One look for all of the demo's figures, on light and on dark ground."""
+    axis = {"gridcolor": "rgba(125,133,144,0.25)", "zeroline": False, "linecolor": INK}
+    drawing.update_layout(
+        template="none",
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        margin={"l": 60, "r": 12, "t": 12, "b": 48},
+        legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
+        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
+        height=height,
+        dragmode="pan",
+    )
+    drawing.update_xaxes(title={"text": x, "font": {"size": 14}, "standoff": 8}, **axis)
+    drawing.update_yaxes(title={"text": y, "font": {"size": 14}, "standoff": 8}, **axis)
+    if equal:
+        drawing.update_yaxes(scaleanchor="x", scaleratio=1)
+    return drawing
+
+
+def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash):
+    """Markers and ellipses of some items; of sets all elements, each with its item's text."""
+    is_query, is_image = symbol == "star" and dash == "dash", dash == "solid"
+    if "elements" in embedding:
+        count = embedding["elements"].shape[1]
+        points = (embedding["elements"].reshape(-1, plane.origin.size) - plane.origin) @ plane.axes
+        said = [words for words in said for _ in range(count)]
+        if "mask" in embedding:
+            real = embedding["mask"].reshape(-1)
+            points, said = points[real], [w for w, keep in zip(said, real, strict=True) if keep]
+    elif "log_variance" in embedding:
+        points, covariance = plane.project(embedding["mean"], embedding["log_variance"])
+        outline = _outlines(points, covariance, confidence)
+        drawing.add_scatter(
+            x=outline[:, 0],
+            y=outline[:, 1],
+            mode="lines",
+            line={"color": color, "width": 2 if is_query else 1, "dash": dash},
+            opacity=1.0 if is_query else 0.45,
+            hoverinfo="skip",
+            showlegend=False,
+            legendgroup=name,
+        )
+    else:
+        points = (embedding["mean"] - plane.origin) @ plane.axes
+    drawing.add_scatter(
+        x=points[:, 0],
+        y=points[:, 1],
+        mode="markers",
+        marker={"color": color, "symbol": symbol, "size": 9 if is_image else 7},
+        customdata=said,
+        hovertemplate="%{customdata[0]}<extra></extra>",
+        name=name,
+        showlegend=is_image or is_query,
+        legendgroup=name,
+    )
+
+
+def _outlines(centres, covariances, confidence):
+    """All ellipses as one line, broken by NaN."""
+    width, height, angle = ellipse_axes(covariances, confidence)
+    turn = np.linspace(0, 2 * np.pi, _CORNERS)
+    x, y = 0.5 * width[:, None] * np.cos(turn), 0.5 * height[:, None] * np.sin(turn)
+    cos, sin = (f(np.radians(angle))[:, None] for f in (np.cos, np.sin))
+    outlines = np.stack([x * cos - y * sin, x * sin + y * cos], -1) + centres[:, None]
+    broken = np.full((len(centres), 1, 2), np.nan)
+    return np.concatenate([outlines, broken], 1).reshape(-1, 2)
+
+
+def _middle(embedding):
+    """The means; of sets the elements."""
+    if kind(embedding) != "a set":
+        return embedding["mean"]
+    return embedding["elements"].reshape(-1, embedding["elements"].shape[-1])
+
+
+def say(gallery, side, row):
+    names = gallery.image_names if side == "images" else gallery.captions
+    said, reference = names[row], gallery.references.get(side)
+    if reference is None:
+        return said
+    value = reference.values[row]
+    share = reference.percentile(value)
+    return f"{said} · {reference.symbol} {number(value)}, less certain than {share:.0f} %"

@@ -1,0 +1,91 @@
+"""What an uncertainty means: where it lies among the gallery's, and how often such queries fail."""
+
+import math
+
+import numpy as np
+
+SYMBOLS = {
+    "log_det": "log det Σ",
+    "geometric_mean": "σ",
+    "total_variance": "tr Σ",
+    "circular_variance": "circular variance",
+}
+_NOUNS = {"images": ("images", "caption"), "captions": ("captions", "image")}
+
+
+class Reference:
+    """The uncertainties of one side of the gallery, to read one more by.
+
+    Args:
+        values: `(N,)` uncertainties.
+        measure: their name, see `zoo.embeddings.uncertainty`.
+        side: `"images"` or `"captions"`.
+    """
+
+    def __init__(self, values, measure, side):
+        self.values = np.asarray(values, np.float64)
+        self._sorted = np.sort(self.values)
+        self.measure, self.side = measure, side
+        self.symbol = SYMBOLS[measure]
+
+    def percentile(self, value):
+        """Percent of the gallery's items that are more certain, equal ones counting half."""
+        below = np.searchsorted(self._sorted, value, side="left")
+        to = np.searchsorted(self._sorted, value, side="right")
+        return 50.0 * float(below + to) / len(self._sorted)
+
+    def value_at(self, percentile):
+        """The uncertainty below which so many percent of the items lie."""
+        return float(np.percentile(self._sorted, percentile))
+
+    def span(self):
+        """The range that bars are drawn over: nearly all items, without outliers."""
+        return self.value_at(0.5), self.value_at(99.5)
+
+    def change(self, value):
+        """A difference of two uncertainties with its sign, to a hundredth of the usual range."""
+        low, high = self.span()
+        decimals = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
+        return f"{value:+.{decimals}f}".replace("-", "−")
+
+    def sentence(self, value, worth=None):
+        """What this uncertainty says, in words with numbers.
+
+        Args:
+            value: the uncertainty of a query of this side.
+            worth: `recall_by_uncertainty` of such queries (`zoo.metrics`), or None.
+        """
+        noun, found = _NOUNS[self.side]
+        share = self.percentile(value)
+        # The ends of the scale are said in words: "more certain than 100 %" is not a sentence.
+        if share < 0.5:
+            place = f"more certain than nearly all of the gallery's {len(self.values):,} {noun}"
+        elif share > 99.5:
+            place = f"less certain than nearly all of the gallery's {len(self.values):,} {noun}"
+        else:
+            place = f"less certain than {share:.0f} % of the gallery's {len(self.values):,} {noun}"
+        text = f"{self.symbol} = {number(value)}: {place}."
+        recall = None if worth is None else recall_at(worth, share)
+        if recall is not None:
+            here, best = recall
+            text += (
+                f" Of {noun} about this uncertain, {100 * here:.0f} % find a right {found} first; "
+                f"of the most certain tenth, {100 * best:.0f} %."
+            )
+        return text
+
+
+def recall_at(worth, percentile):
+    """`(recall in the bin of a percentile, recall in the first bin)`, or None if one is empty."""
+    recall, count = list(worth["recall"]), list(worth["count"])
+    place = min(int(percentile * len(recall) / 100), len(recall) - 1)
+    if not count[place] or not count[0]:
+        return None
+    return float(recall[place]), float(recall[0])
+
+
+def number(value):
+    """An uncertainty or a similarity with a true minus sign, three significant digits or so."""
+    value = float(value)
+    text = f"{value:.1f}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".")
+    return text.replace("-", "−")

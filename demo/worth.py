@@ -1,0 +1,64 @@
+"""What the model's uncertainty is worth on the data it was evaluated on."""
+
+import threading
+
+from zoo import report
+from zoo.report.retrieval_run import EncodedSplit
+
+NO_UNCERTAINTY = "This model embeds items as points: it has no uncertainty to rank its queries by."
+UNKNOWN = "The images and captions here do not say what matches, so errors cannot be counted."
+
+
+class Worth:
+    """Recall by uncertainty and risk–coverage of both directions.
+
+    Read from what the run measured; where it has not, measured on the gallery when first asked
+    for, which takes seconds.
+
+    Args:
+        gallery: a `Gallery`.
+        metrics: of the run, or None.
+    """
+
+    def __init__(self, gallery, metrics=None):
+        self._gallery, self._lock = gallery, threading.Lock()
+        self._own_data = gallery.records is not None
+        self._measured = (metrics or {}).get("uncertainty")
+        self.source = "measured when the run was evaluated"
+
+    @property
+    def why_not(self):
+        """A sentence where there is nothing to show, else None."""
+        if self._gallery.encoders.measure is None:
+            return NO_UNCERTAINTY
+        return None if self._measured or self._own_data else UNKNOWN
+
+    def curves(self):
+        """`{"i2t": …, "t2i": …}` of `zoo.report.evaluate`, or None."""
+        if self.why_not:
+            return None
+        with self._lock:
+            if not self._measured:
+                self._measured = self._evaluate()
+                self.source = f"measured on {self._gallery.records.summary()}"
+        return self._measured
+
+    def of(self, side):
+        """`recall_by_uncertainty` of queries of a side, if the gallery is the data it is of.
+
+        None as long as it is not measured: no query waits for that.
+        """
+        if not self._own_data or not self._measured:
+            return None
+        return self._measured["i2t" if side == "images" else "t2i"]["recall_by_uncertainty"]
+
+    def _evaluate(self):
+        gallery = self._gallery
+        uncertainty = [gallery.references[side].values for side in ("images", "captions")]
+        split = EncodedSplit(
+            gallery.records,
+            gallery.embeddings["images"],
+            gallery.embeddings["captions"],
+            *uncertainty,
+        )
+        return report.evaluate(gallery.model, split, ("own",))["uncertainty"]
