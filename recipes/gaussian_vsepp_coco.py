@@ -1,0 +1,45 @@
+"""Gaussian VSE++ on COCO, or on Toy Scenes when no data are given.
+
+    python recipes/gaussian_vsepp_coco.py                          # Toy Scenes, two minutes
+    python recipes/gaussian_vsepp_coco.py --data-dir coco --image-weights imagenet
+    python recipes/gaussian_vsepp_coco.py --similarity kl --covariance spherical_mean
+
+Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic Representations", 2022.
+`--data-dir` holds Karpathy's `dataset_coco.json` and the
+images, or SCAN's files for `--features regions`. The same command resumes a run that was stopped.
+`recipes/crop_ambiguity.py` asks what its uncertainties are worth.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo import models, recipe, training
+from zoo.training import setting
+
+try:
+    from recipes import triplet_training
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import triplet_training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(triplet_training.GaussianSettings):
+    """The paper's settings for COCO."""
+
+    out: Path = setting(
+        Path("runs/gaussian_vsepp_coco"), "run folder to write or resume", identity=False
+    )
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    return triplet_training.run(settings, recipe.coco_pictures, build)
+
+
+def build(settings, train):
+    parts = triplet_training.parts(settings, train)
+    return models.gaussian_vsepp(**parts, **settings.of_gaussian())
+
+
+if __name__ == "__main__":
+    training.run(main)

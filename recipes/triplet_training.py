@@ -1,0 +1,186 @@
+"""What the recipes of VSE++ and VSRN share, of points and of Gaussians: settings and training."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import keras
+
+from zoo import encoders, losses, metrics, models, recipe, report, similarities, training
+from zoo.data import batches, captions, toy_scenes
+from zoo.data.augmentation import Augmentation
+from zoo.losses.ranking import MINING
+from zoo.recipe.splits import TOY_SCENES
+from zoo.training import setting
+
+# What the papers train Gaussians on, and the other order of KL.
+SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletSettings(recipe.RetrievalSettings):
+    """The settings of Pishdad et al., 2022, which are VSE++'s and VSRN's; `toy` is for scenes."""
+
+    features: Literal["pictures", "regions"] = setting("pictures", "what is read of an image")
+    backbone: Literal[encoders.CONVOLUTIONAL] = setting(
+        "resnet152", "network over pictures", source="Pishdad et al.", toy="tiny"
+    )
+    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    fine_tune: bool = setting(False, "train the network over pictures too (ft)", toy=True)
+    dim: int = setting(1024, "dimensions of the embedding", source="Pishdad et al.", toy=64)
+    word_dim: int = setting(300, "dimensions of a word vector", source="Pishdad et al.", toy=64)
+    min_count: int = setting(4, "rarer words are unknown", source="VSE++'s code", toy=1)
+    margin: float = setting(0.2, "of the triplets", source="Pishdad et al.")
+    mining: Literal[MINING] = setting("hardest", "negatives after the warm-up", source="VSE++")
+    learning_rate: float = setting(2e-4, "of Adam", source="Pishdad et al.", toy=2e-3)
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++'s code")
+    batch_size: int = setting(128, "pairs", source="Pishdad et al.")
+    warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", smoke=1)
+    epochs: int = setting(30, "in all", source="Pishdad et al.", toy=20, smoke=2)
+    drop_epoch: int = setting(
+        15, "after which the rate is a tenth", source="Pishdad et al.", toy=15, smoke=1
+    )
+    crop_and_flip: bool = setting(True, "random crops and mirroring", source="VSE++", toy=False)
+    word_dropping: float = setting(0.0, "probability of losing a word", toy=0.1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
+            raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianSettings(TripletSettings):
+    """What a Gaussian has besides."""
+
+    covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
+        "ellipsoidal", "variances of the dimensions: each its own, their mean, or one value"
+    )
+    similarity: Literal[SIMILARITIES] = setting("wasserstein_2", "to train and to rank with")
+    lowest_variance: float = setting(
+        0.1, "bound of a dimension's variance", source="Pishdad et al."
+    )
+    highest_variance: float = setting(
+        10.0, "bound of a dimension's variance", source="Pishdad et al."
+    )
+    initial_log_variance: float = setting(0.0, "at the start; 0 is the middle of the bounds")
+    test_similarities: tuple[str, ...] = setting(
+        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}"
+    )
+
+    def of_gaussian(self):
+        """The options of `zoo.models.gaussian`."""
+        return {
+            "covariance": self.covariance,
+            "similarity": similarities.get(self.similarity),
+            "bounds": (self.lowest_variance, self.highest_variance),
+            "initial_log_variance": self.initial_log_variance,
+        }
+
+
+def parts(settings, train):
+    """The options that all four builders have."""
+    words = captions.word_tokenizer(
+        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+    )
+    backbone = train.source.shape
+    if settings.features == "pictures":
+        backbone = encoders.convolutional(
+            settings.backbone, settings.image_size, settings.image_weights, settings.fine_tune
+        )
+    return {
+        "image_backbone": backbone,
+        "tokenizer": words,
+        "dim": settings.dim,
+        "word_dim": settings.word_dim,
+        "margin": settings.margin,
+        "mining": settings.mining,
+    }
+
+
+def captioned(settings, model):
+    """The model to fit where regions also have to tell the captions."""
+    weight = settings.captioning_weight
+    if not weight:
+        return model
+    size = {"word_dim": settings.word_dim, "hidden_dim": settings.dim // 4}
+    return models.with_captioning(model, weight, **size)
+
+
+def run(settings, pictures, build, prepare=lambda settings, model: model):
+    """Trains and evaluates.
+
+    Args:
+        settings: a `TripletSettings`.
+        pictures: function of `zoo.recipe` that loads the pictures' splits.
+        build: function `(settings, train) -> DualEncoder`.
+        prepare: function of the settings and the model that gives the model to fit in its place,
+            with the same weights.
+    """
+
+    def load(settings):
+        return (pictures if settings.features == "pictures" else recipe.region_features)(settings)
+
+    def fit_all(settings, folder, model, train):
+        fit(settings, folder, prepare(settings, model), train)
+
+    return recipe.run(settings, load, build, fit_all, against_truth)
+
+
+def fit(settings, run, model, train):
+    """The sum of all hinges first, then the hardest negatives."""
+    warm_up, rate = settings.warm_up_epochs, settings.learning_rate
+    sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")
+    mined = losses.TripletRanking(settings.margin, mining=settings.mining)
+    fit_phase(settings, run, model, train, "sum_of_hinges", warm_up, rate, sum_of_hinges)
+    steps = steps_of(settings, train)
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
+        [(settings.drop_epoch - warm_up) * steps], [rate, rate / 10]
+    )
+    rest = settings.epochs - warm_up
+    fit_phase(settings, run, model, train, settings.mining, rest, schedule, mined)
+
+
+def fit_phase(settings, run, model, train, phase, epochs, rate, loss):
+    model.compile(keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm), loss=loss)
+    crops = (0.6, 1.0) if settings.crop_and_flip and settings.features == "pictures" else None
+    augmentation = Augmentation(
+        crop_scale=crops, flip=crops is not None, word_dropping=settings.word_dropping
+    )
+
+    def stream(start_step):
+        return batches.image_caption_pairs(
+            train.records,
+            model.tokenizer,
+            train.source,
+            batch_size=batch_size(settings, train),
+            # The phases must not repeat each other's batches.
+            seed=2 * settings.seed + (phase != "sum_of_hinges"),
+            start_step=start_step,
+            augmentation=augmentation,
+        )
+
+    check = training.CollapseCheck(next(iter(stream(0))), bound=settings.margin / 10)
+    training.fit_phase(
+        run, model, phase, stream, epochs, steps_of(settings, train), callbacks=[check]
+    )
+
+
+def batch_size(settings, train):
+    return min(settings.batch_size, train.records.num_captions)
+
+
+def steps_of(settings, train):
+    return settings.steps_per_epoch or batches.steps_per_epoch(
+        train.records, batch_size(settings, train)
+    )
+
+
+def against_truth(settings, folder, model, splits):
+    """On toy scenes, retrieval by all the scenes that a caption is true of, not its own alone."""
+    if settings.data_dir is not None:
+        return {}
+    records = splits.held_out.records
+    split = report.encode(model, records, splits.held_out.source)
+    truth = toy_scenes.truth_matrix(TOY_SCENES, records)
+    pairs = split.pairs(model.similarity).kept()
+    return {"true_matches": metrics.evaluate_retrieval(pairs, truth)}

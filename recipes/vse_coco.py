@@ -1,0 +1,42 @@
+"""VSE++ on COCO, or on Toy Scenes when no data are given; VSE0 by a flag.
+
+    python recipes/vse_coco.py                                     # Toy Scenes, two minutes
+    python recipes/vse_coco.py --data-dir coco --image-weights imagenet
+    python recipes/vse_coco.py --data-dir coco_precomp --features regions
+    python recipes/vse_coco.py --mining sum                        # VSE0
+
+Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives", BMVC 2018, with
+the settings of Pishdad et al., 2022. `--data-dir` holds Karpathy's `dataset_coco.json` and the
+images, or SCAN's files for `--features regions`. The same command resumes a run that was stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo import models, recipe, training
+from zoo.training import setting
+
+try:
+    from recipes import triplet_training
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import triplet_training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(triplet_training.TripletSettings):
+    """The settings for COCO."""
+
+    out: Path = setting(Path("runs/vse_coco"), "run folder to write or resume", identity=False)
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    return triplet_training.run(settings, recipe.coco_pictures, build)
+
+
+def build(settings, train):
+    return models.vsepp(**triplet_training.parts(settings, train))
+
+
+if __name__ == "__main__":
+    training.run(main)

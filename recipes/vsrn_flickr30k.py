@@ -1,0 +1,52 @@
+"""VSRN on Flickr30K, or on Toy Scenes when no data are given.
+
+    python recipes/vsrn_flickr30k.py                               # Toy Scenes' regions, a minute
+    python recipes/vsrn_flickr30k.py --data-dir f30k_precomp
+    python recipes/vsrn_flickr30k.py --captioning-weight 0         # matching alone
+
+Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019, with the
+settings of Pishdad et al., 2022. `--data-dir` holds SCAN's files of precomputed regions, or with
+`--features pictures` `dataset_flickr30k.json` and the images. The same command resumes a run that
+was stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zoo import models, recipe, training
+from zoo.training import setting
+
+try:
+    from recipes import triplet_training
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import triplet_training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(triplet_training.TripletSettings):
+    """The settings for Flickr30K."""
+
+    out: Path = setting(
+        Path("runs/vsrn_flickr30k"), "run folder to write or resume", identity=False
+    )
+    features: Literal["pictures", "regions"] = setting("regions", "what is read of an image")
+    dim: int = setting(2048, "dimensions of the embedding", source="Pishdad et al.", toy=64)
+    margin: float = setting(0.2, "of the triplets", source="VSRN")
+    max_words: int = setting(40, "words of a caption that are read", toy=24)
+    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.1)
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    return triplet_training.run(
+        settings, recipe.flickr30k_pictures, build, triplet_training.captioned
+    )
+
+
+def build(settings, train):
+    return models.vsrn(**triplet_training.parts(settings, train))
+
+
+if __name__ == "__main__":
+    training.run(main)
