@@ -21,6 +21,7 @@ ON_GAUSSIANS = [
     (S.ClosedFormSampledDistance, {"scale": 0.3, "shift": 2.0}),
     (S.Wasserstein2, {}),
     (S.KLDivergence, {}),
+    (S.ReverseKLDivergence, {}),
     (S.MinKLDivergence, {}),
     (S.JeffreysDivergence, {}),
     (S.ExpectedLikelihood, {}),

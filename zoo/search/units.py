@@ -50,6 +50,7 @@ _RANKINGS = {
     S.Cosine: Ranking("cosine", _POINTS, lambda layer, cosine: float(layer.scale) * cosine),
     S.EuclideanDistance: Ranking("mean", _POINTS, lambda layer, d: _logit(layer, _root(d))),
     S.KLDivergence: Ranking("wasserstein_2", _GAUSSIAN),
+    S.ReverseKLDivergence: Ranking("wasserstein_2", _GAUSSIAN),
     S.MinKLDivergence: Ranking("wasserstein_2", _GAUSSIAN),
     S.JeffreysDivergence: Ranking("wasserstein_2", _GAUSSIAN),
     S.Bhattacharyya: Ranking("wasserstein_2", _GAUSSIAN),

@@ -1,6 +1,11 @@
 """Similarities by name, for ranking at test time."""
 
-from zoo.similarities.divergence import JeffreysDivergence, KLDivergence, MinKLDivergence
+from zoo.similarities.divergence import (
+    JeffreysDivergence,
+    KLDivergence,
+    MinKLDivergence,
+    ReverseKLDivergence,
+)
 from zoo.similarities.euclidean import EuclideanDistance
 from zoo.similarities.gaussian import ClosedFormSampledDistance, Wasserstein2
 from zoo.similarities.monte_carlo import AverageL2, MatchProbability
@@ -22,6 +27,7 @@ _CLASSES = {
     "maximum_pair": MaximumPair,
     "mean": EuclideanDistance,
     "min_kl": MinKLDivergence,
+    "reverse_kl": ReverseKLDivergence,
     "smooth_chamfer": SmoothChamfer,
     "wasserstein_2": Wasserstein2,
 }

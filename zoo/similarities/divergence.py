@@ -91,6 +91,14 @@ class KLDivergence(Similarity):
 
 
 @keras.saving.register_keras_serializable(package="halo")
+class ReverseKLDivergence(Similarity):
+    """−KL(caption ‖ image), for Gaussians; `(N, M)` float32 ≤ 0. See `reverse_kl_divergence`."""
+
+    def call(self, images, captions):
+        return -reverse_kl_divergence(images, captions)
+
+
+@keras.saving.register_keras_serializable(package="halo")
 class MinKLDivergence(Similarity):
     """−min of both KLs, for Gaussians; `(N, M)` float32 ≤ 0. See `min_kl_divergence`."""
 
