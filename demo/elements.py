@@ -1,13 +1,11 @@
 """The elements of a set, one by one: what each attends to, and the caption nearest to it."""
 
+import functools
 from typing import TypedDict
 
-import keras
 import numpy as np
 
-from zoo.layers import PolysemousEmbedding, SetPrediction
-
-_WITH_ATTENTION = (SetPrediction, PolysemousEmbedding)
+from zoo import encoders
 
 
 class Element(TypedDict):
@@ -62,31 +60,23 @@ def attention(encoder, images):
     """The attention of every element of an image encoder's sets.
 
     Args:
-        encoder: of the sub-models `"backbone"` and `"head"`, as the zoo's are, or one model.
+        encoder: the image encoder of a model of sets.
         images: `(N, size, size, 3)`, 0 … 255.
 
     Returns:
-        `(N, K, rows, columns)`, or None where no layer with attention is found, or it does not
-        attend to a square map. An element of PIE-Net attends by weighted mean, a slot by its last
-        round, mean over heads.
+        `(N, K, rows, columns)`, or None where the encoder does not tell, or does not attend to a
+        feature map.
     """
-    names = [layer.name for layer in encoder.layers]
-    head, features = encoder, images
-    if {"backbone", "head"} <= set(names):
-        head = encoder.get_layer("head")
-        features = encoder.get_layer("backbone")(images, training=False)
-    layer = next((one for one in head.layers if isinstance(one, _WITH_ATTENTION)), None)
-    if layer is None:
+    try:
+        looking, size = _looking(encoder)
+    except ValueError:  # not an encoder of `dive` or `pvse`
         return None
-    before = keras.Model(head.inputs, layer.input)
-    local, *others = before(features, training=False)
-    if isinstance(layer, SetPrediction):
-        weights = layer(local, *others, return_attention=True)["attention"]
-    else:  # of the pooled feature nothing is attended to
-        mask = others[1] if len(others) > 1 else None
-        weights = layer.attention(local, mask=mask, return_attention=True)[1]
-    weights = np.asarray(weights)
-    side = round(weights.shape[-1] ** 0.5)
-    if side * side != weights.shape[-1]:
+    if size is None:
         return None
-    return weights.reshape(*weights.shape[:2], side, side)
+    weights = np.asarray(looking(images, training=False)["attention"])
+    return weights.reshape(*weights.shape[:2], *size)
+
+
+@functools.lru_cache(maxsize=2)
+def _looking(encoder):
+    return encoders.with_attention(encoder), encoders.map_size(encoder)

@@ -8,6 +8,7 @@ from zoo.data import images
 from zoo.errors import InputError
 
 _BATCH = 64
+_EMBEDDING = ("mean", "log_variance", "elements", "mask")  # encoders of sets tell more than that
 
 
 class Encoders:
@@ -93,5 +94,5 @@ def _in_batches(encode, inputs, size):
     if not len(inputs):
         raise ValueError("there must be at least one item to encode; received none")
     parts = [encode(inputs[start : start + size]) for start in range(0, len(inputs), size)]
-    parts = [{key: value for key, value in part.items() if value is not None} for part in parts]
-    return {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in parts[0]}
+    keys = [key for key in _EMBEDDING if parts[0].get(key) is not None]
+    return {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in keys}

@@ -1,5 +1,7 @@
 """The gallery in the plane, with confidence ellipses (Plotly)."""
 
+import html
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -58,8 +60,8 @@ def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
         query: `(text, embedding)` of one more item, marked as a star, or None.
 
     Returns:
-        A Plotly figure. Every marker has `[text, picture]` for its `customdata`: what to say, and
-        an image as a data URI or nothing.
+        A Plotly figure. Every marker has `[escaped text, picture, text]` for its `customdata`:
+        what to say, and an image as a data URI or nothing.
     """
     plane = principal_plane(_middle(gallery.embeddings["images"]))
     drawing = go.Figure()
@@ -145,9 +147,10 @@ def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash)
         y=points[:, 1],
         mode="markers",
         marker={"color": color, "symbol": symbol, "size": 9 if is_image else 7},
-        customdata=said,
+        # Plotly reads a little HTML in hover labels; the card below the map takes text as it is.
+        customdata=[[html.escape(words), picture, words] for words, picture in said],
         hovertemplate="%{customdata[0]}<extra></extra>",
-        name=name,
+        name=html.escape(name),
         showlegend=is_image or is_query,
         legendgroup=name,
     )

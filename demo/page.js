@@ -6,7 +6,7 @@
     plot.haloReady = true;
     const show = (event) => {
       const card = document.querySelector("#halo-card .halo-hover");
-      const [text, source] = event.points[0].customdata || [];
+      const [, source, text] = event.points[0].customdata || [];
       if (!card || !text) return;
       card.querySelector("p").textContent = text;
       const picture = card.querySelector("img");

@@ -54,7 +54,8 @@ def _place(values):
     """Where the largest value lies, in words."""
     row, column = np.unravel_index(np.argmax(values), values.shape)
     vertical = _ROWS[int(len(_ROWS) * (row + 0.5) / values.shape[0])]
-    return f"{vertical}, {_COLUMNS[int(len(_COLUMNS) * (column + 0.5) / values.shape[1])]}"
+    horizontal = _COLUMNS[int(len(_COLUMNS) * (column + 0.5) / values.shape[1])]
+    return vertical if vertical.endswith(horizontal) else f"{vertical}, {horizontal}"
 
 
 def _blend(pixels, color, alpha):

@@ -1,0 +1,113 @@
+"""One small gallery for each kind of embedding, and one served page for all tests."""
+
+import os
+import tempfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
+
+import zoo
+from demo import page, sources
+from demo.encoders import Encoders
+from demo.gallery import Gallery
+from demo.worth import Worth
+from zoo import models
+from zoo.data import captions, cub, toy_birds
+from zoo.training import RunFolder
+
+
+@pytest.fixture(scope="session")
+def birds(tmp_path_factory):
+    """A small Toy Birds folder: three unseen classes of six images, ten captions each."""
+    root = tmp_path_factory.mktemp("demo") / "birds"
+    return toy_birds.generate(root, seed=5, num_classes=12, images_per_class=6)
+
+
+@pytest.fixture(scope="session")
+def run_folder(birds, tmp_path_factory):
+    """The packaged model as the run of a recipe on that folder, not yet finished."""
+    path = tmp_path_factory.mktemp("demo") / "run"
+    settings = {"data_dir": str(birds), "held_out": "test", "captions": None}
+    run = RunFolder.open(path, settings)
+    run.save_model(zoo.from_preset("toy_birds_pcme"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def gaussians(run_folder, tmp_path_factory):
+    """The gallery of that run."""
+    return sources.load(run_folder, cache=tmp_path_factory.mktemp("demo") / "cache")[0]
+
+
+def _untrained(birds, build):
+    records = cub.load(birds, split="test", image_size=64, verbose=False).records
+    tokenizer = captions.word_tokenizer(list(records.captions), max_words=20)
+    encoders = Encoders(build(tokenizer))
+    paths = list(records.image_paths)
+    embeddings = {
+        "images": encoders.files(paths),
+        "captions": encoders.captions(records.captions),
+    }
+    names = [f"bird {i}" for i in range(len(paths))]
+    return Gallery("birds", encoders, names, paths, list(records.captions), embeddings, records)
+
+
+@pytest.fixture(scope="session")
+def points(birds):
+    """A gallery of points: PCME's "μ only", which has match probabilities but no uncertainty."""
+    build = lambda tokenizer: models.pcme(  # noqa: E731
+        "tiny", tokenizer, dim=16, word_dim=8, image_size=64, covariance=None
+    )
+    return _untrained(birds, build)
+
+
+@pytest.fixture(scope="session")
+def sets(birds):
+    """A gallery of sets of three elements, by DivE's builder."""
+    build = lambda tokenizer: models.dive(  # noqa: E731
+        "tiny", tokenizer=tokenizer, dim=16, num_slots=3, word_dim=8, image_size=64
+    )
+    return _untrained(birds, build)
+
+
+@pytest.fixture(scope="session")
+def photo(birds):
+    """The path of a picture."""
+    return next((birds / "images").rglob("*.jpg"))
+
+
+@pytest.fixture(scope="session")
+def served(gaussians):
+    """The page of the run's gallery on a free port: `(address, service, private folder)`."""
+    before = os.environ.get("GRADIO_TEMP_DIR")
+    with tempfile.TemporaryDirectory() as private:
+        os.environ["GRADIO_TEMP_DIR"] = private
+        built = page.build(gaussians)
+        address = page.launch(built, wait=False, quiet=True)
+        yield address.rstrip("/"), built.service, private
+        built.close(verbose=False)
+    if before is None:
+        del os.environ["GRADIO_TEMP_DIR"]
+    else:
+        os.environ["GRADIO_TEMP_DIR"] = before
+
+
+@pytest.fixture(scope="session")
+def measured(gaussians):
+    """What the uncertainty of the run's gallery is worth, measured."""
+    worth = Worth(gaussians)
+    worth.curves()
+    return worth
+
+
+@pytest.fixture
+def caption_embedding(gaussians):
+    """The embedding of one caption."""
+    return gaussians.encoders.captions(["a small bird with a red crown and black wings"])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)

@@ -1,0 +1,128 @@
+"""What a query is answered: against the model itself, for points, Gaussians and sets."""
+
+import numpy as np
+import pytest
+
+import zoo
+from demo import answers
+from demo.reference import Reference
+from zoo import similarities
+
+CAPTION = "a small bird with a red crown and black wings"
+
+
+def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
+    answer = answers.search(gaussians, caption_embedding, "images", k=5)
+    logits = np.asarray(
+        gaussians.model.similarity(gaussians.embeddings["images"], caption_embedding)
+    )
+    order = np.argsort(-logits[:, 0])[:5]
+    assert [result["item"] for result in answer["results"]] == order.tolist()
+    assert [result["rank"] for result in answer["results"]] == [1, 2, 3, 4, 5]
+    for result in answer["results"]:
+        logit = logits[result["item"], 0]
+        assert result["similarity"] == pytest.approx(logit, abs=1e-4)
+        assert result["match_probability"] == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-5)
+        assert result["name"] == gaussians.image_names[result["item"]]
+
+
+def test_another_similarity_ranks_but_the_probability_stays_the_models(
+    gaussians, caption_embedding
+):
+    answer = answers.search(gaussians, caption_embedding, "images", "mean", k=4)
+    images = gaussians.embeddings["images"]
+    distance = np.linalg.norm(images["mean"] - caption_embedding["mean"], axis=1)
+    items = [result["item"] for result in answer["results"]]
+    assert items == np.argsort(distance)[:4].tolist()
+    logits = np.asarray(gaussians.model.similarity(images, caption_embedding))[:, 0]
+    for result in answer["results"]:
+        expected = 1 / (1 + np.exp(-logits[result["item"]]))
+        assert result["match_probability"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
+    image = gaussians.encoders.files([photo])
+    answer = answers.search(gaussians, image, "captions", k=3)
+    logits = np.asarray(gaussians.model.similarity(image, gaussians.embeddings["captions"]))[0]
+    assert [r["item"] for r in answer["results"]] == np.argsort(-logits)[:3].tolist()
+    values = np.asarray(gaussians.model.uncertainty(gaussians.embeddings["captions"]))
+    for result in answer["results"]:
+        value = values[result["item"]]
+        assert result["uncertainty"] == pytest.approx(value, rel=1e-6)
+        assert result["uncertainty_percentile"] == pytest.approx(
+            100 * (values < value).mean(), abs=1
+        )
+    own = np.asarray(gaussians.model.uncertainty(gaussians.embeddings["images"]))
+    asked = float(gaussians.model.uncertainty(image)[0])
+    assert answer["uncertainty"] == pytest.approx(asked, rel=1e-6)
+    assert answer["uncertainty_percentile"] == pytest.approx(100 * (own < asked).mean(), abs=3)
+
+
+def test_encoders_agree_with_the_model(gaussians, photo):
+    ours = gaussians.encoders.captions([CAPTION])
+    theirs = zoo.embeddings.as_embedding(gaussians.model.encode_captions([CAPTION]))
+    for key in ("mean", "log_variance"):
+        np.testing.assert_allclose(ours[key], theirs[key], atol=1e-5)
+    pixels = gaussians.encoders.pixels(photo.read_bytes())
+    one = gaussians.encoders.images([pixels])
+    np.testing.assert_allclose(one["mean"], gaussians.encoders.files([photo])["mean"], atol=1e-5)
+
+
+def test_an_uncertain_query_is_declined_above_the_threshold_only(gaussians, caption_embedding):
+    share = answers.search(gaussians, caption_embedding, "images")["uncertainty_percentile"]
+    declined = answers.search(gaussians, caption_embedding, "images", decline_above=share - 1)
+    assert declined["declined"]
+    assert declined["results"] == []
+    answered = answers.search(gaussians, caption_embedding, "images", decline_above=share + 1)
+    assert not answered["declined"]
+    assert answered["results"]
+
+
+def test_a_model_of_points_says_that_it_has_no_uncertainty(points):
+    answer = answers.search(points, points.encoders.captions([CAPTION]), "images", decline_above=1)
+    assert answer["meaning"] == answers.POINTS
+    assert answer["uncertainty"] is None
+    assert not answer["declined"]
+    assert answer["results"][0]["uncertainty"] is None
+    assert 0 < answer["results"][0]["match_probability"] < 1  # it was trained on match logits
+
+
+def test_a_set_has_circular_variance_and_no_match_probability(sets):
+    query = sets.encoders.captions([CAPTION])
+    answer = answers.search(sets, query, "images", k=3)
+    expected = np.asarray(similarities.smooth_chamfer(sets.embeddings["images"], query))[:, 0]
+    assert [r["item"] for r in answer["results"]] == np.argsort(-expected)[:3].tolist()
+    assert answer["results"][0]["match_probability"] is None  # it was trained on triplets
+    value = float(zoo.embeddings.uncertainty(query, "circular_variance")[0])
+    assert answer["uncertainty"] == pytest.approx(value, abs=1e-6)
+    assert "circular variance" in answer["meaning"]
+
+
+def test_similarities_fit_the_embedding(gaussians, points, sets):
+    assert gaussians.similarity_names[0] == "match_probability"
+    assert {"csd", "wasserstein_2", "mean", "kl"} <= set(gaussians.similarity_names)
+    assert set(points.similarity_names) == {"mean", "cosine"}
+    assert {"chamfer", "maximum_pair", "smooth_chamfer"} == set(sets.similarity_names)
+
+
+def test_an_unknown_similarity_is_an_error(gaussians, caption_embedding):
+    with pytest.raises(ValueError, match="`similarity` must be one of"):
+        answers.search(gaussians, caption_embedding, "images", "nonsense")
+
+
+def test_percentile_counts_equal_values_half():
+    reference = Reference([1.0, 2.0, 2.0, 4.0], "geometric_mean", "captions")
+    assert reference.percentile(0.5) == 0.0
+    assert reference.percentile(2.0) == 50.0
+    assert reference.percentile(3.0) == 75.0
+    assert reference.percentile(9.0) == 100.0
+
+
+def test_the_sentence_has_the_numbers():
+    reference = Reference(np.linspace(0, 1, 1000), "geometric_mean", "captions")
+    worth = {"recall": [0.4] + [0.1] * 9, "count": [10] * 10}
+    text = reference.sentence(0.75, worth)
+    assert "less certain than 75 % of the gallery's 1,000 captions" in text
+    assert "10 % find a right image first; of the most certain tenth, 40 %" in text
+    assert "more certain than nearly all" in reference.sentence(-1.0)
+    assert "find" not in reference.sentence(0.75, {"recall": [0.4], "count": [0]})

@@ -1,0 +1,173 @@
+"""The demo's functions through Gradio's API: typed names, the functions' own answers, sentences."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from gradio_client import Client, handle_file
+from gradio_client.exceptions import AppError
+from PIL import Image
+
+from demo import limits
+
+CAPTION = "a small bird with a red crown"
+
+
+@pytest.fixture(scope="module")
+def client(served):
+    return Client(served[0], verbose=False)
+
+
+def test_endpoints_are_typed(client):
+    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    names = {
+        "/find_images",
+        "/find_captions",
+        "/keep_words",
+        "/erase_region",
+        "/describe_elements",
+        "/risk_coverage",
+        "/describe_gallery",
+        "/draw_map",
+    }
+    assert names == set(endpoints)
+    types = {
+        parameter["parameter_name"]: parameter["python_type"]["type"]
+        for parameter in endpoints["/find_images"]["parameters"]
+    }
+    assert types["caption"] == "str"
+    assert types["results"] == "int"
+    assert types["decline_above"] == "float"
+    returned = endpoints["/find_images"]["returns"][0]["python_type"]["type"]
+    assert "would_narrow_it_down" in returned
+    erase = [p["parameter_name"] for p in endpoints["/erase_region"]["parameters"]]
+    assert erase == ["image", "left", "top", "width", "height"]
+
+
+def test_find_images_is_the_function(client, served):
+    answer = client.predict(caption=CAPTION, results=3, api_name="/find_images")
+    assert answer == served[1].find_images(CAPTION, results=3)
+    assert len(answer["answer"]["results"]) == 3
+    other = client.predict(caption=CAPTION, similarity="csd", results=3, api_name="/find_images")
+    assert other["answer"] == served[1].find_images(CAPTION, "csd", 3)["answer"]
+
+
+def test_a_threshold_declines(client):
+    found = client.predict(caption=CAPTION, decline_above=0, api_name="/find_images")
+    assert found["answer"]["declined"]
+    assert found["answer"]["results"] == []
+    assert found["would_narrow_it_down"]
+
+
+def test_words_and_gallery(client, served):
+    kept = client.predict(caption=CAPTION, kept=[1, 2], api_name="/keep_words")
+    assert kept == served[1].keep_words(CAPTION, [1, 2])
+    about = client.predict(api_name="/describe_gallery")
+    assert about["images"] == 18
+    assert about["captions"] == 180
+    assert about["uncertainty_measure"] == "geometric_mean"
+
+
+def test_an_image_finds_captions_and_can_be_erased(client, served, photo):
+    answer = client.predict(image=handle_file(str(photo)), results=4, api_name="/find_captions")
+    assert answer == served[1].find_captions(photo, results=4)
+    erased = client.predict(
+        image=handle_file(str(photo)),
+        left=0,
+        top=0,
+        width=100,
+        height=100,
+        api_name="/erase_region",
+    )
+    assert erased == served[1].erase_region(photo, 0, 0, 100, 100)[0]
+    assert erased["uncertainty_without_region"] > erased["uncertainty"]
+
+
+def test_risk_coverage_is_that_of_the_gallery(client, measured):
+    for direction in ("i2t", "t2i"):
+        answer = client.predict(direction=direction, api_name="/risk_coverage")
+        expected = measured.curves()[direction]["risk_coverage"]
+        assert answer["risk"] == pytest.approx(expected["risk"].tolist())
+        assert f"{100 * expected['aurc']:.1f}" in answer["sentence"]
+
+
+def test_a_map_has_every_image_it_shows(client):
+    drawn, items = client.predict(
+        classes=2, with_captions=True, confidence=50, words="a red bird", api_name="/draw_map"
+    )
+    assert drawn["type"] == "plotly"
+    assert "a red bird" in drawn["plot"]
+    assert len(items["choices"]) == 2 * 6 + 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"caption": "   "}, "Type a caption first"),
+        ({"caption": "word " * 200}, "too long for a caption"),
+        ({"caption": 5}, "has to be text"),
+        ({"caption": "a bird", "results": 10**9}, "The number of results has to be from 1 to 24"),
+        ({"caption": "a bird", "results": "many"}, "has to be a number"),
+        ({"caption": "a bird", "decline_above": -3}, "The threshold has to be from 0 to 100"),
+        ({"caption": "a bird", "similarity": "<b>x"}, "The similarity has to be one of"),
+    ],
+)
+def test_what_is_refused_is_refused_in_a_sentence(client, wrong, sentence):
+    with pytest.raises(AppError, match=sentence):
+        client.predict(**wrong, api_name="/find_images")
+
+
+def test_a_defect_keeps_its_details_in_the_log(client, served, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("/secret/path")
+
+    monkeypatch.setattr(served[1].gallery.encoders, "captions", fail)
+    with pytest.raises(AppError, match="Something went wrong in the demo itself") as raised:
+        client.predict(caption="a bird", api_name="/find_images")
+    assert "secret" not in str(raised.value)
+    assert "/secret/path" in caplog.text
+
+
+def test_elements_of_a_gaussian_are_refused(client, photo):
+    with pytest.raises(AppError, match="which has no elements"):
+        client.predict(image=handle_file(str(photo)), api_name="/describe_elements")
+
+
+def test_many_at_once(client, served):
+    captions = served[1].gallery.captions[:24]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(
+            pool.map(
+                lambda text: client.predict(caption=text, results=2, api_name="/find_images"),
+                captions,
+            )
+        )
+    for text, answer in zip(captions, found, strict=True):
+        assert answer["caption"] == text
+        assert answer["answer"] == served[1].find_images(text, results=2)["answer"]
+
+
+def test_too_many_bytes_pixels_or_no_image(client, tmp_path):
+    def ask(path):
+        return client.predict(image=handle_file(str(path)), api_name="/find_captions")
+
+    text = tmp_path / "notes.png"
+    text.write_text("no image at all")
+    with pytest.raises(AppError, match="not an image that can be read"):
+        ask(text)
+    vector = tmp_path / "drawing.svg"
+    vector.write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+    with pytest.raises(AppError, match="not an image that can be read"):
+        ask(vector)
+    large = tmp_path / "large.png"
+    Image.new("1", (6000, 5000)).save(large)  # 30 million pixels in a few kilobytes
+    with pytest.raises(AppError, match="too many pixels: at most 25 million"):
+        ask(large)
+    cut = tmp_path / "cut.jpg"
+    Image.effect_noise((300, 300), 90).convert("RGB").save(cut)
+    cut.write_bytes(cut.read_bytes()[:4000])
+    with pytest.raises(AppError, match="cannot be used: a damaged image"):
+        ask(cut)
+    huge = tmp_path / "huge.bin"
+    huge.write_bytes(bytes(limits.MAX_BYTES + 1))
+    with pytest.raises(Exception, match=r"(?i)size|413|payload"):
+        ask(huge)
