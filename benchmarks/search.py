@@ -36,6 +36,8 @@ def coco_size():
     vectors = space.gallery(gallery)
     plain = faiss.IndexFlatL2(vectors.shape[1])
     plain.add(vectors)
+    # The product reads the same memory, whose pages are not those of a NumPy array.
+    vectors = faiss.rev_swig_ptr(plain.get_xb(), vectors.size).reshape(vectors.shape)
     for batch in BATCHES:
         part = first(queries, batch)
         asked = space.queries(part)

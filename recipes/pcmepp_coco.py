@@ -12,7 +12,7 @@ frozen at first, then everything is trained, the weights of the last epochs are 
 average is evaluated. The same command resumes a run that was stopped.
 """
 
-from zoo import encoders, models, recipe, training
+from zoo import encoders, losses, models, recipe, training
 from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
 from zoo.data.size_augmentation import SizeAugmentation
 
@@ -86,8 +86,8 @@ def image_backbone(settings):
 
 
 def fit(settings, run, model, train):
-    """The image backbone frozen, then a warm-up of one epoch and the rest, averaged at the end."""
-    backbone = model.image_encoder.get_layer("backbone")
+    """The image backbone frozen, then without pseudo-positives, then all; averaged at the end."""
+    backbone, loss = model.image_encoder.get_layer("backbone"), model.loss
     if settings.frozen_epochs:
         backbone.trainable = False
         if settings.cache_features:
@@ -97,7 +97,9 @@ def fit(settings, run, model, train):
         else:
             fit_frozen(settings, run, model, train.records, train.source)
         backbone.trainable = True
-    fit_everything(settings, run, model, train.records, train.source)
+    if settings.plain_epochs:
+        fit_plain(settings, run, model, train)
+    fit_whole(settings, run, model, train, loss)
 
 
 def fit_frozen(settings, run, model, records, source):
@@ -106,15 +108,29 @@ def fit_frozen(settings, run, model, records, source):
     training.fit_phase(run, model, "frozen", stream, settings.frozen_epochs, steps)
 
 
-def fit_everything(settings, run, model, records, source):
-    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
-    epochs = settings.epochs - settings.frozen_epochs
+def fit_plain(settings, run, model, train):
+    """Without pseudo-positives; the other losses are as they are, for equal schedules."""
+    stream, steps = training_batches(
+        settings, train.records, model.tokenizer, train.source, phase=1
+    )
+    rate = training.WarmUpThenDrops(settings.learning_rate, settings.warm_up_epochs * steps)
+    crossentropy = isinstance(model.loss, losses.MatchingCrossentropy)
+    loss = losses.MatchingCrossentropy() if crossentropy else model.loss
+    model.compile(optimizer(settings, model, rate), loss=loss)
+    training.fit_phase(run, model, "plain", stream, settings.plain_epochs, steps)
+
+
+def fit_whole(settings, run, model, train, loss):
+    stream, steps = training_batches(
+        settings, train.records, model.tokenizer, train.source, phase=2
+    )
+    epochs = settings.epochs - settings.frozen_epochs - settings.plain_epochs
     rate = training.WarmUpThenDrops(
         settings.learning_rate,
         settings.warm_up_epochs * steps,
         [(epochs - settings.last_epochs) * steps],
     )
-    model.compile(optimizer(settings, model, rate))
+    model.compile(optimizer(settings, model, rate), loss=loss)
     also = {}
     if settings.averaged_epochs:
         also["swa"] = training.StochasticWeightAveraging(
@@ -139,7 +155,7 @@ def training_batches(settings, records, words, source, phase):
         flip=crops,
         word_dropping=settings.word_dropping,
     )
-    seed = 2 * settings.seed + phase  # the phases must not repeat each other's batches
+    seed = 3 * settings.seed + phase  # the phases must not repeat each other's batches
 
     def stream(start_step):
         place = {"seed": seed, "start_step": start_step}

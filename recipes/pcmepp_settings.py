@@ -59,6 +59,9 @@ class Settings(recipe.RetrievalSettings):
     )
     frozen_epochs: int = setting(2, "image backbone frozen", source="B", toy=0, smoke=1)
     warm_up_epochs: int = setting(1, "linear, after these", source="appendix B", smoke=1)
+    plain_epochs: int = setting(
+        0, "of all, without pseudo-positives: a model from scratch ranks at random", toy=4, smoke=0
+    )
     epochs: int = setting(25, "in all", source="appendix B", toy=8, smoke=3)
     last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=2, smoke=1)
     averaged_epochs: int = setting(10, "of SWA; 0: none", source="section 4.1", toy=2, smoke=1)
@@ -68,8 +71,11 @@ class Settings(recipe.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.frozen_epochs + self.warm_up_epochs + self.last_epochs > self.epochs:
-            raise ValueError("--epochs must hold the frozen, the warm-up and the last epochs")
+        phases = self.frozen_epochs + self.plain_epochs + self.warm_up_epochs + self.last_epochs
+        if phases > self.epochs:
+            raise ValueError(
+                "--epochs must hold the frozen, the plain, the warm-up and the last epochs"
+            )
 
     @property
     def network(self):

@@ -32,8 +32,7 @@ def test_vsepp(golden, mining, name):
 @pytest.mark.parametrize(("mining", "name"), [("sum", "sum"), ("hardest", "max")])
 def test_pvse(golden, mining, name):
     """Ranking: our mean, times (N − 1)/N for all hinges, since theirs counts the zeroed diagonal.
-    MMD: `squared=False`. Their diversity is a Gram matrix's norm on the residuals, not ours. The
-    sets come normalised, so the gradient is that of products, not of cosines."""
+    MMD: `squared=False`. Diversity, the Gram matrix's norm, reads the residuals. The sets come normalised, so the gradient is that of products, not of cosines."""
     arrays = golden("pvse_mil_loss")
     loss = losses.TripletRanking(0.1, mining, "mean")
     share = 7 / 8 if mining == "sum" else 1.0
@@ -48,9 +47,17 @@ def test_pvse(golden, mining, name):
     ranking, discrepancy = parts(*sets)
     close(ranking, arrays[f"{name}_ranking"])
     close(discrepancy, arrays[f"{name}_mmd"])
+    slots = [{"elements": arrays[f"{side}_residual"]} for side in ("image", "caption")]
+    diversity = losses.GramDiversity()(*slots)
+    close(diversity, arrays[f"{name}_div"])
+    close(ranking + 0.01 * discrepancy + 0.1 * diversity, arrays[f"{name}_loss"])
     _, gradients = value_and_gradients(lambda *s: sum_of(*parts(*s), 0.01), *sets)
     close(gradients[0], arrays[f"{name}_grad_image"], rtol=1e-3)
     close(gradients[1], arrays[f"{name}_grad_caption"], rtol=1e-3)
+    for side in ("image", "caption"):
+        residual = arrays[f"{side}_residual"]
+        _, (gradient,) = value_and_gradients(lambda r: 0.1 * losses.gram_diversity(r), residual)
+        close(gradient, arrays[f"{name}_grad_{side}_residual"], rtol=1e-3)
 
 
 def sum_of(loss, auxiliary, weight):

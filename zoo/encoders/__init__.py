@@ -1,5 +1,6 @@
 """Encoders: images and captions to features, and to embeddings."""
 
+from zoo.encoders.bert import bert
 from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
 from zoo.encoders.gru import gru
@@ -14,12 +15,21 @@ from zoo.encoders.pooled_towers import (
     pooled_caption_encoder,
     pooled_image_encoder,
 )
+from zoo.encoders.regions import regions
+from zoo.encoders.resnext import load_torchvision_weights, resnext
+from zoo.encoders.set_towers import (
+    map_size,
+    set_caption_encoder,
+    set_image_encoder,
+    with_attention,
+)
 from zoo.encoders.towers import gaussian_caption_encoder, gaussian_image_encoder
 
 __all__ = [
     "CLIP",
     "CONVOLUTIONAL",
     "backbone_of_file",
+    "bert",
     "clip_blocks",
     "clip_image",
     "clip_text",
@@ -29,9 +39,16 @@ __all__ = [
     "gru",
     "head_alone",
     "image_features",
+    "load_torchvision_weights",
+    "map_size",
     "mean_image_encoder",
     "pooled_caption_encoder",
     "pooled_image_encoder",
     "reasoning_image_encoder",
+    "regions",
+    "resnext",
     "sentence_caption_encoder",
+    "set_caption_encoder",
+    "set_image_encoder",
+    "with_attention",
 ]

@@ -6,10 +6,10 @@ import pathlib
 import keras_hub
 import numpy as np
 
+from zoo.encoders.weight_arrays import WeightArrays
 from zoo.errors import InputError
 
 _HUGGING_FACE, _OPENAI = "Hugging Face", "OpenAI"
-_SAFETENSORS, _NPZ = ".safetensors", ".npz"
 
 
 def load_clip_weights(encoder, path, tower):
@@ -38,7 +38,7 @@ def load_clip_weights(encoder, path, tower):
     if path.is_dir():
         _copy_preset(encoder, path, tower)
         return
-    arrays = _Arrays(path)
+    arrays = WeightArrays(path, "CLIP weights")
     names = _names(arrays, tower)
     blocks = len(encoder.encoder_layers)
     if arrays.has(names["block"].format(blocks)):
@@ -47,48 +47,6 @@ def load_clip_weights(encoder, path, tower):
     for number, block in enumerate(encoder.encoder_layers):
         _copy_block(block, arrays, names, number)
     _copy_norm(encoder.layer_norm, arrays, names["last_norm"])
-
-
-class _Arrays:
-    """The arrays of a weights file by name, as float32, with errors that name the file."""
-
-    def __init__(self, path):
-        self.path = path
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; expected CLIP weights")
-        try:
-            if path.suffix == _SAFETENSORS:
-                from safetensors.numpy import load_file
-
-                self._arrays = load_file(path)
-            elif path.suffix == _NPZ:
-                with np.load(path, allow_pickle=False) as stored:
-                    self._arrays = dict(stored)
-            else:
-                raise InputError(f"{path}: expected a {_SAFETENSORS} or {_NPZ} file, or a folder")
-        except InputError:
-            raise
-        except Exception as error:  # zip, safetensors and NumPy have each their own
-            raise InputError(f"{path}: cannot be read as {path.suffix}: {error}") from error
-
-    def has(self, prefix):
-        return any(name.startswith(prefix) for name in self._arrays)
-
-    def get(self, name):
-        if name not in self._arrays:
-            raise InputError(f"{self.path}: expected an array {name!r}; it is missing")
-        array = np.asarray(self._arrays[name], np.float32)
-        if not np.isfinite(array).all():
-            raise InputError(f"{self.path}: {name!r} has NaN or infinite values")
-        return array
-
-    def assign(self, variable, name, array):
-        if tuple(variable.shape) != array.shape:
-            raise InputError(
-                f"{self.path}: {name!r} should have the shape {tuple(variable.shape)} in Keras' "
-                f"layout; it has {array.shape}"
-            )
-        variable.assign(array)
 
 
 def _names(arrays, tower):

@@ -6,6 +6,8 @@ import keras
 from keras import layers
 
 from zoo.encoders.pretrained_weights import load_weights
+from zoo.encoders.resnext import load_torchvision_weights, resnext
+from zoo.encoders.weight_arrays import NPZ, SAFETENSORS
 from zoo.errors import InputError
 from zoo.layers.image_preprocessing import ImagePreprocessing
 
@@ -16,7 +18,8 @@ _APPLICATIONS = {
     "resnet152": (keras.applications.ResNet152, "caffe"),
     "mobilenet_v2": (keras.applications.MobileNetV2, "tf"),
 }
-CONVOLUTIONAL = (*_APPLICATIONS, "tiny")
+_RESNEXT = "resnext101_32x8d"
+CONVOLUTIONAL = (*_APPLICATIONS, _RESNEXT, "tiny")
 
 
 def convolutional(name, image_size=None, weights=None, trainable=True):
@@ -27,6 +30,7 @@ def convolutional(name, image_size=None, weights=None, trainable=True):
     | `"resnet50"` | 23.6 M | 224 | 7 × 7 × 2048 |
     | `"resnet101"` | 42.7 M | 224 | 7 × 7 × 2048 |
     | `"resnet152"` | 58.4 M | 224 | 7 × 7 × 2048 |
+    | `"resnext101_32x8d"` | 86.7 M | 224 | 7 × 7 × 2048 |
     | `"mobilenet_v2"` | 2.3 M | 224 | 7 × 7 × 1280 |
     | `"tiny"` | 0.19 M | 64 | 8 × 8 × 128 |
 
@@ -36,8 +40,9 @@ def convolutional(name, image_size=None, weights=None, trainable=True):
     Args:
         name: one of the above.
         image_size: height and width of the images, or None for the default.
-        weights: `"imagenet"` (fetched once by Keras), the path of a `.weights.h5` or `.h5` file
-            of the network without classifier, or None for random ones.
+        weights: `"imagenet"` (fetched once by Keras, which has none of ResNeXt), the path of a
+            `.weights.h5` or `.h5` file of the network without classifier, for ResNeXt also of a
+            `.safetensors` or `.npz` file with torchvision's names, or None for random ones.
         trainable: False freezes the network: its weights stay and its BatchNorms use their
             stored statistics, also in training. `model.trainable = True` thaws it.
 
@@ -50,13 +55,17 @@ def convolutional(name, image_size=None, weights=None, trainable=True):
         ValueError: on an unknown name.
         InputError: if the weights are not there or not of this network.
 
-    Reference: He et al., CVPR 2016 (ResNet); Sandler et al., CVPR 2018 (MobileNetV2).
+    Reference: He et al., CVPR 2016 (ResNet); Xie et al., CVPR 2017 (ResNeXt); Sandler et al.,
+        CVPR 2018 (MobileNetV2).
     """
     if name not in CONVOLUTIONAL:
         raise ValueError(f"`name` must be one of {CONVOLUTIONAL}; received {name!r}")
     network, mode = _network(name, image_size, imagenet=weights == "imagenet")
     if weights not in (None, "imagenet"):
-        load_weights(network, weights)
+        if name == _RESNEXT and pathlib.PurePath(weights).suffix in (SAFETENSORS, NPZ):
+            load_torchvision_weights(network, weights)
+        else:
+            load_weights(network, weights)
     images = keras.Input(network.input_shape[1:], name="images")
     features = network(ImagePreprocessing(mode, name="preprocessing")(images))
     backbone = keras.Model(images, features, name="backbone")
@@ -70,14 +79,17 @@ def backbone_of_file(path):
     `mobilenetv2_imagenet_notop.weights.h5` and `resnet50_weights_tf.h5` say what they are.
     """
     stem = pathlib.PurePath(str(path)).name.lower().replace("_", "")
-    return next((name for name in _APPLICATIONS if name.replace("_", "") in stem), None)
+    names = (*_APPLICATIONS, _RESNEXT)
+    return next((name for name in names if name.replace("_", "") in stem), None)
 
 
 def _network(name, image_size, imagenet):
     """The network, and the mode of preprocessing that it expects."""
-    if name == "tiny":
+    if name not in _APPLICATIONS:
         if imagenet:
-            raise InputError("the network 'tiny' has no ImageNet weights; give a path or none")
+            raise InputError(f"the network {name!r} has no ImageNet weights; give a path or none")
+        if name == _RESNEXT:
+            return resnext(image_size=image_size or 224), "torch"
         return _tiny(image_size or 64), "tf"
     application, mode = _APPLICATIONS[name]
     shape = (image_size or 224, image_size or 224, 3)

@@ -1,5 +1,6 @@
-"""Softmax over positions of which some are padding."""
+"""Softmax and maximum over positions of which some are padding."""
 
+import keras
 from keras import ops
 
 
@@ -21,3 +22,35 @@ def masked_softmax(scores, mask=None, axis=-1):
     mask = ops.cast(mask, "bool")
     weights = ops.softmax(ops.where(mask, scores, -1e30), axis=axis)
     return ops.where(mask, weights, 0.0)
+
+
+def masked_max(features, mask):
+    """Largest value of every channel over the positions that count.
+
+    Args:
+        features: `(batch, positions, channels)`.
+        mask: `(batch, positions)`, True where a position counts.
+
+    Returns:
+        `(batch, channels)`; zeros where no position counts.
+    """
+    mask = ops.expand_dims(ops.cast(mask, "bool"), -1)
+    # Below every feature and inside of half precision.
+    largest = ops.max(ops.where(mask, features, ops.full_like(features, -6e4)), axis=1)
+    return ops.where(ops.any(mask, axis=1), largest, ops.zeros_like(largest))
+
+
+def drop_positions(shape, mask, rate, seed):
+    """The mask that is left when every position is lost with some probability, but never all.
+
+    Args:
+        shape: `(batch, positions)`.
+        mask: of that shape, True where a position counts, or None.
+        rate: the probability.
+        seed: a `keras.random.SeedGenerator`.
+    """
+    present = ops.ones(shape, "bool") if mask is None else ops.cast(mask, "bool")
+    draw = ops.where(present, keras.random.uniform(shape, seed=seed), -1.0)
+    luckiest = ops.equal(draw, ops.max(draw, axis=1, keepdims=True))
+    kept = ops.logical_or(ops.greater_equal(draw, rate), luckiest)
+    return ops.logical_and(kept, present)

@@ -16,11 +16,15 @@ class PolysemousEmbedding(keras.layers.Layer):
         hidden_dim: width of the local attention's hidden layer; None for half the channels.
 
     Call arguments:
-        features: local features `(batch, positions, channels)`.
+        features: local features, a map `(batch, height, width, channels)` or a sequence
+            `(batch, positions, channels)`.
         pooled: global feature `(batch, dim)`.
-        mask: bool `(batch, positions)`, True where a position counts.
+        mask: bool `(batch, positions)`, True where a position counts; for sequences only.
+        return_attention: whether to return what `SetPrediction` does.
 
-    Output: `(batch, num_embeddings, dim)`, not yet L2-normalised.
+    Output: `(batch, num_embeddings, dim)`, not yet L2-normalised. With `return_attention` a dict:
+        these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
+        shape, and `"attention"`, float32 `(batch, num_embeddings, positions)`.
 
     Relations: with one embedding and L2 normalisation it is the mean of PCME (`GaussianHead`).
 
@@ -44,13 +48,20 @@ class PolysemousEmbedding(keras.layers.Layer):
             raise ValueError(
                 f"`pooled` must have shape (batch, {self.dim}); received {tuple(pooled_shape)}"
             )
+        features_shape = (features_shape[0], None, features_shape[-1])
         self.attention.build(features_shape)
         self.branch.build((features_shape[0], self.attention.num_embeddings, features_shape[-1]))
         self.normalize.build((features_shape[0], self.attention.num_embeddings, self.dim))
 
-    def call(self, features, pooled, mask=None):
-        local = self.branch(self.attention(features, mask=mask))
-        return self.normalize(ops.expand_dims(pooled, 1) + local)
+    def call(self, features, pooled, mask=None, return_attention=False):
+        if len(features.shape) == 4:
+            features = ops.reshape(features, (ops.shape(features)[0], -1, features.shape[-1]))
+        attended, attention = self.attention(features, mask=mask, return_attention=True)
+        slots = self.branch(attended)
+        elements = self.normalize(ops.expand_dims(pooled, 1) + slots)
+        if return_attention:
+            return {"elements": elements, "slots": slots, "attention": attention}
+        return elements
 
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.layers.covariance import Covariance
 from zoo.layers.generalized_pooling import GeneralizedPooling
-from zoo.layers.masking import masked_softmax
+from zoo.layers.masking import drop_positions, masked_softmax
 from zoo.layers.unit_length import unit_length
 
 POOLINGS = ("generalized", "mean")
@@ -138,13 +138,7 @@ class PooledGaussianHead(keras.layers.Layer):
         return ops.sum(features * ops.cast(ops.expand_dims(weights, -1), features.dtype), axis=1)
 
     def _drop(self, shape, mask):
-        """The positions that stay: those that count and are not dropped, at least one."""
-        present = ops.ones(shape, "bool") if mask is None else ops.cast(mask, "bool")
-        draw = keras.random.uniform(shape, seed=self.seed_generator)
-        draw = ops.where(present, draw, -1.0)
-        luckiest = ops.equal(draw, ops.max(draw, axis=1, keepdims=True))
-        kept = ops.logical_or(ops.greater_equal(draw, self.drop_rate), luckiest)
-        return ops.logical_and(kept, present)
+        return drop_positions(shape, mask, self.drop_rate, self.seed_generator)
 
     def get_config(self):
         covariance = self.covariance

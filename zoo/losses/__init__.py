@@ -9,7 +9,7 @@ from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
 from zoo.losses.mean_discrepancy import MeanDiscrepancy, maximum_mean_discrepancy
 from zoo.losses.ranking import TripletRanking
 from zoo.losses.semantic_precision import SemanticPrecision
-from zoo.losses.slot_diversity import Diversity, diversity
+from zoo.losses.slot_diversity import Diversity, GramDiversity, diversity, gram_diversity
 from zoo.losses.spread import Uniformity, uniformity
 from zoo.losses.standard_normal import KLRegularizer, kl_to_standard_normal
 
@@ -17,6 +17,7 @@ __all__ = [
     "Auxiliary",
     "Captioning",
     "Diversity",
+    "GramDiversity",
     "InfoNCE",
     "KLRegularizer",
     "MatchingCrossentropy",
@@ -27,6 +28,7 @@ __all__ = [
     "TripletRanking",
     "Uniformity",
     "diversity",
+    "gram_diversity",
     "kl_to_standard_normal",
     "maximum_mean_discrepancy",
     "uniformity",

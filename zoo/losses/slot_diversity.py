@@ -5,7 +5,7 @@ from keras import ops
 
 from zoo.embeddings import as_embedding, elements
 from zoo.losses.auxiliary import Auxiliary
-from zoo.similarities.pairwise import unit
+from zoo.similarities.pairwise import safe_sqrt, unit
 
 
 def diversity(slots):
@@ -40,6 +40,30 @@ def diversity(slots):
     return ops.divide_no_nan(ops.sum(ops.divide_no_nan(closeness, count)), items)
 
 
+def gram_diversity(slots):
+    """Mean over items of ‖G − I‖ / K², G the cosines of the K slots of an item, Frobenius norm.
+
+    Args:
+        slots: sets `(batch, num_elements, dim)` without a mask.
+
+    Returns:
+        A float32 scalar in [0, 1): 0 if the slots of each item are orthogonal, or there is one.
+
+    Raises:
+        ValueError: if these are not sets.
+
+    Relations: `diversity` also rewards slots that are opposite.
+
+    Reference: PVSE (Song and Soleymani, CVPR 2019), equation 7.
+    """
+    values, _ = elements(slots, "slots")
+    directions = unit(values)
+    cosines = ops.matmul(directions, ops.transpose(directions, (0, 2, 1)))
+    count = values.shape[1]
+    others = cosines * (1.0 - ops.eye(count))
+    return ops.mean(safe_sqrt(ops.sum(others * others, axis=(1, 2)))) / count**2
+
+
 @keras.saving.register_keras_serializable(package="halo")
 class Diversity(Auxiliary):
     """Diversity of the sets of the images plus that of the captions.
@@ -68,6 +92,33 @@ class Diversity(Auxiliary):
 
     def call(self, images, captions):
         return diversity(_slots(images)) + diversity(_slots(captions))
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class GramDiversity(Auxiliary):
+    """`gram_diversity` of the images' slots plus that of the captions' (PVSE).
+
+    Reads `"slots"` of an embedding if it has them (the local parts of PIE-Net's embeddings), else
+    its `"elements"`.
+
+    Args:
+        weight: of the term.
+        name: under which it is logged.
+
+    Call arguments:
+        images: sets, `(N, K, dim)`.
+        captions: sets, `(M, L, dim)`.
+
+    Output: a float32 scalar, unweighted.
+
+    Reference: PVSE (Song and Soleymani, CVPR 2019), equation 7.
+    """
+
+    def __init__(self, weight=0.1, name="diversity", **kwargs):
+        super().__init__(weight, name, **kwargs)
+
+    def call(self, images, captions):
+        return gram_diversity(_slots(images)) + gram_diversity(_slots(captions))
 
 
 def _slots(embedding):

@@ -1,5 +1,6 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
+from zoo.models.dive import dive
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.gaussian import gaussian
 from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
@@ -7,12 +8,16 @@ from zoo.models.infonce import infonce
 from zoo.models.pcme import pcme
 from zoo.models.pcmepp import pcmepp
 from zoo.models.presets import from_preset, list_presets, save_preset
+from zoo.models.pvse import pvse
+from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.vse import vse0, vsepp
 from zoo.models.vse_infinity import vse_infinity
 from zoo.models.vsrn import vsrn, with_captioning
 
 __all__ = [
+    "SET_SIMILARITIES",
     "DualEncoder",
+    "dive",
     "from_preset",
     "gaussian",
     "gaussian_vsepp",
@@ -21,6 +26,7 @@ __all__ = [
     "list_presets",
     "pcme",
     "pcmepp",
+    "pvse",
     "save_preset",
     "vse0",
     "vse_infinity",

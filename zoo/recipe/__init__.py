@@ -3,6 +3,7 @@
 A recipe adds its paper's settings, a builder call and its phases of training.
 """
 
+from zoo.recipe.ensemble import ensemble
 from zoo.recipe.main import evaluate, run, show
 from zoo.recipe.settings import RetrievalSettings
 from zoo.recipe.splits import (
@@ -20,6 +21,7 @@ __all__ = [
     "Splits",
     "coco_pictures",
     "cub_pictures",
+    "ensemble",
     "evaluate",
     "flickr30k_pictures",
     "region_features",

@@ -97,9 +97,14 @@ def flickr30k_pictures(settings):
 
 
 def region_features(settings):
-    """Precomputed regions in SCAN's files, which `data_dir` holds, see `zoo.data.regions`."""
+    """Precomputed regions in SCAN's files, which `data_dir` holds, see `zoo.data.regions`.
+
+    The test images are those of `testall`, where there are such files: COCO's 5,000, of which
+    `test` is the first fifth.
+    """
     root = settings.data_dir or toy_scenes.generate(TOY_SCENES) / "regions"
-    held_out = {"val": "dev"}.get(settings.held_out, settings.held_out)
+    test = "testall" if (root / "testall_ims.npy").exists() else "test"
+    held_out = {"val": "dev", "test": test}.get(settings.held_out, settings.held_out)
     train, rest = (
         regions.load(root, split=name, skip_bad=settings.skip_bad).records
         for name in ("train", held_out)

@@ -41,7 +41,7 @@ def recall_by_uncertainty_plot(i2t=None, t2i=None, k=1):
         rho = spearman(position, recall) if len(recall) > 1 else float("nan")
         style = dict(DIRECTION_STYLE[direction])
         style["label"] += f"  {format_spearman(rho)}, n = {count.sum():,}"
-        low, high = _wilson(recall, count)
+        low, high = wilson(recall, count)
         axis.errorbar(
             position + offset,
             100 * recall,
@@ -60,7 +60,8 @@ def recall_by_uncertainty_plot(i2t=None, t2i=None, k=1):
     return figure
 
 
-def _wilson(share, count):
+def wilson(share, count):
+    """The ends of the 95 % interval of a share of so many."""
     centre = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     spread = share * (1 - share) / count + _Z**2 / (4 * count**2)
     half = _Z * np.sqrt(spread) / (1 + _Z**2 / count)

@@ -43,7 +43,7 @@ def create(kind, metric, training, total, options):
         )
     dim = training.shape[1]
     if kind == "flat":
-        return faiss.IndexFlat(dim, metric)
+        return faiss.IndexFlatL2(dim) if metric == L2 else faiss.IndexFlat(dim, metric)
     if kind == "hnsw":
         index = faiss.IndexHNSWFlat(dim, options.get("links", 32), metric)
         index.hnsw.efConstruction = options.get("build_effort", 100)
@@ -148,6 +148,8 @@ def search_parameters(kind, index, k, mask=None):
 def remove(index, mask):
     """Takes the rows where `mask` is true out of a flat index; those behind them move up."""
     index.remove_ids(_selector(mask)[0])
+    if hasattr(index, "clear_l2norms"):  # of other rows now
+        index.clear_l2norms()
 
 
 def _selector(mask):

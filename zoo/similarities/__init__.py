@@ -32,6 +32,7 @@ from zoo.similarities.overlap import (
 )
 from zoo.similarities.points import Cosine, cosine
 from zoo.similarities.sampled import average_l2, match_probability, sample
+from zoo.similarities.set_probability import SetMatchProbability
 from zoo.similarities.sets import (
     Chamfer,
     MaximumPair,
@@ -57,6 +58,7 @@ __all__ = [
     "MaximumPair",
     "MinKLDivergence",
     "ReverseKLDivergence",
+    "SetMatchProbability",
     "Similarity",
     "SmoothChamfer",
     "SquaredEuclidean",
