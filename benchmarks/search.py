@@ -18,7 +18,7 @@ from zoo.search import SPACES, Index
 from zoo.search.tuning import recall_of
 
 IMAGES, CAPTIONS, DIM = 5000, 25000, 1024
-BATCHES = (1, 16, 256, 5000)
+BATCHES = (1, 4, 16, 64, 256, 1024, 5000)
 ITEMS, ELEMENTS = 20_000, 4
 K = 10
 
@@ -30,7 +30,7 @@ def main():
 def coco_size():
     """Flat search at COCO's size against the product alone and against plain FAISS."""
     report = Report(f"Flat CSD search, {CAPTIONS:,} items, D = {DIM}", SEED)
-    gallery, queries = gaussians(CAPTIONS, DIM, 32, 0.5, num_queries=IMAGES)
+    gallery, queries = gaussians(CAPTIONS, DIM, num_queries=IMAGES)
     space = SPACES["csd"]
     index = Index.build(gallery, CSD)
     vectors = space.gallery(gallery)
@@ -68,7 +68,7 @@ def coco_size():
 def graph_cost():
     """HNSW through the zoo against FAISS' own call on the same graph."""
     report = Report("HNSW CSD search through the zoo, 50,000 × 128", SEED)
-    gallery, queries = gaussians(50_000, 128, 16, 0.5)
+    gallery, queries = gaussians(50_000, 128)
     index = Index.build(gallery, CSD, kind="hnsw", options=GRAPH)
     for batch in (1, 1000):
         part = first(queries, batch)
@@ -91,7 +91,7 @@ def sets():
     """Recall of sets by the number of candidates an element."""
     report = Report(f"Sets, {ITEMS:,} items of K = {ELEMENTS}, D = 128, smooth Chamfer", SEED)
     rng = np.random.default_rng(SEED)
-    points = gaussians(ITEMS, 128, 16, 0.5, num_queries=200)
+    points = gaussians(ITEMS, 128, num_queries=200)
     gallery, queries = (
         {
             "elements": (
@@ -114,7 +114,7 @@ def sets():
 def adding():
     """Memory while a million items come in chunks, beyond what FAISS keeps of them."""
     report = Report("Adding 1,000,000 × 128 in chunks of 50,000", SEED)
-    chunk = gaussians(50_000, 128, 16, 0.5)[0]
+    chunk = gaussians(50_000, 128)[0]
     index = Index.build(chunk, CSD, options={"total": 1_000_000})
     tracemalloc.start()
     while len(index) < 1_000_000:

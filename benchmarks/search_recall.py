@@ -2,8 +2,8 @@
 
 `python -m benchmarks search_recall --out DIR`; then `python -m benchmarks.search_plot` draws it.
 
-A gallery of Gaussians and queries near some of its items. Means are unit vectors of 16 or 32
-underlying dimensions in D, uncertainties Σσ² are lognormal. Recall@10 is against the exact CSD.
+A gallery of Gaussians and queries near some of its items. Means are unit vectors of 16 underlying
+dimensions in D, uncertainties Σσ² are lognormal. Recall@10 is against the exact CSD.
 The figures of a table come from one process, in which the candidates take turns on one thread each;
 they are per second of CPU, so that whatever else the machine does cancels.
 """
@@ -23,8 +23,9 @@ SEED = 0
 K = 10
 RERANKED = (50, 100, 1000)
 ITEMS = 50_000  # of the galleries of one spread each
-SPREADS = (0.05, 0.3, 1.0, 1.7, 2.4)  # standard deviations of log Σσ²
-GRAPH = {"links": 16, "build_effort": 40}
+LEVELS = (0.05, 0.3, 1.0, 4.0, 16.0)  # medians of Σσ²; those of ‖μ − μ'‖² are near 2
+SPREAD = 0.5  # standard deviation of log Σσ²
+GRAPH = {"links": 32, "build_effort": 100}
 CSD = similarities.closed_form_sampled_distance
 
 
@@ -34,12 +35,12 @@ def main():
 
 def million():
     ivfpq = {"lists": 1024, "training": 40_000}
-    return curve("1,000,000 × 128", gaussians(1_000_000, 128, 16, 0.5), 256, 0.99, ivfpq)
+    return curve("1,000,000 × 128", gaussians(1_000_000, 128), 256, 0.99, ivfpq)
 
 
 def wide():
     ivfpq = {"lists": 256, "code_bytes": 128, "training": 10_000}
-    return curve("100,000 × 1024", gaussians(100_000, 1024, 32, 0.5), 256, 0.985, ivfpq)
+    return curve("100,000 × 1024", gaussians(100_000, 1024), 256, 0.985, ivfpq)
 
 
 def curve(sizes, data, num_queries, recall, ivfpq):
@@ -65,7 +66,7 @@ def curve(sizes, data, num_queries, recall, ivfpq):
         )
     with one_thread():
         times = compare(runs, repeats=3, warmup=1)
-    report = Report(f"Recall@{K} against queries/s, {sizes}, Σσ² lognormal (0.5)", SEED)
+    report = Report(f"Recall@{K} against queries/s, {sizes}, Σσ² lognormal ({SPREAD})", SEED)
     base = times["flat, D+1"].cpu_seconds
     for name, run in runs.items():
         seconds = times[name].cpu_seconds
@@ -85,9 +86,9 @@ def curve(sizes, data, num_queries, recall, ivfpq):
 
 def by_spread():
     report = Report(f"Recall@{K} as uncertainties vary more, {ITEMS:,} × 128", SEED)
-    for spread in SPREADS:
-        gallery, queries = gaussians(ITEMS, 128, 16, spread)
-        report.add(lognormal=spread, **one_spread(gallery, queries))
+    for level in LEVELS:
+        gallery, queries = gaussians(ITEMS, 128, level=level)
+        report.add(median=level, **one_spread(gallery, queries))
     report.notes.append(
         "spread: standard deviation of Σσ² over that of ‖μ − μ'‖² of a query's gallery"
     )
@@ -96,9 +97,9 @@ def by_spread():
 
 def clustered():
     report = Report(f"Recall@{K}, {ITEMS // 100} tight clusters of 100 items, D = 128", SEED)
-    for spread in (0.5, 1.5):
-        gallery, queries = gaussians(ITEMS, 128, 16, spread, clusters=ITEMS // 100, level=0.05)
-        report.add(lognormal=spread, **one_spread(gallery, queries))
+    for level in (0.05, 1.0):
+        gallery, queries = gaussians(ITEMS, 128, level=level, clusters=ITEMS // 100)
+        report.add(median=level, **one_spread(gallery, queries))
     return report
 
 
@@ -139,11 +140,11 @@ def relative_spread(gallery, queries):
     return float(variance.std() / squared.std(axis=1).mean())
 
 
-def gaussians(items, dim, underlying, spread, level=0.5, clusters=None, num_queries=1000):
+def gaussians(items, dim, level=0.5, clusters=None, num_queries=1000, underlying=16):
     """A gallery and queries: float32 dicts.
 
     Args:
-        spread: standard deviation of log Σσ², whose median is `level`.
+        level: median of Σσ².
         clusters: of how many points the means are slight variations, None for none.
     """
     rng = np.random.default_rng(SEED)
@@ -154,13 +155,13 @@ def gaussians(items, dim, underlying, spread, level=0.5, clusters=None, num_quer
         codes += 0.05 * rng.normal(size=codes.shape)
     near = codes[rng.integers(items, size=num_queries)]
     near = near + (0.5 if clusters is None else 0.05) * rng.normal(size=near.shape)
-    variance = level * np.exp(spread * rng.normal(size=items)) / dim
+    variance = level * np.exp(SPREAD * rng.normal(size=items)) / dim
     log_variance = np.log(variance).astype(np.float32)
     gallery = {
         "mean": on_sphere(codes, directions),
         "log_variance": np.repeat(log_variance[:, None], dim, axis=1),
     }
-    wanted = np.log(level * np.exp(spread * rng.normal(size=num_queries)) / dim)
+    wanted = np.log(level * np.exp(SPREAD * rng.normal(size=num_queries)) / dim)
     queries = {
         "mean": on_sphere(near, directions),
         "log_variance": np.repeat(wanted[:, None].astype(np.float32), dim, axis=1),

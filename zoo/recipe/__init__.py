@@ -13,6 +13,7 @@ from zoo.recipe.splits import (
     cub_pictures,
     flickr30k_pictures,
     region_features,
+    table_of_pairs,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "region_features",
     "run",
     "show",
+    "table_of_pairs",
 ]

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.data import coco, cub, flickr30k, regions, toy_birds, toy_scenes
+from zoo.data import coco, cub, flickr30k, own_pairs, regions, toy_birds, toy_scenes
 from zoo.data.records import Records
 from zoo.data.sources import Pictures
+from zoo.errors import InputError
 
 TOY_BIRDS = Path("data") / "toy_birds"
 TOY_SCENES = Path("data") / "toy_scenes"
@@ -114,6 +115,26 @@ def region_features(settings):
         Split(train, regions.features(train)),
         Split(rest, regions.features(rest), fits=truth and truth(root, rest)),
     )
+
+
+def table_of_pairs(settings):
+    """Pairs of one's own: `data_dir` holds `pairs.csv`, `pairs.tsv` or `pairs.jsonl` and pictures.
+
+    One image in twenty is held out, up to 5,000 as COCO has; which ones follows from the seed.
+    Without `data_dir` it is Toy Scenes.
+    """
+    if settings.data_dir is None:
+        return coco_pictures(settings)
+    table = _first(settings.data_dir, *(f"pairs.{end}" for end in ("csv", "tsv", "jsonl")))
+    records = own_pairs.load(
+        table, image_size=settings.image_size, skip_bad=settings.skip_bad
+    ).records
+    if records.num_images < 2:
+        raise InputError(f"{table}: expected two images at least, one of them held out; found one")
+    order = np.random.default_rng(settings.seed).permutation(records.num_images)
+    count = min(5000, max(1, records.num_images // 20))
+    halves = [records.select(np.sort(part)) for part in (order[count:], order[:count])]
+    return _splits(settings, halves, settings.data_dir, None)
 
 
 def _splits(settings, records, root, truth):

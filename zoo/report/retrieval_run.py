@@ -8,6 +8,7 @@ from zoo import metrics, similarities
 from zoo.data import batches
 from zoo.embeddings import kind, uncertainty
 
+_BINS = 10  # of uncertainty, each with a query at least
 _MEASURES = {
     "log_det": "log det Σ (nats)",
     "geometric_mean": "geometric mean of σ",
@@ -76,8 +77,9 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
 
     Returns:
         A dict of JSON values: `retrieval` by similarity, `chance`, and for a model with
-        uncertainties `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins,
-        R@1), its Spearman's ρ over the bins, and `aurc`, `oracle_aurc`, `random_aurc` of 1 − R@1.
+        uncertainties, on ten images or more, `uncertainty` with, for each direction,
+        `recall_by_uncertainty` (ten bins, R@1), its Spearman's ρ over the bins, and `aurc`,
+        `oracle_aurc`, `random_aurc` of 1 − R@1.
     """
     rankings = [model.similarity if n == "own" else similarities.get(n, model) for n in names]
     pairs = {}
@@ -92,7 +94,8 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         },
         "chance": metrics.chance(split.relevance, ks),
     }
-    if split.image_uncertainty is None:
+    few = min(split.records.num_images, split.records.num_captions) < _BINS
+    if split.image_uncertainty is None or few:
         return results
     first, truth = next(iter(pairs.values())), split.relevance
     results["uncertainty"] = {

@@ -24,7 +24,7 @@ def draw(folder, results, split, model, picture, matches=None):
         similarity = _ranking(next(iter(results["retrieval"])), model)
         for name, figure in _sheets(split, similarity, picture).items():
             style.save(figure, folder / f"{name}.png")
-    if split.image_uncertainty is None:
+    if "uncertainty" not in results:
         return
     worth = results["uncertainty"]
     bins = {side: worth[side]["recall_by_uncertainty"] for side in worth}
