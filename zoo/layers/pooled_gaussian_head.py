@@ -118,6 +118,14 @@ class PooledGaussianHead(keras.layers.Layer):
         variance = self._pool(self.variance_pooling, self.variance_map(variance), mask)
         return {"mean": mean, "log_variance": self.covariance(variance)}
 
+    @property
+    def variance_parts(self):
+        """The layers that only the log variance depends on; none for points."""
+        if self.covariance is None:
+            return []
+        parts = (self.variance_map, self.variance_pooling, self.covariance)
+        return [part for part in parts if part is not None]
+
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 

@@ -3,7 +3,6 @@
 from zoo.report.ambiguity import uncertainty_against_matches
 from zoo.report.attention_maps import attention_sheet, attention_sheet_of, overlay
 from zoo.report.crop_sheet import crop_sheet
-from zoo.report.crop_sheet import crop_sheet
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.learning_curves import training_curves
 from zoo.report.results_table import print_results
@@ -13,7 +12,6 @@ from zoo.report.risk_coverage_plot import risk_coverage_plot
 from zoo.report.run_figures import draw
 from zoo.report.selection_accuracy import selection_accuracy_plot
 from zoo.report.set_measures import encode_sets, measure_sets, nearest_captions
-from zoo.report.selection_accuracy import selection_accuracy_plot
 from zoo.report.style import save
 from zoo.report.uncertainty_bins import recall_by_uncertainty_plot
 
@@ -21,7 +19,6 @@ __all__ = [
     "attention_sheet",
     "attention_sheet_of",
     "confidence_ellipses",
-    "crop_sheet",
     "crop_sheet",
     "draw",
     "encode",
@@ -36,7 +33,6 @@ __all__ = [
     "recall_by_uncertainty_plot",
     "risk_coverage_plot",
     "save",
-    "selection_accuracy_plot",
     "selection_accuracy_plot",
     "spearman_of_matches",
     "text_to_image_sheet",

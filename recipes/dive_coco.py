@@ -1,0 +1,237 @@
+"""DivE on COCO, or on Toy Scenes when no data are given; PVSE and the ablations by flags.
+
+    python recipes/dive_coco.py                                    # Toy Scenes' regions, a minute
+    python recipes/dive_coco.py --features resnet152               # their pictures
+    python recipes/dive_coco.py --data-dir coco_precomp --features regions
+    python recipes/dive_coco.py --data-dir coco --features resnext_bert --image-size 512 \\
+        --image-weights resnext101_32x8d.safetensors --bert bert_base --bert-vocabulary vocab.txt
+    python recipes/dive_coco.py --method pvse                      # PIE-Net and MIL instead
+    python recipes/dive_coco.py --similarity chamfer --num-slots 2 # ablations
+    python recipes/dive_coco.py --ensemble runs/one runs/other --out runs/both
+
+Kim et al., "Improving Cross-Modal Retrieval with Set of Diverse Embeddings", CVPR 2023.
+`--data-dir` holds Karpathy's `dataset_coco.json` and the images, or SCAN's files for
+`--features regions`. The same command resumes a run that was stopped. Besides the usual results,
+metrics.json has what the sets are like: circular variance, retrieval by one element alone, and how
+far the elements specialise.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import keras
+
+from zoo import encoders, losses, models, recipe, report, training
+from zoo.data import batches, captions, read_bert_tokenizer
+from zoo.data.augmentation import Augmentation
+from zoo.errors import InputError
+from zoo.training import setting
+
+FEATURES = ("resnet152", "regions", "resnext_bert")
+MARGIN = {"resnet152": 0.1, "regions": 0.2, "resnext_bert": 0.1}
+SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(recipe.RetrievalSettings):
+    """The paper's settings for COCO; `toy` is what runs on Toy Scenes."""
+
+    out: Path = setting(Path("runs/dive_coco"), "run folder to write or resume", identity=False)
+    ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
+    method: Literal["dive", "pvse"] = setting("dive", "slots or PIE-Net")
+    features: Literal[FEATURES] = setting("resnet152", "what is seen and read", toy="regions")
+    backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
+        None, "another network than that of --features", toy="tiny"
+    )
+    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    bert: Path | None = setting(None, "folder of BERT's preset, for resnext_bert")
+    bert_vocabulary: Path | None = setting(None, "its vocab.txt")
+    glove: Path | None = setting(None, "text file of word vectors to start from")
+    image_size: int = setting(
+        224, "pixels; the paper has 512 for resnext_bert", source="section 4.1", toy=64
+    )
+    dim: int = setting(1024, "dimensions of an element", source="section 4.1", toy=64)
+    word_dim: int = setting(300, "of a word vector", source="section 4.1", toy=64)
+    num_slots: int = setting(4, "elements of a set, K", source="section 4.1")
+    num_iterations: int = setting(4, "rounds of aggregation, T", source="section 4.1")
+    similarity: Literal[models.SET_SIMILARITIES] | None = setting(
+        None, "default: smooth_chamfer, or maximum_pair for pvse", source="table 3"
+    )
+    alpha: float = setting(16.0, "of smooth-Chamfer", source="section 4.1")
+    margin: float | None = setting(
+        None, "of the triplets; default: 0.2 for regions, else 0.1", source="section 4.1"
+    )
+    discrepancy_weight: float = setting(0.01, "of MMD", source="section 4.1")
+    diversity_weight: float | None = setting(
+        None, "default: 0.01, or 0.1 for pvse", source="section 4.1; PVSE's released options"
+    )
+    dropout: float = setting(0.1, "of the regions' features", source="released options")
+    drop_rate: float = setting(0.2, "regions left out", source="released options")
+    word_dropping: float = setting(0.2, "words left out", source="released options")
+    learning_rate: float = setting(1e-3, "peak, cosine decay", source="section 4.1", toy=4e-3)
+    set_rate: float = setting(0.1, "factor of the slots", source="released options", toy=1.0)
+    backbone_rate: float = setting(0.1, "factor of pretrained networks", toy=1.0)
+    weight_decay: float = setting(1e-4, "of AdamW", source="released options")
+    clip_norm: float = setting(1.0, "largest norm of a gradient", source="released options")
+    batch_size: int = setting(200, "images, with their captions", source="section 4.1", toy=64)
+    captions_per_image: int | None = setting(None, "default: all", source="section 4.1")
+    steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
+    warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=10, smoke=1)
+    epochs: int = setting(80, "in all", source="section 4.1, for regions", toy=25, smoke=2)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0 <= self.warm_up_epochs <= self.epochs:
+            raise ValueError("--epochs must not be below --warm-up-epochs")
+
+    @property
+    def own_similarity(self):
+        return self.similarity or {"dive": "smooth_chamfer", "pvse": "maximum_pair"}[self.method]
+
+    @property
+    def own_diversity(self):
+        weights = {"dive": 0.01, "pvse": 0.1}
+        given = self.diversity_weight
+        return weights[self.method] if given is None else given
+
+
+def main(argv=None):
+    run_recipe(training.parse(Settings, argv, description=__doc__), recipe.coco_pictures)
+
+
+def run_recipe(settings, pictures):
+    """Trains and evaluates, or averages runs; `pictures` loads splits that are not regions."""
+
+    def load(settings):
+        return (recipe.region_features if settings.features == "regions" else pictures)(settings)
+
+    if settings.ensemble:
+        return recipe.ensemble(settings, load)
+    return recipe.run(settings, load, build, fit, measure_sets)
+
+
+def build(settings, train):
+    tokenizer, caption_backbone = captions_of(settings, train.records)
+    word_vectors, word_dim = None, settings.word_dim
+    if settings.glove:
+        word_vectors, coverage = captions.read_glove(settings.glove, tokenizer, settings.seed)
+        word_dim = word_vectors.shape[1]
+        print(f"{settings.glove}: vectors of {coverage:.1%} of the vocabulary")
+    common = {
+        "image_backbone": image_backbone(settings, train.source),
+        "caption_backbone": caption_backbone,
+        "tokenizer": tokenizer,
+        "dim": settings.dim,
+        "similarity": settings.own_similarity,
+        "alpha": settings.alpha,
+        "margin": MARGIN[settings.features] if settings.margin is None else settings.margin,
+        "discrepancy_weight": settings.discrepancy_weight,
+        "diversity_weight": settings.own_diversity,
+        "word_dim": word_dim,
+        "word_vectors": word_vectors,
+        "dropout": settings.dropout,
+        "drop_rate": settings.drop_rate,
+        "seed": settings.seed,
+    }
+    if settings.method == "pvse":
+        return models.pvse(num_embeddings=settings.num_slots, **common)
+    return models.dive(
+        num_slots=settings.num_slots, num_iterations=settings.num_iterations, **common
+    )
+
+
+def image_backbone(settings, source):
+    if settings.features == "regions":
+        return source.shape
+    network = {"resnet152": "resnet152", "resnext_bert": "resnext101_32x8d"}[settings.features]
+    return encoders.convolutional(
+        settings.backbone or network, source.shape[0], settings.image_weights
+    )
+
+
+def captions_of(settings, records):
+    """The tokenizer, and BERT for `resnext_bert`; without data a small one over whole words."""
+    if settings.features != "resnext_bert":
+        return captions.word_tokenizer(records.captions, max_words=settings.max_words), None
+    if settings.data_dir is None:
+        tokenizer = captions.word_tokenizer(records.captions, max_words=settings.max_words)
+        size = {"vocabulary_size": tokenizer.vocabulary_size(), **SMALL_BERT}
+        return tokenizer, encoders.bert(max_length=settings.max_words, **size)
+    if settings.bert is None or settings.bert_vocabulary is None:
+        raise InputError("--features resnext_bert needs --bert and --bert-vocabulary")
+    tokenizer = read_bert_tokenizer(settings.bert_vocabulary, settings.max_words)
+    return tokenizer, encoders.bert(settings.bert, max_length=settings.max_words)
+
+
+def fit(settings, run, model, train):
+    """The hinges of all negatives first, then of the hardest, against collapse."""
+    margin = MARGIN[settings.features] if settings.margin is None else settings.margin
+    easy, rest = settings.warm_up_epochs, settings.epochs - settings.warm_up_epochs
+    steps = steps_of(settings, train)
+    schedule = keras.optimizers.schedules.CosineDecay(settings.learning_rate, max(rest, 1) * steps)
+    fit_phase(settings, run, model, train, ("sum", margin), easy, settings.learning_rate)
+    fit_phase(settings, run, model, train, ("hardest", margin), rest, schedule)
+
+
+def fit_phase(settings, run, model, train, triplets, epochs, rate):
+    mining, margin = triplets
+    optimizer = training.LayerwiseAdamW(
+        rate,
+        weight_decay=settings.weight_decay,
+        global_clipnorm=settings.clip_norm,
+        rates=rates(settings, model),
+    )
+    model.compile(optimizer, loss=losses.TripletRanking(margin, mining, reduction="mean"))
+
+    def stream(start_step):
+        return batches.images_with_captions(
+            train.records,
+            model.tokenizer,
+            train.source,
+            batch_size=batch_size(settings, train),
+            captions_per_image=settings.captions_per_image,
+            # The phases must not repeat each other's batches.
+            seed=2 * settings.seed + (mining == "hardest"),
+            start_step=start_step,
+            augmentation=Augmentation(word_dropping=settings.word_dropping),
+        )
+
+    training.fit_phase(run, model, mining, stream, epochs, steps_of(settings, train))
+
+
+def batch_size(settings, train):
+    return min(settings.batch_size, train.records.num_images)
+
+
+def steps_of(settings, train):
+    return settings.steps_per_epoch or train.records.num_images // batch_size(settings, train)
+
+
+def rates(settings, model):
+    """The factors on the learning rate, by the paths of variables."""
+    found = {".*(image_set|caption_set)/.*": settings.set_rate}
+    towers = []
+    if settings.features != "regions":
+        towers.append(model.image_encoder)
+    if settings.features == "resnext_bert":
+        towers.append(model.caption_encoder)
+    for tower in towers:
+        for weight in tower.get_layer("backbone").trainable_variables:
+            found[weight.path] = settings.backbone_rate
+    return found
+
+
+def measure_sets(settings, folder, model, splits):
+    """What the sets of the held-out split are like, and its attention where it has pictures."""
+    held_out = splits.held_out
+    sets = report.encode_sets(model, held_out.records, held_out.source)
+    size = encoders.map_size(model.image_encoder)
+    if held_out.picture is not None and size is not None:
+        figure = report.attention_sheet_of(sets, held_out.records, held_out.picture, size)
+        report.save(figure, folder.plots / "attention.png")
+    return {"sets": report.measure_sets(sets, model.similarity)}
+
+
+if __name__ == "__main__":
+    training.run(main)

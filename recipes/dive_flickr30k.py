@@ -1,0 +1,39 @@
+"""DivE on Flickr30K, or on Toy Scenes in its layout when no data are given.
+
+    python recipes/dive_flickr30k.py                               # Toy Scenes' regions, a minute
+    python recipes/dive_flickr30k.py --data-dir f30k_precomp --features regions
+    python recipes/dive_flickr30k.py --data-dir flickr30k --image-weights imagenet
+
+Kim et al., "Improving Cross-Modal Retrieval with Set of Diverse Embeddings", CVPR 2023. Flags and
+settings are those of `dive_coco.py`. `--data-dir` holds `dataset_flickr30k.json` and
+`flickr30k-images/`, or SCAN's files for `--features regions`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo import recipe, training
+from zoo.training import setting
+
+try:
+    from recipes import dive_coco
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import dive_coco
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(dive_coco.Settings):
+    """The paper's settings for Flickr30K, which are those for COCO."""
+
+    out: Path = setting(
+        Path("runs/dive_flickr30k"), "run folder to write or resume", identity=False
+    )
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    return dive_coco.run_recipe(settings, recipe.flickr30k_pictures)
+
+
+if __name__ == "__main__":
+    training.run(main)

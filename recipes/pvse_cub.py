@@ -1,0 +1,119 @@
+"""PVSE on CUB-200-2011, or on Toy Birds when no data are given.
+
+    python recipes/pvse_cub.py                                   # Toy Birds
+    python recipes/pvse_cub.py --num-embeddings 1                # a single embedding
+    python recipes/pvse_cub.py --data-dir CUB_200_2011 --image-weights imagenet
+
+Song and Soleymani, "Polysemous Visual-Semantic Embedding for Cross-Modal Retrieval", CVPR 2019.
+PCME's paper compares with it on CUB, so the split, the batches and the phases are those of
+`pcme_cub.py`, and the loss and the optimiser are PVSE's. The same command resumes a run that was
+stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import keras
+
+from zoo import encoders, models, recipe, training
+from zoo.data import batches, captions
+from zoo.data.augmentation import Augmentation
+from zoo.training import setting
+
+try:
+    from recipes.dive_coco import measure_sets
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    from dive_coco import measure_sets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(recipe.RetrievalSettings):
+    """PVSE's settings in PCME's comparison on CUB; `toy` is what runs on Toy Birds."""
+
+    out: Path = setting(Path("runs/pvse_cub"), "run folder to write or resume", identity=False)
+    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
+    held_out: Literal["test", "val1", "val2", "val3"] = setting(
+        "test", "unseen classes to evaluate on; choose settings on val1 to val3"
+    )
+    backbone: Literal[encoders.CONVOLUTIONAL] = setting(
+        "resnet50", "image encoder", source="PCME, section 4.1", toy="tiny"
+    )
+    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    dim: int = setting(512, "dimensions of an embedding", source="PCME, section 4.1", toy=64)
+    word_dim: int = setting(300, "of a word vector", source="PVSE, section 4.1", toy=64)
+    num_embeddings: int = setting(2, "embeddings an item, K", source="PVSE, table 1")
+    margin: float = setting(0.1, "of the triplets", source="released options")
+    mining: Literal["sum", "hardest", "semi_hard"] = setting(
+        "hardest", "negatives", source="released options", toy="sum"
+    )
+    discrepancy_weight: float = setting(0.01, "of MMD", source="released options")
+    diversity_weight: float = setting(0.1, "of diversity", source="released options")
+    learning_rate: float = setting(
+        2e-4, "of Adam, cosine decay per phase", source="released options", toy=2e-3
+    )
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="released options")
+    batch_size: int = setting(150, "pairs, one a class", source="PCME, supplementary A", toy=90)
+    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
+    warm_up_epochs: int = setting(10, "heads only", source="PCME, suppl. A", toy=0, smoke=1)
+    fine_tuning_epochs: int = setting(50, "everything", source="PCME, suppl. A", toy=20, smoke=1)
+    word_dropping: float = setting(0.1, "words left out", source="PCME, suppl. A", toy=0.3)
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    return recipe.run(settings, load, build, fit, measure_sets)
+
+
+def load(settings):
+    return recipe.cub_pictures(settings, captions=settings.captions)
+
+
+def build(settings, train):
+    return models.pvse(
+        encoders.convolutional(settings.backbone, settings.image_size, settings.image_weights),
+        tokenizer=captions.word_tokenizer(train.records.captions, max_words=settings.max_words),
+        dim=settings.dim,
+        num_embeddings=settings.num_embeddings,
+        margin=settings.margin,
+        mining=settings.mining,
+        discrepancy_weight=settings.discrepancy_weight,
+        diversity_weight=settings.diversity_weight,
+        word_dim=settings.word_dim,
+        seed=settings.seed,
+    )
+
+
+def fit(settings, run, model, train):
+    """Warm-up with a frozen backbone, then everything."""
+    backbone = model.image_encoder.get_layer("backbone")
+    for number, phase in enumerate(("warm_up", "fine_tuning")):
+        epochs = getattr(settings, f"{phase}_epochs")
+        backbone.trainable = phase == "fine_tuning"
+        fit_phase(settings, run, model, train, phase, epochs, 2 * settings.seed + number)
+
+
+def fit_phase(settings, run, model, train, phase, epochs, seed):
+    batch_size = min(settings.batch_size, train.records.num_classes)
+    steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, batch_size)
+    schedule = keras.optimizers.schedules.CosineDecay(
+        settings.learning_rate, max(epochs, 1) * steps
+    )
+    model.compile(keras.optimizers.Adam(schedule, global_clipnorm=settings.clip_norm))
+
+    def stream(start_step):
+        return batches.class_pairs(
+            train.records,
+            model.tokenizer,
+            train.source,
+            batch_size=batch_size,
+            seed=seed,
+            start_step=start_step,
+            augmentation=Augmentation(word_dropping=settings.word_dropping),
+        )
+
+    training.fit_phase(run, model, phase, stream, epochs, steps)
+
+
+if __name__ == "__main__":
+    training.run(main)

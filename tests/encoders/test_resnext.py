@@ -1,0 +1,141 @@
+"""ResNeXt against torchvision's forward written out in NumPy, on random weights under its names."""
+
+import numpy as np
+import pytest
+
+from zoo.encoders import convolutional, load_torchvision_weights, resnext
+from zoo.errors import InputError
+
+BLOCKS, GROUPS, WIDTH = (2, 1, 1, 1), 4, 2
+SIZE = 40
+
+
+def state_dict(seed=0):
+    """Arrays as `torchvision.models.ResNet(Bottleneck, BLOCKS, groups=4, width_per_group=2)`."""
+    rng = np.random.default_rng(seed)
+    arrays = {}
+
+    def convolution(name, outputs, inputs, size):
+        scale = np.sqrt(2 / (inputs * size * size))
+        arrays[f"{name}.weight"] = rng.normal(0, scale, (outputs, inputs, size, size))
+
+    def normalization(name, channels):
+        arrays[f"{name}.weight"] = rng.uniform(0.5, 1.5, channels)
+        arrays[f"{name}.bias"] = rng.normal(0, 0.3, channels)
+        arrays[f"{name}.running_mean"] = rng.normal(0, 0.3, channels)
+        arrays[f"{name}.running_var"] = rng.uniform(0.5, 1.5, channels)
+        arrays[f"{name}.num_batches_tracked"] = np.array(7)
+
+    convolution("conv1", 64, 3, 7)
+    normalization("bn1", 64)
+    inputs = 64
+    for stage, count in enumerate(BLOCKS):
+        inner, outer = GROUPS * WIDTH * 2**stage, 256 * 2**stage
+        for index in range(count):
+            prefix = f"layer{stage + 1}.{index}"
+            convolution(f"{prefix}.conv1", inner, inputs, 1)
+            convolution(f"{prefix}.conv2", inner, inner // GROUPS, 3)
+            convolution(f"{prefix}.conv3", outer, inner, 1)
+            for number, channels in ((1, inner), (2, inner), (3, outer)):
+                normalization(f"{prefix}.bn{number}", channels)
+            if not index:
+                convolution(f"{prefix}.downsample.0", outer, inputs, 1)
+                normalization(f"{prefix}.downsample.1", outer)
+            inputs = outer
+    arrays["fc.weight"], arrays["fc.bias"] = rng.normal(size=(10, inputs)), np.zeros(10)
+    return {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+
+
+def reference(arrays, images):
+    """torchvision's `ResNet._forward_impl` up to `layer4`, channels first, in float64."""
+
+    def convolution(x, name, strides=1, groups=1):
+        kernel = arrays[f"{name}.weight"].astype(np.float64)
+        size = kernel.shape[-1]
+        x = np.pad(x, ((0, 0), (0, 0), (size // 2,) * 2, (size // 2,) * 2))
+        windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), axis=(2, 3))
+        windows = windows[:, :, ::strides, ::strides]
+        parts = zip(np.split(windows, groups, 1), np.split(kernel, groups, 0), strict=True)
+        return np.concatenate([np.einsum("nihwab,oiab->nohw", w, k) for w, k in parts], axis=1)
+
+    def normalization(x, name):
+        weight, bias, mean, variance = (
+            arrays[f"{name}.{part}"].astype(np.float64)[:, None, None]
+            for part in ("weight", "bias", "running_mean", "running_var")
+        )
+        return (x - mean) / np.sqrt(variance + 1e-5) * weight + bias
+
+    def relu(x):
+        return np.maximum(x, 0)
+
+    x = relu(normalization(convolution(images, "conv1", 2), "bn1"))
+    x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+    x = windows[:, :, ::2, ::2].max(axis=(4, 5))
+    for stage, count in enumerate(BLOCKS):
+        for index in range(count):
+            prefix, strides = f"layer{stage + 1}.{index}", 2 if stage and not index else 1
+            short = x
+            if not index:
+                short = convolution(x, f"{prefix}.downsample.0", strides)
+                short = normalization(short, f"{prefix}.downsample.1")
+            y = relu(normalization(convolution(x, f"{prefix}.conv1"), f"{prefix}.bn1"))
+            y = convolution(y, f"{prefix}.conv2", strides, GROUPS)
+            y = relu(normalization(y, f"{prefix}.bn2"))
+            y = normalization(convolution(y, f"{prefix}.conv3"), f"{prefix}.bn3")
+            x = relu(y + short)
+    return x
+
+
+@pytest.fixture(scope="module")
+def network():
+    return resnext(BLOCKS, GROUPS, WIDTH, SIZE, name="small")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_torchvision_weights_give_torchvision_features(network, tmp_path, suffix):
+    arrays = state_dict()
+    path = tmp_path / f"resnext{suffix}"
+    if suffix == ".npz":
+        np.savez(path, **arrays)
+    else:
+        from safetensors.numpy import save_file
+
+        save_file(arrays, path)
+    load_torchvision_weights(network, path)
+    images = np.random.default_rng(1).normal(size=(2, SIZE, SIZE, 3)).astype("float32")
+    expected = reference(arrays, images.transpose(0, 3, 1, 2).astype(np.float64))
+    features = np.asarray(network(images)).transpose(0, 3, 1, 2)
+    assert features.shape == expected.shape == (2, 2048, 2, 2)
+    np.testing.assert_allclose(features, expected, atol=1e-4 * expected.max())
+
+
+def test_bad_files_are_named(network, tmp_path):
+    def save(change):
+        arrays = state_dict()
+        change(arrays)
+        np.savez(tmp_path / "weights.npz", **arrays)
+        load_torchvision_weights(network, tmp_path / "weights.npz")
+
+    with pytest.raises(InputError, match="no such file"):
+        load_torchvision_weights(network, tmp_path / "none.npz")
+    with pytest.raises(InputError, match=r"'layer2.0.conv2.weight'; it is missing"):
+        save(lambda arrays: arrays.pop("layer2.0.conv2.weight"))
+    with pytest.raises(InputError, match=r"1 arrays have no place in 'small'.*'layer1.2.conv1"):
+        save(lambda arrays: arrays.update({"layer1.2.conv1.weight": np.zeros((8, 256, 1, 1))}))
+    with pytest.raises(InputError, match=r"'bn1.weight' has NaN"):
+        save(lambda arrays: arrays.update({"bn1.weight": np.full(64, np.nan)}))
+    with pytest.raises(InputError, match=r"'conv1.weight' should have the shape \(7, 7, 3, 64\)"):
+        save(lambda arrays: arrays.update({"conv1.weight": np.zeros((64, 3, 3, 3))}))
+
+
+@pytest.mark.slow
+def test_the_backbone_is_resnext_101_32x8d(tmp_path):
+    backbone = convolutional("resnext101_32x8d", 64)
+    # torchvision counts 88,791,336 with a classifier of 2048 × 1000 + 1000.
+    trainable = sum(weight.shape.num_elements() for weight in backbone.trainable_weights)
+    assert trainable == 88_791_336 - 2_049_000
+    assert backbone.output_shape == (None, 2, 2, 2048)
+    np.savez(tmp_path / "broken.npz", a=np.zeros(1))
+    with pytest.raises(InputError, match=r"'conv1.weight'; it is missing"):
+        convolutional("resnext101_32x8d", 64, tmp_path / "broken.npz")

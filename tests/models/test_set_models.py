@@ -1,0 +1,184 @@
+"""DivE and PVSE whole, on maps, regions, words and BERT."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import zoo
+from zoo import encoders, losses, similarities
+from zoo.data.captions import WordTokenizer
+
+WORDS = ["bird", "red", "blue", "wing", "a", "small"]
+RNG = np.random.default_rng(0)
+REGIONS = RNG.normal(size=(3, 5, 12)).astype("float32")
+REGIONS[1, 3:] = REGIONS[2, 1:] = 0
+IDS = RNG.integers(2, 8, (6, 6)).astype("int32")
+IDS[0, 3:] = IDS[1, 1:] = IDS[4, 5:] = 0
+BUILDERS = pytest.mark.parametrize("name", ["dive", "pvse"])
+
+
+def tiny(name, image_backbone=(None, 12), **options):
+    options = {"dim": 8, "word_dim": 6, "image_size": 16, **options}
+    if "caption_backbone" not in options:
+        options.setdefault("tokenizer", WordTokenizer(WORDS, max_words=6))
+    return getattr(zoo.models, name)(image_backbone, **options)
+
+
+def batch(images=REGIONS):
+    labels = np.arange(3, dtype="int32")
+    return {
+        "images": images,
+        "captions": IDS,
+        "image_labels": labels,
+        "caption_labels": np.repeat(labels, 2),
+    }
+
+
+def test_the_defaults_are_those_of_the_papers():
+    options = {"vocabulary_size": 10, "image_size": 16}
+    dive, pvse = zoo.models.dive("tiny", **options), zoo.models.pvse("tiny", **options)
+    assert dive.image_encoder.output["elements"].shape == (None, 4, 1024)
+    assert pvse.image_encoder.output["elements"].shape == (None, 2, 1024)
+    assert dive.similarity.alpha == 16.0
+    assert type(pvse.similarity) is similarities.MaximumPair
+    for model in (dive, pvse):
+        settings = model.loss.get_config()
+        assert (settings["margin"], settings["mining"]) == (0.1, "hardest")
+    weights = [{type(t): t.weight for t in model.auxiliaries} for model in (dive, pvse)]
+    assert weights[0] == {losses.MeanDiscrepancy: 0.01, losses.Diversity: 0.01}
+    assert weights[1] == {losses.MeanDiscrepancy: 0.01, losses.GramDiversity: 0.1}
+
+
+@BUILDERS
+def test_padding_never_changes_a_set_nor_its_attention(name):
+    model = tiny(name)
+    images = encoders.with_attention(model.image_encoder)
+    captions = encoders.with_attention(tiny_words(model, name))
+    for tower, padded, lengths in (
+        (images, REGIONS, (5, 3, 1)),
+        (captions, IDS, (3, 1, 6, 6, 5, 6)),
+    ):
+        together = tower(padded)
+        np.testing.assert_array_equal(np.sum(together["mask"], axis=1), lengths)
+        for i, length in enumerate(lengths):
+            alone = tower(padded[i : i + 1, :length])
+            np.testing.assert_allclose(alone["elements"][0], together["elements"][i], atol=1e-5)
+            attention = np.asarray(together["attention"][i])
+            np.testing.assert_allclose(alone["attention"][0], attention[:, :length], atol=1e-5)
+            assert (attention[:, length:] == 0).all()
+
+
+def tiny_words(model, name):
+    """The model's caption encoder for captions of any length."""
+    free = tiny(name, tokenizer=None, vocabulary_size=8, max_length=None)
+    free.caption_encoder.set_weights(model.caption_encoder.get_weights())
+    return free.caption_encoder
+
+
+@BUILDERS
+def test_padding_never_changes_what_bert_reads(name):
+    sizes = {"vocabulary_size": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+    long, short = (
+        tiny(name, caption_backbone=encoders.bert(max_length=length, **sizes)).caption_encoder
+        for length in (6, 3)
+    )
+    short.set_weights(long.get_weights())
+    together = long(IDS[:2])["elements"]
+    np.testing.assert_allclose(short(IDS[:1, :3])["elements"][0], together[0], atol=1e-5)
+    np.testing.assert_allclose(short(IDS[1:2, :3])["elements"][0], together[1], atol=1e-5)
+
+
+@BUILDERS
+def test_training_saving_and_the_attention_of_a_loaded_model(name, tmp_path):
+    pictures = RNG.uniform(0, 255, (3, 16, 16, 3)).astype("float32")
+    model, data = tiny(name, "tiny"), batch(pictures)
+    model.compile(zoo.training.AdamP(1e-3))
+    logs = model.fit(tf.data.Dataset.from_tensors(data).repeat(), steps_per_epoch=2, verbose=0)
+    assert set(logs.history) == {"loss", "mean_discrepancy", "diversity"}
+    assert np.isfinite(logs.history["loss"]).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    sets = loaded.encode_images(pictures)
+    np.testing.assert_allclose(np.linalg.norm(sets, axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(sets, model.encode_images(pictures), atol=1e-5)
+    captions = loaded.encode_captions(["a small red bird", "a blue wing"])
+    assert loaded.similarity(sets, captions).shape == (3, 2)
+    assert loaded.uncertainty(captions).shape == (2,)
+    looked = encoders.with_attention(loaded.image_encoder).predict(pictures, verbose=0)
+    np.testing.assert_allclose(looked["elements"], sets, atol=1e-5)
+    assert encoders.map_size(loaded.image_encoder) == (2, 2)
+    assert looked["attention"].shape == (*sets.shape[:2], 4)
+    np.testing.assert_allclose(looked["attention"].sum(-1), 1, atol=1e-4)
+
+
+@BUILDERS
+def test_the_loss_is_the_triplets_plus_the_weighted_terms(name):
+    model, data = tiny(name), batch()
+    embeddings = model(data)
+    images, captions = embeddings["images"], embeddings["captions"]
+    total = model.compute_loss(data, y_pred=embeddings)
+    matches = np.equal.outer(data["image_labels"], data["caption_labels"]).astype("float32")
+    logits = model.similarity(images, captions)
+    triplets = losses.TripletRanking(0.1, "hardest", "mean")(matches, logits)
+    discrepancy = losses.maximum_mean_discrepancy(images, captions)
+    function = losses.diversity if name == "dive" else losses.gram_diversity
+    spread = function(images["slots"]) + function(captions["slots"])
+    weight = 0.01 if name == "dive" else 0.1
+    np.testing.assert_allclose(total, triplets + 0.01 * discrepancy + weight * spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("similarity", zoo.models.SET_SIMILARITIES)
+def test_the_ablation_of_similarities(similarity):
+    model = tiny("dive", similarity=similarity, alpha=4.0, num_slots=2, num_iterations=1)
+    sets = {"images": {"elements": RNG.normal(size=(3, 2, 8)).astype("float32")}}
+    sets["captions"] = {"elements": RNG.normal(size=(4, 2, 8)).astype("float32")}
+    value = model.similarity(sets["images"], sets["captions"])
+    x, y = (s["elements"].astype("float64") for s in sets.values())
+    unit_x, unit_y = (s / np.linalg.norm(s, axis=-1, keepdims=True) for s in (x, y))
+    cosines = np.einsum("nkd,mld->nmkl", unit_x, unit_y)
+    distances = np.linalg.norm(x[:, None, :, None] - y[None, :, None], axis=-1)
+    best = [cosines.max(3).mean(2), cosines.max(2).mean(2)]
+    soft = [np.log(np.exp(4 * cosines).sum(axis)).mean(2) / 8 for axis in (3, 2)]
+    expected = {
+        "maximum_pair": cosines.max((2, 3)),
+        "chamfer": (best[0] + best[1]) / 2,
+        "smooth_chamfer": soft[0] + soft[1],
+        "match_probability": (1 / (1 + np.exp(5 * distances - 5))).mean((2, 3)),
+    }
+    np.testing.assert_allclose(value, expected[similarity], atol=1e-5)
+
+
+def test_one_element_is_a_single_embedding_on_the_sphere():
+    for model in (tiny("dive", num_slots=1), tiny("pvse", num_embeddings=1)):
+        sets = model(batch())
+        logits = model.similarity(sets["images"], sets["captions"])
+        one, other = (sets[side]["elements"][:, 0] for side in ("images", "captions"))
+        np.testing.assert_allclose(logits, similarities.cosine(one, other), atol=1e-5)
+        assert np.isfinite(model.compute_loss(batch(), y_pred=sets))
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@BUILDERS
+def test_mixed_precision_keeps_sets_in_float32(name, policy):
+    keras.config.set_dtype_policy(policy)
+    model = tiny(name)
+    sets = model(batch())
+    for side in sets.values():
+        assert {value.dtype for value in side.values()} == {tf.float32}
+        assert np.isfinite(side["elements"]).all()
+    assert np.isfinite(model.compute_loss(batch(), y_pred=sets))
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match=r"`image_backbone` must be .*received \(12,\)"):
+        tiny("dive", (12,))
+    with pytest.raises(ValueError, match="`similarity` must be one of"):
+        tiny("dive", similarity="cosine")
+    with pytest.raises(ValueError, match="received none"):
+        zoo.models.pvse((None, 12))
+    with pytest.raises(ValueError, match="a sentence of 8 channels; received 6"):
+        tiny("dive", caption_backbone=encoders.gru(8, 6, word_dim=4))
+    point = zoo.models.infonce("tiny", vocabulary_size=8, dim=8, word_dim=4, image_size=16)
+    with pytest.raises(ValueError, match="`encoder` must be an encoder of `dive` or `pvse`"):
+        encoders.with_attention(point.image_encoder)

@@ -1,0 +1,75 @@
+"""BERT as a caption encoder: token ids to all hidden states."""
+
+import os
+import pathlib
+
+import keras
+import keras_hub
+from keras import ops
+
+from zoo.errors import InputError
+
+PADDING = 0
+BASE = {"num_layers": 12, "num_heads": 12, "hidden_dim": 768}
+
+
+def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size):
+    """BERT's hidden states, for `zoo.data.BertTokenizer`'s ids.
+
+    Args:
+        preset: a local folder with a KerasHub preset of a `BertBackbone`, or with a Hugging Face
+            checkpoint (`config.json`, `model.safetensors`); None for random weights.
+        vocabulary_size: number of token ids, of which 0 is padding. Of random weights only, as
+            are `dropout` and `size`.
+        max_length: length of a caption in ids.
+        dropout: of all blocks.
+        **size: `num_layers`, `num_heads`, `hidden_dim` and `intermediate_dim`, where it is not
+            BERT base.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from ids `(batch, max_length)` int32 to a
+        dict: `"features"` the last hidden states `(batch, max_length, hidden_dim)`, `"mask"` bool
+        `(batch, max_length)`, True where there is a token.
+
+    Raises:
+        InputError: if the folder is no such preset, or reads less than `max_length` tokens.
+
+    Reference: Devlin et al., "BERT", NAACL 2019.
+    """
+    if preset is not None:
+        network = _from_folder(preset, max_length)
+    else:
+        size = {**BASE, **size}
+        size.setdefault("intermediate_dim", 4 * size["hidden_dim"])
+        network = keras_hub.models.BertBackbone(
+            vocabulary_size,
+            dropout=dropout,
+            max_sequence_length=max(max_length, 512),
+            name="bert",
+            **size,
+        )
+    ids = keras.Input((max_length,), dtype="int32", name="captions")
+    mask = ops.not_equal(ids, PADDING)
+    states = network(
+        {
+            "token_ids": ids,
+            "segment_ids": ops.zeros_like(ids),
+            "padding_mask": ops.cast(mask, "int32"),
+        }
+    )
+    outputs = {"features": states["sequence_output"], "mask": mask}
+    return keras.Model(ids, outputs, name="backbone")
+
+
+def _from_folder(preset, max_length):
+    path = pathlib.Path(os.fspath(preset)).expanduser()
+    if not path.is_dir():
+        raise InputError(f"{path}: no such folder; expected a preset of BERT")
+    try:
+        network = keras_hub.models.BertBackbone.from_preset(str(path))
+    except Exception as error:  # KerasHub raises several kinds, depending on what is missing
+        raise InputError(f"{path}: not a preset of BERT: {error}") from error
+    longest = network.max_sequence_length
+    if max_length > longest:
+        raise InputError(f"{path}: this BERT reads {longest} tokens; received {max_length}")
+    return network

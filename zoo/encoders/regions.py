@@ -1,0 +1,71 @@
+"""The encoder of precomputed regions: a residual MLP on each, and their maximum."""
+
+import keras
+from keras import layers, ops
+
+from zoo.layers.masking import drop_positions, masked_max
+
+
+def regions(region_dim, dim, num_regions=None, dropout=0.0, drop_rate=0.0, seed=None):
+    """A linear map of each region plus a two-layer MLP on it, and the maximum over the regions.
+
+    Args:
+        region_dim: channels of a region's feature.
+        dim: channels of what comes out (D).
+        num_regions: regions an image, where it is one number, or None. An image with fewer is
+            filled up with rows of zeros, which change nothing.
+        dropout: share of the output's numbers that a training step zeroes.
+        drop_rate: share of the regions that a training step leaves out.
+        seed: of both.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from regions `(batch, num_regions,
+        region_dim)` to a dict: `"features"` `(batch, num_regions, dim)`, `"pooled"` their maximum
+        `(batch, dim)`, `"mask"` bool `(batch, num_regions)`, True where there is a region.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 3.1; VSE∞ (Chen et al., CVPR 2021) for the
+        residual MLP with BatchNorm.
+    """
+    inputs = keras.Input((num_regions, region_dim), name="images")
+    mask = RegionMask(drop_rate, seed, name="mask")(inputs)
+    linear = layers.Dense(dim, name="projection")(inputs)
+    hidden = layers.Dense(max(dim // 2, 1), name="hidden")(linear)
+    normalize = layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="normalize")
+    hidden = layers.ReLU(name="relu")(normalize(hidden, mask=mask))
+    features = linear + layers.Dense(dim, name="residual")(hidden)
+    features = layers.Dropout(dropout, seed=seed, name="dropout")(features)
+    outputs = {"features": features, "pooled": masked_max(features, mask), "mask": mask}
+    return keras.Model(inputs, outputs, name="backbone")
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class RegionMask(layers.Layer):
+    """Where there is a region: in rows that are not all zeros.
+
+    Args:
+        drop_rate: share of the regions that a training step leaves out, never all of an image.
+        seed: of that.
+
+    Call arguments:
+        regions: `(batch, num_regions, channels)`.
+
+    Output: bool `(batch, num_regions)`.
+    """
+
+    def __init__(self, drop_rate=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if not 0 <= drop_rate < 1:
+            raise ValueError(f"`drop_rate` must be in [0, 1); received {drop_rate}")
+        self.drop_rate = drop_rate
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed) if drop_rate else None
+        self.built = True
+
+    def call(self, regions, training=False):
+        mask = ops.any(ops.not_equal(regions, 0.0), axis=-1)
+        if training and self.drop_rate:
+            mask = drop_positions(ops.shape(mask), mask, self.drop_rate, self.seed_generator)
+        return mask
+
+    def get_config(self):
+        return {**super().get_config(), "drop_rate": self.drop_rate, "seed": self.seed}

@@ -1,0 +1,149 @@
+"""The towers of DivE and PVSE: a backbone, and a head that makes a set of its local features.
+
+`encoder.get_layer("backbone")` and `encoder.get_layer("head")` are Keras models, so that a head
+can be trained on stored features of a frozen backbone; `with_attention` looks into the head.
+"""
+
+import keras
+from keras import layers, ops
+
+from zoo.layers.masking import masked_max
+from zoo.layers.polysemous_embedding import PolysemousEmbedding
+from zoo.layers.set_prediction import SetPrediction
+from zoo.layers.unit_length import UnitLength
+
+_SET_LAYERS = (SetPrediction, PolysemousEmbedding)
+
+
+def set_image_encoder(backbone, dim, set_layer):
+    """Images to sets of embeddings.
+
+    Args:
+        backbone: a `keras.Model` from images to a feature map `(batch, height, width, channels)`,
+            such as `zoo.encoders.convolutional`, whose global feature is a linear map of its mean;
+            or to `{"features", "pooled", "mask"}`, such as `zoo.encoders.regions`.
+        dim: dimension of the elements.
+        set_layer: a `SetPrediction` or `PolysemousEmbedding`.
+
+    Returns:
+        A Functional `keras.Model` from images to `{"elements", "slots"}`, both `(batch, K, dim)`
+        float32, the elements of length one, of the sub-models `"backbone"` and `"head"`.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 3.1.
+    """
+    head_inputs = _inputs_like(backbone.output, ("features", "pooled", "mask"))
+    if isinstance(head_inputs, dict):
+        features, pooled = head_inputs["features"], head_inputs["pooled"]
+        mask = head_inputs["mask"]
+    else:
+        features, mask = head_inputs, None
+        mean = layers.GlobalAveragePooling2D(name="pooling")(features)
+        pooled = layers.Dense(dim, name="global")(mean)
+    head = _head(head_inputs, set_layer, features, pooled, mask)
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    return keras.Model(images, head(_chosen(backbone(images), head_inputs)), name="image_encoder")
+
+
+def set_caption_encoder(backbone, dim, set_layer):
+    """Captions to sets of embeddings.
+
+    Args:
+        backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
+            `zoo.encoders.gru`, whose local features are the words and whose global one is the
+            sentence; or to `{"features", "mask"}`, such as `zoo.encoders.bert`, where a linear map
+            of the hidden states is local, and its maximum global.
+        dim: dimension of the elements.
+        set_layer: a `SetPrediction` or `PolysemousEmbedding`.
+
+    Returns:
+        A Functional `keras.Model` from ids `(batch, length)` to what `set_image_encoder` gives.
+
+    Raises:
+        ValueError: if the backbone's sentence has another dimension than `dim`.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 3.1.
+    """
+    recurrent = "words" in backbone.output
+    names = ("words", "sentence", "mask") if recurrent else ("features", "mask")
+    head_inputs = _inputs_like(backbone.output, names)
+    mask = head_inputs["mask"]
+    if recurrent:
+        features, pooled = head_inputs["words"], head_inputs["sentence"]
+        if pooled.shape[-1] != dim:
+            raise ValueError(
+                f"`caption_backbone` must have a sentence of {dim} channels; received "
+                f"{pooled.shape[-1]}"
+            )
+    else:
+        features = layers.Dense(dim, name="local")(head_inputs["features"])
+        pooled = masked_max(features, mask)
+    head = _head(head_inputs, set_layer, features, pooled, mask)
+    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    return keras.Model(ids, head(_chosen(backbone(ids), head_inputs)), name="caption_encoder")
+
+
+def with_attention(encoder):
+    """The encoder of a set model, with what each element looks at.
+
+    Works on a model that was just built, trained or loaded, and shares its weights.
+
+    Args:
+        encoder: `image_encoder` or `caption_encoder` of a `dive` or `pvse` model.
+
+    Returns:
+        A Functional `keras.Model` with the encoder's inputs and outputs, and among the outputs
+        `"attention"` float32 `(batch, K, positions)`, each row of which sums to one over regions,
+        words, or the cells of a feature map row by row: of DivE that of the last round, the mean
+        over heads. Where the backbone knows of padding it also gives its `"mask"`.
+
+    Raises:
+        ValueError: if the encoder is not one of a set model.
+    """
+    parts = {layer.name: layer for layer in encoder.layers}
+    head = parts.get("head")
+    makers = [layer for layer in getattr(head, "layers", []) if isinstance(layer, _SET_LAYERS)]
+    if "backbone" not in parts or not makers:
+        raise ValueError(
+            "`encoder` must be an encoder of `dive` or `pvse`, with a backbone and a head that "
+            f"makes sets; received {encoder.name!r}"
+        )
+    # Keras keeps what a layer returned as a flat list.
+    names = dict.fromkeys(("attention", "elements", "slots"))
+    sets = keras.tree.pack_sequence_as(names, makers[0].output)
+    outputs = {**head.output, "attention": sets["attention"]}
+    looking = keras.Model(head.input, outputs, name="head")
+    features = parts["backbone"](encoder.input)
+    results = looking(_chosen(features, head.input))
+    if isinstance(features, dict) and "mask" in features:
+        results = {**results, "mask": features["mask"]}
+    return keras.Model(encoder.input, results, name=encoder.name)
+
+
+def map_size(encoder):
+    """`(height, width)` of the feature map that an image encoder attends to, or None."""
+    shape = encoder.get_layer("backbone").output_shape
+    return tuple(shape[1:3]) if isinstance(shape, tuple) and len(shape) == 4 else None
+
+
+def _head(inputs, set_layer, features, pooled, mask):
+    # The attention is computed anyway; as an output of the layer, `with_attention` finds it.
+    options = {} if mask is None else {"mask": mask}
+    sets = set_layer(features, pooled, return_attention=True, **options)
+    outputs = {
+        "elements": UnitLength(name="unit_length")(sets["elements"]),
+        "slots": ops.cast(sets["slots"], "float32"),
+    }
+    return keras.Model(inputs, outputs, name="head")
+
+
+def _inputs_like(outputs, names):
+    if not isinstance(outputs, dict):
+        return keras.Input(outputs.shape[1:], name="features")
+    return {
+        name: keras.Input(outputs[name].shape[1:], name=name, dtype=outputs[name].dtype)
+        for name in names
+    }
+
+
+def _chosen(outputs, inputs):
+    return {name: outputs[name] for name in inputs} if isinstance(inputs, dict) else outputs

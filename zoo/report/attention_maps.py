@@ -1,0 +1,104 @@
+"""Attention maps: where in an image each element of its set looks."""
+
+import textwrap
+
+import numpy as np
+from PIL import Image
+
+from zoo.report.set_measures import nearest_captions
+from zoo.report.style import new_figure, styled, with_minus
+
+_CELL = 1.7  # inches
+_TEXT = 0.62
+_WIDTH = 30  # letters of a caption in a line
+
+
+@styled
+def attention_sheet(images, attention, captions=None, cosines=None):
+    """One row an image: the image, then for each element where it looks, and what is near to it.
+
+    Brighter is more attention, on a scale of its own for each map: from none to its largest value,
+    which is written below it as a multiple of even attention.
+
+    Args:
+        images: `q` images `(height, width, 3)`, 0 … 255.
+        attention: `(q, K, rows, columns)`, each map summing to one, such as the attention of
+            `zoo.encoders.with_attention` in the shape of `zoo.encoders.map_size`.
+        captions: `q` lists of `K` texts, the caption nearest to each element, or None.
+        cosines: `(q, K)` of these, or None.
+
+    Returns:
+        A matplotlib figure.
+    """
+    attention = np.asarray(attention, np.float32)
+    rows, count = attention.shape[:2]
+    figure = new_figure(_CELL * (count + 1), (_CELL + (_TEXT if captions else 0.25)) * rows + 0.3)
+    grid = figure.subplots(rows, count + 1, squeeze=False)
+    for row, axes in enumerate(grid):
+        image = np.clip(np.asarray(images[row]), 0, 255).astype(np.uint8)
+        _show(axes[0], image)
+        if row == 0:
+            axes[0].set_title("image", fontsize=9)
+        for k, axis in enumerate(axes[1:]):
+            _show(axis, overlay(image, attention[row, k]))
+            if row == 0:
+                axis.set_title(f"element {k + 1}", fontsize=9)
+            even = attention[row, k].max() * attention[row, k].size
+            lines = [f"peak {even:.1f} × even"]
+            if cosines is not None:
+                lines[0] += f", cos {with_minus(f'{cosines[row][k]:.2f}')}"
+            if captions is not None:
+                wrapped = textwrap.wrap(
+                    str(captions[row][k]), _WIDTH, max_lines=3, placeholder=" …"
+                )
+                lines = wrapped + [""] * (3 - len(wrapped)) + lines
+            axis.set_xlabel("\n".join(lines), fontsize=6.5, loc="left", linespacing=1.25)
+    return figure
+
+
+def overlay(image, attention):
+    """An image that is dark where there is no attention, and itself where there is most.
+
+    Args:
+        image: uint8 `(height, width, 3)`.
+        attention: `(rows, columns)`, not negative.
+
+    Returns:
+        uint8 `(height, width, 3)`.
+    """
+    attention = np.asarray(attention, np.float32)
+    relative = Image.fromarray(attention / max(float(attention.max()), 1e-12))
+    size = (image.shape[1], image.shape[0])
+    smooth = np.asarray(relative.resize(size, Image.Resampling.BILINEAR))[..., None]
+    return (image * (0.15 + 0.85 * np.clip(smooth, 0, 1))).astype(np.uint8)
+
+
+def attention_sheet_of(sets, records, picture, size, rows=6):
+    """`attention_sheet` of some images of a split, with the nearest captions of all of it.
+
+    Args:
+        sets: of `zoo.report.encode_sets`.
+        records: of the split.
+        picture: function from an image's index to its pixels.
+        size: `(rows, columns)` of the feature map.
+        rows: how many images, evenly spaced.
+    """
+    shown = np.linspace(0, records.num_images - 1, min(rows, records.num_images)).astype(int)
+    found, cosines = nearest_captions(
+        sets["images"]["elements"][shown], sets["captions"]["elements"]
+    )
+    attention = sets["images"]["attention"][shown]
+    return attention_sheet(
+        [picture(index) for index in shown],
+        attention.reshape(*attention.shape[:2], *size),
+        [[records.captions[caption] for caption in row] for row in found],
+        cosines,
+    )
+
+
+def _show(axis, image):
+    axis.imshow(image, interpolation="lanczos")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    axis.grid(False)
+    axis.spines[:].set_visible(False)

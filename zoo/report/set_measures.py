@@ -1,0 +1,136 @@
+"""What the sets of a model are like: how far their elements spread, specialise and do alone."""
+
+import math
+
+import numpy as np
+
+from zoo import encoders, metrics
+from zoo.data import batches
+from zoo.embeddings import uncertainty
+
+SIDES = ("images", "captions")
+
+
+def encode_sets(model, records, source, batch_size=64):
+    """A split's sets with what each element looks at.
+
+    Args:
+        model: a `DualEncoder` of `dive` or `pvse`.
+        records, source: of the split, as for `zoo.report.encode`.
+        batch_size: images at once.
+
+    Returns:
+        `{"images", "captions"}`, each a dict of arrays: `"elements"`, `"slots"`, `"attention"` and
+        for regions and words `"mask"`, see `zoo.encoders.with_attention`.
+    """
+    pictures = batches.image_batches(records, source, batch_size).map(lambda b: b["images"])
+    words = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
+    towers = [encoders.with_attention(t) for t in (model.image_encoder, model.caption_encoder)]
+    inputs = (pictures, words.map(lambda b: b["captions"]))
+    return {
+        side: tower.predict(shown, verbose=0)
+        for side, tower, shown in zip(SIDES, towers, inputs, strict=True)
+    } | {"labels": (records.image_labels, records.caption_labels)}
+
+
+def measure_sets(sets, similarity):
+    """Figures of a split's sets.
+
+    Args:
+        sets: of `encode_sets`.
+        similarity: a layer of `zoo.similarities` for sets.
+
+    Returns:
+        A dict with, for `"images"` and for `"captions"`:
+
+        - `log_circular_variance`: natural logarithm of the mean of 1 − ‖mean of the elements‖,
+          None for sets of one.
+        - `attention_divergence`: in [0, 1], see `attention_divergence`; None for sets of one.
+        - `usage`: the share of matching pairs in which each element is the nearest to the other
+          side's set, and `usage_entropy`: its entropy over log K, 1 if all are used alike.
+        - `element_rsum`: RSUM with this element alone against the other side's whole sets.
+    """
+    labels = sets["labels"]
+    relevance = metrics.LabelRelevance(*labels)
+    results = {}
+    for side, other in (SIDES, SIDES[::-1]):
+        elements, rest = sets[side]["elements"], sets[other]["elements"]
+        count = elements.shape[1]
+        several = count > 1
+        usage = element_usage(elements, rest, *(labels if side == "images" else labels[::-1]))
+        rsums = []
+        for k in range(count) if several else ():
+            pair = {other: {"elements": rest}, side: {"elements": elements[:, k : k + 1]}}
+            matrix = metrics.PairwiseSimilarity(pair["images"], pair["captions"], similarity)
+            rsums.append(metrics.evaluate_retrieval(matrix.kept(), relevance)["rsum"])
+        variance = float(np.mean(uncertainty({"elements": elements})))
+        attention, mask = sets[side]["attention"], sets[side].get("mask")
+        results[side] = {
+            # Rounding leaves 1e-8 of a set whose elements coincide.
+            "log_circular_variance": math.log(max(variance, 1e-8)) if several else None,
+            "attention_divergence": attention_divergence(attention, mask) if several else None,
+            "usage": usage,
+            "usage_entropy": _entropy(usage) / math.log(count) if several else None,
+            "element_rsum": rsums,
+        }
+    return results
+
+
+def attention_divergence(attention, mask=None):
+    """How differently the elements of an item look: Jensen–Shannon divergence over log K.
+
+    Args:
+        attention: `(items, K, positions)`, rows that sum to one.
+        mask: `(items, positions)`, or None; what is masked has no attention.
+
+    Returns:
+        The mean over the items with at least K positions, in [0, 1]: 0 if all elements look at the
+        same, 1 if no position is looked at by two of them. NaN if there is no such item.
+    """
+    attention = np.asarray(attention, np.float64)
+    count = attention.shape[1]
+    if mask is not None:
+        attention = attention[np.sum(mask, axis=1) >= count]
+    if not len(attention):
+        return float("nan")
+    mixed = _entropy(attention.mean(axis=1))
+    divergence = mixed - _entropy(attention).mean(axis=1)
+    return float(np.mean(divergence) / math.log(count))
+
+
+def element_usage(elements, others, labels, other_labels):
+    """How often each element is its set's nearest to a match: K shares that sum to one.
+
+    Args:
+        elements: `(items, K, dim)` of length one.
+        others: `(others, L, dim)` likewise.
+        labels, other_labels: which of them match.
+    """
+    won = np.zeros(elements.shape[1])
+    for label in np.unique(labels):
+        own, match = elements[labels == label], others[other_labels == label]
+        best = np.einsum("nkd,mld->nmkl", own, match).max(axis=3).argmax(axis=2)
+        won += np.bincount(best.ravel(), minlength=len(won))
+    return (won / won.sum()).tolist()
+
+
+def nearest_captions(elements, captions):
+    """The caption with the nearest element to each element of some images.
+
+    Args:
+        elements: `(images, K, dim)` of length one.
+        captions: `(captions, L, dim)` likewise.
+
+    Returns:
+        `(indices, cosines)`, each `(images, K)`.
+    """
+    count, per, dim = captions.shape
+    cosines = elements @ captions.reshape(-1, dim).T
+    best = cosines.reshape(*elements.shape[:2], count, per).max(axis=3)
+    indices = best.argmax(axis=2)
+    return indices, np.take_along_axis(best, indices[..., None], axis=2)[..., 0]
+
+
+def _entropy(shares):
+    shares = np.asarray(shares, np.float64)
+    return -np.sum(shares * np.log(np.maximum(shares, 1e-12)), axis=-1)
