@@ -20,6 +20,7 @@ from zoo.data import (
 )
 from zoo.data.augmentation import Augmentation
 from zoo.data.bert_tokenizer import BertTokenizer, read_bert_tokenizer
+from zoo.data.captions import WordTokenizer, word_tokenizer
 from zoo.data.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.records import Loaded, Records, Skipped
 from zoo.data.skipped import write_skipped
@@ -31,6 +32,7 @@ __all__ = [
     "Loaded",
     "Records",
     "Skipped",
+    "WordTokenizer",
     "batches",
     "captions",
     "class_folders",
@@ -49,5 +51,6 @@ __all__ = [
     "toy_birds",
     "toy_scenes",
     "visual_genome",
+    "word_tokenizer",
     "write_skipped",
 ]
