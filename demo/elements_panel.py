@@ -1,12 +1,12 @@
 """The elements of an image's set: attention and nearest captions."""
 
-from demo import cards, pictures
-from demo.events import gr, in_sentences, uploaded_image
+from demo import cards, chooser, pictures
+from demo.events import gr, in_sentences
 
 _NO_ATTENTION = "This model's image encoder does not tell what its elements attend to."
 
 
-def elements_panel(service):
+def add(service):
     """Adds the tab, for models of sets."""
 
     def describe(image):
@@ -22,12 +22,7 @@ def elements_panel(service):
 
     with gr.Tab("Elements", id="elements"), gr.Row():
         with gr.Column(scale=1, min_width=260):
-            image = uploaded_image(
-                label="An image",
-                sources=["upload", "clipboard"],
-                height=260,
-                buttons=[],
-            )
+            image = chooser.add(service.gallery, "halo-elements-image", "halo-elements-sample")
             button = gr.Button("Show its elements", variant="primary")
         with gr.Column(scale=2, min_width=300):
             shown = gr.HTML(

@@ -1,12 +1,21 @@
 """An image to captions, and what erasing a region of it does."""
 
-import numpy as np
-from PIL import Image
+from demo import cards, chooser, curves, pictures
+from demo.events import gr, in_sentences
 
-from demo import cards, curves, pictures
-from demo.events import gr, in_sentences, uploaded_image
-
-_SAMPLES = 6
+# Gradio's own image tells where it was clicked only if it is as large as its box.
+_CLICKS = """
+element.addEventListener("click", (event) => {
+  const picture = event.target.closest(".halo-pictures li:first-child img");
+  if (!picture) return;
+  const box = picture.getBoundingClientRect();
+  const place = (at, from, size) => (100 * (at - from)) / size;
+  trigger("click", {
+    x: place(event.clientX, box.left, box.width),
+    y: place(event.clientY, box.top, box.height),
+  });
+});
+"""
 _EMPTY = "Choose an image, or one of the gallery's, to see which captions it finds."
 
 
@@ -31,26 +40,14 @@ def add(service, controls):
     with gr.Tab("Image → captions", id="image"):
         with gr.Row():
             with gr.Column(scale=1, min_width=260):
-                image = uploaded_image(
-                    label="An image",
-                    sources=["upload", "clipboard"],
-                    height=260,
-                    buttons=[],
-                    elem_id="halo-image",
-                )
-                samples = gr.Dropdown(
-                    _samples(gallery),
-                    value=None,
-                    label="Or one of the gallery's",
-                    info="In front, how many are more certain." if certain else None,
-                    elem_id="halo-sample",
-                )
+                image = chooser.add(gallery, "halo-image", "halo-sample")
                 button = gr.Button("Search", variant="primary")
             with gr.Column(scale=2, min_width=300):
                 shown = gr.HTML(cards.note(_EMPTY), elem_id="halo-captions")
         with gr.Accordion("Erase a region and watch the uncertainty", open=True, visible=certain):
             gr.HTML(
-                "<p>Click on the image above to move the region, or set it here, in percent.</p>"
+                "<p>Set the region in percent of the picture, or press Erase and then click on the "
+                "first picture below: that moves it.</p>"
             )
             with gr.Row():
                 box = [
@@ -63,18 +60,15 @@ def add(service, controls):
                     )
                 ]
             erase_button = gr.Button("Erase", elem_id="halo-erase")
-            erased = gr.HTML(elem_id="halo-erased")
+            erased = gr.HTML(elem_id="halo-erased", js_on_load=_CLICKS)
             plot = gr.Plot(show_label=False, visible=False, elem_id="halo-growing")
 
         private = {"api_visibility": "private"}
         found = [image, *controls]
         button.click(in_sentences(search), found, shown, **private)
         image.upload(in_sentences(search), found, shown, **private)
-        samples.input(
-            in_sentences(lambda row: str(gallery.image_paths[row])), samples, image, **private
-        )
         erase_button.click(in_sentences(erase), [image, *box], [erased, plot], **private)
-        image.select(in_sentences(_centred), [image, *box[2:]], box[:2], **private).then(
+        erased.click(in_sentences(_centred), box[2:], box[:2], **private).then(
             in_sentences(erase), [image, *box], [erased, plot], **private
         )
 
@@ -99,28 +93,9 @@ def _erased(service, image, answer, erased):
     return f'<div aria-live="polite">{html}</div>', gr.update(value=growing, visible=True)
 
 
-def _centred(image, width, height, event: gr.SelectData):
-    """The region around the place that was clicked, in percent of the middle square."""
-    with Image.open(image) as picture:
-        size = np.array(picture.size)
-    side = size.min()
-    place = 100 * (np.array(event.index[:2]) - (size - side) / 2) / side
-    left, top = np.clip(place - np.array([width, height]) / 2, 0, 100)
+def _centred(width, height, event: gr.EventData):
+    """The left and the top of the region around the place that was clicked."""
+    left, top = (
+        min(max(place - size / 2, 0), 100) for place, size in ((event.x, width), (event.y, height))
+    )
     return round(left), round(top)
-
-
-def _samples(gallery):
-    """Some of the gallery's images, from the most to the least certain."""
-    count = len(gallery.image_names)
-    reference = gallery.references.get("images")
-    order = np.argsort(reference.values, kind="stable") if reference else np.arange(count)
-    rows = order[np.linspace(0, count - 1, min(_SAMPLES, count)).round().astype(int)]
-    if reference is None:
-        return [(gallery.image_names[row], int(row)) for row in rows]
-    return [
-        (
-            f"{reference.percentile(reference.values[row]):.0f} %: {gallery.image_names[row]}",
-            int(row),
-        )
-        for row in rows
-    ]

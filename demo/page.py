@@ -4,9 +4,8 @@ import logging
 import threading
 from pathlib import Path
 
-from demo import api, image_panel, map_panel, text_panel, trust_panel
+from demo import api, elements_panel, image_panel, map_panel, text_panel, trust_panel
 from demo.cards import escape
-from demo.elements_panel import elements_panel
 from demo.events import gr
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import DECLINE_ABOVE, Service
@@ -38,7 +37,7 @@ def build(gallery, metrics=None):
             text_panel.add(service, controls)
             image_panel.add(service, controls)
             if gallery.kind == "a set":
-                elements_panel(service)
+                elements_panel.add(service)
             map_panel.add(service)
             trust_panel.add(service)
         api.add(service)

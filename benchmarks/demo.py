@@ -1,0 +1,128 @@
+"""How long the demo takes to answer: one query, one user, and many users at once.
+
+`python -m benchmarks demo`. The server and its users share one process and its cores, so the
+figures hold the users' own work too.
+"""
+
+import os
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from benchmarks.report import Report
+
+IMAGES, QUERIES, USERS, QUERIES_EACH, SEED = 10_000, 100, 20, 25, 0
+TARGET = 0.3  # seconds, of 95 % of the queries
+
+
+def main():
+    with tempfile.TemporaryDirectory() as private:
+        os.environ["GRADIO_TEMP_DIR"] = private
+        from demo import page
+
+        built = page.build(_gallery(private))
+        address = page.launch(built, wait=False, quiet=True)
+        built.service.worth.curves()  # or it would be measured meanwhile
+        try:
+            return [_one_by_one(built.service, address), _at_once(built.service, address)]
+        finally:
+            built.close(verbose=False)
+
+
+def _gallery(folder):
+    """Toy Birds' test images, each many times with a little noise in its embedding."""
+    from demo import sources
+
+    gallery, _ = sources.load(cache=folder)
+    rng = np.random.default_rng(SEED)
+    rows = np.arange(IMAGES) % len(gallery.image_names)
+    images = gallery.take("images", rows)
+    noise = 0.02 * rng.standard_normal(images["mean"].shape, dtype=np.float32)
+    images["mean"] = images["mean"] + noise
+    return type(gallery)(
+        f"{IMAGES:,} birds",
+        gallery.encoders,
+        [gallery.image_names[row] for row in rows],
+        [gallery.image_paths[row] for row in rows],
+        gallery.captions,
+        {**gallery.embeddings, "images": images},
+    )
+
+
+def _one_by_one(service, address):
+    from gradio_client import Client, handle_file
+
+    report = Report(f"One query at a time, {IMAGES:,} images, tiny model", SEED)
+    captions, image = service.gallery.captions[:QUERIES], str(service.gallery.image_paths[0])
+    client = Client(address, verbose=False)
+    file = handle_file(image)
+    calls = {
+        "caption, the function": lambda text: service.find_images(text),
+        "caption, through the API": lambda text: client.predict(
+            caption=text, api_name="/find_images"
+        ),
+        "image, the function": lambda _: service.find_captions(image),
+        "image, through the API": lambda _: client.predict(image=file, api_name="/find_captions"),
+        "erase a region, the function": lambda _: service.erase_region(image),
+    }
+    for name, call in calls.items():
+        for text in captions[:5]:
+            call(text)
+        seconds = [_timed(call, text) for text in captions]
+        report.add(query=name, **_percentiles(seconds))
+    report.notes.append(
+        "a caption's answer includes its uncertainty without each word and with up to 64 phrases"
+    )
+    report.notes.append(f"target: 95 % of the queries within {1000 * TARGET:.0f} ms")
+    return report
+
+
+def _at_once(service, address):
+    from gradio_client import Client
+
+    report = Report(f"{USERS} users, {QUERIES_EACH} queries each, through the API", SEED)
+    clients = [Client(address, verbose=False) for _ in range(USERS)]
+    captions = service.gallery.captions
+    errors = []
+
+    def visit(user):
+        seconds = []
+        for number in range(QUERIES_EACH):
+            text = captions[(user * QUERIES_EACH + number) % len(captions)]
+            try:
+                seconds.append(
+                    _timed(
+                        lambda text: clients[user].predict(caption=text, api_name="/find_images"),
+                        text,
+                    )
+                )
+            except Exception as error:
+                errors.append(error)
+        return seconds
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(USERS) as pool:
+        seconds = [one for visits in pool.map(visit, range(USERS)) for one in visits]
+    rate = len(seconds) / (time.perf_counter() - start)
+    report.add(
+        queries=len(seconds), errors=len(errors), **_percentiles(seconds), queries_per_second=rate
+    )
+    report.notes += [str(error) for error in errors[:3]]
+    return report
+
+
+def _timed(call, argument):
+    start = time.perf_counter()
+    call(argument)
+    return time.perf_counter() - start
+
+
+def _percentiles(seconds):
+    middle, high = np.percentile(seconds, (50, 95))
+    return {
+        "median_ms": 1000 * float(middle),
+        "p95_ms": 1000 * float(high),
+        "slowest_ms": 1000 * max(seconds),
+    }

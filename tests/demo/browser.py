@@ -1,0 +1,184 @@
+"""Drives the demo's page in a real Chromium.
+
+python -m demo --port 7860 &
+python tests/demo/browser.py http://127.0.0.1:7860 docs/images  # the pictures of docs/demo.md
+"""
+
+import contextlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+VIEWS = {
+    "light": {"viewport": {"width": 1200, "height": 860}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1200, "height": 860}, "color_scheme": "dark"},
+    "phone": {
+        "viewport": {"width": 390, "height": 844},
+        "color_scheme": "light",
+        "is_mobile": True,
+        "has_touch": True,
+    },
+}
+_CONTENT = "selector => document.querySelector(selector + ' [aria-live]')?.innerHTML ?? null"
+_WAIT = 30_000  # ms, for a machine that does other things too
+
+
+def find_chromium():
+    """The path of an installed Chromium, or None."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@contextlib.contextmanager
+def chromium():
+    """A headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    # A sandbox in a container that runs as root is refused by Chromium itself.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=arguments)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """One visitor: a page, and everything that it complained about or asked others for.
+
+    Args:
+        browser: of `chromium`.
+        address: of the demo.
+        view: a name of `VIEWS`.
+    """
+
+    def __init__(self, browser, address, view="light"):
+        self.problems, self.address = [], address
+        self.context = browser.new_context(**VIEWS[view])
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(_WAIT)
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("request", self._request)
+        self.page.on("response", self._response)
+        self.page.goto(address)
+        self.page.wait_for_selector("#halo-images .halo-results")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+    def open_tab(self, name):
+        """Opens a tab, through the menu of those that have no room."""
+        tab = self.page.get_by_role("tab", name=name, exact=True).first
+        if not tab.is_visible():
+            self.page.locator(".overflow-menu > button").click()
+            tab = self.page.locator(".overflow-dropdown button", has_text=name)
+        tab.click()
+
+    def search_words(self, text):
+        """Asks for a caption by the keyboard and waits for what comes."""
+        box = self.page.locator("#halo-caption textarea, #halo-caption input").first
+        before = self.content("#halo-images")
+        box.fill(text)
+        box.press("Enter")
+        self.changed("#halo-images", before)
+
+    def set_decline(self, percentile):
+        """Sets the threshold under Settings."""
+        self.page.get_by_role("button", name="Settings").click()
+        number = self.page.get_by_label("number input for Decline above")
+        number.fill(str(percentile))
+        number.press("Tab")
+        self.page.get_by_role("button", name="Settings").click()
+
+    def choose(self, selector, place):
+        """Chooses an option of a dropdown by its place."""
+        self.page.locator(f"{selector} input").click()
+        self.page.get_by_role("option").nth(place).click()
+
+    def search_image(self, place=0):
+        """Takes an image of the gallery and finds its captions."""
+        self.choose("#halo-sample", place)
+        self.page.wait_for_selector("#halo-image img")
+        self.page.locator("button:visible", has_text="Search").click()
+        self.page.wait_for_selector("#halo-captions .halo-results")
+
+    def erase(self):
+        """Erases the region that is set."""
+        before = self.content("#halo-erased")
+        self.page.locator("#halo-erase").click()
+        self.changed("#halo-erased", before)
+        self.page.wait_for_selector("#halo-growing .js-plotly-plot .main-svg")
+
+    def open_map(self):
+        """Opens the map and waits until it is drawn."""
+        self.open_tab("Map")
+        self.page.wait_for_selector("#halo-map .js-plotly-plot .point")
+
+    def open_trust(self):
+        """Opens the risk–coverage curve."""
+        self.open_tab("When to trust it")
+        self.page.wait_for_selector("#halo-risk .js-plotly-plot .scatterlayer path")
+
+    def content(self, selector):
+        """What an answer says, without the veil that Gradio draws over it while it waits."""
+        return self.page.evaluate(_CONTENT, selector)
+
+    def changed(self, selector, before):
+        """Waits until an answer says something else than before."""
+        self.page.wait_for_function(
+            f"([selector, before]) => ({_CONTENT})(selector) !== before", arg=[selector, before]
+        )
+
+    def shot(self, path):
+        """The whole page as a PNG of few colours, which keeps it small."""
+        from PIL import Image
+
+        self.page.wait_for_timeout(700)  # Plotly and tabs move into place
+        self.page.mouse.move(0, 0)
+        self.page.screenshot(path=path, full_page=True)
+        with Image.open(path) as picture:
+            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+    def _console(self, message):
+        if message.type == "error":
+            self.problems.append(f"console: {message.text}")
+
+    def _request(self, request):
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.problems.append(f"asked for {request.url}")
+
+    def _response(self, response):
+        if response.status >= 400:
+            self.problems.append(f"{response.status} for {response.url}")
+
+
+def take_pictures(address, folder):
+    """The pictures of docs/demo.md."""
+    folder = Path(folder)
+    with chromium() as browser:
+        for view in VIEWS:
+            with Visit(browser, address, view) as visit:
+                visit.search_words("a small red bird with a black crown and a long bill")
+                visit.shot(folder / f"demo_words_{view}.png")
+                if view != "phone":
+                    visit.set_decline(80)
+                    visit.search_words("a bird with a white belly")
+                    visit.shot(folder / f"demo_declined_{view}.png")
+                    visit.set_decline(95)
+                visit.open_tab("Image → captions")
+                visit.search_image(2)
+                visit.erase()
+                visit.shot(folder / f"demo_image_{view}.png")
+                visit.open_map()
+                visit.shot(folder / f"demo_map_{view}.png")
+                visit.open_trust()
+                visit.shot(folder / f"demo_trust_{view}.png")
+                print(view, visit.problems)
+
+
+if __name__ == "__main__":
+    take_pictures(*sys.argv[1:])
