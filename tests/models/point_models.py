@@ -10,9 +10,11 @@ WORDS = ["bird", "red", "blue", "wing", "a", "small"]
 REGIONS = (5, 7)
 
 
-def tiny(builder, image_backbone="tiny", max_words=6, **options):
+def tiny(builder, image_backbone="tiny", max_words=3, **options):
     if isinstance(image_backbone, tuple):
         image_backbone = zoo.encoders.image_features(image_backbone)
+    if builder.endswith("vsrn"):
+        options = {"num_layers": 2, **options}
     options = {"dim": 8, "word_dim": 6, "image_size": 16, **options}
     return getattr(zoo.models, builder)(
         image_backbone, WordTokenizer(WORDS, max_words=max_words), **options

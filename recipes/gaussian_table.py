@@ -1,0 +1,109 @@
+"""The table of Gaussian VSE++ and VSRN and their points on Toy Scenes, from runs of the recipes.
+
+    python recipes/gaussian_table.py --out runs/gaussian_table
+
+Runs every row with every seed, each in a folder of its own, and asks Gaussian VSE++ about crops
+(`recipes/crop_ambiguity.py`); what is finished is not run again. Prints the tables in Markdown,
+mean ± standard deviation over the seeds, and writes them as `table.md`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zoo import training
+from zoo.recipe import table
+from zoo.recipe.table import Column, Row
+from zoo.training import setting
+from zoo.training.atomic import write_text
+
+try:
+    from recipes import (
+        crop_ambiguity,
+        gaussian_vsepp_coco,
+        gaussian_vsrn_flickr30k,
+        vse_coco,
+        vsrn_flickr30k,
+    )
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import crop_ambiguity
+    import gaussian_vsepp_coco
+    import gaussian_vsrn_flickr30k
+    import vse_coco
+    import vsrn_flickr30k
+
+ASKED = "Gaussian VSE++"
+ROWS = {
+    "VSE++": Row(vse_coco.main),
+    ASKED: Row(gaussian_vsepp_coco.main),
+    "VSRN": Row(vsrn_flickr30k.main),
+    "Gaussian VSRN": Row(gaussian_vsrn_flickr30k.main),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(table.TableSettings):
+    """Which part of the table to run."""
+
+    out: Path = setting(Path("runs/gaussian_table"), "folder of the runs, and of table.md")
+    held_out: Literal["test", "val"] = setting("test", "the split to evaluate on")
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    common = (f"--held-out={settings.held_out}",)
+    questions = {
+        "crops": Row(lambda flags: crop_ambiguity.main([*flags, model_of(settings, flags)]))
+    }
+    if settings.run:
+        table.run_rows(ROWS, settings, common)
+        table.run_rows(questions, settings, common)
+    columns = [
+        table.retrieval("r_precision", "R-P"),
+        true_matches("R-P of true matches i2t / t2i"),
+        table.retrieval("recall@1", "R@1"),
+        table.bins(),
+        Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
+    ]
+    parts = [
+        table.markdown(ROWS, columns, settings),
+        table.markdown(questions, selection(), settings),
+    ]
+    text = "\n".join(parts)
+    write_text(settings.out / "table.md", text)
+    print(text)
+
+
+def model_of(settings, flags):
+    """The flag that names the Gaussian VSE++ of the same seed."""
+    seed = next(flag.partition("=")[2] for flag in flags if flag.startswith("--seed="))
+    return f"--model={table.folder(settings.out, ASKED, seed)}"
+
+
+def true_matches(title):
+    """Retrieval where every scene that a caption is true of counts, not its own alone."""
+
+    def value(direction):
+        return lambda metrics: metrics["true_matches"][f"{direction}_r_precision"]
+
+    return Column(title, tuple(value(direction) for direction in table.DIRECTIONS))
+
+
+def selection():
+    """A column for each threshold of area: accuracy of crops and of captions."""
+    defaults = training.parse(crop_ambiguity.Settings, [])
+
+    def value(number, side):
+        return lambda metrics: 100 * metrics["selection_accuracy"][number][side]
+
+    return [
+        Column(
+            f"≤ {100 * largest:g} %: crops / captions",
+            (value(number, "images"), value(number, "captions")),
+        )
+        for number, largest in enumerate(defaults.thresholds)
+    ]
+
+
+if __name__ == "__main__":
+    training.run(main)

@@ -1,0 +1,62 @@
+"""Tables over seeds, from the results that lie in run folders."""
+
+import pytest
+
+from recipes import gaussian_table
+from zoo import training
+from zoo.recipe import table
+
+
+def results(i2t, uncertain=True):
+    found = {"retrieval": {"cosine": {"i2t_r_precision": i2t, "t2i_r_precision": 2 * i2t}}}
+    if uncertain:
+        worth = {"spearman_of_bins": -i2t / 100}
+        found["uncertainty"] = {"i2t": worth, "t2i": worth}
+    return found
+
+
+def finish(out, name, seed, metrics):
+    training.RunFolder.open(table.folder(out, name, seed), {"seed": seed}).finish(metrics)
+
+
+def test_means_and_deviations_of_the_finished_runs(tmp_path):
+    settings = table.TableSettings(out=tmp_path, seeds=(0, 1, 2))
+    for seed, value in ((0, 10.0), (1, 14.0)):
+        finish(tmp_path, "A: with α = 0.1", seed, results(value))
+    finish(tmp_path, "B", 2, results(1.0, uncertain=False))
+    columns = [table.retrieval("r_precision", "R-P"), table.bins()]
+    assert table.markdown(["A: with α = 0.1", "B", "never run"], columns, settings) == (
+        "| | R-P i2t / t2i | bins i2t / t2i | seeds |\n"
+        "|---|---|---|---|\n"
+        "| A: with α = 0.1 | 12.0 ± 2.8 / 24.0 ± 5.7 | −0.12 ± 0.03 / −0.12 ± 0.03 | 2 |\n"
+        "| B | 1.0 / 2.0 |  | 1 |\n"
+    )
+
+
+def test_every_row_is_run_with_every_seed(tmp_path):
+    calls = []
+    rows = {"one": table.Row(calls.append, ("--dim=3",)), "two": table.Row(calls.append)}
+    table.run_rows(rows, table.TableSettings(out=tmp_path, seeds=(4, 5)), ("--smoke",))
+    assert calls == [
+        ["--dim=3", "--smoke", "--seed=4", f"--out={tmp_path / 'one-seed-4'}"],
+        ["--smoke", "--seed=4", f"--out={tmp_path / 'two-seed-4'}"],
+        ["--dim=3", "--smoke", "--seed=5", f"--out={tmp_path / 'one-seed-5'}"],
+        ["--smoke", "--seed=5", f"--out={tmp_path / 'two-seed-5'}"],
+    ]
+
+
+def test_crops_are_asked_of_the_gaussian_of_the_same_seed(tmp_path, monkeypatch, capsys):
+    runs, asked = [], []
+    monkeypatch.setattr(gaussian_table, "ROWS", {gaussian_table.ASKED: table.Row(runs.append)})
+    monkeypatch.setattr(gaussian_table.crop_ambiguity, "main", asked.append)
+    gaussian_table.main([f"--out={tmp_path}", "--seeds", "3", "7"])
+    for run, question in zip(runs, asked, strict=True):
+        assert f"--model={run[-1].partition('=')[2]}" in question
+    assert (tmp_path / "table.md").read_text() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", gaussian_table.ROWS)
+def test_the_rows_are_recipes(name):
+    with pytest.raises(SystemExit) as end:
+        gaussian_table.ROWS[name].main(["--help"])
+    assert end.value.code == 0

@@ -1,0 +1,116 @@
+"""A table over seeds: runs of recipes, and the mean and standard deviation of what they reached."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from zoo.training.run_folder import RunFolder
+from zoo.training.settings import setting
+
+DIRECTIONS = ("i2t", "t2i")
+
+
+class Row(NamedTuple):
+    """One row of a table: a recipe's `main` with the flags that make it this row."""
+
+    main: object
+    flags: tuple[str, ...] = ()
+
+
+class Column(NamedTuple):
+    """One column: its title, and functions of a run's results that give its numbers.
+
+    Several numbers are set in one cell, `1.2 ± 0.1 / 3.4 ± 0.2`. A run without them leaves the
+    cell empty: `value` may raise `KeyError`.
+    """
+
+    title: str
+    values: tuple
+    form: str = ".1f"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSettings:
+    """Which part of a table to run."""
+
+    out: Path = setting(Path("runs/table"), "folder of the runs, and of table.md")
+    seeds: tuple[int, ...] = setting((0, 1, 2), "of the runs")
+    run: bool = setting(True, "train what is not there yet; without it, only the table")
+
+
+def run_rows(rows, settings, common=()):
+    """Runs every row with every seed, one after the other; what is finished is not run again.
+
+    Args:
+        rows: `{name: Row}`.
+        settings: a `TableSettings`.
+        common: flags of all rows.
+    """
+    for seed in settings.seeds:
+        for name, row in rows.items():
+            out = folder(settings.out, name, seed)
+            row.main([*row.flags, *common, f"--seed={seed}", f"--out={out}"])
+            keras.backend.clear_session()  # graphs of finished runs are of no use to the next
+
+
+def folder(out, name, seed):
+    """The run folder of a row and a seed."""
+    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
+    return out / f"{'_'.join(words)}-seed-{seed}"
+
+
+def markdown(rows, columns, settings):
+    """The table of the finished runs in Markdown, means ± standard deviations over the seeds.
+
+    Args:
+        rows: names.
+        columns: `Column`s.
+        settings: a `TableSettings`.
+    """
+    lines = [
+        f"| | {' | '.join(column.title for column in columns)} | seeds |",
+        f"|---|{'---|' * (len(columns) + 1)}",
+    ]
+    for name in rows:
+        runs = [RunFolder(folder(settings.out, name, seed)) for seed in settings.seeds]
+        found = [run.metrics for run in runs if run.finished]
+        if found:
+            cells = [cell(column, found) for column in columns]
+            lines.append(f"| {name} | {' | '.join(cells)} | {len(found)} |")
+    return "\n".join(lines) + "\n"
+
+
+def cell(column, found):
+    """The numbers of a column over the results of several seeds."""
+    try:
+        numbers = [[value(metrics) for metrics in found] for value in column.values]
+    except KeyError:
+        return ""
+    return " / ".join(mean_and_deviation(values, column.form) for values in numbers)
+
+
+def mean_and_deviation(values, form=".1f"):
+    """`mean ± standard deviation`; of one value only itself."""
+    text = f"{np.mean(values):{form}}".replace("-", "−")
+    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
+
+
+def retrieval(metric, title):
+    """The column of a retrieval metric by each run's own similarity, in percent."""
+
+    def value(direction):
+        return lambda metrics: next(iter(metrics["retrieval"].values()))[f"{direction}_{metric}"]
+
+    return Column(f"{title} i2t / t2i", tuple(value(direction) for direction in DIRECTIONS))
+
+
+def bins(title="bins i2t / t2i"):
+    """The column of Spearman's ρ between the bin of uncertainty and its recall."""
+
+    def value(direction):
+        return lambda metrics: metrics["uncertainty"][direction]["spearman_of_bins"]
+
+    return Column(title, tuple(value(direction) for direction in DIRECTIONS), "+.2f")
