@@ -26,6 +26,7 @@ from zoo import encoders, losses, models, recipe, report, training
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
+from zoo.losses.ranking import MINING
 from zoo.training import setting
 
 FEATURES = ("resnet152", "regions", "resnext_bert")
@@ -62,6 +63,9 @@ class Settings(recipe.RetrievalSettings):
     margin: float | None = setting(
         None, "of the triplets; default: 0.2 for regions, else 0.1", source="section 4.1"
     )
+    mining: Literal[MINING] = setting(
+        "hardest", "negatives after the warm-up", source="section 4.1", toy="sum"
+    )
     discrepancy_weight: float = setting(0.01, "of MMD", source="section 4.1")
     diversity_weight: float | None = setting(
         None, "default: 0.01, or 0.1 for pvse", source="section 4.1; PVSE's released options"
@@ -75,10 +79,12 @@ class Settings(recipe.RetrievalSettings):
     weight_decay: float = setting(1e-4, "of AdamW", source="released options")
     clip_norm: float = setting(1.0, "largest norm of a gradient", source="released options")
     batch_size: int = setting(200, "images, with their captions", source="section 4.1", toy=64)
-    captions_per_image: int | None = setting(None, "default: all", source="section 4.1")
+    captions_per_image: int | None = setting(
+        None, "drawn anew each time; default: all", source="section 4.1", toy=2
+    )
     steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
-    warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=10, smoke=1)
-    epochs: int = setting(80, "in all", source="section 4.1, for regions", toy=25, smoke=2)
+    warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=0, smoke=1)
+    epochs: int = setting(80, "in all", source="section 4.1, for regions", toy=30, smoke=2)
 
     def __post_init__(self):
         super().__post_init__()
@@ -165,16 +171,16 @@ def captions_of(settings, records):
 
 
 def fit(settings, run, model, train):
-    """The hinges of all negatives first, then of the hardest, against collapse."""
+    """The hinges of all negatives first, against collapse, then of the hardest."""
     margin = MARGIN[settings.features] if settings.margin is None else settings.margin
     easy, rest = settings.warm_up_epochs, settings.epochs - settings.warm_up_epochs
     steps = steps_of(settings, train)
     schedule = keras.optimizers.schedules.CosineDecay(settings.learning_rate, max(rest, 1) * steps)
-    fit_phase(settings, run, model, train, ("sum", margin), easy, settings.learning_rate)
-    fit_phase(settings, run, model, train, ("hardest", margin), rest, schedule)
+    fit_phase(settings, run, model, train, ("sum", margin), easy, settings.learning_rate, "warm_up")
+    fit_phase(settings, run, model, train, (settings.mining, margin), rest, schedule)
 
 
-def fit_phase(settings, run, model, train, triplets, epochs, rate):
+def fit_phase(settings, run, model, train, triplets, epochs, rate, phase="training"):
     mining, margin = triplets
     optimizer = training.LayerwiseAdamW(
         rate,
@@ -192,12 +198,12 @@ def fit_phase(settings, run, model, train, triplets, epochs, rate):
             batch_size=batch_size(settings, train),
             captions_per_image=settings.captions_per_image,
             # The phases must not repeat each other's batches.
-            seed=2 * settings.seed + (mining == "hardest"),
+            seed=2 * settings.seed + (phase == "training"),
             start_step=start_step,
             augmentation=Augmentation(word_dropping=settings.word_dropping),
         )
 
-    training.fit_phase(run, model, mining, stream, epochs, steps_of(settings, train))
+    training.fit_phase(run, model, phase, stream, epochs, steps_of(settings, train))
 
 
 def batch_size(settings, train):

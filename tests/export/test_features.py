@@ -13,7 +13,7 @@ from zoo.data.captions import WordTokenizer
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("builder", ["vsepp", "gaussian_vsrn"])
+@pytest.mark.parametrize("builder", ["vsepp", "gaussian_vsrn", "dive", "pvse"])
 def test_regions_go_in_as_features(builder, tmp_path):
     words = WordTokenizer(["a", "red", "bird"], max_words=5)
     model = getattr(zoo.models, builder)((6, 7), tokenizer=words, dim=8, word_dim=6)

@@ -1,0 +1,100 @@
+"""The recipes of DivE and PVSE from end to end, on a few toy scenes and birds."""
+
+import numpy as np
+import pytest
+
+import zoo
+from recipes import dive_coco, dive_flickr30k, dive_table, pvse_cub
+from zoo import metrics, recipe, report, training
+from zoo.data import toy_birds, toy_scenes
+
+SMALL = [
+    "--smoke",
+    "--dim=8",
+    "--word-dim=8",
+    "--max-words=12",
+    "--batch-size=8",
+    "--captions-per-image=2",
+    "--num-slots=2",
+    "--num-iterations=1",
+]
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    root = tmp_path_factory.mktemp("scenes") / "toy"
+    return toy_scenes.generate(root, num_images=40, image_size=32)
+
+
+def one_line(capsys, main, *argv):
+    with pytest.raises(SystemExit) as stop:
+        training.run(main, list(argv))
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+@pytest.mark.slow
+def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
+    flags = [f"--data-dir={scenes}/regions", "--features=regions", *SMALL]
+    one = tmp_path / "one"
+    dive_flickr30k.main([*flags, f"--out={one}"])
+    results = training.RunFolder.existing(one).metrics
+    assert results["split"].startswith("regions testall: 8 images")
+    assert set(results["sets"]) == {"images", "captions"}
+    assert results["sets"]["images"]["log_circular_variance"] < 0
+    # Another model of the same run settings, as another seed would give it.
+    other = training.RunFolder.open(tmp_path / "other", {})
+    model = zoo.from_preset(one)
+    for tower in (model.image_encoder, model.caption_encoder):
+        tower.set_weights(
+            [w + 0.1 * np.cos(np.arange(w.size)).reshape(w.shape) for w in tower.get_weights()]
+        )
+    other.save_model(model)
+    out = tmp_path / "both"
+    dive_coco.main([*flags, f"--out={out}", "--ensemble", str(one), str(other.path)])
+    found = training.RunFolder.existing(out).metrics["retrieval"]
+    assert set(found) == {str(one), str(other.path), "ensemble"}
+    assert found[str(one)] == results["retrieval"]["smooth_chamfer"]
+    settings = training.parse(dive_coco.Settings, flags)
+    held_out = recipe.region_features(settings).held_out
+    mean = 0
+    for path in (one, other.path):
+        model = zoo.from_preset(path)
+        split = report.encode(model, held_out.records, held_out.source)
+        mean = mean + np.asarray(model.similarity(split.images, split.captions)) / 2
+    expected = metrics.evaluate_retrieval(mean, split.relevance)
+    assert found["ensemble"]["rsum"] == pytest.approx(expected["rsum"])
+
+
+@pytest.mark.slow
+def test_pvse_on_birds_shows_where_embeddings_look(tmp_path):
+    root = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=4, image_size=32)
+    flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
+    out = tmp_path / "run"
+    pvse_cub.main([f"--data-dir={root}", *flags, "--smoke", f"--out={out}"])
+    results = training.RunFolder.existing(out).metrics
+    assert set(results["retrieval"]) == {"maximum_pair"}
+    plots = {path.stem for path in (out / "plots").iterdir()}
+    assert {"attention", "text_to_image", "training_curves"} <= plots
+    assert list(training.read_history(out / "history.csv")["phase"]) == ["warm_up", "fine_tuning"]
+
+
+def test_bad_flags_and_missing_files_are_one_line(scenes, tmp_path, capsys):
+    line = one_line(capsys, dive_coco.main, "--similarity=cosine")
+    assert "cosine" in line
+    line = one_line(capsys, dive_coco.main, "--epochs=2", "--warm-up-epochs=3")
+    assert "--warm-up-epochs" in line
+    flags = (f"--data-dir={scenes}/coco", "--features=resnext_bert", "--image-size=32")
+    line = one_line(capsys, dive_coco.main, *flags, f"--out={tmp_path / 'run'}")
+    assert "--bert-vocabulary" in line
+    line = one_line(capsys, dive_table.main, "--rows", "none")
+    assert "unknown" in line
+
+
+def test_the_settings_follow_the_method_and_the_features():
+    dive, pvse = (training.parse(dive_coco.Settings, [f"--method={m}"]) for m in ("dive", "pvse"))
+    assert (dive.own_similarity, dive.own_diversity) == ("smooth_chamfer", 0.01)
+    assert (pvse.own_similarity, pvse.own_diversity) == ("maximum_pair", 0.1)
+    given = training.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
+    assert (given.own_similarity, given.own_diversity) == ("chamfer", 0.0)
