@@ -9,6 +9,8 @@ import json
 import tempfile
 from pathlib import Path
 
+from matplotlib.ticker import NullFormatter
+
 import zoo
 from benchmarks.search_recall import relative_spread
 from zoo.data import cub, toy_birds
@@ -46,7 +48,7 @@ def figure(reports, trained):
     """Recall by the spread of uncertainties, and recall against speed."""
     curves = [report for report in reports if "index" in report["rows"][0]]
     spread = next(r for r in reports if "HNSW_tuned" in r["rows"][0])
-    drawn = new_figure(5.0 * (1 + len(curves)), 4.2)
+    drawn = new_figure(5.0 * (1 + len(curves)), 4.8)
     axes = drawn.subplots(1, 1 + len(curves), squeeze=False)[0]
     _by_spread(axes[0], spread, trained)
     for axis, report in zip(axes[1:], curves, strict=True):
@@ -75,28 +77,36 @@ def _by_spread(axis, report, trained):
             name, (spread, 0.02), rotation=90, color=GREY, fontsize=8, ha="right", va="bottom"
         )
     axis.set(
-        xscale="log",
         ylim=(0, 1.03),
         xlabel="spread of Σσ² ÷ spread of ‖μ − μ′‖²",
         ylabel="recall@10 of CSD",
-        title=report["title"].replace("Recall@10 as ", ""),
+        title=report["title"].split(", ")[-1] + ", as uncertainties vary more",
     )
-    axis.legend(loc="lower left")
+    _logarithmic(axis, (0.1, 1, 10))
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
 
 
 def _against_speed(axis, report):
-    for row, colour, marker in zip(report["rows"], PALETTE, MARKERS, strict=False):
+    rows = report["rows"]
+    fastest = max(row["queries_per_cpu_second"] for row in rows)
+    for row, colour, marker in zip(rows, PALETTE, MARKERS, strict=False):
         x, y = row["queries_per_cpu_second"], row["recall"]
         axis.plot(x, y, color=colour, marker=marker, markersize=8, linestyle="", label=row["index"])
-    least = min(row["recall"] for row in report["rows"])
+    least = min(row["recall"] for row in rows)
     axis.set(
-        xscale="log",
+        xlim=(0, 1.1 * fastest),
         ylim=(least - 0.05, 1.02),
         xlabel="queries per second of CPU",
         ylabel="recall@10 of CSD",
         title=report["title"].split(", ", 1)[1],
     )
-    axis.legend(loc="center left", bbox_to_anchor=(0.0, 0.45))
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+
+
+def _logarithmic(axis, ticks):
+    axis.set_xscale("log")
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 if __name__ == "__main__":

@@ -64,10 +64,16 @@ def curve(sizes, data, num_queries, recall, ivfpq):
         runs[f"flat μ, then {candidates} by σ"] = lambda n=candidates: means.search(
             asked, K, candidates=n
         )
+    single = first(queries, 8)
+    alone = {
+        name: lambda index=index: [index.search(row, K) for row in one_by_one(single)]
+        for name, index in zip(runs, (flat, graph, coded), strict=False)
+    }
     with one_thread():
         times = compare(runs, repeats=3, warmup=1)
+        singly = compare(alone, repeats=3, warmup=1)
     report = Report(f"Recall@{K} against queries/s, {sizes}, Σσ² lognormal ({SPREAD})", SEED)
-    base = times["flat, D+1"].cpu_seconds
+    base, base_singly = (measured["flat, D+1"].cpu_seconds for measured in (times, singly))
     for name, run in runs.items():
         seconds = times[name].cpu_seconds
         report.add(
@@ -75,8 +81,12 @@ def curve(sizes, data, num_queries, recall, ivfpq):
             recall=recall_of(run()[1], truth),
             queries_per_cpu_second=num_queries / seconds,
             times_flat=base / seconds,
+            one_at_a_time=base_singly / singly[name].cpu_seconds if name in singly else "",
         )
-    report.notes.append(f"batches of {num_queries} queries; HNSW with {GRAPH}")
+    report.notes.append(
+        f"batches of {num_queries} queries, one matrix product; one at a time: "
+        f"times flat for one query after the other; HNSW with {GRAPH}"
+    )
     report.notes.append(
         "efSearch tried on other queries: "
         + ", ".join(f"{row['effort']}: {row['recall']:.4f}" for row in tuned)
@@ -177,6 +187,11 @@ def on_sphere(codes, directions):
 
 def first(embedding, count):
     return {key: value[:count] for key, value in embedding.items()}
+
+
+def one_by_one(embedding):
+    count = len(embedding["mean"])
+    return [{key: value[i : i + 1] for key, value in embedding.items()} for i in range(count)]
 
 
 def last(embedding, count):

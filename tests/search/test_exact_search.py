@@ -4,7 +4,11 @@ import faiss
 import numpy as np
 import pytest
 
+import zoo
 from zoo import similarities as S
+from zoo.data import cub, toy_birds
+from zoo.data.sources import Pictures
+from zoo.report import encode
 from zoo.search import SPACES, Index
 from zoo.search.exact import search_l2
 
@@ -30,8 +34,31 @@ def w2(gallery, queries):
 )
 @pytest.mark.parametrize("num_queries", [1, 40])
 def test_ranks_as_brute_force_does(gaussians, function, oracle, num_queries):
-    gallery, queries = gaussians(800), gaussians(num_queries)
-    scores, ids = Index.build(gallery, function).search(queries, 800)
+    same_ranking(function, oracle, gaussians(800), gaussians(num_queries))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "oracle"), [(S.closed_form_sampled_distance, csd), (S.wasserstein_2, w2)]
+)
+def test_ranks_trained_embeddings_as_brute_force_does(trained, function, oracle):
+    same_ranking(function, oracle, *trained)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Toy Birds' pictures and captions as the packaged PCME sees them."""
+    root = tmp_path_factory.mktemp("birds") / "toy"
+    toy_birds.generate(root, num_classes=16, images_per_class=8)
+    records = cub.load(root, split="trainval", image_size=64, verbose=False).records
+    model = zoo.from_preset("toy_birds_pcme")
+    split = encode(model, records, Pictures(records, 64))
+    return split.images, {key: value[:200] for key, value in split.captions.items()}
+
+
+def same_ranking(function, oracle, gallery, queries):
+    count = len(gallery["mean"])
+    scores, ids = Index.build(gallery, function).search(queries, count)
     exact = oracle(gallery, queries)
     np.testing.assert_allclose(scores, np.take_along_axis(exact, ids, 1), rtol=2e-6)
     # Rankings are equal wherever neighbours differ by more than float32 can tell.
