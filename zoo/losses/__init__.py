@@ -6,6 +6,7 @@ from zoo.losses.base import MatrixLoss
 from zoo.losses.captioning import Captioning
 from zoo.losses.contrastive import InfoNCE
 from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
+from zoo.losses.matrix_term import MatrixTerm
 from zoo.losses.mean_discrepancy import MeanDiscrepancy, maximum_mean_discrepancy
 from zoo.losses.ranking import TripletRanking
 from zoo.losses.semantic_precision import SemanticPrecision
@@ -22,6 +23,7 @@ __all__ = [
     "KLRegularizer",
     "MatchingCrossentropy",
     "MatrixLoss",
+    "MatrixTerm",
     "MeanDiscrepancy",
     "SemanticPrecision",
     "SmoothAveragePrecision",

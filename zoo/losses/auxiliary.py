@@ -21,11 +21,11 @@ class Auxiliary(keras.layers.Layer):
 
     Output: a float32 scalar, whatever the global precision.
 
-    A term with `needs_captions` is also called with `ids`, the captions' token ids `(M, length)`,
-    and `matches`, `(N, M)`.
+    A term is also called with what it `reads` of the batch, by name: `"ids"`, the captions' token
+    ids `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.
     """
 
-    needs_captions = False
+    reads = ()
 
     def __init__(self, weight, name, **kwargs):
         kwargs.setdefault("dtype", "float32")

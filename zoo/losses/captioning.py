@@ -44,7 +44,7 @@ class Captioning(Auxiliary):
     Released code differs: a second GRU first encodes the regions, and attention feeds the state.
     """
 
-    needs_captions = True
+    reads = ("ids", "matches")
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo import embeddings
+from zoo import embeddings, global_batch
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -46,7 +46,8 @@ class DualEncoder(keras.Model):
     A training batch is a dict with `"images"` (N of them), `"captions"` (M of them),
     `"image_labels"` `(N,)` and `"caption_labels"` `(M,)`: an image and a caption match where their
     labels are equal, so several captions of an image are never each other's negatives. A batch
-    may bring `"matches"` `(N, M)` in [0, 1] instead.
+    may bring `"matches"` `(N, M)` in [0, 1] instead, and `"semantic"` `(N, M)` for the terms that
+    rank by it.
     """
 
     def __init__(
@@ -83,16 +84,29 @@ class DualEncoder(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if self.loss is None:
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
-        images, captions = y_pred["images"], y_pred["captions"]
+        x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
         logits = self.similarity(images, captions, training=training)
         matches = match_matrix(x)
         total = keras.losses.get(self.loss)(matches, logits)
+        known = {"ids": x["captions"], "matches": matches, "logits": logits}
+        known["semantic"] = x.get("semantic")
         for term in self.auxiliaries:
-            told = {"ids": x["captions"], "matches": matches} if term.needs_captions else {}
-            value = term(images, captions, **told)
+            value = term(images, captions, **{name: known[name] for name in term.reads})
             self.trackers[term.name].update_state(value)
             total = total + term.weight * value
-        return total
+        return global_batch.share(total)
+
+    def train_step(self, data):
+        return global_batch.one_value_a_replica(super().train_step(data))
+
+    def test_step(self, data):
+        return global_batch.one_value_a_replica(super().test_step(data))
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Keras would build from a batch, which it cannot reduce over workers. Only the optimizer
+        # is left to build, and its variables must be there before the replicas run.
+        if self.optimizer is not None and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
 
     def encode_images(self, images, batch_size=128):
         """Embeds images as the user sees them.
@@ -148,12 +162,19 @@ class DualEncoder(keras.Model):
 
         With the encoder's head alone it trains on stored features of a frozen backbone.
         """
+        return self._with(image_encoder=image_encoder)
+
+    def with_auxiliaries(self, *terms):
+        """This model with further auxiliary terms, sharing everything else, weights included."""
+        return self._with(auxiliaries=[*self.auxiliaries, *terms])
+
+    def _with(self, image_encoder=None, auxiliaries=None):
         return DualEncoder(
-            image_encoder,
+            image_encoder or self.image_encoder,
             self.caption_encoder,
             self.similarity,
             loss=self.loss,
-            auxiliaries=self.auxiliaries,
+            auxiliaries=self.auxiliaries if auxiliaries is None else auxiliaries,
             tokenizer=self.tokenizer,
             uncertainty_measure=self.uncertainty_measure,
             name=self.name,
