@@ -64,7 +64,7 @@ def additions(gallery, caption, most=5):
         most: how many to return.
 
     Returns:
-        `Change`s with a negative `change`, each phrase once.
+        `Change`s that are noticeably negative, no word of their phrases twice.
     """
     if not gallery.captions or gallery.encoders.measure is None or not caption.strip():
         return []
@@ -79,13 +79,31 @@ def additions(gallery, caption, most=5):
     stem = caption.strip().rstrip(".!?,;")
     extended = [f"{stem} and {phrase}" for phrase in phrases]
     changes = _changes(gallery, caption, phrases, extended)
-    chosen, used = [], set()
+    chosen, used, least = [], set(), gallery.references["captions"].noticeable
     for change in sorted(changes, key=lambda change: change["change"]):
         own = set(change["words"].split())
-        if change["change"] < 0 and not own & used:  # not the same attribute in five wordings
+        if change["change"] < -least and not own & used:  # not the same attribute in five wordings
             chosen.append(change)
             used |= own
     return chosen[:most]
+
+
+def omissions(gallery, changes, most=2):
+    """Of what `removals` found, the words without which the caption is noticeably more certain.
+
+    Words that join others, or that every third caption has, are left alone: what remained would
+    be no caption.
+    """
+    if not changes or "captions" not in gallery.references:
+        return []
+    least = gallery.references["captions"].noticeable
+    going = [
+        change
+        for change in changes
+        if change["change"] < -least
+        and not set(_words(change["words"])) & (_JOINING | _common(gallery))
+    ]
+    return sorted(going, key=lambda change: change["change"])[:most]
 
 
 def keep_words(gallery, caption, kept, worth=None):

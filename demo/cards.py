@@ -10,8 +10,8 @@ _BINS = 40
 
 
 def escape(text):
-    """Text for HTML, in elements and in attributes."""
-    return html.escape(str(text), quote=True)
+    """Text for HTML, in elements and in attributes; a percent sign stays with its number."""
+    return html.escape(str(text), quote=True).replace(" %", "\u00a0%")
 
 
 def note(text, kind="plain"):
@@ -60,13 +60,9 @@ def declined(answer, decline_above, reference, text_answer=None):
 
 def suggestions(text_answer, reference):
     """Words whose addition or removal makes a caption most certain."""
-    lines = [
-        (f"add “{change['words']}”", change) for change in text_answer["would_narrow_it_down"][:3]
-    ]
-    fewer = sorted(text_answer["without_each_word"], key=lambda change: change["change"])
-    lines += [
-        (f"leave out “{change['words']}”", change) for change in fewer[:2] if change["change"] < 0
-    ]
+    more, fewer = (text_answer[f"{how}_that_narrow_it_down"] for how in ("additions", "omissions"))
+    lines = [(f"add “{change['words']}”", change) for change in more[:3]]
+    lines += [(f"leave out “{change['words']}”", change) for change in fewer]
     if not lines:
         return note("No word that was tried makes it more certain.")
     items = "".join(

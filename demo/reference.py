@@ -42,6 +42,12 @@ class Reference:
         """The range that bars are drawn over: nearly all items, without outliers."""
         return self.value_at(0.5), self.value_at(99.5)
 
+    @property
+    def noticeable(self):
+        """The least change that is worth a word: a twentieth of the usual range."""
+        low, high = self.span()
+        return 0.05 * (high - low)
+
     def change(self, value):
         """A difference of two uncertainties with its sign, to a hundredth of the usual range."""
         low, high = self.span()

@@ -17,7 +17,8 @@ class TextAnswer(TypedDict):
     answer: Answer
     caveats: list[str]
     without_each_word: list[ambiguity.Change]
-    would_narrow_it_down: list[ambiguity.Change]
+    additions_that_narrow_it_down: list[ambiguity.Change]
+    omissions_that_narrow_it_down: list[ambiguity.Change]
 
 
 class ErasedAnswer(TypedDict):
@@ -71,12 +72,14 @@ class Service:
         caption = limits.text(caption)
         embedding = self.gallery.encoders.captions([caption])
         answer = self._search(embedding, "images", similarity, results, decline_above)
+        without_each_word = ambiguity.removals(self.gallery, caption)
         return TextAnswer(
             caption=caption,
             answer=answer,
             caveats=ambiguity.caveats(self.gallery, caption),
-            without_each_word=ambiguity.removals(self.gallery, caption),
-            would_narrow_it_down=ambiguity.additions(self.gallery, caption),
+            without_each_word=without_each_word,
+            additions_that_narrow_it_down=ambiguity.additions(self.gallery, caption),
+            omissions_that_narrow_it_down=ambiguity.omissions(self.gallery, without_each_word),
         )
 
     def keep_words(self, caption: str, kept: list[int]) -> Certainty:

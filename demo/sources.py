@@ -85,7 +85,7 @@ def _digest(path):
 def _toy_birds():
     """The unseen classes of Toy Birds; drawn alone unless a recipe has drawn all."""
     whole = DATA / "toy_birds"
-    root = whole if whole.exists() else toy_birds.generate(DATA / "toy_birds_test", part="test")
+    root = whole if whole.exists() else toy_birds.generate(CACHE / "toy_birds", part="test")
     return cub.load(root, split="test", image_size=64, verbose=False).records
 
 

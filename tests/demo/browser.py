@@ -133,15 +133,16 @@ class Visit:
             f"([selector, before]) => ({_CONTENT})(selector) !== before", arg=[selector, before]
         )
 
-    def shot(self, path):
-        """The whole page as a PNG of few colours, which keeps it small."""
+    def shot(self, path, height=None):
+        """The page, or the top of it, as a PNG of few colours, which keeps it small."""
         from PIL import Image
 
         self.page.wait_for_timeout(700)  # Plotly and tabs move into place
         self.page.mouse.move(0, 0)
         self.page.screenshot(path=path, full_page=True)
         with Image.open(path) as picture:
-            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+            top = picture.convert("RGB").crop((0, 0, picture.width, height or picture.height))
+        top.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
     def _console(self, message):
         if message.type == "error":
@@ -162,8 +163,12 @@ def take_pictures(address, folder):
     with chromium() as browser:
         for view in VIEWS:
             with Visit(browser, address, view) as visit:
+                visit.open_trust()  # waits until it is known what the uncertainty is worth
+                visit.open_tab("Words → images")
                 visit.search_words("a small red bird with a black crown and a long bill")
                 visit.shot(folder / f"demo_words_{view}.png")
+                if view == "light":
+                    visit.shot(folder / "demo.png", height=992)  # the README's
                 if view != "phone":
                     visit.set_decline(80)
                     visit.search_words("a bird with a white belly")
@@ -174,6 +179,7 @@ def take_pictures(address, folder):
                 visit.erase()
                 visit.shot(folder / f"demo_image_{view}.png")
                 visit.open_map()
+                visit.page.locator("#halo-map .point").nth(8).hover(force=True)
                 visit.shot(folder / f"demo_map_{view}.png")
                 visit.open_trust()
                 visit.shot(folder / f"demo_trust_{view}.png")

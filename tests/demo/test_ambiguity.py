@@ -33,12 +33,26 @@ def test_additions_make_it_more_certain_and_come_from_the_gallery(gaussians):
     assert [c["change"] for c in changes] == sorted(c["change"] for c in changes)
     said = " ".join(gaussians.captions)
     for change in changes:
-        assert change["change"] < 0
+        assert change["change"] < -gaussians.references["captions"].noticeable
         assert all(word in said for word in change["words"].split())
         assert not set(change["words"].split()) & set(CAPTION.split())
         assert change["uncertainty"] == pytest.approx(
             _uncertainty(gaussians, change["caption"]), abs=1e-6
         )
+
+
+def test_omissions_leave_a_caption(gaussians):
+    least = gaussians.references["captions"].noticeable
+    found = []
+    for caption in gaussians.captions[:40]:
+        changes = ambiguity.removals(gaussians, caption)
+        going = ambiguity.omissions(gaussians, changes, most=9)
+        assert [c["change"] for c in going] == sorted(c["change"] for c in going)
+        assert all(change in changes and change["change"] < -least for change in going)
+        found += [change["words"].strip(".,") for change in going]
+    assert found
+    assert not {"bird", "a", "with"} & set(found)
+    assert ambiguity.omissions(gaussians, []) == []
 
 
 def test_kept_words(gaussians):

@@ -38,7 +38,7 @@ def test_endpoints_are_typed(client):
     assert types["results"] == "int"
     assert types["decline_above"] == "float"
     returned = endpoints["/find_images"]["returns"][0]["python_type"]["type"]
-    assert "would_narrow_it_down" in returned
+    assert "additions_that_narrow_it_down" in returned
     erase = [p["parameter_name"] for p in endpoints["/erase_region"]["parameters"]]
     assert erase == ["image", "left", "top", "width", "height"]
 
@@ -55,7 +55,7 @@ def test_a_threshold_declines(client):
     found = client.predict(caption=CAPTION, decline_above=0, api_name="/find_images")
     assert found["answer"]["declined"]
     assert found["answer"]["results"] == []
-    assert found["would_narrow_it_down"]
+    assert found["additions_that_narrow_it_down"]
 
 
 def test_words_and_gallery(client, served):

@@ -162,7 +162,11 @@ def test_texts_are_escaped(gaussians, monkeypatch):
         ]
     }
     monkeypatch.setattr(gaussians, "captions", [evil] * len(gaussians.captions))
-    text = {"would_narrow_it_down": [found], "without_each_word": [found]}
+    text = {
+        "without_each_word": [found],
+        "additions_that_narrow_it_down": [found],
+        "omissions_that_narrow_it_down": [found],
+    }
     pieces = [
         cards.note(evil),
         cards.words(text, reference),

@@ -1,0 +1,115 @@
+"""Where model and gallery come from: runs, folders of one's own, and what is wrong with them."""
+
+import functools
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from demo import page, sources
+from demo.__main__ import main
+from demo.encoders import Encoders
+from demo.worth import UNKNOWN, Worth
+from zoo import models
+from zoo.errors import InputError
+from zoo.training import RunFolder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_read_once():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(zoo, "from_preset", functools.cache(zoo.from_preset))
+        yield
+
+
+def test_a_run_brings_its_held_out_split(gaussians):
+    assert len(gaussians.image_names) == 18
+    assert len(gaussians.captions) == 180
+    assert gaussians.records.num_classes == 3
+    own = gaussians.captions_of_image[4]
+    assert own == list(range(40, 50))
+    assert gaussians.describe(4) == gaussians.captions[40]
+
+
+def test_a_folder_of_ones_own(birds, tmp_path, capsys):
+    photos = tmp_path / "photos"
+    shutil.copytree(next((birds / "images").iterdir()), photos / "below")
+    (photos / "broken.jpg").write_bytes(b"no image")
+    (photos / "notes.txt").write_text("left alone")
+    words = tmp_path / "captions.txt"
+    words.write_text("a red bird\na bird with <b>black</b> wings\n")
+    gallery, metrics = sources.load(folder=photos, captions=words, cache=tmp_path / "cache")
+    assert metrics is None
+    assert len(gallery.image_names) == 6
+    assert gallery.captions == ["a red bird", "a bird with <b>black</b> wings"]
+    assert "1 of 7 images cannot be read" in capsys.readouterr().out
+    assert gallery.describe(0) == gallery.image_names[0]
+    assert Worth(gallery).why_not == UNKNOWN
+    assert Worth(gallery).curves() is None
+    assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
+
+
+def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
+    photos = tmp_path / "photos"
+    shutil.copytree(next((birds / "images").iterdir()), photos)
+    first, _ = sources.load(folder=photos, cache=tmp_path / "cache")
+
+    def fail(*_):
+        raise RuntimeError("encoded again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Encoders, "files", fail)
+        second, _ = sources.load(folder=photos, cache=tmp_path / "cache")
+        mean = first.embeddings["images"]["mean"]
+        np.testing.assert_array_equal(second.embeddings["images"]["mean"], mean)
+        next(photos.iterdir()).touch()  # a picture that may have changed
+        with pytest.raises(RuntimeError, match="encoded again"):
+            sources.load(folder=photos, cache=tmp_path / "cache")
+
+
+def test_metrics_of_a_finished_run_are_not_measured_again(gaussians, measured):
+    curves = measured.curves()
+    read = Worth(gaussians, {"uncertainty": curves})
+    assert read.of("captions") is curves["t2i"]["recall_by_uncertainty"]
+    assert Worth(gaussians).of("captions") is None  # not measured yet: nobody waits
+
+
+def test_what_is_missing_is_said_with_a_way_out(tmp_path):
+    with pytest.raises(InputError, match="must be one of"):
+        sources.load(tmp_path / "nothing")
+    preset = tmp_path / "preset"
+    model = zoo.from_preset("toy_birds_pcme")
+    zoo.save_preset(model, preset)
+    with pytest.raises(InputError, match="knows no data; name a folder of images with --gallery"):
+        sources.load(preset)
+    run = RunFolder.open(tmp_path / "run", {"data_dir": str(tmp_path)})
+    run.save_model(model)
+    with pytest.raises(InputError, match="name its folder with --data-dir"):
+        sources.load(run.path)
+    with pytest.raises(InputError, match="holds no image"):
+        sources.load(folder=preset)
+
+
+def test_models_that_cannot_be_shown():
+    features = keras.Input((36, 8))
+    pooled = keras.layers.GlobalAveragePooling1D()(features)
+    regions = keras.Model(features, {"mean": keras.layers.Dense(4)(pooled)})
+    model = models.pcme("tiny", vocabulary_size=9, dim=4, word_dim=4, image_size=32)
+    with pytest.raises(InputError, match="has no tokenizer"):
+        Encoders(model)
+    with pytest.raises(InputError, match="can only show models of pictures"):
+        Encoders(model.with_image_encoder(regions))
+
+
+def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkeypatch):
+    launched = []
+    monkeypatch.setattr(page, "launch", lambda built, *where: launched.append((built, *where)))
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # main sets its own; this restores it
+    main([str(run_folder), "--cache", str(tmp_path)])
+    main([str(run_folder), "--cache", str(tmp_path), "--host", "0.0.0.0", "--port", "7999"])
+    assert [where for _, *where in launched] == [["127.0.0.1", None], ["0.0.0.0", 7999]]
+    assert launched[0][0].service.gallery.name == "birds test"
+    with pytest.raises(InputError, match="must be one of"):
+        main([str(tmp_path / "nothing")])
