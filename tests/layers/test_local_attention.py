@@ -23,6 +23,16 @@ def test_polysemous_embedding_is_a_layer():
     check_layer(PolysemousEmbedding, {"dim": 16, "num_embeddings": 2}, inputs, (4, 2, 16))
 
 
+def test_a_map_is_a_sequence_of_cells_and_the_local_part_is_told():
+    layer = PolysemousEmbedding(16, 3)
+    cells = RNG.normal(size=(4, 2, 3, 12)).astype("float32")
+    parts = layer(cells, POOLED, return_attention=True)
+    assert parts["attention"].shape == (4, 3, 6)
+    np.testing.assert_allclose(parts["elements"], layer(cells.reshape(4, 6, 12), POOLED), atol=1e-6)
+    whole = layer.normalize(POOLED[:, None] + parts["slots"])
+    np.testing.assert_allclose(parts["elements"], whole, atol=1e-6)
+
+
 def test_official_pie_net(golden):
     g = golden("pvse_pienet")
     layer = PolysemousEmbedding(16, num_embeddings=3, hidden_dim=6)
@@ -32,6 +42,8 @@ def test_official_pie_net(golden):
     _, attention = layer.attention(g["local"], mask=mask, return_attention=True)
     np.testing.assert_allclose(ops.swapaxes(attention, 1, 2), g["attention"], atol=1e-6)
     np.testing.assert_allclose(layer(g["local"], g["glob"], mask=mask), g["out"], atol=1e-5)
+    parts = layer(g["local"], g["glob"], mask=mask, return_attention=True)
+    np.testing.assert_allclose(parts["slots"], g["residual"], atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:You are using a softmax")  # of one position: weight one

@@ -20,7 +20,9 @@ TERMS = {
     "uniformity_samples": (losses.Uniformity(num_samples=3, seed=1), GAUSSIANS),
     "discrepancy": (losses.MeanDiscrepancy(), GAUSSIANS),
     "discrepancy_of_sets": (losses.MeanDiscrepancy(gamma=0.1, squared=False), SETS),
+    "discrepancy_squared": (losses.MeanDiscrepancy(gamma=0.1), SETS),
     "diversity": (losses.Diversity(weight=0.1), SETS),
+    "gram_diversity": (losses.GramDiversity(), SETS),
 }
 every_term = pytest.mark.parametrize(("term", "inputs"), TERMS.values(), ids=TERMS)
 
@@ -187,3 +189,42 @@ def test_diversity_prefers_the_slots_of_an_embedding():
 def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_gram_diversity_of_orthogonal_opposite_and_masked_slots():
+    orthogonal = np.eye(3, dtype="float32")[None]
+    np.testing.assert_allclose(losses.gram_diversity(orthogonal), 0.0, atol=1e-6)
+    alike = np.ones((2, 3, 5), "float32")
+    np.testing.assert_allclose(losses.gram_diversity(alike), np.sqrt(6) / 9, rtol=1e-5)
+    slots = {"elements": alike, "mask": np.array([[True, True, False]] * 2)}
+    np.testing.assert_allclose(losses.gram_diversity(slots), np.sqrt(2) / 4, rtol=1e-5)
+    value, (gradient,) = value_and_gradients(losses.gram_diversity, alike[:, :1])
+    np.testing.assert_allclose(value, 0.0, atol=1e-6)
+    assert np.isfinite(gradient).all()
+
+
+def test_discrepancy_by_blocks_equals_the_definition_with_its_gradient():
+    """More points than one block holds, and as many elements of masked sets as do not fill one."""
+    x, y = (0.2 * RNG.normal(size=(count, 3)) + shift for count, shift in ((900, 5.0), (1100, 5.1)))
+    mask = RNG.random((900, 1)) < 0.7
+    sets = {"elements": x[:, None].astype("float32"), "mask": mask}
+
+    def definition(x, y):
+        points, weights = (
+            np.concatenate([x, y]),
+            np.concatenate([mask[:, 0] / mask.sum(), -np.ones(1100) / 1100]),
+        )
+        apart = points[:, None] - points[None]
+        kernel = np.exp(-0.5 * (apart**2).sum(-1))
+        weighted = weights[:, None] * weights * kernel
+        return weighted.sum(), -2 * np.einsum("ij,ijd->id", weighted, apart)
+
+    expected, slope = definition(x, y)
+    value, gradients = value_and_gradients(
+        lambda e, c: losses.maximum_mean_discrepancy({**sets, "elements": e}, c, 0.5),
+        sets["elements"],
+        y.astype("float32"),
+    )
+    np.testing.assert_allclose(value, expected, atol=1e-6)
+    np.testing.assert_allclose(gradients[0][:, 0], slope[:900], atol=1e-7)
+    np.testing.assert_allclose(gradients[1], slope[900:], atol=1e-7)

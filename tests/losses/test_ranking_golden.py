@@ -32,7 +32,8 @@ def test_vsepp(golden, mining, name):
 @pytest.mark.parametrize(("mining", "name"), [("sum", "sum"), ("hardest", "max")])
 def test_pvse(golden, mining, name):
     """Ranking: our mean, times (N − 1)/N for all hinges, since theirs counts the zeroed diagonal.
-    MMD: `squared=False`. Diversity, the Gram matrix's norm, reads the residuals. The sets come normalised, so the gradient is that of products, not of cosines."""
+    MMD: `squared=False`. Diversity, the Gram matrix's norm, reads the residuals. The sets come
+    normalised, so the gradient is that of products, not of cosines."""
     arrays = golden("pvse_mil_loss")
     loss = losses.TripletRanking(0.1, mining, "mean")
     share = 7 / 8 if mining == "sum" else 1.0

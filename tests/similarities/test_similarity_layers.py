@@ -36,6 +36,7 @@ ON_SETS = [
     (S.MaximumPair, {}),
     (S.Chamfer, {}),
     (S.SmoothChamfer, {"alpha": 8.0}),
+    (S.SetMatchProbability, {"scale": 2.0, "shift": 3.0}),
 ]
 FUNCTIONS = [
     S.closed_form_sampled_distance,

@@ -44,7 +44,7 @@ def gram_diversity(slots):
     """Mean over items of ‖G − I‖ / K², G the cosines of the K slots of an item, Frobenius norm.
 
     Args:
-        slots: sets `(batch, num_elements, dim)` without a mask.
+        slots: sets `(batch, num_elements, dim)`; an embedding of sets may carry a `"mask"`.
 
     Returns:
         A float32 scalar in [0, 1): 0 if the slots of each item are orthogonal, or there is one.
@@ -56,12 +56,13 @@ def gram_diversity(slots):
 
     Reference: PVSE (Song and Soleymani, CVPR 2019), equation 7.
     """
-    values, _ = elements(slots, "slots")
+    values, mask = elements(slots, "slots")
     directions = unit(values)
     cosines = ops.matmul(directions, ops.transpose(directions, (0, 2, 1)))
-    count = values.shape[1]
-    others = cosines * (1.0 - ops.eye(count))
-    return ops.mean(safe_sqrt(ops.sum(others * others, axis=(1, 2)))) / count**2
+    present = ops.ones_like(values[:, :, 0]) if mask is None else ops.cast(mask, "float32")
+    others = present[:, :, None] * present[:, None, :] * (1.0 - ops.eye(values.shape[1]))
+    norm = safe_sqrt(ops.sum((others * cosines) ** 2, axis=(1, 2)))
+    return ops.mean(norm / ops.maximum(ops.sum(present, axis=1), 1.0) ** 2)
 
 
 @keras.saving.register_keras_serializable(package="halo")

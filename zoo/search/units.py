@@ -60,6 +60,7 @@ _RANKINGS = {
     S.MaximumPair: Ranking("elements", (SET,)),
     S.Chamfer: Ranking("elements", (SET,)),
     S.SmoothChamfer: Ranking("elements", (SET,)),
+    S.SetMatchProbability: Ranking("elements", (SET,)),
     # Functions: the quantity itself.
     S.closed_form_sampled_distance: Ranking("csd", _GAUSSIAN, lambda _, d: d, True),
     S.wasserstein_2: Ranking("wasserstein_2", _GAUSSIAN, lambda _, d: _root(d), True),

@@ -11,6 +11,7 @@ from zoo.similarities.gaussian import ClosedFormSampledDistance, Wasserstein2
 from zoo.similarities.monte_carlo import AverageL2, MatchProbability
 from zoo.similarities.overlap import Bhattacharyya, ExpectedLikelihood
 from zoo.similarities.points import Cosine
+from zoo.similarities.set_probability import SetMatchProbability
 from zoo.similarities.sets import Chamfer, MaximumPair, SmoothChamfer
 from zoo.similarities.squared import SquaredEuclidean, SquaredWasserstein2
 
@@ -28,6 +29,7 @@ _CLASSES = {
     "mean": EuclideanDistance,
     "min_kl": MinKLDivergence,
     "reverse_kl": ReverseKLDivergence,
+    "set_match_probability": SetMatchProbability,
     "smooth_chamfer": SmoothChamfer,
     "wasserstein_2": Wasserstein2,
 }
