@@ -106,7 +106,8 @@ class DualEncoder(keras.Model):
         # Keras would build from a batch, which it cannot reduce over workers. Only the optimizer
         # is left to build, and its variables must be there before the replicas run.
         if self.optimizer is not None and not self.optimizer.built:
-            self.optimizer.build(self.trainable_variables)
+            with self.distribute_strategy.scope():
+                self.optimizer.build(self.trainable_variables)
 
     def encode_images(self, images, batch_size=128):
         """Embeds images as the user sees them.

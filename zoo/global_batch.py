@@ -1,0 +1,87 @@
+"""The batch over all replicas, which is what contrastive losses compare when training is spread.
+
+Under `tf.distribute` every replica encodes its own rows. Negatives, hardest negatives, pseudo
+positives, ranks and kernels are those of the whole batch, so every replica gathers the embeddings
+and the ids of all of them and computes the whole loss: any loss stays as it is, and two replicas
+reach the weights of one device.
+"""
+
+import keras
+from keras import ops
+
+_HALF = 4096  # float32 counts exactly up to 2²⁴, so that an int32 travels as two halves
+
+
+def num_replicas():
+    """How many replicas compute this step: 1 outside of `tf.distribute` and of its replicas."""
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    import tensorflow as tf
+
+    if tf.distribute.get_replica_context() is None:
+        return 1
+    return tf.distribute.get_strategy().num_replicas_in_sync
+
+
+def gather(batch, images, captions):
+    """The rows of all replicas in the order of the replicas, which is that of the global batch.
+
+    Everything travels as float32, whatever its dtype, and gradients flow back to the replica that
+    a row came from. Replicas may have different numbers of rows, or none.
+
+    Args:
+        batch: a training batch, this replica's rows of it. `"images"` stay behind, as nothing
+            after the encoders reads them. Matrices such as `"matches"` are this replica's rows and
+            all columns.
+        images, captions: the embeddings of these rows.
+
+    Returns:
+        `(batch, images, captions)` of all replicas; what was given where there is only one.
+    """
+    if num_replicas() == 1:
+        return batch, images, captions
+    import tensorflow as tf
+
+    batch = {name: ops.convert_to_tensor(v) for name, v in batch.items() if name != "images"}
+    rows = (batch, images, captions)
+    context = tf.distribute.get_replica_context()
+    gathered = context.all_gather(keras.tree.map_structure(_to_float32, rows), axis=0)
+    return keras.tree.map_structure(_from_float32, gathered, rows)
+
+
+def share(loss):
+    """What this replica contributes to a loss that every replica computed whole.
+
+    Optimizers sum the gradients of the replicas, and so does the gradient of `gather`.
+    """
+    return loss / num_replicas()
+
+
+def one_value_a_replica(logs):
+    """Logs as vectors of one value, as Keras reduces them over workers along their first axis.
+
+    Stock Keras 3.15.1 returns scalars there and fails, see `tests/training/test_canaries.py`.
+    """
+    if num_replicas() == 1:
+        return logs
+    import tensorflow as tf
+
+    if not tf.distribute.get_strategy().extended._in_multi_worker_mode():
+        return logs  # replicas of one process are averaged as they are
+    return {name: ops.reshape(value, (1,)) for name, value in logs.items()}
+
+
+def _to_float32(rows):
+    if keras.backend.is_int_dtype(rows.dtype):
+        rows = ops.stack([rows // _HALF, rows % _HALF], axis=-1)
+    return ops.cast(rows, "float32")
+
+
+def _from_float32(gathered, like):
+    if keras.backend.is_int_dtype(like.dtype):
+        halves = ops.cast(gathered, like.dtype)
+        gathered = halves[..., 0] * _HALF + halves[..., 1]
+    elif like.dtype == "bool":
+        gathered = ops.cast(gathered, "bool")
+    gathered.set_shape([None, *like.shape[1:]])
+    return gathered
