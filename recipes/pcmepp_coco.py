@@ -12,7 +12,7 @@ frozen at first, then everything is trained, the weights of the last epochs are 
 average is evaluated. The same command resumes a run that was stopped.
 """
 
-from zoo import encoders, losses, models, recipe, training
+from zoo import encoders, losses, models, recipe, similarities, training
 from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
 from zoo.data.size_augmentation import SizeAugmentation
 
@@ -86,8 +86,8 @@ def image_backbone(settings):
 
 
 def fit(settings, run, model, train):
-    """The image backbone frozen, then without pseudo-positives, then all; averaged at the end."""
-    backbone, loss = model.image_encoder.get_layer("backbone"), model.loss
+    """The image backbone frozen, then the means alone, then everything, averaged at the end."""
+    backbone = model.image_encoder.get_layer("backbone")
     if settings.frozen_epochs:
         backbone.trainable = False
         if settings.cache_features:
@@ -97,9 +97,9 @@ def fit(settings, run, model, train):
         else:
             fit_frozen(settings, run, model, train.records, train.source)
         backbone.trainable = True
-    if settings.plain_epochs:
-        fit_plain(settings, run, model, train)
-    fit_whole(settings, run, model, train, loss)
+    if settings.mean_epochs:
+        fit_means(settings, run, model, train.records, train.source)
+    fit_everything(settings, run, model, train.records, train.source)
 
 
 def fit_frozen(settings, run, model, records, source):
@@ -108,29 +108,33 @@ def fit_frozen(settings, run, model, records, source):
     training.fit_phase(run, model, "frozen", stream, settings.frozen_epochs, steps)
 
 
-def fit_plain(settings, run, model, train):
-    """Without pseudo-positives; the other losses are as they are, for equal schedules."""
-    stream, steps = training_batches(
-        settings, train.records, model.tokenizer, train.source, phase=1
-    )
+def fit_means(settings, run, model, records, source):
+    """What CLIP's weights bring: means that rank better than chance before there is a variance."""
+    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
+    variances = []
+    if isinstance(model.loss, losses.MatchingCrossentropy):
+        towers = model.image_encoder, model.caption_encoder
+        distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
+        model = models.DualEncoder(*towers, distance, losses.MatchingCrossentropy())
+        variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
+    for part in variances:
+        part.trainable = False
     rate = training.WarmUpThenDrops(settings.learning_rate, settings.warm_up_epochs * steps)
-    crossentropy = isinstance(model.loss, losses.MatchingCrossentropy)
-    loss = losses.MatchingCrossentropy() if crossentropy else model.loss
-    model.compile(optimizer(settings, model, rate), loss=loss)
-    training.fit_phase(run, model, "plain", stream, settings.plain_epochs, steps)
+    model.compile(optimizer(settings, model, rate))
+    training.fit_phase(run, model, "means", stream, settings.mean_epochs, steps)
+    for part in variances:
+        part.trainable = True
 
 
-def fit_whole(settings, run, model, train, loss):
-    stream, steps = training_batches(
-        settings, train.records, model.tokenizer, train.source, phase=2
-    )
-    epochs = settings.epochs - settings.frozen_epochs - settings.plain_epochs
+def fit_everything(settings, run, model, records, source):
+    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=2)
+    epochs = settings.epochs - settings.frozen_epochs - settings.mean_epochs
     rate = training.WarmUpThenDrops(
         settings.learning_rate,
         settings.warm_up_epochs * steps,
         [(epochs - settings.last_epochs) * steps],
     )
-    model.compile(optimizer(settings, model, rate), loss=loss)
+    model.compile(optimizer(settings, model, rate))
     also = {}
     if settings.averaged_epochs:
         also["swa"] = training.StochasticWeightAveraging(

@@ -175,9 +175,14 @@ def draw(panels, results, points, shown):
             axis.scatter(*gaussian["mean"].T, c=colors, s=4)
             axis.set(aspect="equal", title=f"{TITLES[name]}, epoch {epoch}")
         found = results[name]
-        row[-1].set_xlabel(
+        # Inside the panel: a label below it would set the last column off from the others.
+        row[-1].text(
+            0.02,
+            0.02,
             f"mean σ²: confusing {found['confusing']:.2f}, certain {found['certain']:.2f}, "
-            f"ratio {found['ratio']:.2f}"
+            f"ratio {found['ratio']:.2f}",
+            transform=row[-1].transAxes,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none"},
         )
     names = [*(f"class {c + 1}" for c in range(CLASSES)), "confusing: one of two classes"]
     handles = [

@@ -137,6 +137,35 @@ def test_backbones_learn_slower_than_heads():
     assert by_path[model.similarity.scale.path] == 1.0
 
 
+def test_the_head_alone_is_the_rest_of_the_encoder():
+    model, images = tiny(), batch()["images"]
+    encoder = model.image_encoder
+    head = zoo.encoders.head_alone(encoder)
+    found, expected = head(encoder.get_layer("backbone")(images)), encoder(images)
+    for name in ("mean", "log_variance"):
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
+    heads = model.with_image_encoder(head)
+    rates = training.dual_encoder_rates(heads, image_rate=0.01, caption_rate=0.1)
+    assert set(rates.values()) == {0.1}, "there is no image backbone left"
+    pictures = encoder.input
+    two = keras.Model(pictures, {"features": pictures, "variance_features": pictures})
+    two.name = "backbone"
+    with pytest.raises(ValueError, match="one output"):
+        zoo.encoders.head_alone(keras.Sequential([two]))
+
+
+def test_what_only_the_variance_depends_on():
+    model, data = tiny(drop_rate=0.0), batch()
+    head, before = model.image_encoder.get_layer("head"), model(data)["images"]
+    assert len(head.variance_parts) == 3
+    for variable in (v for part in head.variance_parts for v in part.trainable_variables):
+        variable.assign(variable + 1.0)
+    after = model(data)["images"]
+    np.testing.assert_array_equal(after["mean"], before["mean"])
+    assert np.abs(np.subtract(after["log_variance"], before["log_variance"])).min() > 0
+    assert tiny("infonce").image_encoder.get_layer("head").variance_parts == []
+
+
 def test_what_is_missing_is_said():
     with pytest.raises(ValueError, match="`distance`"):
         zoo.models.pcmepp("tiny", vocabulary_size=10, distance="cosine")
