@@ -9,6 +9,8 @@ It listens on this machine alone unless --host says otherwise.
 
 import argparse
 import os
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -52,4 +54,6 @@ def _parser():
 
 
 if __name__ == "__main__":
+    # As Ctrl+C does, so that the folder of temporary files goes.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     run(main)

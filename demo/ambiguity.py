@@ -11,7 +11,7 @@ from typing import TypedDict
 from demo import answers
 from zoo.data.captions import normalise
 
-MAX_ADDITIONS = 64  # captions that are tried at once: a model of some size takes a second for them
+MAX_ADDITIONS = 32  # captions that are tried at once: a large model takes a second for them
 _PHRASE = 3  # words
 _SIMILAR = 48  # captions whose phrases are tried
 # Words that join phrases.

@@ -33,6 +33,12 @@ class Encoders:
             )
         if model.tokenizer is None:
             raise InputError("the model has no tokenizer, so it cannot be asked in words")
+        kind = embeddings.kind(model.image_encoder.output)
+        if kind not in ("a point", "a Gaussian", "a set"):
+            raise InputError(
+                f"the model embeds an image as {kind}; the demo can only show points, Gaussians "
+                "and sets"
+            )
         self.model = model
         self.image_size = shape[1]
         ids = model.caption_encoder.inputs[0]
@@ -47,7 +53,7 @@ class Encoders:
         for encode in (self._captions, self._images):
             encode.get_concrete_function()  # traced here, since tracing is not for threads
         self.measure = None  # of the uncertainty; points have none
-        if embeddings.kind(model.image_encoder.output) != "a point":
+        if embeddings.has_uncertainty(model.image_encoder.output):
             is_set = embeddings.kind(model.image_encoder.output) == "a set"
             allowed = embeddings.SET_UNCERTAINTIES if is_set else embeddings.GAUSSIAN_UNCERTAINTIES
             self.measure = model.uncertainty_measure or allowed[0]

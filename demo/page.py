@@ -73,7 +73,7 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         mcp_server=False,
         enable_monitoring=False,
         run_history=False,
-        footer_links=["api"],
+        footer_links=[],
         theme=_theme(),
         css_paths=_HERE / "style.css",
         js=(_HERE / "page.js").read_text(encoding="utf-8"),

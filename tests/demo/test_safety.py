@@ -73,6 +73,12 @@ def test_no_route_reads_a_file_outside(served, secret):
             assert b"GRADIO_TEMP_DIR" not in answer, way
 
 
+def test_it_is_no_proxy(served):
+    for address in (served[0] + "/config", "http://192.0.2.1/", "https://example.hf.space/config"):
+        answer = _get(served, "/gradio_api/proxy=" + address)
+        assert answer.split(b" ")[1] != b"200", address
+
+
 def test_not_even_the_gallery_folder_or_the_model_is_served(served, photo, run_folder):
     for path in (photo, run_folder / "config.json", run_folder / "model.keras"):
         status = _get(served, FILE + str(path)).split(b" ")[1]
