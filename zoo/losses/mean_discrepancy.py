@@ -130,10 +130,10 @@ def _kernel_sums(left, right, weighted):
     sums = [0.0] * len(blocks)
     for i, rows in enumerate(blocks):
         for j, columns in enumerate(blocks[i:], start=i):
-            kernel = ops.exp(ops.matmul(left[rows], ops.transpose(right[columns])))
-            sums[i] = sums[i] + ops.matmul(kernel, weighted[columns])
+            kernel = ops.exp(ops.matmul(left[rows, :], ops.transpose(right[columns, :])))
+            sums[i] = sums[i] + ops.matmul(kernel, weighted[columns, :])
             if i != j:
-                sums[j] = sums[j] + ops.matmul(ops.transpose(kernel), weighted[rows])
+                sums[j] = sums[j] + ops.matmul(ops.transpose(kernel), weighted[rows, :])
     return ops.concatenate(sums, axis=0)
 
 

@@ -8,35 +8,59 @@ from zoo.models.dual_encoder import DualEncoder
 SIMILARITIES = ("smooth_chamfer", "chamfer", "maximum_pair", "match_probability")
 
 
-def image_backbone(given, dim, image_size, image_weights, **regions):
-    """The backbone of a set model's images.
+def set_backbones(
+    image_backbone="resnet152",
+    caption_backbone=None,
+    tokenizer=None,
+    vocabulary_size=None,
+    dim=1024,
+    word_dim=300,
+    word_vectors=None,
+    merge="concat",
+    max_length=32,
+    image_size=224,
+    image_weights=None,
+    dropout=0.0,
+    drop_rate=0.0,
+    seed=0,
+):
+    """What the towers of a set model start from.
 
     Args:
-        given: a name of `zoo.encoders.convolutional`; a `keras.Model`, see `set_image_encoder`; or
-            the shape `(num_regions, region_dim)` of precomputed regions, the number perhaps None.
-        dim: dimension of the embedding.
-        image_size, image_weights: of a named network.
-        **regions: options of `zoo.encoders.regions`.
-    """
-    if isinstance(given, (str, keras.Model)):
-        return encoders.image_features(given, image_size, image_weights)
-    shape = tuple(given)
-    if len(shape) != 2:
-        raise ValueError(
-            "`image_backbone` must be a name, a keras.Model, or a shape (num_regions, "
-            f"region_dim); received {given!r}"
-        )
-    return encoders.regions(shape[1], dim, num_regions=shape[0], **regions)
+        image_backbone: a name of `zoo.encoders.convolutional`; the shape `(num_regions,
+            region_dim)` of precomputed regions, the number perhaps None, which
+            `zoo.encoders.regions` reads; or a `keras.Model` to features, see
+            `zoo.encoders.set_image_encoder`.
+        caption_backbone: a `keras.Model` from ids to features, such as `zoo.encoders.bert(…)`, see
+            `zoo.encoders.set_caption_encoder`; None for a bidirectional GRU.
+        tokenizer: a layer from strings to token ids, which says how many words there are and how
+            long a caption is. The builders save it with the model.
+        vocabulary_size: number of token ids, for a GRU where there is no tokenizer.
+        dim: dimension of the elements (D).
+        word_dim, word_vectors, merge: of the GRU, see `zoo.encoders.gru`.
+        max_length: length of a caption in ids, for a GRU where there is no tokenizer.
+        image_size, image_weights: of a named network, see `zoo.encoders.convolutional`.
+        dropout, drop_rate, seed: of `zoo.encoders.regions`.
 
-
-def caption_backbone(given, dim, tokenizer, vocabulary_size, max_length, **gru):
-    """The backbone of a set model's captions: the one that was given, or a bidirectional GRU.
+    Returns:
+        A pair of `keras.Model`s, of images and of captions.
 
     Raises:
-        ValueError: if there is nothing to make a GRU of.
+        ValueError: if the shape is not one of regions, or there is nothing to make a caption
+            encoder of.
     """
-    if given is not None:
-        return given
+    if isinstance(image_backbone, (str, keras.Model)):
+        images = encoders.image_features(image_backbone, image_size, image_weights)
+    elif len(image_backbone) == 2:
+        num_regions, region_dim = image_backbone
+        images = encoders.regions(region_dim, dim, num_regions, dropout, drop_rate, seed)
+    else:
+        raise ValueError(
+            "`image_backbone` must be a name, a keras.Model, or a shape (num_regions, "
+            f"region_dim); received {image_backbone!r}"
+        )
+    if caption_backbone is not None:
+        return images, caption_backbone
     if tokenizer is None and vocabulary_size is None:
         raise ValueError(
             "one of `caption_backbone`, `tokenizer` and `vocabulary_size` must be given; "
@@ -44,7 +68,8 @@ def caption_backbone(given, dim, tokenizer, vocabulary_size, max_length, **gru):
         )
     if tokenizer is not None:
         vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
-    return encoders.gru(vocabulary_size, dim, max_length=max_length, **gru)
+    options = {"word_dim": word_dim, "merge": merge, "word_vectors": word_vectors}
+    return images, encoders.gru(vocabulary_size, dim, max_length=max_length, **options)
 
 
 def set_similarity(name, alpha=16.0):
@@ -62,13 +87,14 @@ def set_similarity(name, alpha=16.0):
     return similarities.Chamfer() if name == "chamfer" else similarities.MaximumPair()
 
 
-def set_model(backbones, dim, set_layer, name, **parts):
+def set_model(backbones, dim, set_layer, terms, name, **parts):
     """A `DualEncoder` of sets.
 
     Args:
-        backbones: of images and of captions.
+        backbones: of `set_backbones`.
         dim: dimension of the elements.
         set_layer: function from the name of the layer that makes the sets to the layer.
+        terms: the auxiliary ones; those without weight are left out.
         name: of the model.
         **parts: of `DualEncoder`.
     """
@@ -76,6 +102,7 @@ def set_model(backbones, dim, set_layer, name, **parts):
     return DualEncoder(
         encoders.set_image_encoder(images, dim, set_layer("image_set")),
         encoders.set_caption_encoder(captions, dim, set_layer("caption_set")),
+        auxiliaries=[term for term in terms if term.weight],
         uncertainty_measure="circular_variance",
         name=name,
         **parts,
