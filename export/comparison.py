@@ -47,7 +47,7 @@ def compare(folder, model, batch_size=None, resize="crop", crop_fraction=1.0):
         (argument,) = signatures[name].structured_input_signature[1]
         outputs = signatures[name](**{argument: tf.constant(request)})
         reference = {key: value for key, value in embedding.items() if value is not None}
-        if embeddings.kind(embedding) != "a point":
+        if embeddings.has_uncertainty(embedding):
             reference["uncertainty"] = model.uncertainty(embedding)
         for key, value in reference.items():
             errors[f"{name}/{key}"] = _largest_difference(outputs[key], value)

@@ -153,7 +153,7 @@ def _embedding(embedding):
 
 
 def _uncertainty(model, embedding):
-    if embeddings.kind(embedding) == "a point":
+    if not embeddings.has_uncertainty(embedding):
         return {}
     return {"uncertainty": model.uncertainty(embedding)}
 

@@ -1,12 +1,14 @@
-"""What an embedding is: a point, a Gaussian or a set, as a dict of tensors.
+"""What an embedding is: a point, a Gaussian, a set or a token sequence, as a dict of tensors.
 
 | kind | dict | shapes |
 |---|---|---|
 | point | `{"mean"}` | `(batch, dim)` |
 | Gaussian (diagonal) | `{"mean", "log_variance"}` | `(batch, dim)` each |
 | set | `{"elements"}` | `(batch, num_elements, dim)` |
+| token sequence | `{"tokens", "mask", "pooled"}` | `(batch, length, dim)`, bool, `(batch, dim)` |
 
-A set of varying size also has a boolean `"mask"` `(batch, num_elements)`, true for real elements.
+A token sequence is for cross-attention, which compares two of them only together: it has no
+uncertainty, and no vector that an index could hold. A set of varying size has a `"mask"` too.
 
 A dict of tensors survives `fit`, `predict`, saving, export and replicas, which a TFP distribution
 as a model's output does not. `distribution` turns a Gaussian into TFP's
@@ -33,11 +35,11 @@ def as_embedding(embedding, name="embedding"):
         ValueError: if it is none of these.
     """
     if isinstance(embedding, dict):
-        if "mean" in embedding or "elements" in embedding:
+        if {"mean", "elements", "tokens"} & embedding.keys():
             return embedding
         raise ValueError(
-            f"`{name}` must have the key 'mean' (point, Gaussian) or 'elements' (set); "
-            f"received the keys {sorted(embedding)}"
+            f"`{name}` must have the key 'mean' (point, Gaussian), 'elements' (set) or 'tokens' "
+            f"(token sequence); received the keys {sorted(embedding)}"
         )
     if hasattr(embedding, "log_prob") and hasattr(embedding, "stddev"):
         # From σ, not σ²: the square of a small σ underflows in float32.
@@ -108,12 +110,33 @@ def elements(embedding, name="embedding"):
     return values, embedding.get("mask")
 
 
+def tokens(embedding, name="embedding"):
+    """`(tokens, mask, pooled)` of token sequences: float32, bool, float32.
+
+    Raises:
+        ValueError: if something else was given, or a part is missing.
+    """
+    embedding = as_embedding(embedding, name)
+    if not {"tokens", "mask", "pooled"} <= embedding.keys():
+        what = f"{kind(embedding)} with {sorted(embedding)}"
+        raise ValueError(f"`{name}` must have 'tokens', 'mask' and 'pooled'; received {what}")
+    mask = ops.cast(ops.convert_to_tensor(embedding["mask"]), "bool")
+    return _float32(embedding["tokens"]), mask, _float32(embedding["pooled"])
+
+
 def kind(embedding):
-    """`"a point"`, `"a Gaussian"` or `"a set"`, for messages and for choosing a path."""
+    """`"a point"`, `"a Gaussian"`, `"a set"` or `"a token sequence"`, to choose a path by."""
     embedding = as_embedding(embedding)
+    if "tokens" in embedding:
+        return "a token sequence"
     if "elements" in embedding:
         return "a set"
     return "a Gaussian" if "log_variance" in embedding else "a point"
+
+
+def has_uncertainty(embedding):
+    """Whether `uncertainty` is defined for this kind of embedding."""
+    return kind(embedding) in ("a Gaussian", "a set")
 
 
 def distribution(embedding):
@@ -167,14 +190,11 @@ def uncertainty(embedding, measure=None):
     embedding = as_embedding(embedding)
     allowed = SET_UNCERTAINTIES if "elements" in embedding else GAUSSIAN_UNCERTAINTIES
     measure = allowed[0] if measure is None else measure
-    if kind(embedding) == "a point":
-        raise ValueError(
-            "`embedding` must be a Gaussian or a set to have an uncertainty; received a point"
-        )
+    what = kind(embedding)
+    if not has_uncertainty(embedding):
+        raise ValueError(f"`embedding` must be a Gaussian or a set here; received {what}")
     if measure not in allowed:
-        raise ValueError(
-            f"`measure` must be one of {allowed} for {kind(embedding)}; received {measure!r}"
-        )
+        raise ValueError(f"`measure` must be one of {allowed} for {what}; received {measure!r}")
     if measure == "circular_variance":
         return _circular_variance(*elements(embedding))
     _, log_variance = gaussian(embedding)

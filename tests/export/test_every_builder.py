@@ -37,7 +37,7 @@ def expected_outputs(model, birds):
     space = vectors.SPACES[units.ranking(model.similarity).space]
     for side, embedding in sides.items():
         outputs = {key: np.asarray(value) for key, value in embedding.items()}
-        if embeddings.kind(embedding) != "a point":
+        if embeddings.has_uncertainty(embedding):
             outputs["uncertainty"] = np.asarray(model.uncertainty(embedding))
         names = [f"encode_{side}"] + ["encode_pixels", "serving_default"] * (side == "images")
         for name in names:

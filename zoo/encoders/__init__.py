@@ -23,6 +23,7 @@ from zoo.encoders.set_towers import (
     set_image_encoder,
     with_attention,
 )
+from zoo.encoders.token_towers import region_token_encoder, word_token_encoder
 from zoo.encoders.towers import gaussian_caption_encoder, gaussian_image_encoder
 
 __all__ = [
@@ -45,10 +46,12 @@ __all__ = [
     "pooled_caption_encoder",
     "pooled_image_encoder",
     "reasoning_image_encoder",
+    "region_token_encoder",
     "regions",
     "resnext",
     "sentence_caption_encoder",
     "set_caption_encoder",
     "set_image_encoder",
     "with_attention",
+    "word_token_encoder",
 ]

@@ -16,6 +16,8 @@ def gru(
     merge="concat",
     word_vectors=None,
     max_length=None,
+    dropout=0.0,
+    seed=None,
 ):
     """Word embeddings and a GRU over them.
 
@@ -28,6 +30,8 @@ def gru(
             None for random ones. They are trained; `model.get_layer("words").trainable = False`
             freezes them.
         max_length: length of all captions where it is known, or None.
+        dropout: share of the word embeddings' numbers that a training step zeroes.
+        seed: of that.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from ids `(batch, length)` int32 to a dict:
@@ -52,6 +56,8 @@ def gru(
         name="words",
     )
     words, mask = embed(ids), ops.not_equal(ids, PADDING)
+    if dropout:
+        words = keras.layers.Dropout(dropout, seed=seed, name="dropout")(words)
     states, sentence = SentenceGRU(dim, bidirectional, merge, name="gru")(words, mask=mask)
     outputs = {"words": words, "states": states, "sentence": sentence, "mask": mask}
     return keras.Model(ids, outputs, name="backbone")

@@ -7,6 +7,7 @@ can be trained on stored features of a frozen backbone.
 import keras
 
 from zoo.layers.gaussian_head import GaussianHead
+from zoo.layers.mean_pooling import MeanPooling
 from zoo.layers.sentence_gru import SentenceGRU
 
 
@@ -40,7 +41,8 @@ def gaussian_caption_encoder(backbone, dim, **head):
 
     Args:
         backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
-            `zoo.encoders.gru` of the same `dim`.
+            `zoo.encoders.gru` of the same `dim`; or to `{"features", "mask"}`, such as
+            `zoo.encoders.bert`.
         dim: dimension of the embedding.
         **head: options of `GaussianHead`.
 
@@ -49,25 +51,32 @@ def gaussian_caption_encoder(backbone, dim, **head):
         `(batch, dim)` (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and
         `"head"`. Local features are the words; the mean's global feature is the backbone's
         sentence and the log variance's the sentence of a second, bidirectional GRU in the head.
+        Of a backbone without a sentence local features are its hidden states, and both global
+        features linear maps of their mean, as of images.
 
     Raises:
         ValueError: if the backbone's sentence has another dimension than `dim`.
 
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (b).
     """
-    names = ("words", "sentence", "mask")
+    recurrent = "words" in backbone.output
+    names = ("words", "sentence", "mask") if recurrent else ("features", "mask")
     inputs = {
         name: keras.Input(
             backbone.output[name].shape[1:], name=name, dtype=backbone.output[name].dtype
         )
         for name in names
     }
-    words, sentence, mask = (inputs[name] for name in names)
+    local, mask = inputs[names[0]], inputs["mask"]
     variance_sentence = None
-    if head.get("covariance", "ellipsoidal") is not None:
-        _, variance_sentence = SentenceGRU(dim, name="variance_gru")(words, mask=mask)
-    gaussian = GaussianHead(dim, project_pooled=False, name="gaussian", **head)
-    embedding = gaussian(words, sentence, variance_sentence, mask=mask)
+    if not recurrent:
+        sentence = MeanPooling(name="pooling")(local, mask=mask)
+    else:
+        sentence = inputs["sentence"]
+        if head.get("covariance", "ellipsoidal") is not None:
+            _, variance_sentence = SentenceGRU(dim, name="variance_gru")(local, mask=mask)
+    gaussian = GaussianHead(dim, project_pooled=not recurrent, name="gaussian", **head)
+    embedding = gaussian(local, sentence, variance_sentence, mask=mask)
     head_model = keras.Model(inputs, embedding, name="head")
     ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
     features = backbone(ids)

@@ -3,6 +3,7 @@
 from zoo.layers.covariance import Covariance
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.generalized_pooling import GeneralizedPooling
+from zoo.layers.global_attention import GlobalAttention
 from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.mean_pooling import MeanPooling
@@ -18,6 +19,7 @@ __all__ = [
     "Covariance",
     "GaussianHead",
     "GeneralizedPooling",
+    "GlobalAttention",
     "ImagePreprocessing",
     "LocalAttention",
     "MeanPooling",

@@ -6,10 +6,12 @@ from zoo.models.gaussian import gaussian
 from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
 from zoo.models.infonce import infonce
 from zoo.models.pcme import pcme
+from zoo.models.pcme_bert import pcme_bert
 from zoo.models.pcmepp import pcmepp
 from zoo.models.presets import from_preset, list_presets, save_preset
 from zoo.models.pvse import pvse
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
+from zoo.models.sgraf import sgraf
 from zoo.models.vse import vse0, vsepp
 from zoo.models.vse_infinity import vse_infinity
 from zoo.models.vsrn import vsrn, with_captioning
@@ -25,9 +27,11 @@ __all__ = [
     "infonce",
     "list_presets",
     "pcme",
+    "pcme_bert",
     "pcmepp",
     "pvse",
     "save_preset",
+    "sgraf",
     "vse0",
     "vse_infinity",
     "vsepp",

@@ -224,6 +224,8 @@ def match_matrix(batch):
 
 
 def _view(embedding):
+    if "tokens" in embedding:
+        return embedding
     if "elements" in embedding:
         return ops.convert_to_tensor(embedding["elements"])
     if "log_variance" in embedding:

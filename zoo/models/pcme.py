@@ -23,6 +23,8 @@ def pcme(
     kl_weight=1e-3,
     uniformity_weight=10.0,
     seed=0,
+    caption_backbone=None,
+    name="pcme",
     **head,
 ):
     """PCME whole: two towers with Gaussian heads, the sampled match probability, its loss.
@@ -49,6 +51,9 @@ def pcme(
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
         uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
         seed: seed of the sampling.
+        caption_backbone: a `keras.Model` from ids to local features, see
+            `zoo.encoders.gaussian_caption_encoder`; None for a bidirectional GRU over words.
+        name: of the model.
         **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
             `covariance=None` trains the means alone.
 
@@ -68,16 +73,21 @@ def pcme(
         on 128 rows drawn with replacement; a sentence's state is both directions of the GRU at
         the last word.
     """
-    if tokenizer is None and vocabulary_size is None:
+    if tokenizer is vocabulary_size is caption_backbone is None:
         raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
     if tokenizer is not None:
         vocabulary_size = tokenizer.vocabulary_size()
         max_length = tokenizer.max_words
     if not isinstance(image_backbone, keras.Model):
         image_backbone = encoders.convolutional(image_backbone, image_size, image_weights)
-    caption_backbone = encoders.gru(
-        vocabulary_size, dim, word_dim=word_dim, word_vectors=word_vectors, max_length=max_length
-    )
+    if caption_backbone is None:
+        caption_backbone = encoders.gru(
+            vocabulary_size,
+            dim,
+            word_dim=word_dim,
+            word_vectors=word_vectors,
+            max_length=max_length,
+        )
     image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
     caption_encoder = encoders.gaussian_caption_encoder(caption_backbone, dim, **head)
     is_gaussian = head.get("covariance", "ellipsoidal") is not None
@@ -95,7 +105,7 @@ def pcme(
         else [],
         tokenizer=tokenizer,
         uncertainty_measure="geometric_mean" if is_gaussian else None,
-        name="pcme",
+        name=name,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo import metrics, similarities
 from zoo.data import batches
-from zoo.embeddings import kind, uncertainty
+from zoo.embeddings import has_uncertainty, uncertainty
 
 _BINS = 10  # of uncertainty, each with a query at least
 _MEASURES = {
@@ -26,6 +26,7 @@ class EncodedSplit:
         images, captions: their embeddings, dicts of arrays.
         image_uncertainty, caption_uncertainty: `(N,)` and `(M,)`, or None for points.
         measure: of the uncertainty, in words.
+        measure_name: as `zoo.embeddings.uncertainty` knows it.
     """
 
     records: object
@@ -34,6 +35,7 @@ class EncodedSplit:
     image_uncertainty: np.ndarray | None = None
     caption_uncertainty: np.ndarray | None = None
     measure: str = ""
+    measure_name: str | None = None
 
     @property
     def relevance(self):
@@ -57,11 +59,11 @@ def encode(model, records, source, batch_size=64):
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
     images = model.image_encoder.predict(pixels, verbose=0)
     captions = model.caption_encoder.predict(ids.map(lambda b: b["captions"]), verbose=0)
-    if kind(images) == "a point":
+    if not has_uncertainty(images):
         return EncodedSplit(records, images, captions)
     measure = model.uncertainty_measure or ("log_det" if "mean" in images else "circular_variance")
     values = (np.asarray(uncertainty(side, measure)) for side in (images, captions))
-    return EncodedSplit(records, images, captions, *values, _MEASURES[measure])
+    return EncodedSplit(records, images, captions, *values, _MEASURES[measure], measure)
 
 
 def evaluate(model, split, names, ks=(1, 5, 10)):

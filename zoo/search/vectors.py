@@ -53,6 +53,8 @@ def as_arrays(embedding, name="embedding"):
         ValueError: if it is no embedding, its parts do not fit, or it holds NaN or infinities.
     """
     embedding = as_embedding(embedding, name)
+    if "tokens" in embedding:
+        raise ValueError(f"`{name}` must have vectors to search by; received a token sequence")
     arrays = {}
     for key in ("mean", "log_variance", "elements", "mask"):
         value = embedding.get(key)

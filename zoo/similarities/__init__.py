@@ -3,8 +3,10 @@
 Functions give the mathematical quantity, layers the matching logits (higher is better).
 """
 
+from zoo.similarities.average import AverageSimilarity
 from zoo.similarities.base import Similarity
 from zoo.similarities.by_name import NAMES, get, name_of
+from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
 from zoo.similarities.divergence import (
     JeffreysDivergence,
     KLDivergence,
@@ -46,6 +48,7 @@ from zoo.similarities.squared import SquaredEuclidean, SquaredWasserstein2
 __all__ = [
     "NAMES",
     "AverageL2",
+    "AverageSimilarity",
     "Bhattacharyya",
     "Chamfer",
     "ClosedFormSampledDistance",
@@ -60,6 +63,8 @@ __all__ = [
     "ReverseKLDivergence",
     "SetMatchProbability",
     "Similarity",
+    "SimilarityFiltration",
+    "SimilarityReasoning",
     "SmoothChamfer",
     "SquaredEuclidean",
     "SquaredWasserstein2",

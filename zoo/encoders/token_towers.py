@@ -1,0 +1,62 @@
+"""The towers of SGRAF: sequences of regions and of words, each token of length one.
+
+`encoder.get_layer("backbone")` is the Keras model that makes the features.
+"""
+
+import keras
+from keras import layers, ops
+
+from zoo.encoders.image_features import positions
+from zoo.layers.global_attention import GlobalAttention
+from zoo.layers.unit_length import UnitLength
+
+
+def region_token_encoder(backbone, dim, dropout=0.4, seed=None):
+    """Images to token sequences: regions projected, and what they attend to together.
+
+    Args:
+        backbone: a `keras.Model` from images to local features, see `positions`: a fixed number of
+            detected regions, or the cells of a feature map.
+        dim: channels of a token.
+        dropout, seed: of `zoo.layers.GlobalAttention`.
+
+    Returns:
+        A Functional `keras.Model` from images to `{"tokens", "mask", "pooled"}`: `(batch,
+        num_regions, dim)`, zero where there is no region, bool `(batch, num_regions)` and
+        `(batch, dim)`.
+
+    Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
+    """
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    features, mask = positions(backbone(images))
+    if mask is None:
+        mask = ops.ones_like(features[:, :, 0], dtype="bool")
+    projected = layers.Dense(dim, name="projection")(features)
+    return _sequences(images, projected, mask, "image_encoder", True, dropout, seed)
+
+
+def word_token_encoder(backbone, dropout=0.4, seed=None):
+    """Captions to token sequences: the states of a network over words, and what they attend to.
+
+    Args:
+        backbone: a `keras.Model` from ids to `{"states", "mask"}`, such as `zoo.encoders.gru(…,
+            merge="ave")`, or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
+        dropout, seed: of `zoo.layers.GlobalAttention`.
+
+    Returns:
+        A Functional `keras.Model` from ids `(batch, length)` to what `region_token_encoder` gives.
+
+    Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
+    """
+    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    output = backbone(ids)
+    features = output["states"] if "states" in output else output["features"]
+    return _sequences(ids, features, output["mask"], "caption_encoder", False, dropout, seed)
+
+
+def _sequences(inputs, features, mask, name, normalize, dropout, seed):
+    unit = UnitLength(name="unit_length")(features)
+    tokens = ops.where(ops.expand_dims(mask, -1), unit, 0.0)
+    pooling = GlobalAttention(normalize, dropout, seed, name="pooling")
+    outputs = {"tokens": tokens, "mask": mask, "pooled": pooling(tokens, mask=mask)}
+    return keras.Model(inputs, outputs, name=name)

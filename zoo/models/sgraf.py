@@ -1,0 +1,97 @@
+"""SGRAF: similarity reasoning and filtration over regions and words."""
+
+from zoo import encoders, losses, similarities
+from zoo.models.dual_encoder import DualEncoder
+
+MODULES = ("saf", "sgr", "both")
+
+
+def sgraf(
+    image_backbone=(36, 2048),
+    tokenizer=None,
+    vocabulary_size=None,
+    dim=1024,
+    similarity_dim=256,
+    module="both",
+    num_steps=3,
+    word_dim=300,
+    word_vectors=None,
+    max_length=40,
+    image_size=224,
+    image_weights=None,
+    dropout=0.4,
+    margin=0.2,
+    mining="hardest",
+    seed=0,
+):
+    """SAF, SGR or both: regions, words of a bidirectional GRU, cross-attention, triplets.
+
+    The paper's SGRAF averages a SAF and an SGR that were trained apart: train one run of each and
+    average them (`--ensemble` of the recipe). `module="both"` is a single model with shared
+    towers, whose similarity is the mean of both.
+
+    Args:
+        image_backbone: the shape of precomputed regions; or a name of
+            `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
+        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
+            It is saved with the model, and says how many words there are and how long a caption.
+        vocabulary_size: number of token ids, where there is no tokenizer.
+        dim: channels of a region and of a word (D).
+        similarity_dim: channels of an alignment.
+        module: `"saf"`, `"sgr"` or `"both"`.
+        num_steps: graph convolutions of SGR.
+        word_dim: dimension of the word vectors.
+        word_vectors: initial word vectors `(vocabulary, word_dim)`, or None.
+        max_length: length of a caption in ids, where there is no tokenizer.
+        image_size, image_weights: for a named backbone, see `zoo.encoders.convolutional`.
+        dropout: of the word vectors, and within the attention that pools a side.
+        margin, mining: see `zoo.losses.TripletRanking`.
+        seed: of the dropout.
+
+    Returns:
+        A `DualEncoder` of token sequences, not compiled. Its loss sums over the batch. Two items
+        can only be compared together: there is no uncertainty, and no index.
+
+    Raises:
+        ValueError: if neither `tokenizer` nor `vocabulary_size` is given, or the module is unknown.
+
+    Reference: Diao et al., "Similarity Reasoning and Filtration for Image-Text Matching",
+        AAAI 2021.
+
+    Released code differs: BatchNorm within SAF is of each caption of a batch apart.
+    """
+    if module not in MODULES:
+        raise ValueError(f"`module` must be one of {MODULES}; received {module!r}")
+    if tokenizer is None and vocabulary_size is None:
+        raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
+    if tokenizer is not None:
+        vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
+    backbone = encoders.image_features(image_backbone, image_size, image_weights)
+    words = encoders.gru(
+        vocabulary_size,
+        dim,
+        word_dim=word_dim,
+        merge="ave",
+        word_vectors=word_vectors,
+        max_length=max_length,
+        dropout=dropout,
+        seed=seed,
+    )
+    parts = {
+        "saf": lambda: similarities.SimilarityFiltration(dim, similarity_dim, name="saf"),
+        "sgr": lambda: similarities.SimilarityReasoning(
+            dim, similarity_dim, num_steps=num_steps, name="sgr"
+        ),
+    }
+    both = (parts[name]() for name in parts)
+    similarity = (
+        similarities.AverageSimilarity(both, name="sgraf") if module == "both" else parts[module]()
+    )
+    return DualEncoder(
+        encoders.region_token_encoder(backbone, dim, dropout, seed),
+        encoders.word_token_encoder(words, dropout, seed),
+        similarity=similarity,
+        loss=losses.TripletRanking(margin, mining=mining),
+        tokenizer=tokenizer,
+        name="sgraf" if module == "both" else module,
+    )
