@@ -1,7 +1,8 @@
 """Batches: for training, each a pure function of (seed, step); for encoding, all in order.
 
 A batch is a dict: `images` (float32 pictures in 0 … 255, or features), `captions` (int32 word
-ids), `image_labels` and `caption_labels` (int32; equal labels match).
+ids), `image_labels` and `caption_labels` (int32; equal labels match), and, of records with
+semantics, `semantic` (float32, the batch's images × all its captions over all shards).
 """
 
 import numpy as np

@@ -25,7 +25,8 @@ def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
 
     Returns:
         The dataset with `images` mixed and `matches` float32 `(N, M)` added, which wins over the
-        labels. Step s depends on nothing but the seed and s.
+        labels; `semantic`, where there is one, is mixed likewise. Step s depends on nothing but
+        the seed and s.
 
     Raises:
         ValueError: if the share is outside of [0, 1] or α not positive.
@@ -45,8 +46,10 @@ def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
         key = step_seed(seed, step)
         images, kept = mix_images(batch["images"], share, alpha, key)
         own = tf.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
-        matches = mix_matches(tf.cast(own, tf.float32), kept)
-        return {**batch, "images": images, "matches": matches}
+        mixed = {**batch, "images": images, "matches": mix_matches(tf.cast(own, tf.float32), kept)}
+        if "semantic" in batch:
+            mixed["semantic"] = mix_matches(batch["semantic"], kept)
+        return mixed
 
     steps = tf.data.Dataset.range(start_step, tf.int64.max)
     mixed = tf.data.Dataset.zip(steps, batches).map(mix, num_parallel_calls=tf.data.AUTOTUNE)

@@ -47,6 +47,8 @@ class Records:
         caption_ids: `(M,)`, the data set's own ids of the captions, or None where it has none.
         caption_boxes: `(M, 4)` float32, the (x, y, width, height) in pixels of what each caption
             describes, or None where captions are of whole images.
+        semantics: a `zoo.data.semantics.Semantics` of these records, of which every training batch
+            then brings its part, or None. A selection has none.
 
     Raises:
         ValueError: if the lengths disagree or an index is out of range.
@@ -63,6 +65,7 @@ class Records:
     recoded: tuple[str, ...] = field(default=(), repr=False)
     caption_ids: np.ndarray | None = None
     caption_boxes: np.ndarray | None = None
+    semantics: Any = field(default=None, repr=False)
 
     def __post_init__(self):
         for name, dtype in (("caption_image", np.int32), ("image_labels", np.int32)):

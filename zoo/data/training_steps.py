@@ -42,16 +42,22 @@ def training(
 
     def own(step):
         pictures, texts = draw(step)
-        return (
-            tf.ensure_shape(pictures[index * num_images : (index + 1) * num_images], (num_images,)),
-            tf.ensure_shape(
-                texts[index * num_captions : (index + 1) * num_captions], (num_captions,)
-            ),
+        own_pictures = tf.ensure_shape(
+            pictures[index * num_images : (index + 1) * num_images], (num_images,)
         )
+        own_texts = tf.ensure_shape(
+            texts[index * num_captions : (index + 1) * num_captions], (num_captions,)
+        )
+        if records.semantics is None:
+            return own_pictures, own_texts, {}
+        # The rows of this shard's images: over all captions, as losses are of the whole batch.
+        texts = tf.ensure_shape(texts, sizes[1:])
+        part = records.semantics.of_batch(own_pictures, texts)
+        return own_pictures, own_texts, {"semantic": part}
 
     def assemble(step, chosen, pictures):
         key = step_seed(seed, step)
-        chosen_images, chosen_captions = chosen
+        chosen_images, chosen_captions, more = chosen
         pictures = tf.ensure_shape(pictures, (num_images, *source.shape))
         shown = augmentation.on_images(pictures, key, source.fill, shard)
         words = tf.gather(ids, chosen_captions)
@@ -60,10 +66,11 @@ def training(
             "captions": augmentation.on_captions(words, key, word_ids, shard),
             "image_labels": tf.gather(image_labels, chosen_images),
             "caption_labels": tf.gather(caption_labels, chosen_captions),
+            **more,
         }
 
     chosen = steps.map(own, num_parallel_calls=tf.data.AUTOTUNE)
-    pictures = source.take(chosen.map(lambda chosen_images, _: chosen_images))
+    pictures = source.take(chosen.map(lambda chosen_images, *_: chosen_images))
     batches = tf.data.Dataset.zip(steps, chosen, pictures)
     batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)

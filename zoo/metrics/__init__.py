@@ -10,6 +10,7 @@ from zoo.metrics.annotations import (
 from zoo.metrics.blocks import PairwiseSimilarity
 from zoo.metrics.callback import RetrievalEvaluation
 from zoo.metrics.chance import chance
+from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import Cider, cider
 from zoo.metrics.coco import coco_benchmark
 from zoo.metrics.plausible_match import plausible_match_r_precision
@@ -32,6 +33,7 @@ from zoo.metrics.uncertainty import (
 
 __all__ = [
     "Cider",
+    "CiderFactors",
     "LabelRelevance",
     "PairwiseSimilarity",
     "QueryRanks",
@@ -39,6 +41,7 @@ __all__ = [
     "average_semantic_precision",
     "chance",
     "cider",
+    "cider_factors",
     "coco_benchmark",
     "evaluate_embeddings",
     "evaluate_retrieval",

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from zoo.metrics.cider_factors import weighted_columns
 from zoo.metrics.ngrams import NgramVocabulary
 
 VARIANTS = ("cider_d", "cider", "tfidf")
@@ -89,28 +90,15 @@ class Cider:
 
     def _columns(self, counts, weigh_by_count):
         """Rows of unit length for each n-gram order, over columns (n-gram, t) if clipped."""
-        vocabulary_size = len(self._vocabulary)
-        frequency = np.zeros(vocabulary_size)
+        frequency = np.zeros(len(self._vocabulary))
         frequency[: len(self._frequency)] = self._frequency
         if self.smooth_idf:
             idf = 1 + np.log((1 + self._num_groups) / (1 + frequency))
         else:
             idf = np.log(self._num_groups / np.maximum(frequency, 1))
-        column, count = counts.indices, counts.data
-        row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        norm_of = row * self._vocabulary.max_order + self._vocabulary.orders[column] - 1
-        norm = np.sqrt(np.bincount(norm_of, (count * idf[column]) ** 2))[norm_of]
-        weight = idf[column] / np.where(norm > 0, norm, 1)
-        value = weight * count if weigh_by_count else weight
-        largest = int(count.max(initial=1)) if self.variant == "cider_d" else 1
-        entries = [(row, column.astype(np.int64), value)]
-        for threshold in range(2, largest + 1):
-            keep = count >= threshold
-            shifted = column[keep] + np.int64(threshold - 1) * vocabulary_size
-            entries.append((row[keep], shifted, value[keep]))
-        rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
-        shape = (counts.shape[0], vocabulary_size * largest)
-        return sparse.csr_array((values.astype(np.float32), (rows, columns)), shape=shape)
+        counts.resize(counts.shape[0], len(idf))
+        clipped = self.variant == "cider_d"
+        return weighted_columns(counts, idf, self._vocabulary.orders, clipped, weigh_by_count)
 
     def _blocks(self, left, right, mean, left_lengths, right_lengths):
         """Yields `(first group, scores (groups, candidates))`."""

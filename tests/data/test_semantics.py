@@ -1,0 +1,215 @@
+"""Semantics of batches, and a cache that is never wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo import metrics
+from zoo.data import batches, sources
+from zoo.data.captions import normalise, word_tokenizer
+from zoo.data.mixing import mix_batches
+from zoo.data.records import Records
+from zoo.data.semantics import semantics
+
+RNG = np.random.default_rng(0)
+WORDS = ["Red", "blue", "bird", "wing", "a", "small,", "the", "branch."]
+N, EACH = 12, 3
+
+
+def records(classes=None, captions=None):
+    captions = captions or [
+        " ".join(RNG.choice(WORDS, RNG.integers(2, 9))) for _ in range(N * EACH)
+    ]
+    return Records(
+        name="some",
+        image_paths=[f"{i}.png" for i in range(N)],
+        captions=captions,
+        caption_image=np.repeat(np.arange(N), EACH),
+        image_labels=np.arange(N) if classes is None else np.arange(N) % classes,
+        image_ids=list(range(N)),
+    )
+
+
+def expected(split, variant):
+    """Each image against each caption by the metric's own function."""
+    words = [text.decode() for text in normalise(tf.constant(list(split.captions))).numpy()]
+    labels = np.unique(split.image_labels)
+    groups = [
+        [word for word, label in zip(words, split.caption_labels, strict=True) if label == own]
+        for own in labels
+    ]
+    return metrics.cider(groups, words, variant)[np.searchsorted(labels, split.image_labels)]
+
+
+@pytest.mark.parametrize("classes", [None, 4])
+@pytest.mark.parametrize("variant", ["cider", "cider_d", "tfidf"])
+def test_positives_are_the_captions_with_the_images_label(classes, variant):
+    split = records(classes)
+    found = semantics(split, variant, verbose=False)
+    whole = expected(split, variant)
+    assert found.shape == (N, N * EACH)
+    images, captions = RNG.permutation(N)[:7], RNG.permutation(N * EACH)[:9]
+    np.testing.assert_allclose(found.block(images, captions), whole[images][:, captions], atol=2e-6)
+    matrix = found.matrix()
+    np.testing.assert_allclose(matrix.rows(0, N), whole, atol=2e-6)
+    asp = metrics.average_semantic_precision(whole, matrix)
+    assert asp["i2t"] > 0.99
+    assert asp["t2i"] > 0.99
+
+
+def source():
+    return sources.Features(RNG.normal(size=(N, 4)).astype("float32"))
+
+
+@pytest.mark.parametrize("kind", ["pairs", "classes", "several"])
+def test_a_batch_brings_its_part(kind):
+    split = records(6 if kind == "classes" else None)
+    whole = expected(split, "cider")
+    # Features tell the image, one column at a time.
+    features = sources.Features(np.arange(N, dtype="float32")[:, None])
+    split = dataclasses.replace(split, semantics=semantics(split, verbose=False))
+    words = word_tokenizer(split.captions, max_words=10)
+    make = {
+        "pairs": batches.image_caption_pairs,
+        "classes": batches.class_pairs,
+        "several": batches.images_with_captions,
+    }[kind]
+    sizes = {"batch_size": 4, "num_steps": 3}
+    ids = words(list(split.captions)).numpy()
+    for batch in make(split, words, features, **sizes):
+        images = batch["images"].numpy().astype(int)[:, 0]
+        found = batch["semantic"].numpy()
+        assert found.shape == (len(images), len(batch["captions"]))
+        for column, caption in enumerate(batch["captions"].numpy()):
+            same = np.flatnonzero((ids == caption).all(1))
+            choices = whole[images][:, same]
+            error = np.abs(choices - found[:, [column]]).max(0).min()
+            assert error < 2e-6
+
+
+def test_a_shard_has_its_images_rows_over_all_captions():
+    split = records()
+    split = dataclasses.replace(split, semantics=semantics(split, verbose=False))
+    words = word_tokenizer(split.captions, max_words=10)
+    options = {"batch_size": 8, "num_steps": 2}
+    for one, *pieces in zip(
+        batches.image_caption_pairs(split, words, source(), **options),
+        *(
+            batches.image_caption_pairs(split, words, source(), shard=(index, 2), **options)
+            for index in range(2)
+        ),
+        strict=True,
+    ):
+        joined = np.concatenate([piece["semantic"] for piece in pieces])
+        np.testing.assert_array_equal(joined, one["semantic"])
+
+
+def test_mixed_images_mix_their_semantics():
+    split = records()
+    split = dataclasses.replace(split, semantics=semantics(split, verbose=False))
+    words = word_tokenizer(split.captions, max_words=10)
+    pictures = sources.Features(RNG.random((N, 8, 8, 3)).astype("float32"))
+    stream = batches.image_caption_pairs(split, words, pictures, batch_size=6, num_steps=1)
+    (before,), (after,) = list(stream), list(mix_batches(stream, share=0.5).take(1))
+    changed = np.any(before["images"] != after["images"], axis=(1, 2, 3))
+    assert 0 < changed.sum() < 6
+    same = before["semantic"].numpy()
+    np.testing.assert_array_equal(after["semantic"][~changed], same[~changed])
+    kept = np.array([after["matches"][i, i] for i in np.flatnonzero(changed)])[:, None]
+    # An image whose partner is itself or matches the same caption would not tell.
+    mixed = kept * same[changed] + (1 - kept) * same[::-1][changed]
+    np.testing.assert_allclose(after["semantic"].numpy()[changed], mixed, atol=1e-5)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_cache_is_read_and_equal(tmp_path, capsys, monkeypatch):
+    split = records()
+    first = semantics(split, "cider_d", tmp_path)
+    assert "caption" in capsys.readouterr().out, "no progress was shown"
+    assert len(files(tmp_path)) == 1
+    monkeypatch.setattr("zoo.data.semantics.cider_factors", None)  # it must not count again
+    again = semantics(split, "cider_d", tmp_path)
+    every = np.arange(N), np.arange(N * EACH)
+    np.testing.assert_array_equal(again.block(*every), first.block(*every))
+
+
+@pytest.mark.parametrize("change", ["variant", "caption", "labels"])
+def test_a_stale_cache_is_not_taken(tmp_path, change):
+    split = records()
+    semantics(split, "cider", tmp_path, verbose=False)
+    variant, other = "cider", split
+    if change == "variant":
+        variant = "tfidf"
+    elif change == "caption":
+        other = records(captions=[*split.captions[:-1], "a blue bird"])
+    else:
+        other = records(4, captions=list(split.captions))
+    found = semantics(other, variant, tmp_path, verbose=False)
+    whole = found.block(np.arange(N), np.arange(N * EACH))
+    np.testing.assert_allclose(whole, expected(other, variant), atol=2e-6)
+    assert len(files(tmp_path)) == 2
+
+
+def test_a_file_of_other_captions_under_this_name_is_noticed(tmp_path, capsys):
+    split, other = records(), records()
+    semantics(other, "cider", tmp_path, verbose=False)
+    (stale,) = tmp_path.iterdir()
+    semantics(split, "cider", tmp_path, verbose=False)
+    (wanted,) = set(tmp_path.iterdir()) - {stale}
+    wanted.write_bytes(stale.read_bytes())
+    found = semantics(split, "cider", tmp_path, verbose=False)
+    assert "of other captions; counting anew" in capsys.readouterr().out
+    whole = found.block(np.arange(N), np.arange(N * EACH))
+    np.testing.assert_allclose(whole, expected(split, "cider"), atol=2e-6)
+
+
+@pytest.mark.parametrize("left", [0.0, 0.3, 0.9, 0.999])
+def test_a_half_written_file_is_never_read(tmp_path, capsys, left):
+    split = records()
+    semantics(split, "cider", tmp_path, verbose=False)
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(left * len(whole))])
+    found = semantics(split, "cider", tmp_path, verbose=False)
+    assert "not a whole file" in capsys.readouterr().out
+    values = found.block(np.arange(N), np.arange(N * EACH))
+    np.testing.assert_allclose(values, expected(split, "cider"), atol=2e-6)
+    semantics(split, "cider", tmp_path, verbose=False)
+    assert capsys.readouterr().out == "", "it was not written anew"
+
+
+def test_a_flipped_byte_is_noticed(tmp_path, capsys):
+    split = records()
+    semantics(split, "cider", tmp_path, verbose=False)
+    (path,) = tmp_path.iterdir()
+    data = bytearray(path.read_bytes())
+    where = data.find(b"references_data.npy") + 200
+    data[where] ^= 0xFF
+    path.write_bytes(data)
+    semantics(split, "cider", tmp_path, verbose=False)
+    assert "not a whole file" in capsys.readouterr().out
+
+
+def test_a_process_that_dies_while_writing_leaves_no_file(tmp_path, monkeypatch):
+    def die(path, **arrays):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zoo.data.semantics.np.savez", die)
+    with pytest.raises(KeyboardInterrupt):
+        semantics(records(), "cider", tmp_path, verbose=False)
+    assert files(tmp_path) == []
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="`variant` must be one of"):
+        semantics(records(), "bleu")
+    split = records()
+    split = dataclasses.replace(split, image_labels=np.arange(N) + 1, caption_image=np.zeros(36))
+    with pytest.raises(ValueError, match="a caption with the label of every image"):
+        semantics(split, verbose=False)

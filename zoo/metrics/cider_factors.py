@@ -1,0 +1,166 @@
+"""CIDEr of very many pairs, kept as two sparse factors in place of a matrix."""
+
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+from scipy import sparse
+
+from zoo.metrics.ngrams import NgramVocabulary
+
+_CAPTIONS = 2048  # counted at once
+
+
+@dataclass(frozen=True)
+class CiderFactors:
+    """CIDEr of all captions of a corpus against all groups of them, any block of it on demand.
+
+    The score of a group and a caption is the mean over the group's captions of the scores of the
+    pairs, the caption with itself among them. Each is a product of two sparse rows, times, of
+    CIDEr-D, a penalty that depends on two lengths. So a group needs one row for each length of its
+    captions, or a single one.
+
+    Attributes:
+        references: CSR `(R, columns)`, the rows of all groups, one group after the other.
+        starts: `(G + 1,)`, where the rows of each group begin.
+        reference_lengths: `(R,)`, all 0 without a penalty.
+        captions: CSR `(M, columns)`.
+        caption_lengths: `(M,)`, likewise.
+        sigma: width of the penalty, in words.
+
+    Relations: `scores(range(G), range(M))` is `zoo.metrics.cider(groups, captions)`.
+    """
+
+    references: sparse.csr_array
+    starts: np.ndarray
+    reference_lengths: np.ndarray
+    captions: sparse.csr_array
+    caption_lengths: np.ndarray
+    sigma: float
+
+    @property
+    def shape(self):
+        """`(groups, captions)`."""
+        return len(self.starts) - 1, self.captions.shape[0]
+
+    def scores(self, groups, captions):
+        """The scores of some groups and some captions, float32 `(n, m)`.
+
+        Args:
+            groups: `(n,)` indices.
+            captions: `(m,)` indices.
+        """
+        groups, captions = np.asarray(groups, np.int64), np.asarray(captions, np.int64)
+        first = self.starts[groups]
+        counts = self.starts[groups + 1] - first
+        ends = np.cumsum(counts)
+        begins = ends - counts
+        rows = np.repeat(first - begins, counts) + np.arange(ends[-1] if len(ends) else 0)
+        product = (self.references[rows] @ self.captions[captions].T).toarray()
+        if self.reference_lengths.any():
+            gap = self.reference_lengths[rows][:, None] - self.caption_lengths[captions]
+            product *= np.exp(-(gap**2) / (2 * self.sigma**2)).astype(np.float32)
+        return np.add.reduceat(product, begins, axis=0) if len(ends) else product
+
+
+def cider_factors(captions, group_of, variant="cider", sigma=6.0, verbose=False):
+    """Counts the n-grams of a corpus once, and weighs them.
+
+    Args:
+        captions: M strings, words set apart by white space.
+        group_of: `(M,)` the group of each, 0 … G − 1, every one of which occurs. Document
+            frequencies are taken over groups.
+        variant: `"cider"`, `"cider_d"` or `"tfidf"`, see `zoo.metrics.Cider`.
+        sigma: width of CIDEr-D's length penalty, in words.
+        verbose: show a progress bar.
+
+    Returns:
+        `CiderFactors`.
+    """
+    group_of = np.asarray(group_of, np.int64)
+    orders = 1 if variant == "tfidf" else 4
+    counts, words, ngram_orders = _count(captions, NgramVocabulary(orders), verbose)
+    sizes = np.bincount(group_of)
+    order = np.argsort(group_of, kind="stable")
+    frequency = _document_frequency(counts[order], sizes)
+    idf = np.log(len(sizes) / np.maximum(frequency, 1))
+    clipped = variant == "cider_d"
+    left = weighted_columns(counts, idf, ngram_orders, clipped, weigh_by_count=True)
+    right = weighted_columns(counts, idf, ngram_orders, clipped, weigh_by_count=not clipped)
+    del counts
+    # The reference scorer's length is the number of bigrams.
+    lengths = np.maximum(words - 1, 0) if clipped else np.zeros(len(words), np.int64)
+    keys, row_of = np.unique(np.stack([group_of, lengths], axis=1), axis=0, return_inverse=True)
+    weight = (10 if clipped else 1) / orders / sizes[group_of]
+    position = (row_of.ravel(), np.arange(len(group_of)))
+    gather = sparse.csr_array((weight.astype(np.float32), position), (len(keys), len(group_of)))
+    return CiderFactors(
+        references=_compact(gather @ left),
+        starts=np.searchsorted(keys[:, 0], np.arange(len(sizes) + 1)),
+        reference_lengths=keys[:, 1],
+        captions=_compact(right),
+        caption_lengths=lengths,
+        sigma=float(sigma),
+    )
+
+
+def weighted_columns(counts, idf, orders, clipped, weigh_by_count):
+    """N-gram counts weighed by idf, of unit length for each order.
+
+    Args:
+        counts: CSR `(captions, ngrams)`.
+        idf: `(ngrams,)`.
+        orders: `(ngrams,)`, the words in each.
+        clipped: a column for each (n-gram, t ≤ count), so that products clip the counts.
+        weigh_by_count: whether an entry has its count as a factor.
+
+    Returns:
+        float32 CSR `(captions, columns)`.
+    """
+    column, count = counts.indices, counts.data
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    norm_of = row * int(orders.max(initial=1)) + orders[column] - 1
+    norm = np.sqrt(np.bincount(norm_of, (count * idf[column]) ** 2))[norm_of]
+    weight = idf[column] / np.where(norm > 0, norm, 1)
+    value = weight * count if weigh_by_count else weight
+    largest = int(count.max(initial=1)) if clipped else 1
+    entries = [(row, column.astype(np.int64), value)]
+    for threshold in range(2, largest + 1):
+        keep = count >= threshold
+        shifted = column[keep] + np.int64(threshold - 1) * counts.shape[1]
+        entries.append((row[keep], shifted, value[keep]))
+    rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+    shape = (counts.shape[0], counts.shape[1] * largest)
+    return sparse.csr_array((values.astype(np.float32), (rows, columns)), shape=shape)
+
+
+def _count(captions, vocabulary, verbose):
+    bar = keras.utils.Progbar(len(captions), verbose=int(verbose), unit_name="caption")
+    blocks, words = [], []
+    for start in range(0, len(captions), _CAPTIONS):
+        block, lengths = vocabulary.count(captions[start : start + _CAPTIONS])
+        blocks.append(block)
+        words.append(lengths)
+        bar.update(start + len(lengths))
+    for block in blocks:
+        block.resize(block.shape[0], len(vocabulary))
+    return sparse.vstack(blocks, format="csr"), np.concatenate(words), vocabulary.orders
+
+
+def _document_frequency(counts, sizes):
+    """In how many groups each n-gram occurs, of counts with a group's captions one by one."""
+    members = np.repeat(np.arange(len(sizes)), sizes)
+    row = np.repeat(members, np.diff(counts.indptr))
+    shape = (len(sizes), counts.shape[1])
+    once = sparse.csr_array((np.ones(len(row), bool), (row, counts.indices)), shape=shape)
+    once.sum_duplicates()
+    return np.bincount(once.indices, minlength=counts.shape[1])
+
+
+def _compact(matrix):
+    """Without zeros, such as n-grams of every group, and with small indices."""
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    small = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
+    matrix.indices, matrix.indptr = matrix.indices.astype(small), matrix.indptr.astype(small)
+    return matrix
