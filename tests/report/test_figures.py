@@ -141,13 +141,19 @@ def test_confidence_ellipses_fit_into_the_axes_and_name_the_classes():
         return {"mean": RNG.normal(size=(n, 6)), "log_variance": RNG.normal(size=(n, 6)) - 2}
 
     figure = confidence_ellipses(
-        gaussian(18), np.arange(18) % 9, gaussian(4), np.arange(4), names={0: "Blue jay"}
+        gaussian(18),
+        np.arange(18) % 16,
+        gaussian(4),
+        np.arange(4),
+        names={0: "Blue jay"},
+        generic=("a bird", gaussian(1)),
     )
     axis = figure.axes[0]
     words = texts(figure)
     assert "Blue jay" in words
     assert "2 more classes" in words
-    assert len(axis.patches) == 22
+    assert "a bird" in words
+    assert len(axis.patches) == 23
     for patch in axis.patches:
         low, high = patch.get_extents().transformed(axis.transData.inverted()).get_points()
         assert axis.get_xlim()[0] <= low[0] <= high[0] <= axis.get_xlim()[1]

@@ -137,6 +137,25 @@ def table_of_pairs(settings):
     return _splits(settings, halves, settings.data_dir, None)
 
 
+def few_classes(settings):
+    """The first `num_classes` classes that CUB, or Toy Birds, trains on, seen and looked at.
+
+    Every fourth image of a class is held out, so that a model of the plane can be drawn with images
+    that it has not seen, of classes that it has.
+    """
+    root = settings.data_dir or toy_birds.generate(TOY_BIRDS)
+    options = {"image_size": settings.image_size, "skip_bad": settings.skip_bad}
+    records = cub.load(root, settings.captions, split="trainval", **options).records
+    classes = np.unique(records.image_labels)[: settings.num_classes]
+    members = [np.flatnonzero(records.image_labels == label) for label in classes]
+    held_out = np.concatenate([images[::4] for images in members])
+    train = np.setdiff1d(np.concatenate(members), held_out)
+    if not len(train):
+        raise InputError(f"{root}: expected two images of a class at least")
+    truth = toy_birds.true_matches if settings.data_dir is None else None
+    return _splits(settings, [records.select(part) for part in (train, held_out)], root, truth)
+
+
 def _splits(settings, records, root, truth):
     train, held_out = records
     shown = Pictures(held_out, settings.image_size, cache=False)

@@ -49,7 +49,9 @@ def uncertainty_against_matches(uncertainty, matches, measure="log det Σ (nats)
         f"Ambiguity of captions: Spearman {format_spearman(rho)}  (n = {len(matches):,})"
     )
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.legend(loc="best")
+    # A marker as faint as the cloud's would not be seen.
+    for handle in axis.legend(loc="best").legend_handles:
+        handle.set_alpha(1)
     return figure
 
 

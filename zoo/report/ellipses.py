@@ -80,12 +80,14 @@ def confidence_ellipses(
     names=None,
     confidence=0.95,
     plane=None,
+    generic=None,
 ):
     """Ellipses of images (filled) and captions (dashed) in the plane, coloured by class.
 
     The plane is that of the two main directions of all means; covariances are projected with
-    them, so the ellipses are those of the true marginal Gaussians. Classes beyond the palette's
-    seven are grey. Pass a few classes and a few dozen items: more is a cloud.
+    them, so the ellipses are those of the true marginal Gaussians. Classes have their own colour
+    and marker, beyond the palette's seven pairs of them, which tell 14 apart; the others are grey.
+    Pass a few classes and a few dozen items: more is a cloud.
 
     Args:
         images: a Gaussian, `{"mean": (n, dim), "log_variance": (n, dim)}`.
@@ -95,6 +97,7 @@ def confidence_ellipses(
         names: dict from class to its name; without it the class itself.
         confidence: share of each Gaussian that lies in its ellipse.
         plane: a `Plane` to draw in, or None for that of the main directions.
+        generic: `(text, Gaussian of one)`, a caption of no class, drawn black and dotted; or None.
 
     Returns:
         A matplotlib figure.
@@ -109,51 +112,54 @@ def confidence_ellipses(
     classes = list(dict.fromkeys(label for _, labels, _ in groups for label in labels.tolist()))
     figure = new_figure(6.4, 5.0)
     axis = figure.subplots()
-    extent = []
     for embedding, labels, filled in groups:
         mean, covariance = plane.project(embedding["mean"], embedding["log_variance"])
-        width, height, angle = ellipse_axes(covariance, confidence)
-        extent.append(np.sqrt(covariance[:, [0, 1], [0, 1]]) * np.sqrt(-2 * np.log1p(-confidence)))
         for i, label in enumerate(labels.tolist()):
-            color, marker = _look(classes.index(label))
-            axis.add_patch(
-                Ellipse(
-                    mean[i],
-                    width[i],
-                    height[i],
-                    angle=angle[i],
-                    facecolor=(color, 0.10) if filled else "none",
-                    edgecolor=(color, 0.8),
-                    linewidth=1.2,
-                    linestyle="-" if filled else (0, (4, 2)),
-                )
-            )
-            axis.plot(
-                *mean[i],
-                marker,
-                color=color,
-                markersize=5,
-                markerfacecolor=color if filled else "white",
-                markeredgewidth=1,
-            )
-        extent[-1] = np.concatenate([mean - extent[-1], mean + extent[-1]])
-    extent = np.concatenate(extent)
-    axis.update_datalim(extent)
-    axis.autoscale_view()
+            look = _look(classes.index(label))
+            line = "-" if filled else (0, (4, 2))
+            draw_gaussian(axis, mean[i], covariance[i], *look, line, filled, confidence)
+    if generic is not None:
+        mean, covariance = plane.project(generic[1]["mean"], generic[1]["log_variance"])
+        draw_gaussian(axis, mean[0], covariance[0], "black", "*", ":", False, confidence, 2.0)
     axis.set_aspect("equal", adjustable="datalim")
-    _name_axes(axis, plane)
+    name_axes(axis, plane)
     axis.set_title(f"{100 * confidence:g} % confidence ellipses")
-    _legend(axis, classes, names or {}, captions is not None)
+    _legend(axis, classes, names or {}, captions is not None, generic and generic[0])
     return figure
 
 
-def _look(position):
-    if position < len(PALETTE):
-        return PALETTE[position], MARKERS[position]
-    return GREY, "."
+def draw_gaussian(
+    axis, mean, covariance, color, marker, line="-", filled=False, confidence=0.95, width=1.2
+):
+    """Draws one Gaussian of the plane: its mean, and the ellipse that holds its share."""
+    (full,), (height,), (angle,) = ellipse_axes(covariance[None], confidence)
+    axis.add_patch(
+        Ellipse(
+            mean,
+            full,
+            height,
+            angle=angle,
+            facecolor=(color, 0.10) if filled else "none",
+            edgecolor=(color, 0.8),
+            linewidth=width,
+            linestyle=line,
+        )
+    )
+    axis.plot(
+        *mean,
+        marker,
+        color=color,
+        markersize=5 if marker != "*" else 9,
+        markerfacecolor=color if filled else "white",
+        markeredgewidth=1,
+    )
+    reach = np.sqrt(np.diag(covariance)) * np.sqrt(-2.0 * np.log1p(-confidence))
+    axis.update_datalim([mean - reach, mean + reach])
+    axis.autoscale_view()
 
 
-def _name_axes(axis, plane):
+def name_axes(axis, plane):
+    """What the axes of a `Plane` are."""
     for number, name in enumerate(("x", "y")):
         label = f"dimension {number + 1}"
         if plane.explained is not None:
@@ -162,18 +168,31 @@ def _name_axes(axis, plane):
         getattr(axis, f"set_{name}label")(label)
 
 
-def _legend(axis, classes, names, with_captions):
+def _look(position):
+    """Colour and marker of a class: seven pairs, then seven others of the same colours."""
+    turn, place = divmod(position, len(PALETTE))
+    if turn < 2:
+        return PALETTE[place], MARKERS[(place + turn) % len(MARKERS)]
+    return GREY, "."
+
+
+def _legend(axis, classes, names, with_captions, generic):
     handles = []
-    for position, label in enumerate(classes[: len(PALETTE)]):
+    known = 2 * len(PALETTE)
+    for position, label in enumerate(classes[:known]):
         color, marker = _look(position)
         name = str(names.get(label, label))
         handles.append(Line2D([], [], color=color, marker=marker, linestyle="none", label=name))
-    if len(classes) > len(PALETTE):
-        rest = f"{len(classes) - len(PALETTE)} more classes"
+    if len(classes) > known:
+        rest = f"{len(classes) - known} more classes"
         handles.append(Line2D([], [], color=GREY, marker=".", linestyle="none", label=rest))
     if with_captions:
         handles.append(Line2D([], [], color="black", linewidth=1.2, label="image"))
         handles.append(
             Line2D([], [], color="black", linewidth=1.2, linestyle=(0, (4, 2)), label="caption")
+        )
+    if generic:
+        handles.append(
+            Line2D([], [], color="black", linewidth=2, linestyle=":", marker="*", label=generic)
         )
     axis.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))

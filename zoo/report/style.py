@@ -20,7 +20,7 @@ DIRECTION_STYLE = {
     "t2i": {"color": PALETTE[1], "marker": MARKERS[1], "label": DIRECTIONS["t2i"]},
 }
 
-_STYLE = {
+STYLE = {
     "axes.axisbelow": True,
     "axes.edgecolor": "#4D4D4D",
     "axes.formatter.limits": (-3, 5),
@@ -53,7 +53,7 @@ def styled(draw):
 
     @functools.wraps(draw)
     def wrapper(*args, **kwargs):
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(STYLE):
             return draw(*args, **kwargs)
 
     return wrapper
@@ -80,7 +80,7 @@ def save(figure, path, dpi=150):
     Raises:
         InputError: if the file cannot be written.
     """
-    with matplotlib.rc_context(_STYLE), atomic(path) as temporary:
+    with matplotlib.rc_context(STYLE), atomic(path) as temporary:
         figure.savefig(temporary, dpi=dpi)
     return path
 

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ class RunFolder:
 
     | file | what | written |
     |---|---|---|
-    | `config.json` | `settings`, `command` and the `versions` it ran on | when the run starts |
+    | `config.json` | `settings`, `command`, `versions` and `hardware` | when the run starts |
     | `history.csv` | one row an epoch | by `zoo.training.history.HistoryFile` |
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
@@ -72,7 +73,12 @@ class RunFolder:
                 raise InputError(
                     f"{run.path} holds other files and no config.json; choose another --out"
                 )
-            config = {"settings": settings, "command": " ".join(sys.argv), "versions": _versions()}
+            config = {
+                "settings": settings,
+                "command": " ".join(sys.argv),
+                "versions": _versions(),
+                "hardware": _hardware(),
+            }
             run.write_json("config.json", config)
         for folder in (run.plots, run.checkpoints):
             try:
@@ -204,3 +210,16 @@ def _versions():
         except importlib.metadata.PackageNotFoundError:
             versions[name] = None
     return versions
+
+
+def _hardware():
+    """What a time belongs to: the processor's cores that the process may use, and accelerators."""
+    import tensorflow as tf  # here, so that reading a run does not wait for it
+
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    details = tf.config.experimental.get_device_details
+    accelerators = tf.config.list_physical_devices("GPU")
+    return {
+        "cpus": cpus,
+        "gpus": [details(device).get("device_name", device.name) for device in accelerators],
+    }

@@ -84,7 +84,7 @@ def parse(settings_class, argv=None, description=None):
         SystemExit: with code 2 and one line on stderr for an unknown flag or a bad value, with
             code 0 after `--help`.
     """
-    parser = _Parser(
+    parser = OneLineParser(
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -125,7 +125,9 @@ def run(main, *args):
     sys.exit(code if isinstance(code, int) else 0)
 
 
-class _Parser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors are one line on stderr, with exit code 2."""
+
     def error(self, message):
         # argparse prints the whole usage first, which buries the one line that matters.
         self.exit(_complain(f"{message} (--help lists the flags)"))

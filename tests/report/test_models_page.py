@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from zoo import training
+from zoo.errors import InputError
+from zoo.report import models_page, paper_figures
+
+
+def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=True, **settings):
+    run = training.RunFolder.open(folder, {"seed": seed, "out": str(folder), **settings})
+    command = f"recipes/pcme_cub.py --out {folder} --seed {seed} --dim=8"
+    run.write_json("config.json", {**run.config, "command": command})
+    own = {
+        f"{side}_{name}": r_precision
+        for side in ("i2t", "t2i")
+        for name in ("r_precision", "recall@1")
+    }
+    chance = {key: 3.0 for key in own} | {"rsum": 60.0}
+    metrics = {
+        "retrieval": {"csd": {**own, "rsum": 10 * r_precision}},
+        "chance": chance,
+        "split": split,
+        "seconds": 120.0,
+    }
+    if uncertain:
+        worth = {"spearman_of_bins": -0.5, "risk_coverage": {"aurc": 0.25}}
+        metrics |= {"uncertainty": {"i2t": worth, "t2i": worth}, "ambiguity_spearman": 0.3}
+    run.finish(metrics)
+    return run
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|\n").split("|")]
+
+
+def test_seeds_are_one_row_and_splits_have_tables_of_their_own(tmp_path):
+    runs = [
+        finish(tmp_path / "a0", 0, 10.0),
+        finish(tmp_path / "a1", 1, 14.0),
+        finish(tmp_path / "b", 0, 20.0, uncertain=False, mean_only=True),
+        finish(tmp_path / "c", 0, 30.0, split="scenes test: 9 images"),
+    ]
+    unfinished = training.RunFolder.open(tmp_path / "d", {})
+    text = models_page.page([*runs, unfinished])
+    first, second = text.split("### scenes test")
+    rows = [cells(line) for line in first.splitlines() if line.startswith("| ")]
+    header, a, b, chance = rows
+    deviation = np.std([10, 14], ddof=1)
+    assert a[0] == b[0] == "`pcme_cub.py --dim=8`"
+    found = dict(zip(header, a, strict=True))
+    assert found["R-P i2t / t2i"] == f"12.0 ± {deviation:.1f} / 12.0 ± {deviation:.1f}"
+    assert found["RSUM"] == "120.0 ± 28.3"
+    assert found["bins i2t / t2i"] == "−0.50 ± 0.00 / −0.50 ± 0.00"
+    assert found["AURC i2t / t2i"] == "25.0 ± 0.0 / 25.0 ± 0.0"
+    assert found["minutes"] == "2.0 ± 0.0"
+    assert found["seeds"] == "0, 1"
+    assert "CPU core" in found["machine"]
+    assert dict(zip(header, b, strict=True))["ambiguity"] == ""
+    assert chance[:3] == ["chance", "3.0 / 3.0", "3.0 / 3.0"]
+    assert "30.0 / 30.0" in second
+    assert f"Not finished, or not of retrieval: {unfinished.path}." in second
+
+
+def test_a_file_keeps_all_but_what_is_between_its_marks(tmp_path, capsys):
+    run = finish(tmp_path / "a", 0, 10.0)
+    page = tmp_path / "models.md"
+    page.write_text(f"# Models\n\n{models_page.BEGIN}\nold\n{models_page.END}\n\nThe end.\n")
+    for _ in range(2):  # again changes nothing
+        models_page.main([str(run.path), f"--out={page}", "--papers"])
+        text = page.read_text()
+        assert text.startswith(f"# Models\n\n{models_page.BEGIN}\n\n### birds test")
+        assert text.endswith(f"{models_page.END}\n\nThe end.\n")
+        assert text.count("pcme_cub.py") == 1
+        assert "old" not in text
+        assert "context, not a comparison" in text
+    page.write_text("# Models\n")
+    with pytest.raises(InputError, match="expected one line"):
+        models_page.main([str(run.path), f"--out={page}"])
+    assert page.read_text() == "# Models\n"
+    with pytest.raises(InputError, match="no finished run"):
+        models_page.page([training.RunFolder.open(tmp_path / "empty", {})])
+    new = tmp_path / "new.md"
+    models_page.main([str(run.path), f"--out={new}"])
+    assert new.read_text().startswith(models_page.BEGIN)
+
+
+def test_a_run_that_a_table_made_goes_by_its_folder(tmp_path):
+    run = finish(tmp_path / "without_vib-seed-3", 3, 10.0)
+    assert models_page.label(run) == "pcme_cub.py --dim=8"
+    run.write_json("config.json", {**run.config, "command": "recipes/table.py --out runs/table"})
+    assert models_page.label(run) == "without_vib"
+    run.write_json("config.json", {"settings": {}})
+    assert models_page.label(run) == "without_vib"
+    assert models_page.machine(run) == "not recorded"
+
+
+def test_the_papers_figures_form_a_table():
+    lines = paper_figures.markdown().splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    assert len(lines) == 2 + len(paper_figures.REPORTED) + len(paper_figures.MEAN_RECALL)

@@ -1,0 +1,171 @@
+"""Calibration of the match probability: does 70 % sure mean right seven times in ten?"""
+
+import numpy as np
+
+from zoo.metrics.blocks import row_blocks
+from zoo.report.bootstrap import bootstrap
+from zoo.report.section import Number, Section
+from zoo.report.style import DIRECTION_STYLE, DIRECTIONS, GREY, new_figure, styled
+from zoo.report.uncertainty_bins import wilson
+
+BINS = 10
+COUNT, SURE, RIGHT = range(3)
+
+
+def bin_of(probability):
+    """The bin of equal width of each probability, 0 … BINS − 1."""
+    return np.minimum((np.asarray(probability) * BINS).astype(np.int64), BINS - 1)
+
+
+def binned(probability, right, groups=None):
+    """What an expected calibration error is made of, for each group of predictions.
+
+    Args:
+        probability: `(predictions,)` in [0, 1].
+        right: `(predictions,)` booleans.
+        groups: `(predictions,)` whole numbers from 0, such as the query of each prediction; None
+            makes each a group.
+
+    Returns:
+        `(groups, BINS, 3)`: how many, the sum of their probabilities, how many are right.
+    """
+    probability, right = np.asarray(probability, float), np.asarray(right, float)
+    groups = np.arange(len(probability)) if groups is None else np.asarray(groups)
+    size = int(groups.max()) + 1
+    cell = groups * BINS + bin_of(probability)
+    weights = (None, probability, right)
+    parts = [np.bincount(cell, weight, minlength=size * BINS) for weight in weights]
+    return np.stack(parts, axis=1).reshape(size, BINS, 3)
+
+
+def calibration_error(bins):
+    """The expected calibration error, in percentage points.
+
+    Σ over bins of their share of the predictions times |mean probability − share that is right|.
+
+    Args:
+        bins: `(groups, BINS, 3)` of `binned`.
+
+    Reference: Guo et al., "On calibration of modern neural networks", ICML 2017, equation 3.
+    """
+    total = np.sum(bins, axis=0)
+    return 100 * np.abs(total[:, SURE] - total[:, RIGHT]).sum() / total[:, COUNT].sum()
+
+
+def pair_bins(run, rows_at_once=None):
+    """`binned` of all pairs, a group an image, and the probabilities of the best pairs.
+
+    Returns:
+        `(bins, best)`: `best` by direction, the highest logit of each query.
+    """
+    bins = np.zeros((*run.pairs.shape[:1], BINS, 3))
+    best_caption = np.full(run.pairs.shape[0], -np.inf)
+    best_image = np.full(run.pairs.shape[1], -np.inf)
+    relevance = run.split.relevance
+    for start, logits in row_blocks(run.pairs, rows_at_once):
+        for offset, row in enumerate(logits):
+            probability = _sigmoid(row)
+            index = bin_of(probability)
+            bins[start + offset, :, COUNT] = np.bincount(index, minlength=BINS)
+            bins[start + offset, :, SURE] = np.bincount(index, probability, minlength=BINS)
+            found = index[relevance.positives(start + offset)]
+            bins[start + offset, :, RIGHT] = np.bincount(found, minlength=BINS)
+        best_caption[start : start + len(logits)] = logits.max(axis=1)
+        best_image = np.maximum(best_image, logits.max(axis=0))
+    return bins, {"i2t": best_caption, "t2i": best_image}
+
+
+@styled
+def reliability_diagram(pairs, best):
+    """How often what is given a probability is right, over that probability.
+
+    Args:
+        pairs: `(BINS, 3)`, of all pairs.
+        best: by direction, `(BINS, 3)` of each query's best pair.
+
+    Returns:
+        A matplotlib figure; bars are 95 % Wilson intervals.
+    """
+    figure = new_figure(8.8, 3.9)
+    axes = figure.subplots(1, 2)
+    shown = [_draw(axes[0], pairs, {"color": "black", "marker": "o", "label": "all pairs"}, 0.0)]
+    for direction, offset in zip(DIRECTIONS, (-0.3, 0.3), strict=True):
+        shown.append(_draw(axes[1], best[direction], dict(DIRECTION_STYLE[direction]), offset))
+    # Both panels to one scale; a model that is sure of nothing leaves most of 0 … 100 % empty.
+    end = min(103.0, 1.08 * max(shown))
+    titles = ("All pairs of images and captions", "Each query's best pair")
+    for axis, title in zip(axes, titles, strict=True):
+        axis.plot([0, 100], [0, 100], "--", color=GREY, linewidth=1, label="perfectly calibrated")
+        axis.set(xlim=(0, end), ylim=(0, end), title=title, xlabel="match probability (%)")
+        axis.set_ylabel("matches among them (%)")
+        axis.legend(loc="best")
+    return figure
+
+
+def section(run):
+    """Reliability and expected calibration error, where a logit is the log-odds of a match."""
+    title = "Calibration"
+    if not gives_probability(run.similarity):
+        text = (
+            "This model's similarity is no log-odds: it was trained to rank, not to give the "
+            "probability of a match, so there is nothing to calibrate."
+        )
+        return Section("calibration", title, text)
+    bins, logits = pair_bins(run)
+    numbers = [_error(run, "all pairs", bins, "images with all captions")]
+    best = {}
+    for direction, words in DIRECTIONS.items():
+        asked = run.ranks[direction].has_positive
+        right = run.ranks[direction].hits(1)[asked]
+        groups = binned(_sigmoid(logits[direction][asked]), right)
+        best[direction] = groups.sum(axis=0)
+        numbers.append(_error(run, f"{words}, each query's best pair", groups, "queries"))
+    share = 100 * bins[..., RIGHT].sum() / bins[..., COUNT].sum()
+    text = (
+        "The match probability is sigmoid(logit). Left, all pairs: "
+        f"{share:.2g} % of them match, so that a small error there says little. Right, the pair "
+        "that each query would be answered with. Above the diagonal the model is too careful, "
+        f"below it too sure. ECE is over {BINS} bins of equal width."
+    )
+    figure = reliability_diagram(bins.sum(axis=0), best)
+    return Section("calibration", title, text, tuple(numbers), {"Reliability diagrams": figure})
+
+
+def gives_probability(similarity):
+    """Whether its logits are log-odds: those with a learned scale and shift are."""
+    return hasattr(similarity, "scale") and hasattr(similarity, "shift")
+
+
+def _error(run, label, bins, of):
+    # Resamples weight the groups: adding their bins up again each time would take far longer.
+    flat = bins.reshape(len(bins), -1)
+
+    def statistic(rows):
+        weights = np.bincount(rows, minlength=len(flat)).astype(float)
+        return calibration_error((weights @ flat).reshape(1, BINS, 3))
+
+    rows = np.arange(len(flat))
+    estimate = bootstrap(statistic, rows, resamples=run.resamples, seed=run.seed)
+    return Number(f"ECE, {label}", estimate, "points", ".2f", of)
+
+
+def _draw(axis, bins, style, offset):
+    """Draws one curve with its intervals, and returns the highest number in it, in percent."""
+    filled = bins[:, COUNT] > 0
+    count, sure, right = bins[filled].T
+    share = right / count
+    low, high = wilson(share, count)
+    style["label"] += f", n = {int(count.sum()):,}"
+    axis.errorbar(
+        100 * sure / count + offset,
+        100 * share,
+        yerr=100 * np.maximum([share - low, high - share], 0.0),
+        capsize=2.5,
+        elinewidth=1,
+        **style,
+    )
+    return 100 * max(high.max(), (sure / count).max())
+
+
+def _sigmoid(logits):
+    return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, float)))

@@ -1,0 +1,181 @@
+"""Tables of what runs reached, in Markdown, from their metrics.json: for docs, and for drift's end.
+
+    python -m zoo.report models runs/*                         # on the terminal
+    python -m zoo.report models runs/* --out docs/models.md    # between its two marks
+    python -m zoo.report models runs/* --papers                # with what the papers report
+
+Runs that differ in the seed alone are one row, mean ± standard deviation over the seeds. Each split
+has a table of its own, since figures of different data are not comparable. An existing file must
+hold the lines `<!-- runs: begin -->` and `<!-- runs: end -->`; what is between them is replaced.
+"""
+
+import argparse
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from zoo.errors import InputError
+from zoo.recipe import table
+from zoo.report import paper_figures
+from zoo.training.atomic import write_text
+from zoo.training.run_folder import RunFolder
+from zoo.training.settings import OneLineParser
+
+BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
+# In these, runs of one row may differ.
+_FREE = ("seed", "out", "data_dir", "annotations_dir", "strategy")
+_DROPPED_FLAG = re.compile(r"--(out|seed|data-dir)(=\S+|\s+\S+)?")
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    text = page([RunFolder.existing(path) for path in options.runs])
+    if options.papers:
+        text += (
+            "\n### What the papers report\n\nOn their data and backbones: context, not a "
+            f"comparison.\n\n{paper_figures.markdown()}"
+        )
+    if options.out is None:
+        print(text, end="")
+        return 0
+    write_text(options.out, within(options.out, text))
+    print(f"wrote {options.out}")
+    return 0
+
+
+def page(runs):
+    """The tables of some runs in Markdown, one for each split.
+
+    Args:
+        runs: `RunFolder`s; those that are not finished or retrieve nothing are named below.
+
+    Returns:
+        Markdown.
+
+    Raises:
+        InputError: if none of the runs has results of retrieval.
+    """
+    splits, left_out = defaultdict(lambda: defaultdict(list)), []
+    for run in runs:
+        metrics = run.metrics
+        if metrics is None or "retrieval" not in metrics:
+            left_out.append(run.path)
+            continue
+        splits[metrics.get("split", "a split that the run does not name")][_identity(run)].append(
+            run
+        )
+    if not splits:
+        raise InputError(f"no finished run with results of retrieval among {len(runs)} folders")
+    parts = [split_table(split, list(rows.values())) for split, rows in splits.items()]
+    if left_out:
+        parts.append(f"Not finished, or not of retrieval: {', '.join(map(str, left_out))}.\n")
+    return "\n".join(parts)
+
+
+def split_table(split, rows):
+    """The table of one split.
+
+    Args:
+        split: its summary.
+        rows: lists of `RunFolder`s that differ in the seed alone.
+    """
+    columns = [
+        table.retrieval("r_precision", "R-P"),
+        table.retrieval("recall@1", "R@1"),
+        table.Column("RSUM", (lambda metrics: first(metrics)["rsum"],)),
+        table.bins("bins i2t / t2i"),
+        table.Column("AURC i2t / t2i", tuple(map(_area, table.DIRECTIONS))),
+        table.Column("ambiguity", (lambda metrics: _given(metrics["ambiguity_spearman"]),), "+.2f"),
+        table.Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
+    ]
+    titles = " | ".join(column.title for column in columns)
+    lines = [
+        f"### {split}",
+        "",
+        f"| run | {titles} | seeds | machine |",
+        f"|---|{'---|' * (len(columns) + 2)}",
+    ]
+    for runs in rows:
+        runs = sorted(runs, key=_seed)
+        found = [run.metrics for run in runs]
+        cells = [table.cell(column, found) for column in columns]
+        seeds = ", ".join(map(str, map(_seed, runs)))
+        machines = "; ".join(dict.fromkeys(map(machine, runs)))
+        lines.append(f"| `{label(runs[0])}` | {' | '.join(cells)} | {seeds} | {machines} |")
+    chance = rows[0][0].metrics.get("chance")
+    if chance:
+        of_chance = [table.cell(column, [{"retrieval": {"": chance}}]) for column in columns]
+        lines.append(f"| chance | {' | '.join(of_chance)} | | |")
+    return "\n".join(lines) + "\n"
+
+
+def within(path, text):
+    """The content of a file with the tables between its marks; the tables alone for a new file.
+
+    Raises:
+        InputError: if the file exists and has not both marks, each once and in order.
+    """
+    if not path.exists():
+        return f"{BEGIN}\n\n{text}\n{END}\n"
+    old = path.read_text(encoding="utf-8")
+    if old.count(BEGIN) != 1 or old.count(END) != 1 or old.index(BEGIN) > old.index(END):
+        raise InputError(f"{path}: expected one line {BEGIN} and below it one line {END}")
+    return f"{old[: old.index(BEGIN)]}{BEGIN}\n\n{text}\n{old[old.index(END) :]}"
+
+
+def label(run):
+    """The command without folder and seed, or the folder's name where a table made the run."""
+    command = run.config.get("command", "").split()
+    script, flags = (command or [""])[0], " ".join(command[1:])
+    if run.path.name in flags and script.endswith(".py"):
+        rest = " ".join(_DROPPED_FLAG.sub("", flags).split())
+        return f"{Path(script).name} {rest}".strip()
+    return re.sub(r"[-_]seed[-_]?\d+$", "", run.path.name)
+
+
+def machine(run):
+    """What a run ran on, as far as it wrote it down."""
+    hardware = run.config.get("hardware")
+    if not hardware:
+        return "not recorded"
+    cpus = f"{hardware['cpus']} CPU core{'s' if hardware['cpus'] != 1 else ''}"
+    return ", ".join([cpus, *hardware.get("gpus", [])])
+
+
+def first(metrics):
+    """The results by the run's own similarity."""
+    return next(iter(metrics["retrieval"].values()))
+
+
+def _area(direction):
+    return lambda metrics: 100 * metrics["uncertainty"][direction]["risk_coverage"]["aurc"]
+
+
+def _given(value):
+    if value is None:  # as JSON has what is not a number
+        return np.nan
+    return value
+
+
+def _identity(run):
+    settings = {key: value for key, value in run.settings.items() if key not in _FREE}
+    return repr(sorted(settings.items())) + label(run)
+
+
+def _seed(run):
+    return run.settings.get("seed", 0)
+
+
+def _parser():
+    parser = OneLineParser(
+        prog="python -m zoo.report models",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    parser.add_argument("--out", type=Path, help="Markdown file; default: print")
+    parser.add_argument("--papers", action="store_true", help="add what the papers report")
+    return parser
