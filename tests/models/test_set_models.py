@@ -1,5 +1,7 @@
 """DivE and PVSE whole, on maps, regions, words and BERT."""
 
+import inspect
+
 import keras
 import numpy as np
 import pytest
@@ -36,10 +38,13 @@ def batch(images=REGIONS):
 
 
 def test_the_defaults_are_those_of_the_papers():
-    options = {"vocabulary_size": 10, "image_size": 16}
-    dive, pvse = zoo.models.dive("tiny", **options), zoo.models.pvse("tiny", **options)
-    assert dive.image_encoder.output["elements"].shape == (None, 4, 1024)
-    assert pvse.image_encoder.output["elements"].shape == (None, 2, 1024)
+    dive, pvse = tiny("dive"), tiny("pvse")
+    assert dive.image_encoder.output["elements"].shape == (None, 4, 8)
+    assert pvse.image_encoder.output["elements"].shape == (None, 2, 8)
+    for builder in (zoo.models.dive, zoo.models.pvse):
+        defaults = inspect.signature(builder).parameters
+        assert defaults["dim"].default == 1024
+        assert defaults["image_backbone"].default == "resnet152"
     assert dive.similarity.alpha == 16.0
     assert type(pvse.similarity) is similarities.MaximumPair
     for model in (dive, pvse):
@@ -158,8 +163,9 @@ def test_one_element_is_a_single_embedding_on_the_sphere():
         assert np.isfinite(model.compute_loss(batch(), y_pred=sets))
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-@BUILDERS
+@pytest.mark.parametrize(
+    ("name", "policy"), [("dive", "mixed_float16"), ("pvse", "mixed_bfloat16")]
+)
 def test_mixed_precision_keeps_sets_in_float32(name, policy):
     keras.config.set_dtype_policy(policy)
     model = tiny(name)
