@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import similarities
-from zoo.training.settings import RunSettings, setting
+from zoo.recipe.ranking_terms import RankingSettings
+from zoo.training.settings import setting
 
 OWN = "own"  # the similarity that the model was trained with
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalSettings(RunSettings):
+class RetrievalSettings(RankingSettings):
     """What to read, how much of it to show the model, and how to rank in the end."""
 
     skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")

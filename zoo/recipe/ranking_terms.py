@@ -1,0 +1,68 @@
+"""DAA or Smooth-AP beside the loss of any recipe's model, and ASP among its results."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zoo import losses, metrics
+from zoo.data.semantics import semantics
+from zoo.metrics.cider_score import VARIANTS
+from zoo.training.settings import RunSettings, setting
+
+SEMANTICS = Path("data") / "semantics"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingSettings(RunSettings):
+    """The flags that add semantic precision to a recipe."""
+
+    daa_weight: float = setting(0.0, "of semantic precision (DAA) in the loss; 0: none")
+    smooth_ap_weight: float = setting(0.0, "of Smooth-AP in the loss, DAA's baseline; 0: none")
+    daa_temperature: float = setting(0.01, "of both terms' ranks", source="DAA, for PCME")
+    daa_samples: int = setting(
+        0, "rank so many samples of each Gaussian, as DAA; 0: the model's own logits"
+    )
+    semantics: Literal[VARIANTS] = setting("cider", "what captions have in common, for DAA and ASP")
+    semantics_dir: Path = setting(SEMANTICS, "folder that keeps what was counted", identity=False)
+    asp: bool = setting(False, "measure ASP, the average semantic precision")
+
+
+def with_semantics(settings, splits):
+    """The splits, with semantics of the training captions where a term of the loss reads them."""
+    if not settings.daa_weight:
+        return splits
+    records = splits.train.records
+    found = semantics(records, settings.semantics, settings.semantics_dir)
+    records = dataclasses.replace(records, semantics=found)
+    return splits._replace(train=dataclasses.replace(splits.train, records=records))
+
+
+def with_ranking_terms(settings, model):
+    """The model, with the terms that the settings ask for."""
+    samples, tau = settings.daa_samples or None, settings.daa_temperature
+    terms = [
+        losses.MatrixTerm(loss(tau), weight, samples, settings.seed)
+        for loss, weight in (
+            (losses.SemanticPrecision, settings.daa_weight),
+            (losses.SmoothAveragePrecision, settings.smooth_ap_weight),
+        )
+        if weight
+    ]
+    return model.with_auxiliaries(*terms) if terms else model
+
+
+def semantic_precision(settings, split, similarity, truth=None):
+    """ASP of an evaluated split in percent, `{"i2t", "t2i"}`.
+
+    Args:
+        settings: a recipe's.
+        split: a `zoo.report` split, encoded.
+        similarity: to rank by.
+        truth: of `semantics(…).matrix()` for its records, or None to make it.
+    """
+    if truth is None:
+        records = split.records
+        truth = semantics(records, settings.semantics, settings.semantics_dir, verbose=0).matrix()
+    found = metrics.average_semantic_precision(split.pairs(similarity).kept(), truth)
+    return {direction: 100 * value for direction, value in found.items()}
