@@ -41,6 +41,14 @@ class Settings(recipe.RetrievalSettings):
     word_dim: int = setting(300, "dimensions of a word vector", source="section 4.1", toy=64)
     max_words: int = setting(40, "words of a caption that are read", toy=24)
     mean_only: bool = setting(False, "train points instead of Gaussians", source="table 1")
+    covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
+        "ellipsoidal", "variances: each dimension its own, their mean, one value", source="D.2"
+    )
+    mean_attention: bool = setting(True, "local attention in the mean", source="table D.3")
+    variance_attention: bool = setting(True, "and in the log variance", source="table D.3")
+    squash_variance: bool = setting(
+        False, "sigmoid and LayerNorm in the log variance too", source="table D.3"
+    )
     num_samples: int = setting(7, "samples J of an embedding", source="section 4.1")
     method: Literal["sampled", "moment_matched"] = setting(
         "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
@@ -70,6 +78,22 @@ class Settings(recipe.RetrievalSettings):
         ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table E.1"
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.squash_variance and not self.variance_attention:
+            raise ValueError("--squash-variance squashes the branch of --variance-attention")
+
+    @property
+    def head(self):
+        """The options of both towers' `GaussianHead`."""
+        return {
+            "covariance": None if self.mean_only else self.covariance,
+            "mean_attention": self.mean_attention,
+            "variance_attention": self.variance_attention,
+            "squash_variance": self.squash_variance,
+            "log_variance_bias": self.log_variance_bias,
+        }
+
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
@@ -88,7 +112,6 @@ def build(settings, train):
         word_dim = word_vectors.shape[1]
         print(f"{settings.glove}: vectors of {coverage:.1%} of the vocabulary")
     name = settings.backbone or encoders.backbone_of_file(settings.image_weights) or "resnet50"
-    head = {"covariance": None} if settings.mean_only else {}
     return models.pcme(
         encoders.convolutional(name, settings.image_size, settings.image_weights),
         tokenizer,
@@ -102,8 +125,7 @@ def build(settings, train):
         kl_weight=settings.kl_weight,
         uniformity_weight=settings.uniformity_weight,
         seed=settings.seed,
-        log_variance_bias=settings.log_variance_bias,
-        **head,
+        **settings.head,
     )
 
 

@@ -84,6 +84,13 @@ def test_a_file_keeps_all_but_what_is_between_its_marks(tmp_path, capsys):
     assert new.read_text().startswith(models_page.BEGIN)
 
 
+def test_what_json_has_no_number_for_is_a_dash(tmp_path):
+    run = finish(tmp_path / "a", 0, 10.0)
+    run.finish({**run.metrics, "ambiguity_spearman": float("nan")})
+    (row,) = (line for line in models_page.page([run]).splitlines() if "dim=8" in line)
+    assert cells(row)[6] == "–"
+
+
 def test_a_run_that_a_table_made_goes_by_its_folder(tmp_path):
     run = finish(tmp_path / "without_vib-seed-3", 3, 10.0)
     assert models_page.label(run) == "pcme_cub.py --dim=8"

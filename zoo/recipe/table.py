@@ -93,7 +93,13 @@ def cell(column, found):
 
 
 def mean_and_deviation(values, form=".1f"):
-    """`mean ± standard deviation`; of one value only itself."""
+    """`mean ± standard deviation`; of one value only itself; `–` where one is not a number.
+
+    Results read from JSON have None in place of NaN.
+    """
+    values = np.array(values, float)
+    if not np.isfinite(values).all():
+        return "–"
     text = f"{np.mean(values):{form}}".replace("-", "−")
     return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
 

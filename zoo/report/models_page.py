@@ -14,8 +14,6 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
-
 from zoo.errors import InputError
 from zoo.recipe import table
 from zoo.report import paper_figures
@@ -87,7 +85,7 @@ def split_table(split, rows):
         table.Column("RSUM", (lambda metrics: first(metrics)["rsum"],)),
         table.bins("bins i2t / t2i"),
         table.Column("AURC i2t / t2i", tuple(map(_area, table.DIRECTIONS))),
-        table.Column("ambiguity", (lambda metrics: _given(metrics["ambiguity_spearman"]),), "+.2f"),
+        table.Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
         table.Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
     ]
     titles = " | ".join(column.title for column in columns)
@@ -151,12 +149,6 @@ def first(metrics):
 
 def _area(direction):
     return lambda metrics: 100 * metrics["uncertainty"][direction]["risk_coverage"]["aurc"]
-
-
-def _given(value):
-    if value is None:  # as JSON has what is not a number
-        return np.nan
-    return value
 
 
 def _identity(run):

@@ -26,8 +26,8 @@ OF_UNCERTAINTY = {
     "extremes": extremes.section,
 }
 NO_UNCERTAINTY = (
-    "This run's embeddings are points: they have no uncertainty, so there is nothing to say about "
-    "what it is worth. Train the same system with a variance, or rank sets, to see more here."
+    "This run's embeddings are points or tokens: they have no uncertainty, so there is nothing to "
+    "say about what it is worth. A system with a variance, or one of sets, has more to show here."
 )
 FEW = "The split has too few images or captions for bins of uncertainty: ten of each are needed."
 _FEWEST = 10

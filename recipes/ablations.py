@@ -1,0 +1,150 @@
+"""The papers' ablations on the toy data: one sweep a command, resumed where it was, and its table.
+
+    python recipes/ablations.py --sweep pcme_regularisers      # PCME, table D.1
+    python recipes/ablations.py --sweep dive_sets --seeds 0    # DivE, one seed
+    python recipes/ablations.py --sweep pcmepp_loss --no-run   # only the table of what is there
+
+Every row is a recipe with some flags, run with every seed in a folder of its own below --out; what
+is finished is not run again, and what was stopped goes on. The table, mean ± standard deviation
+over the seeds, is printed and written as `table.md`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zoo import training
+from zoo.recipe import table
+from zoo.recipe.table import Column, Row
+from zoo.training import setting
+from zoo.training.atomic import write_text
+
+try:
+    from recipes import dive_coco, pcme_cub, pcmepp_coco
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import dive_coco
+    import pcme_cub
+    import pcmepp_coco
+
+
+def rows_of(main, variants):
+    """`{name: Row}` of a recipe's variants, `{name: flags}`."""
+    return {name: Row(main, tuple(flags)) for name, flags in variants.items()}
+
+
+def with_and_without(flags):
+    """All combinations of some parts: `{"VIB, PP": [flags that switch off the others]}`."""
+    variants = {}
+    for chosen in range(2 ** len(flags) - 1, -1, -1):
+        kept = [name for place, name in enumerate(flags) if chosen >> place & 1]
+        off = [flag for name, flag in flags.items() if name not in kept]
+        variants[", ".join(kept) or "none of them"] = off
+    return variants
+
+
+SWEEPS = {
+    "pcme_regularisers": rows_of(  # table D.1: KL and uniformity, with and without
+        pcme_cub.main,
+        with_and_without({"KL": "--kl-weight=0", "uniformity": "--uniformity-weight=0"}),
+    ),
+    "pcme_covariance": rows_of(  # table D.2
+        pcme_cub.main,
+        {
+            "σ of each dimension": [],
+            "one σ, mean of the variances": ["--covariance=spherical_mean"],
+            "one σ, one value": ["--covariance=spherical_one"],
+            "μ only": ["--mean-only"],
+        },
+    ),
+    "pcme_heads": rows_of(  # table D.3
+        pcme_cub.main,
+        {
+            "attention in μ and σ": [],
+            "attention in μ": ["--no-variance-attention"],
+            "attention in σ": ["--no-mean-attention"],
+            "no attention": ["--no-mean-attention", "--no-variance-attention"],
+            "attention in μ and σ, σ squashed": ["--squash-variance"],
+        },
+    ),
+    "pcme_samples": rows_of(  # figure D.2
+        pcme_cub.main,
+        {
+            **{f"J = {count}": [f"--num-samples={count}"] for count in (1, 3, 7, 15)},
+            "without noise": ["--method=moment_matched"],
+        },
+    ),
+    "pcme_dimensions": rows_of(  # figure D.3
+        pcme_cub.main, {f"D = {dim}": [f"--dim={dim}"] for dim in (8, 16, 32, 64, 128)}
+    ),
+    "dive_sets": rows_of(  # table 4
+        dive_coco.main,
+        {
+            "K = 4, T = 4, smooth-Chamfer, α = 16": [],
+            "MIL": ["--similarity=maximum_pair"],
+            "MP": ["--similarity=match_probability"],
+            "Chamfer": ["--similarity=chamfer"],
+            **{f"K = {count}": [f"--num-slots={count}"] for count in (1, 2, 8)},
+            **{f"T = {count}": [f"--num-iterations={count}"] for count in (1, 2, 6)},
+            **{f"α = {alpha}": [f"--alpha={alpha}"] for alpha in (1, 4, 64)},
+        },
+    ),
+    "pcmepp_loss": rows_of(  # table 3
+        pcmepp_coco.main,
+        with_and_without(
+            {
+                "VIB": "--kl-weight=0",
+                "pseudo-positives": "--pseudo-positive-weight=0",
+                "mixed samples": "--mixed-share=0",
+            }
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(table.TableSettings):
+    """Which sweep, and which part of it."""
+
+    sweep: Literal[tuple(SWEEPS)]
+    out: Path | None = setting(None, "folder of the runs and table.md; default: runs/SWEEP")
+    rows: tuple[str, ...] = setting((), "names of rows, as in the table; default: all")
+    data_dir: Path | None = setting(None, "real data instead of the toy's")
+    smoke: bool = setting(False, "runs of seconds that only show that everything works")
+
+    def __post_init__(self):
+        known = SWEEPS[self.sweep]
+        unknown = [name for name in self.rows if name not in known]
+        if unknown:
+            raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
+        if self.out is None:
+            object.__setattr__(self, "out", Path("runs") / self.sweep)
+
+    @property
+    def chosen(self):
+        """The rows to run."""
+        known = SWEEPS[self.sweep]
+        return {name: known[name] for name in self.rows or known}
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    common = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
+    if settings.smoke:
+        common.append("--smoke")
+    if settings.run:
+        table.run_rows(settings.chosen, settings, tuple(common))
+    columns = [
+        table.retrieval("r_precision", "R-P"),
+        table.retrieval("recall@1", "R@1"),
+        Column("RSUM", (lambda metrics: next(iter(metrics["retrieval"].values()))["rsum"],)),
+        table.bins(),
+        Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
+        Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
+    ]
+    text = table.markdown(settings.chosen, columns, settings)
+    write_text(settings.out / "table.md", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    training.run(main)
