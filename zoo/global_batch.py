@@ -26,8 +26,9 @@ def num_replicas():
 def gather(batch, images, captions):
     """The rows of all replicas in the order of the replicas, which is that of the global batch.
 
-    Everything travels as float32, whatever its dtype, and gradients flow back to the replica that
-    a row came from. Replicas may have different numbers of rows, or none.
+    Everything travels as float32, whatever its dtype. Replicas may have different numbers of rows,
+    or none. Nothing travels backwards: the whole loss is known on every replica, and so is its
+    gradient for the rows that came from there.
 
     Args:
         batch: a training batch, this replica's rows of it. `"images"` stay behind, as nothing
@@ -43,16 +44,23 @@ def gather(batch, images, captions):
     import tensorflow as tf
 
     batch = {name: ops.convert_to_tensor(v) for name, v in batch.items() if name != "images"}
-    rows = (batch, images, captions)
-    context = tf.distribute.get_replica_context()
-    gathered = context.all_gather(keras.tree.map_structure(_to_float32, rows), axis=0)
-    return keras.tree.map_structure(_from_float32, gathered, rows)
+    rows = keras.tree.flatten((batch, images, captions))
+    sizes = [ops.cast(ops.shape(own)[:1], "int32") for own in rows]
+    sent = [_to_float32(own) for own in (*rows, *sizes)]
+    # Sent together: each collective of its own would cost a round.
+    received = tf.distribute.get_replica_context().all_gather(sent, axis=0)
+    received = [tf.stop_gradient(values) for values in received]
+    whole = [_from_float32(v, own) for v, own in zip(received, (*rows, *sizes), strict=True)]
+    whole = [_with_gradient(*of_one) for of_one in zip(whole, rows, whole[len(rows) :], strict=False)]
+    return keras.tree.pack_sequence_as((batch, images, captions), whole)
 
 
 def share(loss):
     """What this replica contributes to a loss that every replica computed whole.
 
-    Optimizers sum the gradients of the replicas, and so does the gradient of `gather`.
+    Optimizers sum the gradients of the replicas. Those for the weights of the similarity and of
+    the terms are the same on each; those through the encoders, where each replica has its own rows
+    alone, `gather` multiplies again.
     """
     return loss / num_replicas()
 
@@ -85,3 +93,24 @@ def _from_float32(gathered, like):
         gathered = ops.cast(gathered, "bool")
     gathered.set_shape([None, *like.shape[1:]])
     return gathered
+
+
+def _with_gradient(whole, own, sizes):
+    """`whole`, whose gradient is that of `own` in its place, times the number of replicas."""
+    if not keras.backend.is_float_dtype(own.dtype):
+        return whole
+    import tensorflow as tf
+
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    start = tf.cumsum(sizes, exclusive=True)[replica]
+
+    @tf.custom_gradient
+    def place(own):
+        def gradient(upstream):
+            begin = tf.concat([[start], tf.zeros(upstream.shape.rank - 1, "int32")], axis=0)
+            mine = tf.slice(upstream, begin, tf.shape(own))
+            return tf.cast(num_replicas() * mine, own.dtype)
+
+        return tf.identity(whole), gradient
+
+    return place(own)
