@@ -12,6 +12,8 @@ frozen at first, then everything is trained, the weights of the last epochs are 
 average is evaluated. The same command resumes a run that was stopped.
 """
 
+import math
+
 from zoo import encoders, losses, models, recipe, similarities, training
 from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
 from zoo.data.size_augmentation import SizeAugmentation
@@ -20,6 +22,13 @@ try:
     from recipes.pcmepp_settings import DISTANCES, Settings
 except ModuleNotFoundError:  # a script sees its own folder, not the one above
     from pcmepp_settings import DISTANCES, Settings
+
+
+SQUARED = (
+    similarities.ClosedFormSampledDistance,
+    similarities.SquaredEuclidean,
+    similarities.SquaredWasserstein2,
+)
 
 
 def main(argv=None):
@@ -111,19 +120,34 @@ def fit_frozen(settings, run, model, records, source):
 def fit_means(settings, run, model, records, source):
     """What CLIP's weights bring: means that rank better than chance before there is a variance."""
     stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
-    variances = []
+    means, variances = model, []
     if isinstance(model.loss, losses.MatchingCrossentropy):
         towers = model.image_encoder, model.caption_encoder
         distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
-        model = models.DualEncoder(*towers, distance, losses.MatchingCrossentropy())
+        means = models.DualEncoder(*towers, distance, losses.MatchingCrossentropy())
         variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
     for part in variances:
         part.trainable = False
     rate = training.WarmUpThenDrops(settings.learning_rate, settings.warm_up_epochs * steps)
-    model.compile(optimizer(settings, model, rate))
-    training.fit_phase(run, model, "means", stream, settings.mean_epochs, steps)
+    means.compile(optimizer(settings, means, rate))
+    training.fit_phase(run, means, "means", stream, settings.mean_epochs, steps)
     for part in variances:
         part.trainable = True
+    if means is not model:
+        hand_over(means.similarity, model)
+
+
+def hand_over(learned, model):
+    """Begins with the logits that the means have learned: CSD's shift makes up for its Σσ²."""
+    if not isinstance(model.similarity, SQUARED):
+        return  # PCME's distance is a root, for which another scale and shift are right
+    total = 0.0
+    if isinstance(model.similarity, similarities.ClosedFormSampledDistance):
+        heads = (tower.get_layer("head") for tower in (model.image_encoder, model.caption_encoder))
+        total = sum(head.dim * math.exp(head.covariance.initial_log_variance) for head in heads)
+    scale, shift = float(learned.scale), float(learned.shift)
+    model.similarity.scale.assign(scale)
+    model.similarity.shift.assign(shift + scale * total)
 
 
 def fit_everything(settings, run, model, records, source):

@@ -42,7 +42,9 @@ class Settings(recipe.RetrievalSettings):
     drop_rate: float = setting(0.2, "visual tokens left out", source="appendix B")
     word_dropping: float = setting(0.2, "words masked, replaced, deleted", source="appendix B")
     crop_and_flip: bool = setting(True, "random resized crop and mirroring", toy=False)
-    log_variance_bias: float | None = setting(None, "initial log variance; default: -log(dim) - 3")
+    log_variance_bias: float | None = setting(
+        None, "initial log variance; default: -log(dim) - 3", toy=-5.0
+    )
     margin: float = setting(0.2, "of the triplet loss of vse_infinity", source="VSE++")
     learning_rate: float = setting(5e-4, "of AdamP", source="appendix B", toy=2e-3)
     image_rate: float = setting(0.01, "factor of the image backbone", source="B", toy=1.0)

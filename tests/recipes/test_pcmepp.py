@@ -12,6 +12,7 @@ from zoo import training
 from zoo.data import toy_birds
 
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
+PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1"]
 QUICK = ["--pooling=mean", "--frozen-epochs=0", "--test-similarities=own"]
 
 
@@ -31,7 +32,7 @@ def finished(birds, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "pcmepp-seed-0"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root: birds)
-        pcmepp_coco.main([*SMALL, f"--out={out}"])
+        pcmepp_coco.main([*SMALL, *PHASES, f"--out={out}"])
     return training.RunFolder.existing(out)
 
 
@@ -43,7 +44,7 @@ def load(recipe, *flags):
 @pytest.mark.slow
 def test_phases_averaging_and_results(finished):
     history = training.read_history(finished.history_path)
-    assert list(history["phase"]) == ["frozen", "training", "training"]
+    assert list(history["phase"]) == ["means", "training", "training"]
     # An epoch of warm-up, then the last one at a tenth; a row has the rate of the step to come.
     peak = finished.settings["learning_rate"]
     rates = [peak, 0.1 * peak, 0.1 * peak]
@@ -66,10 +67,25 @@ def test_phases_averaging_and_results(finished):
     assert model.encode_captions(["a red bird"]).event_shape == (8,)
 
 
+def test_the_first_logits_with_variance_are_those_of_the_means():
+    settings, splits = load(pcmepp_coco, "--pooling=mean", "--log-variance-bias=-2")
+    model = pcmepp_coco.build(settings, splits.train)
+    for tower in (model.image_encoder, model.caption_encoder):
+        kernel = tower.get_layer("head").variance_map.kernel
+        kernel.assign(np.zeros(kernel.shape))  # every variance is the initial one
+    learned = zoo.similarities.SquaredEuclidean(4.0, 3.0)
+    pcmepp_coco.hand_over(learned, model)
+    photos = np.random.default_rng(0).uniform(0, 255, (3, 16, 16, 3)).astype("float32")
+    images = model.image_encoder(photos)
+    captions = model.caption_encoder(model.tokenize(["a red bird", "a bird"]))
+    logits = model.similarity(images, captions)
+    np.testing.assert_allclose(logits, learned(images, captions), atol=1e-4)
+
+
 @pytest.mark.slow
 def test_a_finished_run_is_shown_and_not_repeated(finished, capsys):
     before = finished.model_path.stat().st_mtime_ns
-    pcmepp_coco.main([*SMALL, f"--out={finished.path}"])
+    pcmepp_coco.main([*SMALL, *PHASES, f"--out={finished.path}"])
     assert "is finished" in capsys.readouterr().out
     assert finished.model_path.stat().st_mtime_ns == before
 
