@@ -5,17 +5,22 @@ from zoo.report.attention_maps import attention_sheet, attention_sheet_of, overl
 from zoo.report.crop_sheet import crop_sheet
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.learning_curves import training_curves
+from zoo.report.reported_run import ReportedRun, of_model
 from zoo.report.results_table import print_results
 from zoo.report.retrieval_run import encode, evaluate, spearman_of_matches
 from zoo.report.retrieval_sheet import image_to_text_sheet, text_to_image_sheet
 from zoo.report.risk_coverage_plot import risk_coverage_plot
 from zoo.report.run_figures import draw
 from zoo.report.selection_accuracy import selection_accuracy_plot
+from zoo.report.semantic_evaluation import SemanticEvaluation
 from zoo.report.set_measures import encode_sets, measure_sets, nearest_captions
 from zoo.report.style import save
 from zoo.report.uncertainty_bins import recall_by_uncertainty_plot
+from zoo.report.writing import write_report
 
 __all__ = [
+    "ReportedRun",
+    "SemanticEvaluation",
     "attention_sheet",
     "attention_sheet_of",
     "confidence_ellipses",
@@ -27,6 +32,7 @@ __all__ = [
     "image_to_text_sheet",
     "measure_sets",
     "nearest_captions",
+    "of_model",
     "overlay",
     "principal_plane",
     "print_results",
@@ -38,4 +44,5 @@ __all__ = [
     "text_to_image_sheet",
     "training_curves",
     "uncertainty_against_matches",
+    "write_report",
 ]
