@@ -6,6 +6,7 @@ from zoo import metrics, report
 from zoo.metrics.blocks import row_blocks
 from zoo.models.presets import from_preset
 from zoo.recipe.main import show
+from zoo.recipe.ranking_terms import semantic_precision
 from zoo.training.run_folder import RunFolder
 
 
@@ -40,12 +41,13 @@ def ensemble(settings, load):
             retrieval[str(path)] = metrics.evaluate_retrieval(matrix, split.relevance)
             mean = mean + matrix / len(settings.ensemble)
         retrieval["ensemble"] = metrics.evaluate_retrieval(mean, split.relevance)
-        folder.finish(
-            {
-                "retrieval": retrieval,
-                "chance": metrics.chance(split.relevance),
-                "split": held_out.records.summary(),
-            }
-        )
+        results = {
+            "retrieval": retrieval,
+            "chance": metrics.chance(split.relevance),
+            "split": held_out.records.summary(),
+        }
+        if settings.asp:
+            results["asp"] = semantic_precision(settings, held_out.records, mean)
+        folder.finish(results)
     show(folder.metrics)
     return folder.metrics

@@ -5,6 +5,7 @@ import numpy as np
 
 from zoo import metrics, report, training
 from zoo.data.skipped import write_skipped
+from zoo.recipe import ranking_terms
 from zoo.training.run_folder import RunFolder
 
 
@@ -29,9 +30,9 @@ def run(settings, load, build, fit, measure_more=None):
     keras.utils.set_random_seed(settings.seed)
     if settings.mixed_precision:
         keras.config.set_dtype_policy(settings.mixed_precision)
-    splits = load(settings)
+    splits = ranking_terms.with_semantics(settings, load(settings))
     left_out = write_skipped(folder, *(split.records for split in splits))
-    model = build(settings, splits.train)
+    model = ranking_terms.with_ranking_terms(settings, build(settings, splits.train))
     fit(settings, folder, model, splits.train)
     results = evaluate(settings, folder, model, splits.held_out)
     results["left_out"] = left_out
@@ -49,6 +50,9 @@ def evaluate(settings, folder, model, held_out):
     split = report.encode(model, held_out.records, held_out.source)
     results = report.evaluate(model, split, settings.test_similarities)
     results["split"] = held_out.records.summary()
+    if settings.asp:
+        pairs = split.pairs(model.similarity).kept()
+        results["asp"] = ranking_terms.semantic_precision(settings, held_out.records, pairs)
     if settings.annotations_dir:
         results["coco"] = metrics.coco_benchmark(
             split.pairs(model.similarity).kept(),
@@ -75,6 +79,9 @@ def show(results):
             f"area under risk–coverage {100 * worth['risk_coverage']['aurc']:.1f} "
             f"(at random {100 * worth['risk_coverage']['random_aurc']:.1f})"
         )
+    if "asp" in results:
+        both = " / ".join(f"{results['asp'][side]:.1f}" for side in ("i2t", "t2i"))
+        print(f"ASP i2t / t2i {both} %, of a random ranking about 50 %")
     if "ambiguity_spearman" in results:
         rho = results["ambiguity_spearman"]
         print(f"Spearman of caption uncertainty and true number of matches {rho:+.2f}")

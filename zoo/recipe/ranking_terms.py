@@ -52,17 +52,14 @@ def with_ranking_terms(settings, model):
     return model.with_auxiliaries(*terms) if terms else model
 
 
-def semantic_precision(settings, split, similarity, truth=None):
+def semantic_precision(settings, records, similarity):
     """ASP of an evaluated split in percent, `{"i2t", "t2i"}`.
 
     Args:
         settings: a recipe's.
-        split: a `zoo.report` split, encoded.
-        similarity: to rank by.
-        truth: of `semantics(…).matrix()` for its records, or None to make it.
+        records: of the split.
+        similarity: `(images, captions)`, a matrix or a `PairwiseSimilarity`.
     """
-    if truth is None:
-        records = split.records
-        truth = semantics(records, settings.semantics, settings.semantics_dir, verbose=0).matrix()
-    found = metrics.average_semantic_precision(split.pairs(similarity).kept(), truth)
+    truth = semantics(records, settings.semantics, settings.semantics_dir, verbose=False).matrix()
+    found = metrics.average_semantic_precision(similarity, truth)
     return {direction: 100 * value for direction, value in found.items()}

@@ -15,7 +15,7 @@ def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None)
             batches from that step on.
         epochs: of this phase; 0 leaves it out.
         steps: batches an epoch.
-        callbacks: further ones.
+        callbacks: further ones; what they add to the logs is in the history.
         also: callbacks by name whose state goes into the checkpoints, see `Resume`; they are
             called before it.
     """
@@ -32,8 +32,8 @@ def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None)
         steps_per_epoch=steps,
         shuffle=False,  # the stream is shuffled already
         callbacks=[
-            HistoryFile(run.history_path, phase),
             *callbacks,
+            HistoryFile(run.history_path, phase),
             *(also or {}).values(),
             resume,
         ],

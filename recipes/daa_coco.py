@@ -1,0 +1,39 @@
+"""DAA on PCME-BERT on COCO, or on Toy Scenes when no data are given.
+
+    python recipes/daa_coco.py                                     # Toy Scenes
+    python recipes/daa_coco.py --daa-weight 0                      # the base model
+    python recipes/daa_coco.py --data-dir coco --image-weights imagenet \\
+        --bert bert_base --bert-vocabulary vocab.txt
+
+Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
+Cross-Modal Retrieval", NeurIPS 2022. `--data-dir` holds Karpathy's `dataset_coco.json` and the
+images. The same command resumes a run that was stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo import recipe, training
+from zoo.data import batches
+from zoo.training import setting
+
+try:
+    from recipes import daa_training
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import daa_training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(daa_training.DAASettings):
+    """The paper's settings for COCO."""
+
+    out: Path = setting(Path("runs/daa_coco"), "run folder to write or resume", identity=False)
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    return daa_training.run(settings, recipe.coco_pictures, batches.image_caption_pairs)
+
+
+if __name__ == "__main__":
+    training.run(main)

@@ -1,0 +1,141 @@
+"""DAA on SAF, SGR and SGRAF on Flickr30K, or on Toy Scenes' regions when no data are given.
+
+    python recipes/daa_sgraf_flickr30k.py                          # SGR on Toy Scenes
+    python recipes/daa_sgraf_flickr30k.py --module saf --out runs/saf
+    python recipes/daa_sgraf_flickr30k.py --daa-weight 0           # the base model
+    python recipes/daa_sgraf_flickr30k.py --ensemble runs/sgr runs/saf --out runs/sgraf
+    python recipes/daa_sgraf_flickr30k.py --data-dir f30k_precomp
+
+Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
+Cross-Modal Retrieval", NeurIPS 2022, on Diao et al., "Similarity Reasoning and Filtration for
+Image-Text Matching", AAAI 2021, whose SGRAF is the mean of an SGR and a SAF that were trained
+apart. `--data-dir` holds SCAN's files of precomputed regions. For COCO the papers have
+`--daa-weight 25 --epochs 20 --drop-epoch 10`. The same command resumes a run that was stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import keras
+
+from zoo import losses, models, recipe, training
+from zoo.data import batches, captions
+from zoo.data.augmentation import Augmentation
+from zoo.losses.ranking import MINING
+from zoo.models.sgraf import MODULES
+from zoo.training import setting
+
+try:
+    from recipes.daa_training import asp_checks
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    from daa_training import asp_checks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(recipe.RetrievalSettings):
+    """The papers' settings for Flickr30K; `toy` is what runs on Toy Scenes."""
+
+    out: Path = setting(
+        Path("runs/daa_sgraf_flickr30k"), "run folder to write or resume", identity=False
+    )
+    ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
+    daa_weight: float = setting(
+        10.0, "of semantic precision (DAA); 0: the base model", source="DAA, section 4.1"
+    )
+    daa_temperature: float = setting(0.001, "of the ranks", source="DAA, section 4.1", toy=0.01)
+    asp: bool = setting(True, "measure ASP, the average semantic precision")
+    asp_every: int = setting(0, "epochs between measurements of ASP while training; 0: none")
+    module: Literal[MODULES] = setting("sgr", "similarity of the pairs")
+    dim: int = setting(1024, "channels of a region and of a word", source="SGRAF, 4.2", toy=64)
+    similarity_dim: int = setting(256, "channels of an alignment", source="SGRAF, 4.2", toy=16)
+    word_dim: int = setting(300, "dimensions of a word vector", source="SGRAF, 4.2", toy=64)
+    num_steps: int = setting(3, "graph convolutions of SGR", source="SGRAF, 4.2")
+    dropout: float = setting(0.4, "of words and within pooling", source="released", toy=0.1)
+    min_count: int = setting(4, "rarer words are unknown", source="SCAN's code", toy=1)
+    margin: float = setting(0.2, "of the triplets", source="SGRAF, 4.2")
+    mining: Literal[MINING] = setting(
+        "hardest", "negatives after the warm-up", source="SGRAF, 4.2", toy="sum"
+    )
+    learning_rate: float = setting(2e-4, "of Adam", source="SGRAF, 4.2", toy=2e-3)
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="released")
+    batch_size: int = setting(128, "pairs", source="SGRAF, 4.2", toy=48)
+    warm_up_epochs: int = setting(0, "with the sum of hinges, against collapse", smoke=1)
+    epochs: int = setting(40, "in all", source="SGRAF, 4.2", toy=4, smoke=2)
+    drop_epoch: int = setting(
+        30, "after which the rate is a tenth", source="SGRAF, 4.2", toy=3, smoke=1
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
+            raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    if settings.ensemble:
+        return recipe.ensemble(settings, recipe.region_features)
+    held_out = []
+
+    def load(settings):
+        splits = recipe.region_features(settings)
+        held_out.append(splits.held_out)
+        return splits
+
+    def fit_all(settings, folder, model, train):
+        fit(settings, folder, model, train, asp_checks(settings, held_out[0]))
+
+    return recipe.run(settings, load, build, fit_all)
+
+
+def build(settings, train):
+    words = captions.word_tokenizer(
+        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+    )
+    return models.sgraf(
+        train.source.shape,
+        words,
+        dim=settings.dim,
+        similarity_dim=settings.similarity_dim,
+        module=settings.module,
+        num_steps=settings.num_steps,
+        word_dim=settings.word_dim,
+        dropout=settings.dropout,
+        margin=settings.margin,
+        mining=settings.mining,
+        seed=settings.seed,
+    )
+
+
+def fit(settings, folder, model, train, callbacks):
+    """All negatives for the warm-up, then those of `--mining`; the rate falls once."""
+    size = min(settings.batch_size, train.records.num_captions)
+    steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, size)
+    easy, rate = settings.warm_up_epochs, settings.learning_rate
+    phases = (("warm_up", "sum", easy, rate),)
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
+        [(settings.drop_epoch - easy) * steps], [rate, rate / 10]
+    )
+    phases += (("training", settings.mining, settings.epochs - easy, schedule),)
+    for number, (phase, mining, epochs, rate) in enumerate(phases):
+        optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+        model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining))
+
+        def stream(start_step, number=number):
+            return batches.image_caption_pairs(
+                train.records,
+                model.tokenizer,
+                train.source,
+                batch_size=size,
+                # The phases must not repeat each other's batches.
+                seed=2 * settings.seed + number,
+                start_step=start_step,
+                augmentation=Augmentation(),
+            )
+
+        training.fit_phase(folder, model, phase, stream, epochs, steps, callbacks)
+
+
+if __name__ == "__main__":
+    training.run(main)

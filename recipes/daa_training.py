@@ -1,0 +1,176 @@
+"""What DAA's recipes over PCME-BERT share: settings, the model, its phases."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import keras
+
+from zoo import encoders, models, recipe, report, training
+from zoo.data import batches, captions, read_bert_tokenizer
+from zoo.data.augmentation import Augmentation
+from zoo.data.semantics import semantics
+from zoo.errors import InputError
+from zoo.training import setting
+
+PHASES = ("heads", "fine_tuning")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DAASettings(recipe.RetrievalSettings):
+    """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
+
+    daa_weight: float = setting(
+        1000.0, "of semantic precision (DAA); 0: the base model", source="released", toy=300.0
+    )
+    daa_samples: int = setting(
+        5,
+        "rank so many samples of each Gaussian; 0: the model's own logits",
+        source="released",
+        toy=0,
+    )
+    daa_temperature: float = setting(0.01, "of the ranks", source="section 4.1", toy=0.1)
+    asp: bool = setting(True, "measure ASP, the average semantic precision")
+    asp_every: int = setting(0, "epochs between measurements of ASP while training; 0: none", toy=2)
+    backbone: Literal[encoders.CONVOLUTIONAL] = setting(
+        "resnet152", "image encoder", source="section 4.1", toy="tiny"
+    )
+    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
+    bert_vocabulary: Path | None = setting(None, "its vocab.txt")
+    dim: int = setting(1024, "dimensions of the embedding", source="section 4.1", toy=64)
+    num_samples: int = setting(5, "samples J of an embedding", source="section 4.1")
+    method: Literal["sampled", "moment_matched"] = setting(
+        "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
+    )
+    scale: float = setting(30.0, "initial a of sigmoid(b - a d)", source="PCME: 2 x 15", toy=10.0)
+    shift: float = setting(30.0, "initial b", source="PCME: 2 x 15", toy=10.0)
+    log_variance_bias: float = setting(-6.0, "initial log variance", toy=-5.0)
+    kl_weight: float = setting(1e-5, "weight of KL to N(0, I)", source="PCME", toy=1e-4)
+    uniformity_weight: float = setting(0.0, "weight of uniformity", source="PCME", toy=30.0)
+    learning_rate: float = setting(
+        1.5e-4, "of AdamP, cosine decay per phase", source="released", toy=2e-3
+    )
+    fine_tuning_rate: float = setting(0.1, "its factor in fine-tuning", source="PCME", toy=1.0)
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="released", toy=100.0)
+    batch_size: int = setting(128, "pairs", source="section 4.1", toy=90)
+    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
+    warm_up_epochs: int = setting(
+        3, "of heads, with a rising rate", source="released", toy=0, smoke=1
+    )
+    heads_epochs: int = setting(
+        30, "heads only, warm-up included", source="released", toy=0, smoke=1
+    )
+    fine_tuning_epochs: int = setting(40, "everything", source="released", toy=20, smoke=1)
+    cutout: float = setting(0.2, "probability of Cutout", source="PCME")
+    crop_and_flip: bool = setting(True, "random crops and mirroring", source="PCME", toy=False)
+    word_dropping: float = setting(0.1, "probability of losing a word", source="PCME", toy=0.3)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.warm_up_epochs > self.heads_epochs:
+            raise ValueError("--heads-epochs must not be below --warm-up-epochs")
+
+
+def build(settings, train):
+    tokenizer, backbone = _captions(settings, train.records)
+    return models.pcme_bert(
+        encoders.convolutional(settings.backbone, settings.image_size, settings.image_weights),
+        tokenizer,
+        backbone,
+        dim=settings.dim,
+        num_samples=settings.num_samples,
+        method=settings.method,
+        scale=settings.scale,
+        shift=settings.shift,
+        kl_weight=settings.kl_weight,
+        uniformity_weight=settings.uniformity_weight,
+        seed=settings.seed,
+        log_variance_bias=settings.log_variance_bias,
+    )
+
+
+def _captions(settings, records):
+    """The tokenizer and BERT; without data a small one over whole words."""
+    if settings.data_dir is None:
+        return captions.word_tokenizer(records.captions, max_words=settings.max_words), None
+    if settings.bert is None or settings.bert_vocabulary is None:
+        raise InputError("--data-dir needs --bert and --bert-vocabulary")
+    return read_bert_tokenizer(settings.bert_vocabulary, settings.max_words), settings.bert
+
+
+def run(settings, load, pairs):
+    """Trains and evaluates.
+
+    Args:
+        settings: `DAASettings`.
+        load: function of `zoo.recipe` that loads the splits.
+        pairs: function of `zoo.data.batches` that makes the batches.
+    """
+    held_out = []
+
+    def load_both(settings):
+        splits = load(settings)
+        held_out.append(splits.held_out)
+        return splits
+
+    def fit(settings, folder, model, train):
+        checks = asp_checks(settings, held_out[0])
+        for phase in PHASES:
+            fit_phase(settings, folder, model, train, phase, pairs, checks)
+
+    return recipe.run(settings, load_both, build, fit)
+
+
+def asp_checks(settings, held_out):
+    """The callbacks that measure ASP while training."""
+    if not settings.asp_every:
+        return []
+    records = held_out.records
+    truth = semantics(records, settings.semantics, settings.semantics_dir).matrix()
+    return [report.SemanticEvaluation(records, held_out.source, truth, settings.asp_every)]
+
+
+def fit_phase(settings, folder, model, train, phase, pairs, callbacks):
+    """Heads first, over frozen networks and with a rising rate, then everything."""
+    frozen = phase == "heads"
+    for encoder in (model.image_encoder, model.caption_encoder):
+        encoder.get_layer("backbone").trainable = not frozen
+    size = batch_size(settings, train, pairs)
+    steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, size)
+    epochs = getattr(settings, f"{phase}_epochs")
+    rising = settings.warm_up_epochs * steps if frozen else 0
+    rate = settings.learning_rate * (1.0 if frozen else settings.fine_tuning_rate)
+    schedule = keras.optimizers.schedules.CosineDecay(
+        0.0 if rising else rate,
+        max(1, epochs * steps - rising),
+        warmup_target=rate if rising else None,
+        warmup_steps=rising,
+    )
+    model.compile(optimizer=training.AdamP(schedule, global_clipnorm=settings.clip_norm))
+    augmentation = Augmentation(
+        crop_scale=(0.6, 1.0) if settings.crop_and_flip else None,
+        flip=settings.crop_and_flip,
+        cutout=settings.cutout,
+        word_dropping=settings.word_dropping,
+    )
+
+    def stream(start_step):
+        return pairs(
+            train.records,
+            model.tokenizer,
+            train.source,
+            batch_size=size,
+            # The phases must not repeat each other's batches.
+            seed=2 * settings.seed + PHASES.index(phase),
+            start_step=start_step,
+            augmentation=augmentation,
+        )
+
+    training.fit_phase(folder, model, phase, stream, epochs, steps, callbacks)
+
+
+def batch_size(settings, train, pairs):
+    by_class = pairs is batches.class_pairs
+    most = train.records.num_classes if by_class else train.records.num_captions
+    return min(settings.batch_size, most)

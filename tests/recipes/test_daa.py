@@ -1,0 +1,102 @@
+"""DAA's recipes from end to end, and its terms on another recipe, on small toy sets."""
+
+import numpy as np
+import pytest
+
+import zoo
+from recipes import daa_coco, daa_cub, daa_sgraf_flickr30k, vse_coco
+from zoo import losses, training
+from zoo.data import toy_birds, toy_scenes
+from zoo.recipe import ranking_terms
+
+pytestmark = pytest.mark.slow
+SMALL = ["--smoke", "--image-size=32", "--dim=8", "--batch-size=8", "--max-words=9"]
+REGIONS = [*SMALL, "--word-dim=8", "--similarity-dim=4"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toy_sets(tmp_path_factory):
+    """Small sets in place of the embedded ones, and a cache of their own."""
+    root = tmp_path_factory.mktemp("toy")
+    scenes, birds = root / "scenes", root / "birds"
+    toy_scenes.generate(scenes, num_images=60, num_species=6, image_size=48, region_dim=16)
+    toy_birds.generate(birds, num_classes=16, images_per_class=4, image_size=32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_scenes, "generate", lambda root_of_recipes: scenes)
+        patch.setattr(toy_birds, "generate", lambda root_of_recipes: birds)
+        yield root / "semantics"
+
+
+def run(recipe, out, toy_sets, *flags):
+    recipe.main([*flags, f"--out={out}", f"--semantics-dir={toy_sets}"])
+    return training.RunFolder.existing(out)
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory, toy_sets):
+    out = tmp_path_factory.mktemp("runs") / "birds"
+    return run(daa_cub, out, toy_sets, *SMALL, "--fine-tuning-epochs=2", "--daa-samples=2")
+
+
+def test_birds_leave_asp_of_every_second_epoch_and_of_the_end(birds):
+    history = training.read_history(birds.history_path)
+    assert history["phase"] == ["heads", "fine_tuning", "fine_tuning"]
+    assert np.isfinite(history["semantic_precision"]).all()
+    last = {side: history[f"val_{side}_asp"][-1] for side in ("i2t", "t2i")}
+    assert np.isnan(history["val_i2t_asp"][:2]).all()
+    assert last == pytest.approx(birds.metrics["asp"], abs=0.5)
+    assert 40 < last["i2t"] < 100
+
+
+def test_the_model_keeps_its_term(birds):
+    model = zoo.from_preset(birds.path)
+    (term,) = [term for term in model.auxiliaries if isinstance(term, losses.MatrixTerm)]
+    assert (term.weight, term.num_samples, term.loss.temperature) == (300.0, 2, 0.1)
+
+
+def test_the_cache_is_shared_and_kept(birds, toy_sets):
+    assert len(list(toy_sets.glob("semantics-cider-*.npz"))) == 2, "training and held-out captions"
+
+
+def test_scenes_and_both_terms(tmp_path, toy_sets):
+    folder = run(
+        daa_coco, tmp_path / "run", toy_sets, *SMALL, "--smooth-ap-weight=2", "--asp-every=0"
+    )
+    history = training.read_history(folder.history_path)
+    assert np.isfinite(history["smooth_average_precision"]).all()
+    assert "val_i2t_asp" not in history
+    assert set(folder.metrics["asp"]) == {"i2t", "t2i"}
+
+
+def test_sgraf_is_the_mean_of_both(tmp_path, toy_sets):
+    runs = []
+    for module in ("sgr", "saf"):
+        out = tmp_path / module
+        runs.append(run(daa_sgraf_flickr30k, out, toy_sets, *REGIONS, f"--module={module}"))
+        assert "uncertainty" not in runs[-1].metrics
+    both = run(
+        daa_sgraf_flickr30k,
+        tmp_path / "both",
+        toy_sets,
+        *REGIONS,
+        "--ensemble",
+        *(str(one.path) for one in runs),
+    )
+    assert list(both.metrics["retrieval"]) == [*(str(one.path) for one in runs), "ensemble"]
+    assert set(both.metrics["asp"]) == {"i2t", "t2i"}
+
+
+def test_any_recipe_takes_the_terms_by_one_argument(tmp_path, toy_sets):
+    flags = ["--smoke", "--features=regions", "--dim=8", "--word-dim=8", "--batch-size=8"]
+    folder = run(vse_coco, tmp_path / "run", toy_sets, *flags, "--daa-weight=5", "--asp")
+    history = training.read_history(folder.history_path)
+    assert np.isfinite(history["semantic_precision"]).all()
+    assert set(folder.metrics["asp"]) == {"i2t", "t2i"}
+
+
+def test_without_a_term_nothing_is_counted(tmp_path):
+    settings = training.parse(vse_coco.Settings, [f"--semantics-dir={tmp_path}"])
+    splits = object()
+    assert ranking_terms.with_semantics(settings, splits) is splits
+    assert not list(tmp_path.iterdir())
+    assert ranking_terms.with_ranking_terms(settings, splits) is splits
