@@ -46,7 +46,7 @@ def run(model, requests):
             if value.shape != expected.shape:
                 raise RuntimeError(f"{signature}/{output}: {value.shape} for {expected.shape}")
             # Of numbers beyond 1 the relative difference: logits carry a scale.
-            apart = np.abs(value.numpy() - expected) / np.maximum(1.0, np.abs(expected))
+            apart = np.abs(value.numpy().astype(float) - expected) / np.maximum(1.0, np.abs(expected))
             differences[f"{signature}/{output}"] = float(apart.max())
     return differences
 
