@@ -46,7 +46,8 @@ def run(model, requests):
             if value.shape != expected.shape:
                 raise RuntimeError(f"{signature}/{output}: {value.shape} for {expected.shape}")
             # Of numbers beyond 1 the relative difference: logits carry a scale.
-            apart = np.abs(value.numpy().astype(float) - expected) / np.maximum(1.0, np.abs(expected))
+            found, expected = value.numpy().astype(float), expected.astype(float)  # masks are bool
+            apart = np.abs(found - expected) / np.maximum(1.0, np.abs(expected))
             differences[f"{signature}/{output}"] = float(apart.max())
     return differences
 
