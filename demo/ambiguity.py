@@ -177,8 +177,9 @@ def _phrases(caption, common):
             run.append(word)
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _words(text):
-    return normalise(text).numpy().decode("utf-8").split()
+    return tuple(normalise(text).numpy().decode("utf-8").split())
 
 
 @functools.lru_cache(maxsize=4)

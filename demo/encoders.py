@@ -1,10 +1,13 @@
 """A model's two towers as the demo calls them: one query at a time, from several threads."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
 from zoo import embeddings
 from zoo.data import images
+from zoo.data.captions import WordTokenizer, normalise
 from zoo.errors import InputError
 
 _BATCH = 64
@@ -41,10 +44,9 @@ class Encoders:
             )
         self.model = model
         self.image_size = shape[1]
-        ids = model.caption_encoder.inputs[0]
         self._captions = tf.function(
-            lambda batch: model.caption_encoder(batch, training=False),
-            input_signature=[tf.TensorSpec((None, *ids.shape[1:]), ids.dtype)],
+            lambda texts: model.caption_encoder(model.tokenizer(texts), training=False),
+            input_signature=[tf.TensorSpec((None,), tf.string)],
         )
         self._images = tf.function(
             lambda batch: model.image_encoder(batch, training=False),
@@ -60,8 +62,7 @@ class Encoders:
 
     def captions(self, texts):
         """The embedding of strings."""
-        ids = self.model.tokenize(list(texts))
-        return _in_batches(self._captions, np.asarray(ids), 4 * _BATCH)
+        return _in_batches(self._captions, np.array(list(texts), object), 4 * _BATCH)
 
     def pixels(self, contents):
         """The bytes of a picture as the image encoder gets it, uint8 `(size, size, 3)`."""
@@ -87,13 +88,20 @@ class Encoders:
 
     def unknown_words(self, text):
         """The words of a text that a word-level tokenizer has not; others know all."""
-        vocabulary = getattr(self.model.tokenizer, "get_vocabulary", None)
-        if vocabulary is None or not hasattr(self.model.tokenizer, "word_ids"):
-            return []
-        unknown = self.model.tokenizer.word_ids.unknown
         words = text.split()
-        ids = self.model.tokenize(words) if words else []
-        return [word for word, row in zip(words, ids, strict=True) if row[0] == unknown]
+        if not words or self._vocabulary is None:
+            return []
+        told = [tokens.decode("utf-8").split() for tokens in normalise(words).numpy()]
+        return [
+            word
+            for word, tokens in zip(words, told, strict=True)
+            if not self._vocabulary.issuperset(tokens)
+        ]
+
+    @functools.cached_property
+    def _vocabulary(self):
+        tokenizer = self.model.tokenizer
+        return set(tokenizer.get_vocabulary()) if isinstance(tokenizer, WordTokenizer) else None
 
 
 def _in_batches(encode, inputs, size):

@@ -68,11 +68,8 @@ class Gallery:
     @functools.cached_property
     def similarity_names(self):
         """The similarities that this kind of embedding can be ranked by, the model's own first."""
-        fitting = [
-            name
-            for name in similarities.NAMES
-            if self.kind in units.ranking(similarities.get(name)).kinds
-        ]
+        rankings = {name: units.ranking(similarities.get(name)) for name in similarities.NAMES}
+        fitting = [name for name, known in rankings.items() if known and self.kind in known.kinds]
         return list(dict.fromkeys([self.own_similarity, *fitting]))
 
     def index(self, side, name):
