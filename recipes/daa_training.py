@@ -30,6 +30,9 @@ class DAASettings(recipe.RetrievalSettings):
         toy=0,
     )
     daa_temperature: float = setting(0.01, "of the ranks", source="section 4.1", toy=0.1)
+    semantic_temperature: float | None = setting(
+        None, "of ranks by semantics; default: the same", source="section 4.1", toy=0.01
+    )
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     asp_every: int = setting(0, "epochs between measurements of ASP while training; 0: none", toy=2)
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(

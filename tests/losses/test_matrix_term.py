@@ -111,3 +111,12 @@ def test_without_semantics_it_says_what_is_missing():
         term(IMAGES, CAPTIONS, logits=LOGITS, semantic=None)
     with pytest.raises(ValueError, match="num_samples"):
         losses.MatrixTerm(losses.SemanticPrecision(), num_samples=0)
+
+
+def test_ranks_by_semantics_may_have_a_temperature_of_their_own():
+    loss = losses.SemanticPrecision(0.1, semantic_temperature=0.01)
+    expected = losses.SemanticPrecision(0.1)(10.0 * SEMANTIC, LOGITS)
+    np.testing.assert_allclose(loss(SEMANTIC, LOGITS), expected, rtol=1e-5)
+    assert losses.SemanticPrecision.from_config(loss.get_config()).semantic_temperature == 0.01
+    with pytest.raises(ValueError, match="`semantic_temperature` must be above 0"):
+        losses.SemanticPrecision(0.1, 0.0)

@@ -17,8 +17,10 @@ class SemanticPrecision(MatrixLoss):
     image) or column (a caption).
 
     Args:
-        temperature: τ of both ranks, in units of the semantics and of the logits. 0.01 with PCME,
-            0.001 with SGRAF.
+        temperature: τ of the ranks, in units of the logits. 0.01 with PCME's samples, 0.001 with
+            SGRAF.
+        semantic_temperature: τ of the ranks by semantics, in their units; None for the same, as in
+            the paper.
         name: of the loss.
 
     Call arguments:
@@ -29,7 +31,7 @@ class SemanticPrecision(MatrixLoss):
     Output: a float32 scalar in [0, 1), 0 if both rank alike.
 
     Raises:
-        ValueError: as `MatrixLoss`, and if the temperature is not above 0.
+        ValueError: as `MatrixLoss`, and if a temperature is not above 0.
 
     Relations: as τ → 0 it is one minus the mean of both values of
         `zoo.metrics.average_semantic_precision`.
@@ -43,9 +45,12 @@ class SemanticPrecision(MatrixLoss):
     target_name = "semantic_similarity"
     target_is_label = False
 
-    def __init__(self, temperature=0.01, name=None):
+    def __init__(self, temperature=0.01, semantic_temperature=None, name=None):
         super().__init__(name=name)
         self.temperature = positive("temperature", temperature)
+        if semantic_temperature is not None:
+            semantic_temperature = positive("semantic_temperature", semantic_temperature)
+        self.semantic_temperature = semantic_temperature
 
     def call(self, semantic_similarity, logits):
         rows = self._disagreement(semantic_similarity, logits)
@@ -53,10 +58,15 @@ class SemanticPrecision(MatrixLoss):
         return 0.5 * (rows + columns)
 
     def get_config(self):
-        return {**super().get_config(), "temperature": self.temperature}
+        temperatures = {
+            "temperature": self.temperature,
+            "semantic_temperature": self.semantic_temperature,
+        }
+        return {**super().get_config(), **temperatures}
 
     def _disagreement(self, semantics, logits):
-        by_semantics = soft_ranks(ops.stop_gradient(semantics), self.temperature)
+        temperature = self.semantic_temperature or self.temperature
+        by_semantics = soft_ranks(ops.stop_gradient(semantics), temperature)
         by_similarity = soft_ranks(logits, self.temperature)
         agreement = ops.minimum(by_semantics, by_similarity)
         agreement = agreement / ops.maximum(by_semantics, by_similarity)

@@ -19,7 +19,12 @@ class RankingSettings(RunSettings):
 
     daa_weight: float = setting(0.0, "of semantic precision (DAA) in the loss; 0: none")
     smooth_ap_weight: float = setting(0.0, "of Smooth-AP in the loss, DAA's baseline; 0: none")
-    daa_temperature: float = setting(0.01, "of both terms' ranks", source="DAA, for PCME")
+    daa_temperature: float = setting(
+        0.01, "of both terms' ranks, in units of what they rank", source="DAA, for PCME"
+    )
+    semantic_temperature: float | None = setting(
+        None, "of ranks by semantics; default: the same", source="DAA"
+    )
     daa_samples: int = setting(
         0, "rank so many samples of each Gaussian, as DAA; 0: the model's own logits"
     )
@@ -42,10 +47,10 @@ def with_ranking_terms(settings, model):
     """The model, with the terms that the settings ask for."""
     samples, tau = settings.daa_samples or None, settings.daa_temperature
     terms = [
-        losses.MatrixTerm(loss(tau), weight, samples, settings.seed)
+        losses.MatrixTerm(loss, weight, samples, settings.seed)
         for loss, weight in (
-            (losses.SemanticPrecision, settings.daa_weight),
-            (losses.SmoothAveragePrecision, settings.smooth_ap_weight),
+            (losses.SemanticPrecision(tau, settings.semantic_temperature), settings.daa_weight),
+            (losses.SmoothAveragePrecision(tau), settings.smooth_ap_weight),
         )
         if weight
     ]

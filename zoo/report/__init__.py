@@ -3,6 +3,7 @@
 from zoo.report.ambiguity import uncertainty_against_matches
 from zoo.report.attention_maps import attention_sheet, attention_sheet_of, overlay
 from zoo.report.crop_sheet import crop_sheet
+from zoo.report.curves_over_seeds import curves_over_seeds
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.learning_curves import training_curves
 from zoo.report.reported_run import ReportedRun, of_model
@@ -25,6 +26,7 @@ __all__ = [
     "attention_sheet_of",
     "confidence_ellipses",
     "crop_sheet",
+    "curves_over_seeds",
     "draw",
     "encode",
     "encode_sets",

@@ -1,0 +1,95 @@
+"""The table of a base model, + Smooth-AP and + DAA, from runs of the recipes, and ASP's curves.
+
+    python recipes/daa_table.py --out runs/daa_table               # PCME-BERT on Toy Birds
+    python recipes/daa_table.py --base sgraf --out runs/daa_sgraf  # SGR on Toy Scenes' regions
+    python recipes/daa_table.py --no-run                           # only the table of what is there
+
+Runs every row with every seed, one after the other, each in a folder of its own; what is finished
+is not run again. Prints the table in Markdown, mean ± standard deviation over the seeds, and
+writes it as `table.md`, with ASP over the epochs as `asp.png` where it was measured.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zoo import report, training
+from zoo.recipe import table
+from zoo.recipe.table import Column, Row
+from zoo.training import setting
+from zoo.training.atomic import write_text
+
+try:
+    from recipes import daa_cub, daa_sgraf_flickr30k
+except ModuleNotFoundError:  # a script sees its own folder, not the one above
+    import daa_cub
+    import daa_sgraf_flickr30k
+
+# The weights that did best on a validation split among a few.
+BASES = {
+    "pcme_bert": ("PCME-BERT", daa_cub.main, "--smooth-ap-weight=300"),
+    "sgraf": ("SGR", daa_sgraf_flickr30k.main, "--smooth-ap-weight=10"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(table.TableSettings):
+    """Which part of the table to run."""
+
+    out: Path = setting(Path("runs/daa_table"), "folder of the runs, and of table.md")
+    base: Literal[tuple(BASES)] = setting("pcme_bert", "the base model")
+    held_out: Literal["test", "val"] | None = setting(None, "the split to evaluate on")
+
+
+def main(argv=None):
+    settings = training.parse(Settings, argv, description=__doc__)
+    rows = rows_of(settings.base)
+    common = () if settings.held_out is None else (f"--held-out={held_out(settings)}",)
+    if settings.run:
+        table.run_rows(rows, settings, common)
+    columns = [
+        asp(),
+        table.retrieval("recall@1", "R@1"),
+        table.retrieval("r_precision", "R-P"),
+        table.retrieval("map@r", "mAP@R"),
+    ]
+    text = table.markdown(rows, columns, settings)
+    write_text(settings.out / "table.md", text)
+    print(text)
+    curves = histories(rows, settings)
+    if any("val_i2t_asp" in history for runs in curves.values() for history in runs):
+        report.save(report.curves_over_seeds(curves), settings.out / "asp.png")
+
+
+def rows_of(base):
+    name, run, smooth_ap = BASES[base]
+    return {
+        name: Row(run, ("--daa-weight=0",)),
+        f"{name} + Smooth-AP": Row(run, ("--daa-weight=0", smooth_ap)),
+        f"{name} + DAA": Row(run),
+    }
+
+
+def held_out(settings):
+    """CUB has three validation splits."""
+    by_class = settings.base == "pcme_bert" and settings.held_out == "val"
+    return "val1" if by_class else settings.held_out
+
+
+def asp():
+    values = (lambda metrics: metrics["asp"]["i2t"], lambda metrics: metrics["asp"]["t2i"])
+    return Column("ASP i2t / t2i", values)
+
+
+def histories(rows, settings):
+    """The histories of the finished runs, by rows that have any."""
+    found = {}
+    for name in rows:
+        runs = [training.RunFolder(table.folder(settings.out, name, s)) for s in settings.seeds]
+        if any(run.finished for run in runs):
+            found[name] = [training.read_history(r.history_path) for r in runs if r.finished]
+    return found
+
+
+if __name__ == "__main__":
+    training.run(main)
