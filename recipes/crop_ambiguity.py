@@ -29,6 +29,7 @@ from zoo.errors import InputError
 from zoo.recipe.splits import TOY_SCENES
 from zoo.training import setting
 
+CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 TOY_PHRASES = Path("data") / "toy_phrases"
 
 
@@ -44,6 +45,9 @@ class Settings(training.RunSettings):
     skip_bad: bool = setting(True, "leave out what is bad in the data, and count it")
     thresholds: tuple[float, ...] = setting(
         (0.1, 0.2, 0.3, 0.5), "largest areas of a region, as shares", toy=(0.08, 0.12, 0.16, 0.3)
+    )
+    crops: Literal["stretched", "in_place"] = setting(
+        "stretched", "cut out, as in the paper; or left in place, the rest of the picture hidden"
     )
     num_regions: int = setting(10, "largest regions that are looked at", source="Pishdad et al.")
     most_images: int | None = setting(None, "look at the first so many", smoke=20)
@@ -64,13 +68,13 @@ def main(argv=None):
         triplets = triplets_of(records, threshold, settings.num_regions)
         table.append({"largest_area": threshold, "triplets": len(triplets)})
         if triplets:
-            asked = ask(model, records, triplets, size)
+            asked = ask(model, records, triplets, size, CROPS[settings.crops])
             table[-1] |= accuracies(asked)
             examples = (triplets, asked)
     if examples is None:
         raise InputError(f"{records.name}: no picture has two regions below these areas")
     results = {"selection_accuracy": table, "images": records.num_images}
-    draw(run, table, records, *examples, size)
+    draw(run, table, records, *examples)
     run.finish(results)
     show(results)
     print(f"Everything is in {run.path}")
@@ -107,14 +111,14 @@ def triplets_of(records, threshold, num_regions):
     return crop_triplets.crop_triplets(records, sizes, threshold, num_regions)
 
 
-def ask(model, records, triplets, size, pictures_at_once=64):
+def ask(model, records, triplets, size, crop, pictures_at_once=64):
     """Uncertainties of crops and captions A and C: `{"images", "captions"}`, each `(n, 2)`."""
     of_crops = []
     for start in range(0, len(triplets), pictures_at_once):
         crops = []
         for triplet in triplets[start : start + pictures_at_once]:
             picture = read(records.image_paths[triplet.image]).numpy()
-            crops += [crop_triplets.crop(picture, triplet.boxes[i], size) for i in (0, 2)]
+            crops += [crop(picture, triplet.boxes[i], size) for i in (0, 2)]
         of_crops.append(model.image_encoder.predict_on_batch(np.stack(crops).astype("float32")))
     captions = [text for triplet in triplets for text in captions_of(records, triplet)]
     of_captions = model.caption_encoder.predict(model.tokenize(captions), verbose=0)
@@ -141,7 +145,7 @@ def accuracies(asked):
     }
 
 
-def draw(run, table, records, triplets, asked, size, rows=5):
+def draw(run, table, records, triplets, asked, rows=5):
     columns = {key: [row.get(key, np.nan) for row in table] for key in ("images", "captions")}
     figure = report.selection_accuracy_plot(
         [row["largest_area"] for row in table],

@@ -52,8 +52,13 @@ class Settings(table.TableSettings):
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
     common = (f"--held-out={settings.held_out}",)
+
+    def ask(flags):
+        crop_ambiguity.main([*flags, model_of(settings, flags)])
+
     questions = {
-        "crops": Row(lambda flags: crop_ambiguity.main([*flags, model_of(settings, flags)]))
+        "crops stretched": Row(ask, ("--crops=stretched",)),
+        "crops in place": Row(ask, ("--crops=in_place",)),
     }
     if settings.run:
         table.run_rows(ROWS, settings, common)

@@ -31,9 +31,13 @@ class Settings(triplet_training.GaussianSettings):
     )
     features: Literal["pictures", "regions"] = setting("regions", "what is read of an image")
     dim: int = setting(2048, "dimensions of the embedding", source="Pishdad et al.", toy=64)
-    margin: float = setting(0.1, "of the triplets", source="Pishdad et al.")
+    margin: float = setting(0.1, "of the triplets", source="Pishdad et al.", toy=0.2)
     max_words: int = setting(40, "words of a caption that are read", toy=24)
-    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.1)
+    num_layers: int = setting(4, "graph convolutions", source="VSRN", toy=2)
+    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.0)
+    similarity: Literal[triplet_training.SIMILARITIES] = setting(
+        "wasserstein_2", "to train and to rank with", source="Pishdad et al."
+    )
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
         "spherical_mean", "variances of the dimensions: each its own, their mean, or one value"
     )
@@ -48,7 +52,7 @@ def main(argv=None):
 
 def build(settings, train):
     parts = triplet_training.parts(settings, train)
-    return models.gaussian_vsrn(**parts, **settings.of_gaussian())
+    return models.gaussian_vsrn(num_layers=settings.num_layers, **parts, **settings.of_gaussian())
 
 
 if __name__ == "__main__":

@@ -26,18 +26,21 @@ class TripletSettings(recipe.RetrievalSettings):
     )
     image_weights: str | None = setting(None, "'imagenet', a local file, or none")
     fine_tune: bool = setting(False, "train the network over pictures too (ft)", toy=True)
+    image_size: int = setting(224, "pixels", toy=32)
     dim: int = setting(1024, "dimensions of the embedding", source="Pishdad et al.", toy=64)
     word_dim: int = setting(300, "dimensions of a word vector", source="Pishdad et al.", toy=64)
     min_count: int = setting(4, "rarer words are unknown", source="VSE++'s code", toy=1)
     margin: float = setting(0.2, "of the triplets", source="Pishdad et al.")
-    mining: Literal[MINING] = setting("hardest", "negatives after the warm-up", source="VSE++")
+    mining: Literal[MINING] = setting(
+        "hardest", "negatives after the warm-up", source="VSE++", toy="semi_hard"
+    )
     learning_rate: float = setting(2e-4, "of Adam", source="Pishdad et al.", toy=2e-3)
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++'s code")
     batch_size: int = setting(128, "pairs", source="Pishdad et al.")
-    warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", smoke=1)
-    epochs: int = setting(30, "in all", source="Pishdad et al.", toy=20, smoke=2)
+    warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", toy=4, smoke=1)
+    epochs: int = setting(30, "in all", source="Pishdad et al.", toy=12, smoke=2)
     drop_epoch: int = setting(
-        15, "after which the rate is a tenth", source="Pishdad et al.", toy=15, smoke=1
+        15, "after which the rate is a tenth", source="Pishdad et al.", toy=9, smoke=1
     )
     crop_and_flip: bool = setting(True, "random crops and mirroring", source="VSE++", toy=False)
     word_dropping: float = setting(0.0, "probability of losing a word", toy=0.1)
@@ -55,7 +58,9 @@ class GaussianSettings(TripletSettings):
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
         "ellipsoidal", "variances of the dimensions: each its own, their mean, or one value"
     )
-    similarity: Literal[SIMILARITIES] = setting("wasserstein_2", "to train and to rank with")
+    similarity: Literal[SIMILARITIES] = setting(
+        "wasserstein_2", "to train and to rank with", source="Pishdad et al.", toy="kl"
+    )
     lowest_variance: float = setting(
         0.1, "bound of a dimension's variance", source="Pishdad et al."
     )
@@ -181,6 +186,6 @@ def against_truth(settings, folder, model, splits):
         return {}
     records = splits.held_out.records
     split = report.encode(model, records, splits.held_out.source)
-    truth = toy_scenes.truth_matrix(TOY_SCENES, records)
+    truth = toy_scenes.truth_matrix(toy_scenes.generate(TOY_SCENES), records)
     pairs = split.pairs(model.similarity).kept()
     return {"true_matches": metrics.evaluate_retrieval(pairs, truth)}

@@ -34,7 +34,8 @@ class Settings(triplet_training.TripletSettings):
     dim: int = setting(2048, "dimensions of the embedding", source="Pishdad et al.", toy=64)
     margin: float = setting(0.2, "of the triplets", source="VSRN")
     max_words: int = setting(40, "words of a caption that are read", toy=24)
-    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.1)
+    num_layers: int = setting(4, "graph convolutions", source="VSRN", toy=2)
+    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.0)
 
 
 def main(argv=None):
@@ -45,7 +46,7 @@ def main(argv=None):
 
 
 def build(settings, train):
-    return models.vsrn(**triplet_training.parts(settings, train))
+    return models.vsrn(num_layers=settings.num_layers, **triplet_training.parts(settings, train))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Crops A, B and their union C of a picture, which differ in ambiguity by construction."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -84,15 +85,39 @@ def crop(picture, box, size):
     Returns:
         uint8 `(size, size, 3)`.
     """
-    x, y = (int(np.floor(value)) for value in box[:2])
-    right, bottom = (int(np.ceil(value)) for value in (box[0] + box[2], box[1] + box[3]))
-    part = picture[max(y, 0) : bottom, max(x, 0) : right]
+    part = np.asarray(picture)[_pixels(box)]
     return np.asarray(tf.cast(tf.round(images.resize(part, size, "stretch")), tf.uint8))
+
+
+def in_place(picture, box, size):
+    """A picture of which a part alone is shown, where it was, in the picture's mean colour.
+
+    A crop that is stretched is larger than what a model has seen of such things; this one is not.
+
+    Args:
+        picture, box, size: of `crop`.
+
+    Returns:
+        uint8 `(size, size, 3)`, the square in the middle as `zoo.data.sources.Pictures` takes it.
+    """
+    picture = np.asarray(picture)
+    rows, columns = _pixels(box)
+    shown = np.empty_like(picture)
+    shown[:] = np.round(picture.mean((0, 1)))
+    shown[rows, columns] = picture[rows, columns]
+    return np.asarray(tf.cast(tf.round(images.resize(shown, size)), tf.uint8))
 
 
 def joined(first, second):
     """The caption of C: "A and B"."""
     return f"{first.strip().rstrip('.')} and {second.strip()}"
+
+
+def _pixels(box):
+    """Rows and columns of the whole pixels that a box touches."""
+    x, y, width, height = box
+    rows = slice(max(math.floor(y), 0), math.ceil(y + height))
+    return rows, slice(max(math.floor(x), 0), math.ceil(x + width))
 
 
 def _corners(boxes, sizes):

@@ -75,13 +75,28 @@ def show(results):
     report.print_results(results["retrieval"], f"{results['split']}, in %", results["chance"])
     for side, worth in results.get("uncertainty", {}).items():
         print(
-            f"{side}: Spearman of uncertainty bin and R@1 {worth['spearman_of_bins']:+.2f}; "
+            f"{side}: Spearman of uncertainty bin and R@1 {_signed(worth['spearman_of_bins'])}; "
             f"area under risk–coverage {100 * worth['risk_coverage']['aurc']:.1f} "
             f"(at random {100 * worth['risk_coverage']['random_aurc']:.1f})"
         )
     if "asp" in results:
         both = " / ".join(f"{results['asp'][side]:.1f}" for side in ("i2t", "t2i"))
         print(f"ASP i2t / t2i {both} %, of a random ranking about 50 %")
+    if "coco" in results:
+        truths = {name: _of_truth(results["coco"], name) for name in ("coco_5k", "cxc", "eccv")}
+        report.print_results(truths, "by COCO's truths, in %; R-P by CxC's is RPC2")
     if "ambiguity_spearman" in results:
-        rho = results["ambiguity_spearman"]
-        print(f"Spearman of caption uncertainty and true number of matches {rho:+.2f}")
+        rho = _signed(results["ambiguity_spearman"])
+        print(f"Spearman of caption uncertainty and true number of matches {rho}")
+
+
+def _signed(rho):
+    """Of values that are all equal there is no ρ; JSON keeps it as null."""
+    return "undefined" if rho is None or np.isnan(rho) else f"{rho:+.2f}"
+
+
+def _of_truth(results, name):
+    prefix = f"{name}_"
+    return {
+        key.removeprefix(prefix): value for key, value in results.items() if key.startswith(prefix)
+    }

@@ -41,13 +41,20 @@ class TableSettings:
     run: bool = setting(True, "train what is not there yet; without it, only the table")
 
 
-def run_rows(rows, settings, common=()):
+def folder(out, name, seed):
+    """The run folder of a row and a seed."""
+    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
+    return out / f"{'_'.join(words)}-seed-{seed}"
+
+
+def run_rows(rows, settings, common=(), folder=folder):
     """Runs every row with every seed, one after the other; what is finished is not run again.
 
     Args:
         rows: `{name: Row}`.
         settings: a `TableSettings`.
         common: flags of all rows.
+        folder: function `(out, name, seed)` that gives the folder of a run.
     """
     for seed in settings.seeds:
         for name, row in rows.items():
@@ -56,19 +63,14 @@ def run_rows(rows, settings, common=()):
             keras.backend.clear_session()  # graphs of finished runs are of no use to the next
 
 
-def folder(out, name, seed):
-    """The run folder of a row and a seed."""
-    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
-    return out / f"{'_'.join(words)}-seed-{seed}"
-
-
-def markdown(rows, columns, settings):
+def markdown(rows, columns, settings, folder=folder):
     """The table of the finished runs in Markdown, means ± standard deviations over the seeds.
 
     Args:
         rows: names.
         columns: `Column`s.
         settings: a `TableSettings`.
+        folder: as for `run_rows`.
     """
     lines = [
         f"| | {' | '.join(column.title for column in columns)} | seeds |",
@@ -100,6 +102,7 @@ def mean_and_deviation(values, form=".1f"):
     values = np.array(values, float)
     if not np.isfinite(values).all():
         return "–"
+    values = np.array(values, float)  # an undefined one is null in JSON
     text = f"{np.mean(values):{form}}".replace("-", "−")
     return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
 
