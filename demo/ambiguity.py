@@ -6,7 +6,7 @@ caption is dropped by itself.
 
 import functools
 from collections import Counter
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from demo import answers
 from zoo.data.captions import normalise
@@ -34,62 +34,63 @@ class Change(TypedDict):
     change: float
 
 
-def removals(gallery, caption):
-    """The effect of each word: the uncertainty of the caption without it.
+class Examination(NamedTuple):
+    """A caption's embedding, a dict of `(1, …)` arrays, and the effect of its words."""
+
+    embedding: dict
+    removals: list[Change]
+    additions: list[Change]
+
+
+def examine(gallery, caption, most=5):
+    """The effect of each word, and phrases that would make the caption more certain.
+
+    Phrases are tried that the gallery's captions nearest to this one say and it does not, so that
+    they fit what was asked. The encoder is called twice in all.
 
     Args:
-        gallery: a `Gallery` whose model has uncertainties.
+        gallery: a `Gallery`; for phrases it needs captions.
         caption: a text.
+        most: how many phrases to return.
 
     Returns:
-        A `Change` for each word in order; none for fewer than two words. `change` is positive
-        where the caption is less certain without the word.
+        An `Examination`. `removals` has a `Change` for each word in order, positive where the
+        caption is less certain without the word; none for fewer than two words. `additions` are
+        noticeably negative, the best first, no word of their phrases twice. Both are empty for
+        models without uncertainties.
     """
     words = caption.split()
-    if len(words) < 2 or gallery.encoders.measure is None:
-        return []
     without = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
-    return _changes(gallery, caption, words, without)
+    if len(words) < 2 or gallery.encoders.measure is None:
+        words, without = [], []
+    encoded = gallery.encoders.captions([caption, *without])
+    embedding = {key: value[:1] for key, value in encoded.items()}
+    if gallery.encoders.measure is None:
+        return Examination(embedding, [], [])
+    whole, *values = gallery.encoders.uncertainty(encoded)
+    removals = _changes(words, without, values, whole)
+    return Examination(embedding, removals, _additions(gallery, caption, embedding, whole)[:most])
 
 
-def additions(gallery, caption, most=5):
-    """Phrases that make the caption more certain, the best first.
-
-    Candidates are what the gallery's captions nearest to this one say and it does not, so that
-    they fit what was asked.
-
-    Args:
-        gallery: a `Gallery` with captions whose model has uncertainties.
-        caption: a text.
-        most: how many to return.
-
-    Returns:
-        `Change`s that are noticeably negative, no word of their phrases twice.
-    """
-    if not gallery.captions or gallery.encoders.measure is None or not caption.strip():
-        return []
-    said = set(_words(caption))
-    counts = Counter()
-    for row in _similar(gallery, caption):
-        counts.update(set(_phrases(gallery.captions[row], _common(gallery))))
-    phrases = [phrase for phrase, _ in counts.most_common() if not said & set(phrase.split())]
-    phrases = phrases[:MAX_ADDITIONS]
+def _additions(gallery, caption, embedding, whole):
+    phrases = _fitting(gallery, caption, embedding)[:MAX_ADDITIONS]
     if not phrases:
         return []
     stem = caption.strip().rstrip(".!?,;")
     extended = [f"{stem} and {phrase}" for phrase in phrases]
-    changes = _changes(gallery, caption, phrases, extended)
+    values = gallery.encoders.uncertainty(gallery.encoders.captions(extended))
     chosen, used, least = [], set(), gallery.references["captions"].noticeable
+    changes = _changes(phrases, extended, values, whole)
     for change in sorted(changes, key=lambda change: change["change"]):
         own = set(change["words"].split())
         if change["change"] < -least and not own & used:  # not the same attribute in five wordings
             chosen.append(change)
             used |= own
-    return chosen[:most]
+    return chosen
 
 
 def omissions(gallery, changes, most=2):
-    """Of what `removals` found, the words without which the caption is noticeably more certain.
+    """Of the removals, the words without which the caption is noticeably more certain.
 
     Words that join others, or that every third caption has, are left alone: what remained would
     be no caption.
@@ -147,20 +148,24 @@ def caveats(gallery, caption):
     return notes
 
 
-def _changes(gallery, caption, names, texts):
-    values = gallery.encoders.uncertainty(gallery.encoders.captions([caption, *texts]))
+def _changes(names, texts, values, whole):
     return [
-        Change(words=name, caption=text, uncertainty=float(value), change=float(value - values[0]))
-        for name, text, value in zip(names, texts, values[1:], strict=True)
+        Change(words=name, caption=text, uncertainty=float(value), change=float(value - whole))
+        for name, text, value in zip(names, texts, values, strict=True)
     ]
 
 
-def _similar(gallery, caption):
-    """Rows of the gallery's captions that lie nearest to a text."""
-    embedding = gallery.encoders.captions([caption])
+def _fitting(gallery, caption, embedding):
+    """Phrases of the gallery's captions that lie nearest to a text, without its own words."""
+    if not gallery.captions:
+        return []
     name = {"a Gaussian": "wasserstein_2", "a set": "chamfer"}.get(gallery.kind, "cosine")
     found = gallery.index("captions", name).search(embedding, min(_SIMILAR, len(gallery.captions)))
-    return [row for row in found[1][0] if row >= 0]
+    counts, said = Counter(), set(_words(caption))
+    for row in found[1][0]:
+        if row >= 0:
+            counts.update(set(_phrases(gallery.captions[row], _common(gallery))))
+    return [phrase for phrase, _ in counts.most_common() if not said & set(phrase.split())]
 
 
 def _phrases(caption, common):

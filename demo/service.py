@@ -70,16 +70,15 @@ class Service:
                 answers.
         """
         caption = limits.text(caption)
-        embedding = self.gallery.encoders.captions([caption])
+        embedding, removals, additions = ambiguity.examine(self.gallery, caption)
         answer = self._search(embedding, "images", similarity, results, decline_above)
-        without_each_word = ambiguity.removals(self.gallery, caption)
         return TextAnswer(
             caption=caption,
             answer=answer,
             caveats=ambiguity.caveats(self.gallery, caption),
-            without_each_word=without_each_word,
-            additions_that_narrow_it_down=ambiguity.additions(self.gallery, caption),
-            omissions_that_narrow_it_down=ambiguity.omissions(self.gallery, without_each_word),
+            without_each_word=removals,
+            additions_that_narrow_it_down=additions,
+            omissions_that_narrow_it_down=ambiguity.omissions(self.gallery, removals),
         )
 
     def keep_words(self, caption: str, kept: list[int]) -> Certainty:

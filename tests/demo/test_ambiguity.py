@@ -16,7 +16,7 @@ def _uncertainty(gallery, text):
 
 
 def test_each_word_is_left_out_once(gaussians):
-    changes = ambiguity.removals(gaussians, CAPTION)
+    changes = ambiguity.examine(gaussians, CAPTION).removals
     assert [change["words"] for change in changes] == CAPTION.split()
     whole = _uncertainty(gaussians, CAPTION)
     for change in (changes[0], changes[5]):
@@ -24,11 +24,11 @@ def test_each_word_is_left_out_once(gaussians):
         assert change["uncertainty"] == pytest.approx(expected, abs=1e-6)
         assert change["change"] == pytest.approx(expected - whole, abs=1e-6)
     assert changes[5]["caption"] == "a small bird with a crown"
-    assert ambiguity.removals(gaussians, "bird") == []
+    assert ambiguity.examine(gaussians, "bird").removals == []
 
 
 def test_additions_make_it_more_certain_and_come_from_the_gallery(gaussians):
-    changes = ambiguity.additions(gaussians, CAPTION)
+    changes = ambiguity.examine(gaussians, CAPTION).additions
     assert changes
     assert [c["change"] for c in changes] == sorted(c["change"] for c in changes)
     said = " ".join(gaussians.captions)
@@ -45,7 +45,7 @@ def test_omissions_leave_a_caption(gaussians):
     least = gaussians.references["captions"].noticeable
     found = []
     for caption in gaussians.captions[:40]:
-        changes = ambiguity.removals(gaussians, caption)
+        changes = ambiguity.examine(gaussians, caption).removals
         going = ambiguity.omissions(gaussians, changes, most=9)
         assert [c["change"] for c in going] == sorted(c["change"] for c in going)
         assert all(change in changes and change["change"] < -least for change in going)
@@ -73,8 +73,8 @@ def test_caveats_name_unknown_words_and_odd_lengths(gaussians):
 
 
 def test_points_have_no_words_that_matter(points):
-    assert ambiguity.removals(points, CAPTION) == []
-    assert ambiguity.additions(points, CAPTION) == []
+    assert ambiguity.examine(points, CAPTION).removals == []
+    assert ambiguity.examine(points, CAPTION).additions == []
 
 
 def test_erasing_fills_the_box_alone():
