@@ -1,6 +1,7 @@
 """A learning rate of its own for every part of a model."""
 
 import collections
+import contextlib
 import re
 
 import keras
@@ -52,7 +53,11 @@ class LayerwiseRates:
         super().build(variables)
 
     def update_step(self, gradient, variable, learning_rate):
-        learning_rate = learning_rate * self._rate_of[self._get_variable_index(variable)]
+        index = self._get_variable_index(variable)
+        with _after(self._trainable_variables[index - 1] if index else None):
+            self._update(gradient, variable, learning_rate * self._rate_of[index])
+
+    def _update(self, gradient, variable, learning_rate):
         if self._has_keras_weight_decay and self._use_weight_decay(variable):
             factor = keras.ops.cast(learning_rate * self.weight_decay, variable.dtype)
             self.assign_sub(variable, variable * factor)
@@ -132,6 +137,21 @@ def _trainable_variables(block):
     if isinstance(block, (list, tuple)):
         return [variable for part in block for variable in _trainable_variables(part)]
     return block.trainable_variables
+
+
+def _after(variable):
+    """Operations made in this context wait until the variable has been updated.
+
+    TensorFlow would otherwise begin the updates of all variables at once, and hold the
+    intermediate results of all of them: more memory than the gradients, times four for AdamP.
+    """
+    if variable is None or keras.backend.backend() != "tensorflow":
+        return contextlib.nullcontext()
+    import tensorflow as tf
+
+    if tf.executing_eagerly() or tf.distribute.has_strategy():
+        return contextlib.nullcontext()
+    return tf.control_dependencies([variable.value.read_value()])
 
 
 def _resolve(rates, paths):
