@@ -55,7 +55,7 @@ def whole_report():
         image_ids=np.arange(IMAGES),
     )
     images, captions = gaussian(rng, IMAGES), gaussian(rng, CAPTIONS)
-    captions["mean"] += 0.3 * images["mean"][own]
+    captions["mean"] += np.float32(0.3) * images["mean"][own]
     values = [np.asarray(uncertainty(side, "total_variance")) for side in (images, captions)]
     split = EncodedSplit(records, images, captions, *values, "tr Σ", "total_variance")
     run = ReportedRun(
@@ -71,7 +71,7 @@ def whole_report():
 
 def gaussian(rng, count):
     """Means of length about one, and log variances that differ between items."""
-    mean = rng.normal(size=(count, DIM)).astype("float32") / np.sqrt(DIM)
-    size = rng.normal(-np.log(DIM) - 2, 0.3, (count, 1))
-    log_variance = size + 0.1 * rng.standard_normal((count, DIM), "float32")
-    return {"mean": mean, "log_variance": log_variance.astype("float32")}
+    mean = rng.standard_normal((count, DIM), "float32") * np.float32(DIM**-0.5)
+    size = rng.normal(-np.log(DIM) - 2, 0.3, (count, 1)).astype("float32")
+    log_variance = size + np.float32(0.1) * rng.standard_normal((count, DIM), "float32")
+    return {"mean": mean, "log_variance": log_variance}

@@ -100,13 +100,14 @@ def test_the_table_is_that_of_the_runs(finished, tmp_path, capsys):
     cells = dict(zip(names, values, strict=True))
     csd = finished.metrics["retrieval"]["csd"]
     assert cells["mAP@R i2t / t2i"] == f"{csd['i2t_map@r']:.1f} / {csd['t2i_map@r']:.1f}"
-    assert cells["ambiguity"] == f"{finished.metrics['ambiguity_spearman']:+.2f}"
+    assert cells["ambiguity"] == f"{finished.metrics['ambiguity_spearman']:+.2f}".replace("-", "−")
     assert cells["seeds"] == "1"
 
 
-def test_means_and_standard_deviations():
-    assert pcmepp_table.spread([1.0, 2.0, 3.0], "+.2f") == "+2.00 ± 1.00"
-    assert pcmepp_table.spread([-1.0], "+.2f") == "-1.00"
+def test_runs_keep_the_folders_that_their_flags_name(tmp_path):
+    assert pcmepp_table.folder(tmp_path, "PCME++", 1).name == "pcmepp-seed-1"
+    name = pcmepp_table.folder(tmp_path, "50 % shuffled: InfoNCE", 0).name
+    assert name == "noise-0.5-method-infonce-seed-0"
 
 
 @pytest.mark.slow

@@ -102,7 +102,6 @@ def mean_and_deviation(values, form=".1f"):
     values = np.array(values, float)
     if not np.isfinite(values).all():
         return "–"
-    values = np.array(values, float)  # an undefined one is null in JSON
     text = f"{np.mean(values):{form}}".replace("-", "−")
     return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
 

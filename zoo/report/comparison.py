@@ -156,6 +156,7 @@ def comparison_plot(names, measures):
                 **DIRECTION_STYLE[side],
             )
         axis.set_title(measure, fontsize=9.5)
+        axis.locator_params(axis="x", nbins=5)
         axis.set_yticks(range(len(names)), names)
         axis.set_ylim(len(names) - 0.5, -0.5)
     handles, labels = axes[0].get_legend_handles_labels()

@@ -6,6 +6,7 @@ from zoo.report.reported_run import ReportedRun
 from zoo.report.section import Number, Section
 from zoo.report.style import PALETTE, new_figure, styled
 
+_BLOCK, _SHOWN = 1024, 2000
 SIDES = {"images": ("images", PALETTE[0], "-"), "captions": ("captions", PALETTE[1], "--")}
 
 
@@ -17,10 +18,14 @@ def effective_dimensions(log_variance):
     Args:
         log_variance: `(items, dim)`, log σ².
     """
-    log_variance = np.asarray(log_variance, float)
-    # Relative to the largest, which cancels, so that nothing under- or overflows.
-    variance = np.exp(log_variance - log_variance.max(axis=1, keepdims=True))
-    return variance.sum(axis=1) ** 2 / (variance.shape[1] * (variance**2).sum(axis=1))
+    shares = []
+    for start in range(0, len(log_variance), _BLOCK):  # in float64, a few MiB at a time
+        block = np.asarray(log_variance[start : start + _BLOCK], float)
+        # Relative to the largest, which cancels, so that nothing under- or overflows.
+        variance = np.exp(block - block.max(axis=1, keepdims=True))
+        of_block = variance.sum(axis=1) ** 2 / (variance**2).sum(axis=1)
+        shares.append(of_block / block.shape[1])
+    return np.concatenate(shares)
 
 
 @styled
@@ -76,10 +81,12 @@ def section(run: ReportedRun):
     sides = {"images": run.split.images, "captions": run.split.captions}
     ratios, deviations, numbers = {}, {}, []
     for side, embedding in sides.items():
-        log_variance = np.asarray(embedding["log_variance"], float)
+        log_variance = np.asarray(embedding["log_variance"])
         ratios[side] = effective_dimensions(log_variance)
-        deviations[side] = np.exp(0.5 * np.asarray(embedding["log_variance"], np.float32))
-        spread = log_variance.mean(axis=1) / 2
+        # A few thousand items show σ by dimension as well as all do.
+        some = np.linspace(0, len(log_variance) - 1, min(_SHOWN, len(log_variance))).astype(int)
+        deviations[side] = np.exp(0.5 * log_variance[some])
+        spread = log_variance.mean(axis=1, dtype=float) / 2
         numbers += [
             Number(
                 f"{side}: mean effective share of the dimensions",

@@ -85,7 +85,7 @@ def _section(section, pictures, place):
             (number.label, number.text, f"{number.estimate.n:,} {number.of}")
             for number in section.numbers
         ]
-        yield _table("", ("", "value [95 % interval]", "n"), rows)
+        yield _table("", ("number", "value [95 % interval]", "n"), rows)
     for table in section.tables:
         yield _table(table.title, table.header, table.rows)
     yield "</section>"
@@ -93,7 +93,8 @@ def _section(section, pictures, place):
 
 def _table(title, header, rows):
     head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
-    lines = [f'<div class="wide"><table><caption>{html.escape(title)}</caption>']
+    caption = f"<caption>{html.escape(title)}</caption>" if title else ""
+    lines = [f'<div class="wide"><table>{caption}']
     lines.append(f"<thead><tr>{head}</tr></thead><tbody>")
     for first, *rest in rows:
         cells = "".join(f'<td class="number">{html.escape(cell)}</td>' for cell in rest)

@@ -39,7 +39,7 @@ def section(run):
 
 def generic_numbers(run, plane, generic):
     """How uncertain the generic caption is, and how many images its ellipse reaches."""
-    size = np.asarray(run.split.captions["log_variance"], float).sum(axis=1)
+    size = np.asarray(run.split.captions["log_variance"]).sum(axis=1, dtype=float)
     own = float(np.asarray(generic["log_variance"], float).sum())
     caption = [pair[0] for pair in plane.project(generic["mean"], generic["log_variance"])]
     means, _ = plane.project(run.split.images["mean"], run.split.images["log_variance"])
