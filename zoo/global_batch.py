@@ -23,6 +23,20 @@ def num_replicas():
     return tf.distribute.get_strategy().num_replicas_in_sync
 
 
+def embed(encoder, rows, training=None):
+    """The embedding of this replica's rows, of which a small last batch may leave none.
+
+    Convolutions on CPUs give no rows a wrong shape (TensorFlow 2.21), so an encoder always gets
+    one, of zeros if there is no other. BatchNorm sees it.
+    """
+    if num_replicas() == 1 or rows.shape[0]:
+        return encoder(rows, training=training)
+    count = ops.shape(rows)[0]
+    missing = ops.zeros((ops.maximum(1 - count, 0), *rows.shape[1:]), rows.dtype)
+    embedding = encoder(ops.concatenate([rows, missing], axis=0), training=training)
+    return keras.tree.map_structure(lambda values: values[:count], embedding)
+
+
 def gather(batch, images, captions):
     """The rows of all replicas in the order of the replicas, which is that of the global batch.
 
@@ -51,7 +65,9 @@ def gather(batch, images, captions):
     received = tf.distribute.get_replica_context().all_gather(sent, axis=0)
     received = [tf.stop_gradient(values) for values in received]
     whole = [_from_float32(v, own) for v, own in zip(received, (*rows, *sizes), strict=True)]
-    whole = [_with_gradient(*of_one) for of_one in zip(whole, rows, whole[len(rows) :], strict=False)]
+    whole = [
+        _with_gradient(*of_one) for of_one in zip(whole, rows, whole[len(rows) :], strict=False)
+    ]
     return keras.tree.pack_sequence_as((batch, images, captions), whole)
 
 

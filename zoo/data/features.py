@@ -6,6 +6,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 
 def cached(folder, backbone, records, source, batch_size=32, verbose=True):
@@ -32,12 +33,14 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     shape = (records.num_images, *backbone.output_shape[1:])
     progress = keras.utils.Progbar(len(records.image_paths), unit_name="image", verbose=verbose)
+    # `predict_on_batch` gives every replica of a strategy the whole batch.
+    forward = tf.function(lambda images: backbone(images, training=False), reduce_retracing=True)
     try:
         stored = np.lib.format.open_memmap(unfinished, "w+", np.float16, shape)
         done = 0
         for batch in source.in_order(batch_size):
             # Half precision ends at 65,504.
-            features = np.clip(backbone.predict_on_batch(batch), -6e4, 6e4)
+            features = np.clip(forward(batch), -6e4, 6e4)
             stored[done : done + len(features)] = features
             done += len(features)
             progress.update(done)

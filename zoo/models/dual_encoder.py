@@ -74,11 +74,11 @@ class DualEncoder(keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
-        outputs = {}
+        outputs, embed = {}, global_batch.embed
         if "images" in inputs:
-            outputs["images"] = self.image_encoder(inputs["images"], training=training)
+            outputs["images"] = embed(self.image_encoder, inputs["images"], training)
         if "captions" in inputs:
-            outputs["captions"] = self.caption_encoder(inputs["captions"], training=training)
+            outputs["captions"] = embed(self.caption_encoder, inputs["captions"], training)
         return outputs
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

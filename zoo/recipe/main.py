@@ -6,6 +6,7 @@ import numpy as np
 from zoo import metrics, report, training
 from zoo.data.skipped import write_skipped
 from zoo.recipe import ranking_terms
+from zoo.training.execution import Execution, on_one_device
 from zoo.training.run_folder import RunFolder
 
 
@@ -20,20 +21,31 @@ def run(settings, load, build, fit, measure_more=None):
         measure_more: function `(settings, run, model, splits) -> dict` of further results.
 
     Returns:
-        The results, as metrics.json has them.
+        The results, as metrics.json has them; of several workers the chief alone has them, None
+        is what the others return.
     """
-    folder = RunFolder.open(settings.out, settings)
+    execution = Execution.of(settings)
+    if execution.is_chief:
+        folder = RunFolder.open(settings.out, settings)
+    else:
+        folder = RunFolder(settings.out)
+    folder.execution = execution
     if folder.finished:
-        print(f"{folder.path} is finished")
-        show(folder.metrics)
-        return folder.metrics
+        return _is_finished(folder)
     keras.utils.set_random_seed(settings.seed)
     if settings.mixed_precision:
         keras.config.set_dtype_policy(settings.mixed_precision)
     splits = ranking_terms.with_semantics(settings, load(settings))
-    left_out = write_skipped(folder, *(split.records for split in splits))
-    model = ranking_terms.with_ranking_terms(settings, build(settings, splits.train))
-    fit(settings, folder, model, splits.train)
+    if execution.is_chief:
+        left_out = write_skipped(folder, *(split.records for split in splits))
+    with execution.devices.scope():
+        model = ranking_terms.with_ranking_terms(settings, build(settings, splits.train))
+        fit(settings, folder, model, splits.train)
+    if not execution.is_chief:
+        execution.wait_for_all()
+        return None
+    if execution.is_spread:
+        model = on_one_device(model)
     results = evaluate(settings, folder, model, splits.held_out)
     results["left_out"] = left_out
     if measure_more is not None:
@@ -42,7 +54,15 @@ def run(settings, load, build, fit, measure_more=None):
     folder.finish(results)
     show(results)
     print(f"Everything is in {folder.path}")
+    execution.wait_for_all()
     return results
+
+
+def _is_finished(folder):
+    if folder.execution.is_chief:
+        print(f"{folder.path} is finished")
+        show(folder.metrics)
+    return folder.metrics
 
 
 def evaluate(settings, folder, model, held_out):

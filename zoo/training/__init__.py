@@ -2,7 +2,10 @@
 
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
+from zoo.training.clipping import clip_the_sum
 from zoo.training.collapse import CollapseCheck, CollapseWarning
+from zoo.training.execution import Execution, on_one_device
+from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
     LayerwiseAdamP,
@@ -11,9 +14,12 @@ from zoo.training.layerwise import (
     rates_by_depth,
 )
 from zoo.training.phases import fit_phase
+from zoo.training.pieces import distribute, in_pieces
 from zoo.training.resume import Resume
 from zoo.training.run_folder import RunFolder
 from zoo.training.settings import RunSettings, parse, run, setting
+from zoo.training.strategies import strategy
+from zoo.training.synchronized_statistics import synchronize_batch_normalization
 from zoo.training.tower_rates import dual_encoder_rates
 from zoo.training.warm_up import WarmUpThenDrops
 
@@ -21,6 +27,8 @@ __all__ = [
     "AdamP",
     "CollapseCheck",
     "CollapseWarning",
+    "Execution",
+    "FiniteCheck",
     "HistoryFile",
     "LayerwiseAdamP",
     "LayerwiseAdamW",
@@ -30,11 +38,17 @@ __all__ = [
     "RunSettings",
     "StochasticWeightAveraging",
     "WarmUpThenDrops",
+    "clip_the_sum",
+    "distribute",
     "dual_encoder_rates",
     "fit_phase",
+    "in_pieces",
+    "on_one_device",
     "parse",
     "rates_by_depth",
     "read_history",
     "run",
     "setting",
+    "strategy",
+    "synchronize_batch_normalization",
 ]

@@ -34,9 +34,8 @@ class CollapseCheck(keras.callbacks.Callback):
         self._warned = False
 
     def on_epoch_end(self, epoch, logs=None):
-        images = self.model.image_encoder.predict_on_batch(self.batch["images"])
-        captions = self.model.caption_encoder.predict_on_batch(self.batch["captions"])
-        self.spread = spread(self.model.similarity(images, captions))
+        embeddings = self.model(self.batch, training=False)
+        self.spread = spread(self.model.similarity(embeddings["images"], embeddings["captions"]))
         # Of a model that has become NaN nothing compares, and Keras says so itself.
         if self.spread < self.bound and not self._warned:
             self._warned = True

@@ -1,5 +1,6 @@
 """One phase of training: Keras' `fit`, from where the run stopped if it did."""
 
+from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile
 from zoo.training.resume import Resume
 
@@ -8,32 +9,44 @@ def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None)
     """Fits a compiled model for some epochs, with a checkpoint and a row of history after each.
 
     Args:
-        run: the `RunFolder`.
+        run: the `RunFolder`. Its `execution` says on which replicas, and how compiled.
         model: built and compiled for this phase.
         phase: its name, letters, digits and `_`. Each phase has checkpoints of its own.
         stream: function from the number of the first step to an endless `tf.data.Dataset` of
-            batches from that step on.
+            global batches from that step on; if it also takes `shard`, of a worker's share of
+            them, see `zoo.training.distribute`.
         epochs: of this phase; 0 leaves it out.
         steps: batches an epoch.
         callbacks: further ones; what they add to the logs is in the history.
         also: callbacks by name whose state goes into the checkpoints, see `Resume`; they are
             called before it.
+
+    Raises:
+        InputError: if the loss is no longer finite, or nothing can be written.
     """
     if not epochs:
         return
-    resume = Resume(run.checkpoints, phase, also=also)
+    execution = run.execution
+    pieces = execution.gradient_accumulation
+    execution.prepare(model)
+    resume = Resume(run.checkpoints, phase, also=also, writes=execution.is_chief)
     done = resume.restore(model)
-    if done:
+    execution.agree(done)
+    if done and execution.is_chief:
         print(f"{phase}: {done} of {epochs} epochs are done already")
+    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, pieces)
     model.fit(
-        stream(done * steps),
+        execution.batches(stream, done * steps),
         epochs=epochs,
         initial_epoch=done,
-        steps_per_epoch=steps,
+        steps_per_epoch=steps * pieces,
         shuffle=False,  # the stream is shuffled already
+        verbose="auto" if execution.is_chief else 0,
         callbacks=[
+            check,
             *callbacks,
-            HistoryFile(run.history_path, phase),
+            *([HistoryFile(run.history_path, phase)] if execution.is_chief else []),
+            *execution.callbacks(run, phase),
             *(also or {}).values(),
             resume,
         ],

@@ -46,9 +46,10 @@ class Resume(keras.callbacks.Callback):
             disk has damaged the last.
         also: callbacks by name that carry state of their own, with `get_state() -> dict of
             arrays` and `set_state(dict)`, such as `StochasticWeightAveraging`.
+        writes: whether to write; of several workers the chief alone does.
     """
 
-    def __init__(self, folder, phase="train", keep=2, also=None):
+    def __init__(self, folder, phase="train", keep=2, also=None, writes=True):
         super().__init__()
         if not re.fullmatch(r"\w+", phase):
             raise ValueError(f"`phase` must be letters, digits and `_`; received {phase!r}")
@@ -58,6 +59,7 @@ class Resume(keras.callbacks.Callback):
         self.phase = phase
         self.keep = keep
         self.also = dict(also or {})
+        self.writes = writes
 
     def checkpoints(self):
         """The checkpoints of this phase as `[(epoch, path)]`, the latest first."""
@@ -98,15 +100,21 @@ class Resume(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         loss = (logs or {}).get("loss", 0.0)
-        if not np.isfinite(loss):
+        if not self.writes or not np.isfinite(loss):
             return  # the last good state must stay the last
         self.save(epoch + 1)
 
     def save(self, epoch):
-        """Writes the checkpoint after `epoch` epochs and deletes those that are too old."""
+        """Writes the checkpoint after `epoch` epochs and deletes those that are too old.
+
+        Weights that are no numbers are not written: the step that made them is the epoch's last,
+        and no loss has shown it yet.
+        """
         state = {f"model/{i}": _to_numpy(v) for i, v in enumerate(self.model.variables)}
         optimizer = self.model.optimizer.variables
         state.update({f"optimizer/{i}": _to_numpy(v) for i, v in enumerate(optimizer)})
+        if not all(np.isfinite(v).all() for v in state.values()):
+            return
         for name, callback in self.also.items():
             state.update({f"also/{name}/{k}": v for k, v in callback.get_state().items()})
         about = {"phase": self.phase, "epoch": epoch}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from zoo.errors import InputError
 from zoo.training.atomic import atomic, remove_leftovers, write_text
+from zoo.training.execution import Execution
+from zoo.training.settings import RunSettings
 
 MODEL_SUFFIX = ".keras"
 
@@ -31,6 +33,9 @@ class RunFolder:
     Args:
         path: the folder. `RunFolder(path)` touches nothing; `open` starts or resumes a run and
             `existing` reads one.
+
+    Attributes:
+        execution: how `fit_phase` executes the phases of this run, an `Execution`.
     """
 
     def __init__(self, path):
@@ -41,6 +46,7 @@ class RunFolder:
         self.model_path = self.path / f"model{MODEL_SUFFIX}"
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
+        self.execution = Execution()
 
     @classmethod
     def open(cls, path, settings, ignore=()):
@@ -61,11 +67,12 @@ class RunFolder:
         """
         run = cls(path)
         ignore = {*ignore, *_without_identity(settings)}
+        defaults = _defaults(settings)
         settings = _as_json(settings)
         if run.path.exists() and not run.path.is_dir():
             raise InputError(f"{run.path} is a file; --out must name a folder")
         if run.config_path.exists():
-            run._check_same(settings, ignore)
+            run._check_same(settings, ignore, defaults)
             remove_leftovers(run.path)
         else:
             remove_leftovers(run.path)
@@ -161,8 +168,9 @@ class RunFolder:
     def __repr__(self):
         return f"RunFolder({str(self.path)!r})"
 
-    def _check_same(self, settings, ignore):
-        before = self.config.get("settings", {})
+    def _check_same(self, settings, ignore, defaults):
+        # A run of a version that did not have a setting yet was what its default is.
+        before = {**defaults, **self.config.get("settings", {})}
         names = sorted((before.keys() | settings.keys()) - ignore)
         absent = "not set"
         differences = [
@@ -182,6 +190,13 @@ def _as_json(settings):
         settings = dataclasses.asdict(settings)
     # Through JSON, so that a tuple and what is read back from the file compare equal.
     return json.loads(json.dumps(settings, default=_encode))
+
+
+def _defaults(settings):
+    """The settings of all recipes that a folder of an earlier version may not name."""
+    if not isinstance(settings, RunSettings):
+        return {}
+    return _as_json(RunSettings())
 
 
 def _without_identity(settings):

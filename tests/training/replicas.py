@@ -1,0 +1,146 @@
+"""Trains every kind of loss on one device and on two replicas, in a process of its own.
+
+`python replicas.py mirrored` has two logical CPUs; `python replicas.py multi_worker` is one of the
+workers of TF_CONFIG. Either prints `{what: largest difference of a variable or the loss}` as JSON.
+"""
+
+import json
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+NAME = sys.argv[1]
+if NAME == "mirrored":
+    cpus = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(
+        cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+
+from zoo import global_batch, losses, models, training  # noqa: E402
+from zoo.data.captions import WordTokenizer  # noqa: E402
+from zoo.training import Execution  # noqa: E402
+
+DEVICES = training.strategy(NAME)
+SPREAD = Execution(strategy=NAME)
+WORDS = WordTokenizer(["bird", "red", "blue", "wing", "a", "small"], max_words=6)
+SIZE = {"tokenizer": WORDS, "dim": 8, "word_dim": 6, "image_size": 16}
+REGIONS = (3, 12)
+STEPS = 2
+
+
+SYSTEMS = {
+    "pcme": lambda: models.pcme(pixels(), kl_weight=1e-2, uniformity_weight=0.1, **SIZE),
+    "pcmepp": lambda: models.pcmepp(
+        pixels(), pseudo_positive_weight=0.5, kl_weight=1e-2, drop_rate=0.0, **SIZE
+    ),
+    "dive": lambda: models.dive(
+        REGIONS, discrepancy_weight=0.1, diversity_weight=0.1, dropout=0.0, drop_rate=0.0, **SIZE
+    ),
+    "triplet": lambda: models.vsepp(pixels(), **SIZE),
+    "daa": lambda: models.vsepp(pixels(), **SIZE).with_auxiliaries(
+        losses.MatrixTerm(losses.SemanticPrecision(0.1), 0.5)
+    ),
+}
+
+
+def pixels():
+    """A backbone whose rows do not depend on each other."""
+    image = keras.Input((16, 16, 3))
+    x = keras.layers.Rescaling(1 / 255)(image)
+    x = keras.layers.Conv2D(6, 3, 2, activation="relu")(x)
+    return keras.Model(image, x, name="backbone")
+
+
+def normalized():
+    """A backbone whose rows do: BatchNorm."""
+    image = keras.Input((16, 16, 3))
+    x = keras.layers.Conv2D(6, 3, 2)(keras.layers.Rescaling(1 / 255)(image))
+    x = keras.layers.ReLU()(keras.layers.BatchNormalization()(x))
+    return keras.Model(image, x, name="backbone")
+
+
+def stream(shape, sizes=(8,), each=2):
+    """Batches of images with `each` captions; labels repeat, so that some negatives are false."""
+    rng = np.random.default_rng(0)
+    batches = []
+    for step in range(STEPS):
+        rows = sizes[step % len(sizes)]
+        labels = rng.integers(0, 5, rows).astype("int32") + 2**25  # more than float32 can count
+        images = rng.uniform(0, 255 if len(shape) == 3 else 1, (rows, *shape))
+        batches.append(
+            {
+                "images": images.astype("float32"),
+                "captions": rng.integers(1, 8, (rows * each, 6)).astype("int32"),
+                "image_labels": labels,
+                "caption_labels": np.repeat(labels, each),
+                "semantic": rng.uniform(size=(rows, rows * each)).astype("float32"),
+            }
+        )
+
+    def batches_from(start_step):
+        def generate():
+            yield from batches[start_step:]
+
+        fixed = len(sizes) == 1
+        signature = {
+            name: tf.TensorSpec(value.shape if fixed else (None,) * value.ndim, value.dtype)
+            for name, value in batches[0].items()
+        }
+        return tf.data.Dataset.from_generator(generate, output_signature=signature)
+
+    return batches_from
+
+
+def fit(build, execution, batches, rate, **options):
+    """The variables, seeds included, and the logged loss after some steps."""
+    with execution.devices.scope():
+        keras.utils.set_random_seed(0)
+        model = build()
+        # SGD, since Adam divides by the gradient's size and would hide a wrong factor. Eager,
+        # since two steps are not worth a trace.
+        model.compile(keras.optimizers.SGD(rate, **options), run_eagerly=True)
+    execution.prepare(model)
+    history = model.fit(
+        execution.batches(batches, 0), steps_per_epoch=STEPS, shuffle=False, verbose=0
+    )
+    variables = [keras.ops.convert_to_numpy(v) for v in model.variables]
+    return [*variables, np.array(history.history["loss"][-1])]
+
+
+def compare(build, shape=(16, 16, 3), sizes=(8,), rate=0.02, **options):
+    batches = stream(shape, sizes)
+    alone = fit(build, Execution(), batches, rate, **options)
+    spread = fit(build, SPREAD, batches, rate, **options)
+    return max(float(np.abs(a - b).max()) for a, b in zip(alone[:-1], spread[:-1], strict=True))
+
+
+def of_each_replica_alone():
+    """What comes of losses that see the negatives of their own replica only."""
+    gather = global_batch.gather
+    global_batch.gather = lambda *rows: rows
+    try:
+        return {f"{name}, own negatives": compare(SYSTEMS[name]) for name in ("pcmepp", "triplet")}
+    finally:
+        global_batch.gather = gather
+
+
+def main():
+    found = {
+        "pcme": compare(SYSTEMS["pcme"], rate=1e-3),  # its loss is a sum over all pairs
+        "pcmepp": compare(SYSTEMS["pcmepp"]),
+        "dive": compare(SYSTEMS["dive"], REGIONS),
+        "triplet": compare(SYSTEMS["triplet"]),
+        "daa": compare(SYSTEMS["daa"]),
+    }
+    if NAME == "mirrored":
+        found["clipped"] = compare(SYSTEMS["pcmepp"], global_clipnorm=0.1)
+        found["a last batch of one row"] = compare(SYSTEMS["triplet"], sizes=(5, 1))
+        found["batch normalization"] = compare(lambda: models.vsepp(normalized(), **SIZE))
+        found |= of_each_replica_alone()
+    print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()

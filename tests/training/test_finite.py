@@ -1,0 +1,64 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.errors import InputError
+from zoo.training import RunFolder, fit_phase
+
+LABELS = np.arange(2, dtype="int32")
+
+
+class Line(keras.Model):
+    """A weight whose loss is what the batch says."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = self.add_weight(shape=(), initializer="ones")
+        self.built = True
+
+    def call(self, batch):
+        return self.weight * batch["factor"]
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return keras.ops.mean(y_pred)
+
+
+def stream(factors):
+    batches = {
+        "factor": np.array(factors, "float32")[:, None],
+        "image_labels": LABELS + 10 * np.arange(len(factors), dtype="int32")[:, None],
+    }
+    return lambda start: tf.data.Dataset.from_tensor_slices(batches).skip(start)
+
+
+def fit(folder, factors, optimizer="sgd"):
+    model = Line()
+    model.compile(optimizer)
+    run = RunFolder.open(folder, {})
+    fit_phase(run, model, "training", stream(factors), epochs=len(factors) // 2, steps=2)
+    return model
+
+
+def test_a_loss_that_is_no_number_names_step_ids_and_checkpoint(tmp_path):
+    with pytest.raises(InputError) as caught:
+        fit(tmp_path, [1.0, 1.0, 1.0, np.nan, 1.0, 1.0])
+    said = str(caught.value)
+    assert "the loss is nan at step 3 of 'training' (epoch 2), image_labels [30, 31]" in said
+    assert str(tmp_path / "checkpoints" / "training-00001.npz") in said
+
+
+def test_weights_that_are_no_numbers_are_no_checkpoint(tmp_path):
+    """The last step of an epoch breaks them, and its own loss does not show it."""
+    with pytest.raises(InputError, match=r"step 4 .*training-00001.npz"):
+        fit(tmp_path, [0.0, 0.0, 0.0, 3e38, 1.0, 1.0], keras.optimizers.SGD(10.0))
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["training-00001.npz"]
+
+
+def test_a_step_that_float16_skips_is_no_error(tmp_path):
+    """The gradient times the loss scale overflows; the scale is halved, nothing else happens."""
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1e-3), initial_scale=3e38)
+    model = fit(tmp_path, [4.0, 4.0, 4.0, 4.0], optimizer)
+    assert float(optimizer.dynamic_scale) < 3e38
+    assert np.isfinite(float(model.weight))
+    assert float(model.weight) < 1.0

@@ -1,0 +1,71 @@
+"""A batch in pieces: one for every replica, or for every step of an accumulated gradient."""
+
+import inspect
+
+import tensorflow as tf
+
+
+def in_pieces(batches, count, chosen=None):
+    """Cuts every batch into pieces, one after the other.
+
+    Pieces differ by a row at most. Every component of a batch is cut along its first axis, so
+    `matches` `(N, M)` keeps its columns; images and captions are each cut evenly, though there be
+    several captions an image.
+
+    Args:
+        batches: a `tf.data.Dataset` of dicts of fixed shapes.
+        count: pieces a batch.
+        chosen: a range of the pieces to yield, or None for all.
+
+    Returns:
+        A `tf.data.Dataset` of `len(chosen)` elements for every batch.
+    """
+    chosen = range(count) if chosen is None else chosen
+    if count == 1:
+        return batches
+
+    def cut(batch):
+        return tf.data.Dataset.range(chosen.start, chosen.stop).map(
+            lambda piece: {name: _piece(rows, piece, count) for name, rows in batch.items()}
+        )
+
+    return batches.flat_map(cut).prefetch(tf.data.AUTOTUNE)
+
+
+def distribute(strategy, stream, start_step=0, pieces=1):
+    """The batches of a stream spread over the replicas: the same global batches as on one device.
+
+    Args:
+        strategy: a `tf.distribute.Strategy`.
+        stream: function from the first step to a `tf.data.Dataset` of global batches. If it also
+            takes `shard`, every worker asks it for its `(index, count)` share alone; otherwise it
+            makes whole batches and keeps its rows, which is needed where rows depend on others
+            (`zoo.data.mixing`, `"matches"`, `"semantic"`).
+        start_step: the first step.
+        pieces: steps for which a batch must last, on one replica: the gradient is accumulated.
+
+    Returns:
+        What `fit` takes: a `tf.data.Dataset`, or a distributed one.
+    """
+    if strategy.num_replicas_in_sync == 1:
+        return in_pieces(stream(start_step), pieces)
+
+    def of_worker(context):
+        workers, worker = context.num_input_pipelines, context.input_pipeline_id
+        local = context.num_replicas_in_sync // workers
+        if workers > 1 and "shard" in inspect.signature(stream).parameters:
+            return in_pieces(stream(start_step, shard=(worker, workers)), local)
+        own = range(worker * local, (worker + 1) * local)
+        return in_pieces(stream(start_step), context.num_replicas_in_sync, own)
+
+    return strategy.distribute_datasets_from_function(of_worker)
+
+
+def _piece(rows, piece, count):
+    size = rows.shape[0]
+    if size is None:
+        size = tf.shape(rows, out_type=tf.int64)[0]
+    own = rows[size * piece // count : size * (piece + 1) // count]
+    if isinstance(size, int) and size % count == 0:
+        own = tf.ensure_shape(own, (size // count, *rows.shape[1:]))
+    return own

@@ -1,0 +1,80 @@
+"""Where to train: one device, all devices of this host, several hosts, or TPUs."""
+
+import functools
+import os
+
+import tensorflow as tf
+
+from zoo.errors import InputError
+
+NAMES = ("one", "mirrored", "multi_worker", "tpu")
+
+
+@functools.cache
+def strategy(name):
+    """The `tf.distribute.Strategy` of a name, the same object every time.
+
+    Several mirrored strategies in one process abort it, since each starts collectives of its own.
+
+    Args:
+        name: `"one"`, the default device; `"mirrored"`, all GPUs of this host, or where there are
+            none all logical CPUs; `"multi_worker"`, the hosts of the variable TF_CONFIG, to be
+            asked for before anything is computed; `"tpu"`, the TPU of the variable TPU_NAME, or
+            the local one.
+
+    Raises:
+        InputError: if there are no such devices.
+        ValueError: if the name is unknown.
+    """
+    if name == "one":
+        return tf.distribute.get_strategy()
+    if name == "mirrored":
+        return _mirrored()
+    if name == "multi_worker":
+        return _multi_worker()
+    if name == "tpu":
+        return _tpu()
+    raise ValueError(f"`name` must be one of {NAMES}; received {name!r}")
+
+
+def is_chief(strategy):
+    """Whether this process writes the run folder: the chief or, without one, worker 0."""
+    resolver = getattr(strategy, "cluster_resolver", None)
+    if resolver is None or not resolver.cluster_spec() or resolver.task_type is None:
+        return True
+    kind, number = resolver.task_type, resolver.task_id
+    has_chief = "chief" in resolver.cluster_spec().jobs
+    return kind == "chief" or (not has_chief and number == 0)
+
+
+def _mirrored():
+    devices = [device.name for device in tf.config.list_logical_devices("GPU")]
+    if devices:
+        return tf.distribute.MirroredStrategy(devices)
+    devices = [device.name for device in tf.config.list_logical_devices("CPU")]
+    # The default for CPUs starts collectives, which abort when a process makes several.
+    return tf.distribute.MirroredStrategy(devices, tf.distribute.ReductionToOneDevice())
+
+
+def _multi_worker():
+    if not os.environ.get("TF_CONFIG"):
+        raise InputError(
+            "--strategy multi_worker needs the variable TF_CONFIG, which names the hosts and this "
+            "one among them; see docs/training.md"
+        )
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except RuntimeError as error:  # something was computed before
+        raise InputError(f"--strategy multi_worker must come first: {error}") from error
+    except ValueError as error:
+        raise InputError(f"TF_CONFIG: {error}") from error
+
+
+def _tpu():
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(os.environ.get("TPU_NAME", ""))
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (ValueError, tf.errors.OpError) as error:
+        raise InputError(f"--strategy tpu found no TPU: {error}") from error
+    return tf.distribute.TPUStrategy(resolver)
