@@ -26,11 +26,6 @@ from zoo.losses.ranking import MINING
 from zoo.models.sgraf import MODULES
 from zoo.training import setting
 
-try:
-    from recipes.daa_training import asp_checks
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    from daa_training import asp_checks
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(recipe.RetrievalSettings):
@@ -45,7 +40,6 @@ class Settings(recipe.RetrievalSettings):
     )
     daa_temperature: float = setting(0.001, "of the ranks", source="DAA, section 4.1", toy=0.01)
     asp: bool = setting(True, "measure ASP, the average semantic precision")
-    asp_every: int = setting(0, "epochs between measurements of ASP while training; 0: none")
     module: Literal[MODULES] = setting("sgr", "similarity of the pairs")
     dim: int = setting(1024, "channels of a region and of a word", source="SGRAF, 4.2", toy=64)
     similarity_dim: int = setting(256, "channels of an alignment", source="SGRAF, 4.2", toy=16)
@@ -76,17 +70,7 @@ def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
     if settings.ensemble:
         return recipe.ensemble(settings, recipe.region_features)
-    held_out = []
-
-    def load(settings):
-        splits = recipe.region_features(settings)
-        held_out.append(splits.held_out)
-        return splits
-
-    def fit_all(settings, folder, model, train):
-        fit(settings, folder, model, train, asp_checks(settings, held_out[0]))
-
-    return recipe.run(settings, load, build, fit_all)
+    return recipe.run(settings, recipe.region_features, build, fit)
 
 
 def build(settings, train):
@@ -108,7 +92,7 @@ def build(settings, train):
     )
 
 
-def fit(settings, folder, model, train, callbacks):
+def fit(settings, folder, model, train):
     """All negatives for the warm-up, then those of `--mining`; the rate falls once."""
     size = min(settings.batch_size, train.records.num_captions)
     steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, size)
@@ -134,7 +118,7 @@ def fit(settings, folder, model, train, callbacks):
                 augmentation=Augmentation(),
             )
 
-        training.fit_phase(folder, model, phase, stream, epochs, steps, callbacks)
+        training.fit_phase(folder, model, phase, stream, epochs, steps)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, models, recipe, report, training
+from zoo import encoders, models, recipe, training
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
-from zoo.data.semantics import semantics
 from zoo.errors import InputError
 from zoo.training import setting
 
@@ -110,31 +109,15 @@ def run(settings, load, pairs):
         load: function of `zoo.recipe` that loads the splits.
         pairs: function of `zoo.data.batches` that makes the batches.
     """
-    held_out = []
-
-    def load_both(settings):
-        splits = load(settings)
-        held_out.append(splits.held_out)
-        return splits
 
     def fit(settings, folder, model, train):
-        checks = asp_checks(settings, held_out[0])
         for phase in PHASES:
-            fit_phase(settings, folder, model, train, phase, pairs, checks)
+            fit_phase(settings, folder, model, train, phase, pairs)
 
-    return recipe.run(settings, load_both, build, fit)
-
-
-def asp_checks(settings, held_out):
-    """The callbacks that measure ASP while training."""
-    if not settings.asp_every:
-        return []
-    records = held_out.records
-    truth = semantics(records, settings.semantics, settings.semantics_dir).matrix()
-    return [report.SemanticEvaluation(records, held_out.source, truth, settings.asp_every)]
+    return recipe.run(settings, load, build, fit)
 
 
-def fit_phase(settings, folder, model, train, phase, pairs, callbacks):
+def fit_phase(settings, folder, model, train, phase, pairs):
     """Heads first, over frozen networks and with a rising rate, then everything."""
     frozen = phase == "heads"
     for encoder in (model.image_encoder, model.caption_encoder):
@@ -170,7 +153,7 @@ def fit_phase(settings, folder, model, train, phase, pairs, callbacks):
             augmentation=augmentation,
         )
 
-    training.fit_phase(folder, model, phase, stream, epochs, steps, callbacks)
+    training.fit_phase(folder, model, phase, stream, epochs, steps)
 
 
 def batch_size(settings, train, pairs):

@@ -40,6 +40,7 @@ def run(settings, load, build, fit, measure_more=None):
         left_out = write_skipped(folder, *(split.records for split in splits))
     with execution.devices.scope():
         model = ranking_terms.with_ranking_terms(settings, build(settings, splits.train))
+        folder.checks = ranking_terms.asp_checks(settings, splits.held_out)
         fit(settings, folder, model, splits.train)
     if not execution.is_chief:
         execution.wait_for_all()

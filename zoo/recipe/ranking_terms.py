@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import losses, metrics
+from zoo import losses, metrics, report
 from zoo.data.semantics import semantics
 from zoo.metrics.cider_score import VARIANTS
 from zoo.training.settings import RunSettings, setting
@@ -31,6 +31,7 @@ class RankingSettings(RunSettings):
     semantics: Literal[VARIANTS] = setting("cider", "what captions have in common, for DAA and ASP")
     semantics_dir: Path = setting(SEMANTICS, "folder that keeps what was counted", identity=False)
     asp: bool = setting(False, "measure ASP, the average semantic precision")
+    asp_every: int = setting(0, "epochs between measurements of ASP while training; 0: none")
 
 
 def with_semantics(settings, splits):
@@ -55,6 +56,15 @@ def with_ranking_terms(settings, model):
         if weight
     ]
     return model.with_auxiliaries(*terms) if terms else model
+
+
+def asp_checks(settings, held_out):
+    """The callbacks of every phase that measure ASP on a `Split` while training."""
+    if not settings.asp_every:
+        return []
+    records = held_out.records
+    truth = semantics(records, settings.semantics, settings.semantics_dir, verbose=False).matrix()
+    return [report.SemanticEvaluation(records, held_out.source, truth, settings.asp_every)]
 
 
 def semantic_precision(settings, records, similarity):

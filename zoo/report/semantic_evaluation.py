@@ -15,6 +15,8 @@ class SemanticEvaluation(keras.callbacks.Callback):
         truth: its semantics, `(images, captions)`, see `zoo.data.semantics`.
         every: evaluates after every so many epochs.
 
+    A model over stored features of another shape than the source's, as in a warm-up, is left out.
+
     Relations: `zoo.metrics.average_semantic_precision` of the model's own similarity.
     """
 
@@ -25,7 +27,8 @@ class SemanticEvaluation(keras.callbacks.Callback):
         self.records, self.source, self.truth, self.every = records, source, truth, every
 
     def on_epoch_end(self, epoch, logs=None):
-        if (epoch + 1) % self.every == 0 and logs is not None:
+        fits = self.model.image_encoder.input_shape[1:] == tuple(self.source.shape)
+        if fits and (epoch + 1) % self.every == 0 and logs is not None:
             split = encode(self.model, self.records, self.source)
             pairs = split.pairs(self.model.similarity).kept()
             found = metrics.average_semantic_precision(pairs, self.truth)

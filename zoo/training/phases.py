@@ -44,6 +44,7 @@ def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None)
         verbose="auto" if execution.is_chief else 0,
         callbacks=[
             check,
+            *run.checks,
             *callbacks,
             *([HistoryFile(run.history_path, phase)] if execution.is_chief else []),
             *execution.callbacks(run, phase),

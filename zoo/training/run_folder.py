@@ -46,6 +46,7 @@ class RunFolder:
         self.model_path = self.path / f"model{MODEL_SUFFIX}"
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
+        self.checks = ()  # callbacks of every phase
         self.execution = Execution()
 
     @classmethod
