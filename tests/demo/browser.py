@@ -92,6 +92,11 @@ class Visit:
         number = self.page.get_by_label("number input for Decline above")
         number.fill(str(percentile))
         number.press("Tab")
+        # The slider beside it moves when the page has taken the number.
+        slider = self.page.get_by_label("range slider for Decline above")
+        self.page.wait_for_function(
+            "([e, value]) => e.value === value", arg=[slider.element_handle(), str(percentile)]
+        )
         self.page.get_by_role("button", name="Settings").click()
 
     def choose(self, selector, place):
