@@ -39,6 +39,7 @@ def training_curves(history):
             _curve(axis, epochs, history[f"val_{name}"], PALETTE[1], "--", "validation")
             axis.legend()
         axis.set_title(_title(name))
+        _scale(axis, history[name])
         axis.margins(x=0.02)
         axis.xaxis.get_major_locator().set_params(integer=True)
         _phases(axis, history.get("phase"))
@@ -57,6 +58,15 @@ def _curve(axis, epochs, values, color, line, label):
     axis.plot(
         epochs, values, line, color=color, label=label, marker="o" if few else None, markersize=3.5
     )
+
+
+def _scale(axis, values):
+    """Logarithmic where phases have losses of other sizes, such as sums and single hinges."""
+    values = np.asarray(values, float)
+    values = values[np.isfinite(values)]
+    if len(values) and 0 < 30 * values.min() < values.max():
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
 
 
 def _phases(axis, phases):
@@ -80,7 +90,10 @@ def _phases(axis, phases):
         )
     # Room for the names above the curves.
     low, high = axis.get_ylim()
-    axis.set_ylim(low, high + 0.15 * (high - low))
+    if axis.get_yscale() == "log":
+        axis.set_ylim(low, high * (high / low) ** 0.15)
+    else:
+        axis.set_ylim(low, high + 0.15 * (high - low))
 
 
 def _title(name):
