@@ -73,7 +73,7 @@ def fork(folder, strategy, config=None):
     try:
         if config:
             os.environ["TF_CONFIG"] = config
-        sys.stdout = open(os.devnull, "w")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         train(folder, strategy)
         code = 0
     finally:

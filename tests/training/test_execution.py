@@ -1,0 +1,129 @@
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo import models
+from zoo.data.captions import WordTokenizer
+from zoo.errors import InputError
+from zoo.training import Execution, RunFolder, RunSettings, fit_phase, on_one_device, strategy
+from zoo.training.strategies import is_chief
+
+WORDS = WordTokenizer(["bird", "red"], max_words=4)
+
+
+def tiny():
+    keras.utils.set_random_seed(0)
+    image = keras.Input((8, 8, 3))
+    backbone = keras.Model(image, keras.layers.Conv2D(4, 3)(image), name="backbone")
+    return models.vsepp(backbone, WORDS, dim=4, word_dim=4, image_size=8)
+
+
+def batches(start_step):
+    rng = np.random.default_rng(0)
+    labels = np.tile(np.arange(4, dtype="int32"), (6, 1))
+    data = {
+        "images": rng.uniform(0, 255, (6, 4, 8, 8, 3)).astype("float32"),
+        "captions": rng.integers(1, 4, (6, 4, 4)).astype("int32"),
+        "image_labels": labels,
+        "caption_labels": labels,
+    }
+    return tf.data.Dataset.from_tensor_slices(data).skip(start_step)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"strategy": "mirrored", "gradient_accumulation": 2}, "--gradient-accumulation works on"),
+        ({"strategy": "mirrored", "jit_compile": "on"}, "--jit-compile on works on one device"),
+        ({"strategy": "tpu", "mixed_precision": "mixed_float16"}, "take mixed_bfloat16"),
+        ({"gradient_accumulation": 0}, "at least 1"),
+        ({"strategy": "multi_worker"}, "TF_CONFIG"),
+    ],
+)
+def test_what_does_not_go_together_is_said_at_once(flags, message, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy.cache_clear()
+    with pytest.raises(InputError, match=message):
+        Execution.of(RunSettings(**flags))
+
+
+def test_unknown_strategies_are_named():
+    with pytest.raises(ValueError, match="mirrored"):
+        strategy("two")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "kind", "number", "expected"),
+    [
+        ({"worker": ["a", "b"]}, "worker", 0, True),
+        ({"worker": ["a", "b"]}, "worker", 1, False),
+        ({"chief": ["a"], "worker": ["b"]}, "chief", 0, True),
+        ({"chief": ["a"], "worker": ["b"]}, "worker", 0, False),
+    ],
+)
+def test_one_process_of_a_cluster_is_the_chief(jobs, kind, number, expected):
+    resolver = SimpleNamespace(
+        cluster_spec=lambda: tf.train.ClusterSpec(jobs), task_type=kind, task_id=number
+    )
+    assert is_chief(SimpleNamespace(cluster_resolver=resolver)) == expected
+    assert is_chief(tf.distribute.get_strategy())
+
+
+def test_accumulated_pieces_make_one_step_of_the_same_batches(tmp_path):
+    run = RunFolder.open(tmp_path, {})
+    run.execution = Execution(gradient_accumulation=2)
+    model = tiny()
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    fit_phase(run, model, "training", batches, epochs=2, steps=3)
+    assert int(model.optimizer.iterations) == 6
+    # By hand: the mean of the gradients of the two halves of each batch.
+    own = tiny()
+    own.compile(keras.optimizers.SGD(0.1))
+    for batch in batches(0):
+        total = [tf.zeros(v.shape) for v in own.trainable_variables]
+        for half in (slice(0, 2), slice(2, 4)):
+            rows = {name: value[half] for name, value in batch.items()}
+            with tf.GradientTape() as tape:
+                loss = own.compute_loss(x=rows, y_pred=own(rows, training=True))
+            gradients = tape.gradient(loss, [v.value for v in own.trainable_variables])
+            total = [t + tf.convert_to_tensor(g) / 2 for t, g in zip(total, gradients, strict=True)]
+        own.optimizer.apply(total, own.trainable_variables)
+    for ours, theirs in zip(model.variables, own.variables, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6, err_msg=theirs.path)
+
+
+def test_a_copy_on_one_device_has_weights_and_seeds():
+    model = tiny()
+    for variable in model.variables:
+        variable.assign(variable + 1)
+    copy = on_one_device(model)
+    for ours, theirs in zip(copy.variables, model.variables, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_run_of_a_version_without_a_setting_is_resumed_by_its_default(tmp_path):
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(RunSettings):
+        epochs: int = 3
+
+    run = RunFolder.open(tmp_path / "a", Settings())
+    config = run.config
+    del config["settings"]["gradient_accumulation"]
+    run.write_json("config.json", config)
+    RunFolder.open(tmp_path / "a", Settings())
+    with pytest.raises(InputError, match="gradient_accumulation was 1 and is now 2"):
+        RunFolder.open(tmp_path / "a", Settings(gradient_accumulation=2))
+
+
+def test_tensorboard_logs_lie_in_the_run_folder(tmp_path):
+    pytest.importorskip("tensorboard")
+    run = RunFolder.open(tmp_path, {})
+    run.execution = Execution(tensorboard=True)
+    model = tiny()
+    model.compile("sgd", run_eagerly=True)
+    fit_phase(run, model, "training", batches, epochs=1, steps=1)
+    assert list((tmp_path / "tensorboard" / "training").rglob("events*"))
