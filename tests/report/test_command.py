@@ -151,7 +151,9 @@ def test_settings_of_older_runs_are_completed(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "--out must name a folder"),
+        (["nowhere"], "no such run folder: nowhere"),
+        (["toy_birds_pcme"], "--out must name a folder"),
+        (["one", "other"], "--out must name a folder"),
         (["nowhere", "--out=x"], "no such run folder: nowhere"),
         (["toy_birds_pcme", "--out=x", "--ranking=nearest"], "--ranking must be one of own"),
         (["toy_birds_pcme", "--out=x", "--items=1"], "--items must be at least 2"),

@@ -13,12 +13,14 @@ import argparse
 import sys
 from pathlib import Path
 
+import zoo
 from zoo import similarities
 from zoo.errors import InputError
 from zoo.recipe.held_out import held_out_of
 from zoo.report import models_page, reported_run
 from zoo.report.bootstrap import RESAMPLES
 from zoo.report.writing import write_report
+from zoo.training.run_folder import RunFolder
 from zoo.training.settings import OneLineParser, run
 
 MODELS = "models"
@@ -37,10 +39,9 @@ def main(argv=None):
             raise InputError(f"--{name} must be at least 2; received {getattr(options, name)}")
     out = options.out
     if out is None:
-        folders = [Path(name) for name in options.runs if (Path(name) / "config.json").exists()]
-        if len(options.runs) > 1 or not folders:
+        if len(options.runs) > 1 or options.runs[0] in zoo.list_presets():
             raise InputError("--out must name a folder for several runs, or for a preset")
-        out = folders[0] / "report"
+        out = RunFolder.existing(options.runs[0]).path / "report"
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; --out must name a folder")
     runs = [
