@@ -46,7 +46,6 @@ def batches(start_step):
 )
 def test_what_does_not_go_together_is_said_at_once(flags, message, monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    strategy.cache_clear()
     with pytest.raises(InputError, match=message):
         Execution.of(RunSettings(**flags))
 

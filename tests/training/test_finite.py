@@ -1,10 +1,14 @@
+import errno
+import os
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from zoo.errors import InputError
-from zoo.training import RunFolder, fit_phase
+from zoo.training import Resume, RunFolder, fit_phase
 
 LABELS = np.arange(2, dtype="int32")
 
@@ -62,3 +66,29 @@ def test_a_step_that_float16_skips_is_no_error(tmp_path):
     assert float(optimizer.dynamic_scale) < 3e38
     assert np.isfinite(float(model.weight))
     assert float(model.weight) < 1.0
+
+
+def test_a_disk_that_fills_up_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    written = []
+
+    def fill_up(path, **arrays):
+        written.append(path)
+        if len(written) == 2:
+            Path(path).write_bytes(b"PK half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        savez(path, **arrays)
+
+    savez = np.savez
+    monkeypatch.setattr(np, "savez", fill_up)
+    with pytest.raises(InputError, match=r"cannot write .*training-00002\.npz: No space left"):
+        fit(tmp_path, [1.0] * 6)
+    model = Line()
+    model.compile("sgd")
+    assert Resume(tmp_path / "checkpoints", "training").restore(model) == 1
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["training-00001.npz"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="a file system that nobody can write to")
+def test_a_folder_that_cannot_be_written_is_one_clear_error():
+    with pytest.raises(InputError, match=r"cannot write /proc/runs/config\.json"):
+        RunFolder.open("/proc/runs", {})

@@ -10,7 +10,6 @@ from zoo.errors import InputError
 NAMES = ("one", "mirrored", "multi_worker", "tpu")
 
 
-@functools.cache
 def strategy(name):
     """The `tf.distribute.Strategy` of a name, the same object every time.
 
@@ -26,15 +25,9 @@ def strategy(name):
         InputError: if there are no such devices.
         ValueError: if the name is unknown.
     """
-    if name == "one":
-        return tf.distribute.get_strategy()
-    if name == "mirrored":
-        return _mirrored()
-    if name == "multi_worker":
-        return _multi_worker()
-    if name == "tpu":
-        return _tpu()
-    raise ValueError(f"`name` must be one of {NAMES}; received {name!r}")
+    if name not in NAMES:
+        raise ValueError(f"`name` must be one of {NAMES}; received {name!r}")
+    return tf.distribute.get_strategy() if name == "one" else _started(name)
 
 
 def is_chief(strategy):
@@ -45,6 +38,11 @@ def is_chief(strategy):
     kind, number = resolver.task_type, resolver.task_id
     has_chief = "chief" in resolver.cluster_spec().jobs
     return kind == "chief" or (not has_chief and number == 0)
+
+
+@functools.cache
+def _started(name):
+    return {"mirrored": _mirrored, "multi_worker": _multi_worker, "tpu": _tpu}[name]()
 
 
 def _mirrored():

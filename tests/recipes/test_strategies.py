@@ -1,0 +1,43 @@
+"""A recipe on several replicas is the recipe on one device."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+RUN = """
+import sys
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+sys.path.insert(0, sys.argv.pop(1))
+from recipes import pcme_cub
+pcme_cub.main(sys.argv[1:])
+"""
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.very_slow
+def test_two_replicas_train_the_recipes_model(tmp_path):
+    """From random weights to metrics; batches of 9 are not divisible by 2."""
+    metrics, models = {}, {}
+    for strategy in ("one", "mirrored"):
+        out = tmp_path / strategy
+        flags = ["--smoke", "--batch-size=9", "--word-dropping=0", "--out", out]
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, ROOT, *flags, "--strategy", strategy],
+            capture_output=True,
+            text=True,
+            timeout=1200,
+        )
+        assert done.returncode == 0, done.stderr
+        metrics[strategy] = json.loads((out / "metrics.json").read_text())
+        models[strategy] = keras.saving.load_model(out / "model.keras")
+    for one, other in zip(*(model.weights for model in models.values()), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4, err_msg=one.path)
+    one, other = (m["retrieval"] for m in metrics.values())
+    assert one.keys() == other.keys()
