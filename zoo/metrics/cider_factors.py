@@ -56,7 +56,10 @@ class CiderFactors:
         ends = np.cumsum(counts)
         begins = ends - counts
         rows = np.repeat(first - begins, counts) + np.arange(ends[-1] if len(ends) else 0)
-        product = (self.references[rows] @ self.captions[captions].T).toarray()
+        left, right = self.references[rows], self.captions[captions]
+        # Only columns of these captions: a transpose over millions of columns is slow.
+        columns = np.unique(right.indices)
+        product = (_narrowed(left, columns) @ _narrowed(right, columns).T).toarray()
         if self.reference_lengths.any():
             gap = self.reference_lengths[rows][:, None] - self.caption_lengths[captions]
             product *= np.exp(-(gap**2) / (2 * self.sigma**2)).astype(np.float32)
@@ -155,6 +158,16 @@ def _document_frequency(counts, sizes):
     once = sparse.csr_array((np.ones(len(row), bool), (row, counts.indices)), shape=shape)
     once.sum_duplicates()
     return np.bincount(once.indices, minlength=counts.shape[1])
+
+
+def _narrowed(matrix, columns):
+    """Some columns of a CSR matrix, ascending."""
+    place = np.searchsorted(columns, matrix.indices)
+    kept = place < len(columns)
+    kept[kept] = columns[place[kept]] == matrix.indices[kept]
+    ends = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
+    shape = (matrix.shape[0], len(columns))
+    return sparse.csr_array((matrix.data[kept], place[kept], ends), shape=shape)
 
 
 def _compact(matrix):
