@@ -28,6 +28,9 @@ class Settings(pcme_cub.Settings):
     out: Path = setting(Path("runs/pcme_2d"), "run folder to write or resume", identity=False)
     num_classes: int = setting(9, "classes to train on and to draw", source="figure 5")
     dim: int = setting(2, "dimensions of the embedding", source="figure 5")
+    mean_attention: bool = setting(
+        False, "local attention in the mean; its LayerNorm of two numbers leaves but two points"
+    )
     # The means lie on a circle, nine classes 0.68 apart: the first p is 0.5 at half of that.
     scale: float = setting(20.0, "initial a of sigmoid(b - a d)")
     shift: float = setting(7.0, "initial b")
