@@ -18,13 +18,13 @@ from pathlib import Path
 import keras
 import numpy as np
 import tensorflow as tf
-from test_replicas import clusters
+from clusters import clusters
 
 from zoo import models
 from zoo.data.captions import WordTokenizer
 from zoo.training import Execution, RunFolder, fit_phase
 
-EPOCHS, STEPS = 8, 2
+EPOCHS, STEPS = 8, 1
 
 
 def make_model():

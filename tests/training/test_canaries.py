@@ -7,7 +7,7 @@ import sys
 
 import keras
 import pytest
-from test_replicas import clusters
+from clusters import clusters
 
 WORKER = """
 import keras, numpy as np, tensorflow as tf

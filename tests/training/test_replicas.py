@@ -2,12 +2,12 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from clusters import clusters
 
 SCRIPT = Path(__file__).with_name("replicas.py")
 SYSTEMS = ("pcme", "pcmepp", "dive", "triplet", "daa")
@@ -35,23 +35,6 @@ def results(processes, timeout=300):
     for process, (_, errors) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, errors
     return [json.loads(printed.splitlines()[-1]) for printed, _ in outputs]
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def clusters(workers=2):
-    """TF_CONFIG of each of some workers on this machine."""
-    hosts = [f"127.0.0.1:{port}" for port in free_ports(workers)]
-    return [
-        json.dumps({"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}})
-        for index in range(workers)
-    ]
 
 
 @pytest.mark.slow
