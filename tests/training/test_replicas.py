@@ -24,7 +24,7 @@ def start(strategy, **variables):
     )
 
 
-def results(processes, timeout=300):
+def results(processes, timeout=900):
     """What each printed last; every process has ended afterwards."""
     try:
         outputs = [process.communicate(timeout=timeout) for process in processes]
