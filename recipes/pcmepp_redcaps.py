@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo import recipe, report, training
-from zoo.data import cub, own_pairs
+from zoo.data import cub
 from zoo.data.prompts import class_prompts, templates
 from zoo.data.sources import Pictures
 from zoo.embeddings import as_embedding
@@ -51,15 +51,7 @@ def main(argv=None):
 def load(settings):
     if settings.data_dir is None:
         return pcmepp_coco.load(settings)
-    pairs = own_pairs.load(settings.data_dir / "pairs.tsv", skip_bad=settings.skip_bad).records
-    order = np.random.default_rng(settings.seed).permutation(pairs.num_images)
-    count = max(1, min(5000, pairs.num_images // 20))  # as many as COCO tests on, at most
-    train, held_out = pairs.select(order[count:]), pairs.select(order[:count])
-    shown = Pictures(held_out, settings.image_size, cache=False)
-    return recipe.Splits(
-        recipe.Split(train, Pictures(train, settings.image_size)),
-        recipe.Split(held_out, shown, shown.picture),
-    )
+    return recipe.table_of_pairs(settings)
 
 
 def classify(settings, run, model, splits):

@@ -71,12 +71,13 @@ def evaluate(settings, folder, model, held_out):
     split = report.encode(model, held_out.records, held_out.source)
     results = report.evaluate(model, split, settings.test_similarities)
     results["split"] = held_out.records.summary()
-    if settings.asp:
+    if settings.asp or settings.annotations_dir:
         pairs = split.pairs(model.similarity).kept()
+    if settings.asp:
         results["asp"] = ranking_terms.semantic_precision(settings, held_out.records, pairs)
     if settings.annotations_dir:
         results["coco"] = metrics.coco_benchmark(
-            split.pairs(model.similarity).kept(),
+            pairs,
             held_out.records.image_ids,
             held_out.records.caption_ids,
             settings.annotations_dir,

@@ -133,7 +133,7 @@ def table_of_pairs(settings):
         raise InputError(f"{table}: expected two images at least, one of them held out; found one")
     order = np.random.default_rng(settings.seed).permutation(records.num_images)
     count = min(5000, max(1, records.num_images // 20))
-    halves = [records.select(np.sort(part)) for part in (order[count:], order[:count])]
+    halves = [records.select(part) for part in (order[count:], order[:count])]
     return _splits(settings, halves, settings.data_dir, None)
 
 
