@@ -106,7 +106,7 @@ def fit(settings, folder, model, train):
         optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
         model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining))
 
-        def stream(start_step, number=number):
+        def stream(start_step, shard=(0, 1), number=number):
             return batches.image_caption_pairs(
                 train.records,
                 model.tokenizer,
@@ -115,6 +115,7 @@ def fit(settings, folder, model, train):
                 # The phases must not repeat each other's batches.
                 seed=2 * settings.seed + number,
                 start_step=start_step,
+                shard=shard,
                 augmentation=Augmentation(),
             )
 

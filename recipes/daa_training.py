@@ -141,7 +141,7 @@ def fit_phase(settings, folder, model, train, phase, pairs):
         word_dropping=settings.word_dropping,
     )
 
-    def stream(start_step):
+    def stream(start_step, shard=(0, 1)):
         return pairs(
             train.records,
             model.tokenizer,
@@ -150,6 +150,7 @@ def fit_phase(settings, folder, model, train, phase, pairs):
             # The phases must not repeat each other's batches.
             seed=2 * settings.seed + PHASES.index(phase),
             start_step=start_step,
+            shard=shard,
             augmentation=augmentation,
         )
 

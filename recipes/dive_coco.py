@@ -190,7 +190,7 @@ def fit_phase(settings, run, model, train, triplets, epochs, rate, phase="traini
     )
     model.compile(optimizer, loss=losses.TripletRanking(margin, mining, reduction="mean"))
 
-    def stream(start_step):
+    def stream(start_step, shard=(0, 1)):
         return batches.images_with_captions(
             train.records,
             model.tokenizer,
@@ -200,6 +200,7 @@ def fit_phase(settings, run, model, train, triplets, epochs, rate, phase="traini
             # The phases must not repeat each other's batches.
             seed=2 * settings.seed + (phase == "training"),
             start_step=start_step,
+            shard=shard,
             augmentation=Augmentation(word_dropping=settings.word_dropping),
         )
 

@@ -63,7 +63,8 @@ class Settings(recipe.RetrievalSettings):
     kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="suppl. A", toy=1e-4)
     uniformity_weight: float = setting(10.0, "weight of uniformity", source="suppl. A", toy=30.0)
     learning_rate: float = setting(1e-4, "peak, cosine decay per phase", source="A", toy=2e-3)
-    batch_size: int = setting(150, "pairs, one a class", source="supplementary A", toy=90)
+    batch_size: int = setting(150, "pairs", source="supplementary A", toy=90)
+    pairs_per_class: int = setting(1, "pairs of a class in a batch", source="supplementary A")
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
     warm_up_epochs: int = setting(10, "heads only", source="suppl. A", toy=0, smoke=1)
     fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=20, smoke=1)
@@ -146,13 +147,13 @@ def fit(settings, run, model, train):
 
 
 def fit_phase(settings, run, model, phase, records, source):
-    batch_size = min(settings.batch_size, records.num_classes)
+    batch_size = min(settings.batch_size, settings.pairs_per_class * records.num_classes)
     steps = settings.steps_per_epoch or batches.steps_per_epoch(records, batch_size)
     epochs = getattr(settings, f"{phase}_epochs")
     schedule = keras.optimizers.schedules.CosineDecay(settings.learning_rate, epochs * steps)
     model.compile(optimizer=training.AdamP(schedule))
 
-    def stream(start_step):
+    def stream(start_step, shard=(0, 1)):
         return batches.class_pairs(
             records,
             model.tokenizer,
@@ -161,7 +162,9 @@ def fit_phase(settings, run, model, phase, records, source):
             # The phases must not repeat each other's batches.
             seed=2 * settings.seed + (phase == "fine_tuning"),
             start_step=start_step,
+            shard=shard,
             augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
+            pairs_per_class=settings.pairs_per_class,
         )
 
     training.fit_phase(run, model, phase, stream, epochs, steps)

@@ -101,7 +101,7 @@ def fit_phase(settings, run, model, train, phase, epochs, seed):
     )
     model.compile(keras.optimizers.Adam(schedule, global_clipnorm=settings.clip_norm))
 
-    def stream(start_step):
+    def stream(start_step, shard=(0, 1)):
         return batches.class_pairs(
             train.records,
             model.tokenizer,
@@ -109,6 +109,7 @@ def fit_phase(settings, run, model, train, phase, epochs, seed):
             batch_size=batch_size,
             seed=seed,
             start_step=start_step,
+            shard=shard,
             augmentation=Augmentation(word_dropping=settings.word_dropping),
         )
 

@@ -152,7 +152,7 @@ def fit_phase(settings, run, model, train, phase, epochs, rate, loss):
         crop_scale=crops, flip=crops is not None, word_dropping=settings.word_dropping
     )
 
-    def stream(start_step):
+    def stream(start_step, shard=(0, 1)):
         return batches.image_caption_pairs(
             train.records,
             model.tokenizer,
@@ -161,6 +161,7 @@ def fit_phase(settings, run, model, train, phase, epochs, rate, loss):
             # The phases must not repeat each other's batches.
             seed=2 * settings.seed + (phase != "sum_of_hinges"),
             start_step=start_step,
+            shard=shard,
             augmentation=augmentation,
         )
 

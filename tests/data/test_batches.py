@@ -251,11 +251,32 @@ def test_encoding_keeps_order_and_remainder(toy_records, tokenizer, source, toy_
     )
 
 
+def test_a_class_may_have_several_pairs_of_a_batch(toy_records, tokenizer, source):
+    made = batches.class_pairs(
+        toy_records, tokenizer, source, batch_size=20, num_steps=3, pairs_per_class=4
+    )
+    for batch in made.as_numpy_iterator():
+        labels, counts = np.unique(batch["caption_labels"], return_counts=True)
+        assert len(labels) == 5
+        assert set(counts) == {4}
+        np.testing.assert_array_equal(batch["image_labels"], batch["caption_labels"])
+        assert len(np.unique(batch["captions"], axis=0)) > 5  # drawn one by one
+
+
 @pytest.mark.parametrize(
     ("maker", "options", "message"),
     [
-        ("class_pairs", {"batch_size": 10}, "from 1 to the number of classes, 9"),
-        ("class_pairs", {"batch_size": 0}, "from 1 to the number of classes, 9.* received 0"),
+        ("class_pairs", {"batch_size": 10}, "from 1 to the number of pairs of all classes, 9"),
+        (
+            "class_pairs",
+            {"batch_size": 0},
+            "from 1 to the number of pairs of all classes, 9.* received 0",
+        ),
+        (
+            "class_pairs",
+            {"batch_size": 8, "pairs_per_class": 3},
+            "divides the 8 pairs .* received 3",
+        ),
         ("class_pairs", {"batch_size": 9, "shard": (0, 2)}, "multiple of the number of shards"),
         ("class_pairs", {"batch_size": 8, "shard": (2, 2)}, "`shard` must be"),
         ("image_caption_pairs", {"batch_size": 9999}, "from 1 to the number of captions"),

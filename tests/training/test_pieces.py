@@ -48,3 +48,12 @@ def test_on_one_replica_a_stream_is_itself_or_in_pieces_for_accumulation():
     pieces = list(distribute(one, stream(4), 1, pieces=2))
     np.testing.assert_array_equal(pieces[1]["images"], [6, 7])
     assert len(pieces) == 4
+
+
+def test_an_accumulated_piece_compares_its_own_captions_alone():
+    whole = next(iter(stream(4)(1)))
+    pieces = list(distribute(tf.distribute.get_strategy(), stream(4), 1, pieces=2))
+    for number, piece in enumerate(pieces[:2]):
+        rows, columns = slice(2 * number, 2 * number + 2), slice(4 * number, 4 * number + 4)
+        assert piece["matches"].shape == (2, 4)
+        np.testing.assert_array_equal(piece["matches"], whole["matches"][rows, columns])

@@ -26,36 +26,46 @@ def class_pairs(
     num_steps=None,
     augmentation=None,
     shard=(0, 1),
+    pairs_per_class=1,
 ):
     """One caption with its image from each of the classes, as PCME trains on CUB.
 
-    A caption's class is drawn first (all classes, or a random `batch_size` of them), then one of
-    its captions, each with the same probability.
+    A caption's class is drawn first (all classes, or as many random ones as the batch holds), then
+    one of its captions, each with the same probability.
 
     Args:
         records: of the training split.
         tokenizer: strings to ids, such as `captions.WordTokenizer`.
         source: `sources.Pictures` or `sources.Features` of these records.
-        batch_size: pairs a batch over all shards, at most the number of classes; None: all.
+        batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class; None:
+            that many.
         seed: of everything random.
         start_step: the first step to yield, so that a resumed run goes on where it was.
         num_steps: how many steps to yield, None: for ever.
         augmentation: an `Augmentation`, None: nothing.
         shard: `(index, count)`: yield the `index`-th of `count` equal pieces of every batch.
+        pairs_per_class: how many captions of a class, drawn alone each; more than one where there
+            are few classes.
 
     Returns:
         A `tf.data.Dataset` of batches of fixed shapes. Step s is the same whatever the number of
         parallel calls and wherever the run started.
 
     Raises:
-        ValueError: if `batch_size` is no number from 1 to the number of classes that `shard`
-            divides.
+        ValueError: if `batch_size` is no number from 1 to `pairs_per_class` times the number of
+            classes that `shard` and `pairs_per_class` divide.
 
     Reference: PCME (Chun et al., CVPR 2021), supplementary A.
     """
     labels, counts = np.unique(records.caption_labels, return_counts=True)
-    batch_size = len(labels) if batch_size is None else batch_size
-    check_sizes(batch_size, len(labels), "classes", shard)
+    most = pairs_per_class * len(labels)
+    batch_size = most if batch_size is None else batch_size
+    check_sizes(batch_size, most, "pairs of all classes", shard)
+    if pairs_per_class < 1 or batch_size % pairs_per_class:
+        raise ValueError(
+            f"`pairs_per_class` must be a whole number ≥ 1 that divides the {batch_size} pairs of "
+            f"a batch; received {pairs_per_class}"
+        )
     members = tf.constant(np.argsort(records.caption_labels, kind="stable"))
     starts = tf.constant(np.cumsum(counts) - counts)
     counts = tf.constant(counts)
@@ -63,7 +73,8 @@ def class_pairs(
 
     def draw(step):
         chosen = step_seed(seed, step)
-        classes = tf.argsort(uniform(chosen, _CLASSES, 1, len(labels))[0])[:batch_size]
+        classes = tf.argsort(uniform(chosen, _CLASSES, 1, len(labels))[0])
+        classes = tf.repeat(classes[: batch_size // pairs_per_class], pairs_per_class)
         size = tf.gather(counts, classes)
         share = uniform(chosen, _MEMBERS, 1, batch_size)[0]
         place = tf.cast(tf.cast(share, tf.float64) * tf.cast(size, tf.float64), tf.int64)

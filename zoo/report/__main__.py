@@ -4,6 +4,7 @@
     python -m zoo.report runs/one runs/other --out both      # side by side
     python -m zoo.report toy_birds_pcme --out preset         # a preset
     python -m zoo.report models runs/* --out docs/runs.md    # a table, see `models --help`
+    python -m zoo.report keep runs/* --out docs/runs         # what such a table is made of
 
 A report says what a run's uncertainties are worth: one HTML page that needs nothing else, its
 figures as PNG, and its numbers as JSON, each with n and a 95 % bootstrap interval.
@@ -17,19 +18,19 @@ import zoo
 from zoo import similarities
 from zoo.errors import InputError
 from zoo.recipe.held_out import held_out_of
-from zoo.report import models_page, reported_run
+from zoo.report import kept_runs, models_page, reported_run
 from zoo.report.bootstrap import RESAMPLES
 from zoo.report.writing import write_report
 from zoo.training.run_folder import RunFolder
 from zoo.training.settings import OneLineParser, run
 
-MODELS = "models"
+COMMANDS = {"models": models_page.main, "keep": kept_runs.main}
 
 
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
-    if argv[:1] == [MODELS]:
-        return models_page.main(argv[1:])
+    if argv and argv[0] in COMMANDS:
+        return COMMANDS[argv[0]](argv[1:])
     options = _parser().parse_args(argv)
     if options.ranking != "own" and options.ranking not in similarities.NAMES:
         known = ", ".join(("own", *similarities.NAMES))

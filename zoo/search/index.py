@@ -32,7 +32,10 @@ class Index(Gallery):
 
     def __init__(self, description, similarity, faiss_index, columns):
         super().__init__(description, similarity, faiss_index, columns)
+        self._effort = self.effort
         self._reranker = Reranker(similarity, description["side"])
+        if self._direct or self._spread:
+            self._score = self._known.scorer(similarity)
 
     @classmethod
     def build(
@@ -130,9 +133,8 @@ class Index(Gallery):
                 f"neighbours by {self._space.name!r} itself; received {candidates}"
             )
         ids = self._ids[rows]
-        missing = rows < 0
-        if missing.any():
-            ids[missing], scores[missing] = -1, np.nan
+        if rows[:, -1].min(initial=0) < 0:  # what is missing comes last
+            ids[rows < 0], scores[rows < 0] = -1, np.nan
         return scores, ids
 
     def query_vectors(self, queries):
@@ -178,18 +180,21 @@ class Index(Gallery):
     @effort.setter
     def effort(self, effort):
         kinds.set_effort(self.description["kind"], self.faiss, effort)
+        self._effort = self.effort
 
     def _nearest(self, queries, k, mask):
         rows = self._space.queries(queries)
         k = min(k, self.faiss.ntotal)
-        return nearest(self.description["kind"], self.faiss, rows, k, mask)
+        effort = self._effort if mask is None else self.effort
+        return nearest(self.description["kind"], self.faiss, rows, k, mask, effort)
 
     def _direct_search(self, queries, k, mask):
         values, rows = self._nearest(queries, k, mask)
-        values[rows < 0] = np.nan
+        if rows[:, -1].min(initial=0) < 0:  # what is missing comes last
+            values[rows < 0] = np.nan
         if self._space.offset is not None:
             values = values + self._space.offset(queries)[:, None]
-        return self._known.score(self.similarity, values), rows
+        return self._score(values), rows
 
     def _ranked_search(self, queries, k, mask, candidates):
         ascending = self._known is not None and self._known.ascending
@@ -198,7 +203,7 @@ class Index(Gallery):
             variance = self._columns["spread"].values[rows]
             values = values + variance + vectors.total_variance(queries)[:, None]
             values[rows < 0] = np.nan
-            return best(self._known.score(self.similarity, values), rows, k, ascending)
+            return best(self._score(values), rows, k, ascending)
         if "owner" in self._columns:
             rows = np.where(rows < 0, -1, self._columns["owner"].values[rows])
             rows = unique_candidates(vectors.by_query(queries, rows))

@@ -121,24 +121,26 @@ def reserve(kind, index, rows):
         flat.codes.resize(used)
 
 
-def search_parameters(kind, index, k, mask=None):
+def search_parameters(kind, effort, k, mask=None):
     """FAISS' parameters of one search, with an effort of at least k and a filter by row.
 
     Args:
+        kind: of `KINDS`.
+        effort: the index's own, see `get_effort`: to ask FAISS takes a tenth of a search.
+        k: how many neighbours.
         mask: `(rows,)` boolean, the rows that may be found; None for all.
 
     Returns:
         `(parameters or None, what has to stay alive while they are used)`.
     """
-    if kind == "flat" and mask is None:
-        return None, ()
+    if mask is None and (effort is None or effort >= k or kind == "ivfpq"):
+        return None, ()  # the index's own, since making these takes as long as a search
     options, kept = {}, ()
     if mask is not None:
         kept = _selector(mask)
         options = {"sel": kept[0]}
     if kind == "flat":
         return faiss.SearchParameters(**options), kept
-    effort = get_effort(kind, index)
     if kind == "hnsw":
         return faiss.SearchParametersHNSW(efSearch=max(effort, k), **options), kept
     inner = faiss.SearchParametersIVF(nprobe=effort, **options)

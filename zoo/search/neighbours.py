@@ -8,7 +8,7 @@ from zoo.search import exact, kinds
 FEW = 0.02  # share of the rows below which a graph is scanned: its edges mostly lead astray
 
 
-def nearest(kind, index, queries, k, mask=None):
+def nearest(kind, index, queries, k, mask=None, effort=None):
     """The k nearest rows of every query.
 
     Args:
@@ -17,6 +17,7 @@ def nearest(kind, index, queries, k, mask=None):
         queries: float32 `(queries, dim)`.
         k: how many, at most `index.ntotal`.
         mask: `(rows,)` boolean, the rows that may be found; None for all.
+        effort: that of an approximate index, see `kinds.get_effort`.
 
     Returns:
         `(FAISS' values, rows)`, both `(queries, k)`, nearest first; rows are −1 where there are no
@@ -29,5 +30,5 @@ def nearest(kind, index, queries, k, mask=None):
         return exact.search_l2(index, queries, k)
     if kind == "hnsw" and mask is not None and np.count_nonzero(mask) < FEW * len(mask):
         kind, index = "flat", kinds.flat_part(kind, index)
-    parameters, _kept = kinds.search_parameters(kind, index, k, mask)
+    parameters, _kept = kinds.search_parameters(kind, effort, k, mask)
     return index.search(queries, k, params=parameters)

@@ -51,13 +51,13 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
 
 def is_direct(description, known):
     """Whether the space's own order is the similarity's, so that nothing is ranked again."""
-    own_space = known is not None and known.score is not None
+    own_space = known is not None and known.scorer is not None
     return own_space and description["space"] == known.space and not description["candidates"]
 
 
 def adds_spread(description, known):
     """Whether CSD ranks what a search for means found: one sum a candidate, and no gallery."""
-    csd = known is not None and known.space == "csd" and known.score is not None
+    csd = known is not None and known.space == "csd" and known.scorer is not None
     return csd and description["space"] == "mean" and description["kind"] != "ivfpq"
 
 

@@ -18,14 +18,15 @@ class Ranking:
     Attributes:
         space: name of the space that finds the neighbours, or the candidates.
         kinds: the kinds of embedding that the similarity takes.
-        score: `(similarity, FAISS' values plus the offset) -> scores`, or None where a space can
-            only find candidates and the similarity itself has to rank them.
+        scorer: from the similarity to the function that makes scores of FAISS' values plus the
+            offset, or None where a space can only find candidates and the similarity itself has to
+            rank them. A layer's learned numbers are read once: that takes as long as a search.
         ascending: whether the best score is the least.
     """
 
     space: str
     kinds: tuple
-    score: object = None
+    scorer: object = None
     ascending: bool = False
 
 
@@ -33,12 +34,24 @@ def _root(value):
     return np.sqrt(np.maximum(value, 0.0))
 
 
-def _logit(layer, distance):
-    return float(layer.shift) - float(layer.scale) * distance
+def _logit(layer, of_value=lambda value: value):
+    scale, shift = float(layer.scale), float(layer.shift)
+    return lambda value: shift - scale * of_value(value)
 
 
-def _wasserstein(layer, squared):
-    return -np.maximum(squared, 0.0) if layer.squared else -_root(squared)
+def _wasserstein(layer):
+    if layer.squared:
+        return lambda value: -np.maximum(value, 0.0)
+    return lambda value: -_root(value)
+
+
+def _scaled(layer):
+    scale = float(layer.scale)
+    return lambda cosine: scale * cosine
+
+
+def _itself(_):
+    return lambda value: value
 
 
 _GAUSSIAN = (GAUSSIAN,)
@@ -47,8 +60,8 @@ _RANKINGS = {
     # Layers: logits, the best is the greatest.
     S.ClosedFormSampledDistance: Ranking("csd", _GAUSSIAN, _logit),
     S.Wasserstein2: Ranking("wasserstein_2", _GAUSSIAN, _wasserstein),
-    S.Cosine: Ranking("cosine", _POINTS, lambda layer, cosine: float(layer.scale) * cosine),
-    S.EuclideanDistance: Ranking("mean", _POINTS, lambda layer, d: _logit(layer, _root(d))),
+    S.Cosine: Ranking("cosine", _POINTS, _scaled),
+    S.EuclideanDistance: Ranking("mean", _POINTS, lambda layer: _logit(layer, _root)),
     S.KLDivergence: Ranking("wasserstein_2", _GAUSSIAN),
     S.ReverseKLDivergence: Ranking("wasserstein_2", _GAUSSIAN),
     S.MinKLDivergence: Ranking("wasserstein_2", _GAUSSIAN),
@@ -62,9 +75,9 @@ _RANKINGS = {
     S.SmoothChamfer: Ranking("elements", (SET,)),
     S.SetMatchProbability: Ranking("elements", (SET,)),
     # Functions: the quantity itself.
-    S.closed_form_sampled_distance: Ranking("csd", _GAUSSIAN, lambda _, d: d, True),
-    S.wasserstein_2: Ranking("wasserstein_2", _GAUSSIAN, lambda _, d: _root(d), True),
-    S.cosine: Ranking("cosine", _POINTS, lambda _, cosine: cosine),
+    S.closed_form_sampled_distance: Ranking("csd", _GAUSSIAN, _itself, True),
+    S.wasserstein_2: Ranking("wasserstein_2", _GAUSSIAN, lambda _: _root, True),
+    S.cosine: Ranking("cosine", _POINTS, _itself),
     S.kl_divergence: Ranking("wasserstein_2", _GAUSSIAN, ascending=True),
     S.reverse_kl_divergence: Ranking("wasserstein_2", _GAUSSIAN, ascending=True),
     S.min_kl_divergence: Ranking("wasserstein_2", _GAUSSIAN, ascending=True),

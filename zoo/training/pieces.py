@@ -4,18 +4,22 @@ import inspect
 
 import tensorflow as tf
 
+_MATRICES = ("matches", "semantic")  # (images, captions)
 
-def in_pieces(batches, count, chosen=None):
+
+def in_pieces(batches, count, chosen=None, alone=False):
     """Cuts every batch into pieces, one after the other.
 
-    Pieces differ by a row at most. Every component of a batch is cut along its first axis, so
-    `matches` `(N, M)` keeps its columns; images and captions are each cut evenly, though there be
-    several captions an image.
+    Pieces differ by a row at most. Every component of a batch is cut along its first axis; images
+    and captions are each cut evenly, though there be several captions an image.
 
     Args:
         batches: a `tf.data.Dataset` of dicts of fixed shapes.
         count: pieces a batch.
         chosen: a range of the pieces to yield, or None for all.
+        alone: whether a loss sees a piece alone, as when gradients are accumulated: `matches` and
+            `semantic` `(N, M)` then lose the columns of other pieces' captions, which replicas,
+            who see each other's captions, need.
 
     Returns:
         A `tf.data.Dataset` of `len(chosen)` elements for every batch.
@@ -26,8 +30,14 @@ def in_pieces(batches, count, chosen=None):
 
     def cut(batch):
         return tf.data.Dataset.range(chosen.start, chosen.stop).map(
-            lambda piece: {name: _piece(rows, piece, count) for name, rows in batch.items()}
+            lambda piece: {name: cut_one(name, rows, piece) for name, rows in batch.items()}
         )
+
+    def cut_one(name, rows, piece):
+        own = _piece(rows, piece, count)
+        if not alone or name not in _MATRICES:
+            return own
+        return tf.transpose(_piece(tf.transpose(own), piece, count))
 
     return batches.flat_map(cut).prefetch(tf.data.AUTOTUNE)
 
@@ -40,7 +50,7 @@ def distribute(strategy, stream, start_step=0, pieces=1):
         stream: function from the first step to a `tf.data.Dataset` of global batches. If it also
             takes `shard`, every worker asks it for its `(index, count)` share alone; otherwise it
             makes whole batches and keeps its rows, which is needed where rows depend on others
-            (`zoo.data.mixing`, `"matches"`, `"semantic"`).
+            (`zoo.data.mixing`).
         start_step: the first step.
         pieces: steps for which a batch must last, on one replica: the gradient is accumulated.
 
@@ -48,7 +58,7 @@ def distribute(strategy, stream, start_step=0, pieces=1):
         What `fit` takes: a `tf.data.Dataset`, or a distributed one.
     """
     if strategy.num_replicas_in_sync == 1:
-        return in_pieces(stream(start_step), pieces)
+        return in_pieces(stream(start_step), pieces, alone=True)
 
     def of_worker(context):
         workers, worker = context.num_input_pipelines, context.input_pipeline_id

@@ -1,0 +1,82 @@
+"""What is kept of measured runs, so that their tables can be made again: settings and results.
+
+    python -m zoo.report keep runs/* --out docs/runs
+
+Each run becomes a folder with `config.json` and `metrics.json`, some kilobytes, which
+`python -m zoo.report models` reads as it reads the run. Folders are named by their last part
+(`keep` refuses two of one name); curves of many points and folders of the machine are left out.
+"""
+
+import argparse
+import json
+from pathlib import Path, PurePath
+
+from zoo.errors import InputError
+from zoo.training.atomic import write_text
+from zoo.training.run_folder import RunFolder
+from zoo.training.settings import OneLineParser
+
+LONGEST = 20  # numbers of a list that is kept: ten bins are, a curve of all queries is not
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    runs = {}
+    for path in options.runs:
+        run = RunFolder.existing(path)
+        if run.path.name in runs:
+            raise InputError(
+                f"two runs are called {run.path.name}: {runs[run.path.name].path}, {path}"
+            )
+        if not run.finished:
+            raise InputError(f"{path}: expected a finished run; it has no metrics.json")
+        runs[run.path.name] = run
+    for name, run in runs.items():
+        folder = options.out / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in (("config.json", run.config), ("metrics.json", run.metrics)):
+            write_text(folder / file, json.dumps(without_curves(without_places(content)), indent=1))
+    print(f"kept {len(runs)} runs in {options.out}")
+    return 0
+
+
+def without_curves(content):
+    """JSON values without their long lists."""
+    if isinstance(content, dict):
+        return {
+            name: without_curves(value)
+            for name, value in content.items()
+            if not (isinstance(value, list) and len(value) > LONGEST)
+        }
+    if isinstance(content, list):
+        return [without_curves(value) for value in content]
+    return content
+
+
+def without_places(content):
+    """JSON values in which whole paths have only their last part, in commands too."""
+    if isinstance(content, dict):
+        return {name: without_places(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [without_places(value) for value in content]
+    if isinstance(content, str):
+        return " ".join(map(_without_place, content.split(" ")))
+    return content
+
+
+def _without_place(word):
+    flag, is_flag, value = word.rpartition("=")
+    path = PurePath(value)
+    return f"{flag}{is_flag}{path.name}" if path.is_absolute() else word
+
+
+def _parser():
+    parser = OneLineParser(
+        prog="python -m zoo.report keep",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    parser.add_argument("--out", type=Path, required=True, help="folder of what is kept")
+    return parser
