@@ -4,8 +4,7 @@ import faiss
 import numpy as np
 
 SPARE = 8
-_PRODUCT = 2**25  # numbers up to which the whole product is kept, 128 MiB
-_TILE = 2**19  # of them at once, so that norms and minima find them in the processor's cache
+_FEW = 32  # queries up to which the product is taken here
 _RUN = 64  # items of which only the nearest is looked at first
 _EPSILON = float(np.finfo(np.float32).eps)
 _BLOCK_ROWS = 2**22  # labels of one direct scan, 32 MiB
@@ -28,12 +27,12 @@ def search_l2(index, queries, k):
         `(squared distances, rows)`, both `(queries, k)`, nearest first.
     """
     wanted = min(k + SPARE, index.ntotal)
-    fits = (
+    few = (
         isinstance(index, faiss.IndexFlatL2)
-        and len(queries) * index.ntotal <= _PRODUCT
+        and len(queries) <= _FEW
         and (wanted + 1) * _RUN < index.ntotal
     )
-    found, rows = _expanded(index, queries, wanted) if fits else index.search(queries, wanted)
+    found, rows = _expanded(index, queries, wanted) if few else index.search(queries, wanted)
     squared = distances_to(index, queries, rows)
     squared, rows = _nearest(squared, rows, k)
     if wanted < index.ntotal:
@@ -54,18 +53,12 @@ def _expanded(index, queries, k):
         index.sync_l2norms()
     norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
     items = faiss.rev_swig_ptr(index.get_xb(), index.ntotal * index.d).reshape(-1, index.d)
-    values = np.empty((len(queries), index.ntotal), np.float32)
-    runs = np.empty((len(queries), index.ntotal // _RUN), np.float32)
-    whole, scaled = runs.shape[1] * _RUN, -2.0 * queries
-    width = max(1, _TILE // (len(queries) * _RUN)) * _RUN
-    for start in range(0, index.ntotal, width):
-        tile = values[:, start : start + width]
-        np.matmul(scaled, items[start : start + width].T, out=tile)
-        tile += norms[start : start + width]
-        tile = tile[:, : whole - start]  # the last run may be cut off
-        first, shape = start // _RUN, (len(queries), -1, _RUN)
-        tile.reshape(shape).min(axis=2, out=runs[:, first : first + tile.shape[1] // _RUN])
+    values = (-2.0 * queries) @ items.T
+    for row in values:  # one after the other, so that each stays in the processor's cache
+        row += norms
     # The k nearest are in the k runs whose nearest are nearest, so few items have to be sorted.
+    whole = index.ntotal // _RUN * _RUN
+    runs = values[:, :whole].reshape(len(queries), -1, _RUN).min(axis=2)
     runs = np.argpartition(runs, k - 1, axis=1)[:, :k]
     rest = np.arange(whole, index.ntotal)
     rows = (runs[:, :, None] * _RUN + np.arange(_RUN)).reshape(len(queries), -1)
