@@ -28,6 +28,7 @@ class Settings(pcme_cub.Settings):
     out: Path = setting(Path("runs/pcme_2d"), "run folder to write or resume", identity=False)
     num_classes: int = setting(9, "classes to train on and to draw", source="figure 5")
     dim: int = setting(2, "dimensions of the embedding", source="figure 5")
+    sentence_dim: int | None = setting(64, "width of a sentence's states: two carry too little")
     mean_attention: bool = setting(
         False, "local attention in the mean; its LayerNorm of two numbers leaves but two points"
     )
@@ -35,9 +36,9 @@ class Settings(pcme_cub.Settings):
     scale: float = setting(20.0, "initial a of sigmoid(b - a d)")
     shift: float = setting(7.0, "initial b")
     log_variance_bias: float = setting(-5.0, "initial log variance")
-    # The loss is a sum over 9 x 9 pairs, not 150 x 150; the regularisers do not shrink with it.
-    uniformity_weight: float = setting(0.05, "weight of uniformity")
-    batch_size: int = setting(9, "pairs, one a class")
+    uniformity_weight: float = setting(5.0, "weight of uniformity")
+    batch_size: int = setting(90, "pairs")
+    pairs_per_class: int = setting(10, "pairs of a class in a batch: there are few classes")
     steps_per_epoch: int | None = setting(60, "a class has few captions", smoke=2)
     fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=20, smoke=1)
 

@@ -39,6 +39,7 @@ class Settings(recipe.RetrievalSettings):
     image_size: int = setting(224, "pixels", source="section 4.1", toy=64)
     dim: int = setting(512, "dimensions of the embedding", source="section 4.1", toy=64)
     word_dim: int = setting(300, "dimensions of a word vector", source="section 4.1", toy=64)
+    sentence_dim: int | None = setting(None, "width of a sentence's states; default: --dim")
     max_words: int = setting(40, "words of a caption that are read", toy=24)
     mean_only: bool = setting(False, "train points instead of Gaussians", source="table 1")
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
@@ -119,6 +120,7 @@ def build(settings, train):
         dim=settings.dim,
         word_dim=word_dim,
         word_vectors=word_vectors,
+        sentence_dim=settings.sentence_dim,
         num_samples=settings.num_samples,
         method=settings.method,
         scale=settings.scale,

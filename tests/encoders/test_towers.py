@@ -113,6 +113,12 @@ def test_word_vectors_are_the_first_words():
         encoders.gru(9, 8, word_dim=5, word_vectors=vectors)
 
 
-def test_a_sentence_of_another_dimension_is_refused():
-    with pytest.raises(ValueError, match=r"`pooled` must have shape \(batch, 32\)"):
-        encoders.gaussian_caption_encoder(encoders.gru(9, 16, 6), 32)
+def test_a_sentence_of_another_dimension_is_projected():
+    encoder = encoders.gaussian_caption_encoder(encoders.gru(9, 16, 6), 2, mean_attention=False)
+    head = encoder.get_layer("head")
+    assert head.get_layer("gaussian").mean_global.kernel.shape == (16, 2)
+    assert head.get_layer("gaussian").variance_global.kernel.shape == (16, 2)
+    assert {name: tuple(part.shape) for name, part in encoder(IDS).items()} == {
+        "mean": (len(IDS), 2),
+        "log_variance": (len(IDS), 2),
+    }

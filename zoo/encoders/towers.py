@@ -41,8 +41,7 @@ def gaussian_caption_encoder(backbone, dim, **head):
 
     Args:
         backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
-            `zoo.encoders.gru` of the same `dim`; or to `{"features", "mask"}`, such as
-            `zoo.encoders.bert`.
+            `zoo.encoders.gru`; or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
         dim: dimension of the embedding.
         **head: options of `GaussianHead`.
 
@@ -50,12 +49,10 @@ def gaussian_caption_encoder(backbone, dim, **head):
         A Functional `keras.Model` from ids `(batch, length)` to `{"mean", "log_variance"}`, each
         `(batch, dim)` (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and
         `"head"`. Local features are the words; the mean's global feature is the backbone's
-        sentence and the log variance's the sentence of a second, bidirectional GRU in the head.
-        Of a backbone without a sentence local features are its hidden states, and both global
-        features linear maps of their mean, as of images.
-
-    Raises:
-        ValueError: if the backbone's sentence has another dimension than `dim`.
+        sentence and the log variance's the sentence of a second, bidirectional GRU in the head,
+        as wide as the first; linear maps of them where they are not `dim` wide. Of a backbone
+        without a sentence local features are its hidden states, and both global features linear
+        maps of their mean, as of images.
 
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (b).
     """
@@ -73,9 +70,11 @@ def gaussian_caption_encoder(backbone, dim, **head):
         sentence = MeanPooling(name="pooling")(local, mask=mask)
     else:
         sentence = inputs["sentence"]
+        width = sentence.shape[-1]
         if head.get("covariance", "ellipsoidal") is not None:
-            _, variance_sentence = SentenceGRU(dim, name="variance_gru")(local, mask=mask)
-    gaussian = GaussianHead(dim, project_pooled=not recurrent, name="gaussian", **head)
+            _, variance_sentence = SentenceGRU(width, name="variance_gru")(local, mask=mask)
+    project = not recurrent or width != dim
+    gaussian = GaussianHead(dim, project_pooled=project, name="gaussian", **head)
     embedding = gaussian(local, sentence, variance_sentence, mask=mask)
     head_model = keras.Model(inputs, embedding, name="head")
     ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")

@@ -24,6 +24,7 @@ def pcme(
     uniformity_weight=10.0,
     seed=0,
     caption_backbone=None,
+    sentence_dim=None,
     name="pcme",
     **head,
 ):
@@ -53,6 +54,8 @@ def pcme(
         seed: seed of the sampling.
         caption_backbone: a `keras.Model` from ids to local features, see
             `zoo.encoders.gaussian_caption_encoder`; None for a bidirectional GRU over words.
+        sentence_dim: width of that GRU, `dim` if None as in the paper; in a plane two numbers
+            cannot carry a sentence.
         name: of the model.
         **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
             `covariance=None` trains the means alone.
@@ -83,7 +86,7 @@ def pcme(
     if caption_backbone is None:
         caption_backbone = encoders.gru(
             vocabulary_size,
-            dim,
+            sentence_dim or dim,
             word_dim=word_dim,
             word_vectors=word_vectors,
             max_length=max_length,
