@@ -32,11 +32,13 @@ class Settings(pcme_cub.Settings):
     mean_attention: bool = setting(
         False, "local attention in the mean; its LayerNorm of two numbers leaves but two points"
     )
-    # The means lie on a circle, nine classes 0.68 apart: the first p is 0.5 at half of that.
-    scale: float = setting(20.0, "initial a of sigmoid(b - a d)")
-    shift: float = setting(7.0, "initial b")
+    unit_mean: bool = setting(
+        False, "means of unit length, which in the plane are a circle that no class gets across"
+    )
+    scale: float = setting(5.0, "initial a of sigmoid(b - a d)")
+    shift: float = setting(5.0, "initial b")
     log_variance_bias: float = setting(-5.0, "initial log variance")
-    uniformity_weight: float = setting(5.0, "weight of uniformity")
+    uniformity_weight: float = setting(0.0, "weight of uniformity")
     batch_size: int = setting(90, "pairs")
     pairs_per_class: int = setting(10, "pairs of a class in a batch: there are few classes")
     steps_per_epoch: int | None = setting(60, "a class has few captions", smoke=2)

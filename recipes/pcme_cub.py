@@ -50,6 +50,7 @@ class Settings(recipe.RetrievalSettings):
     squash_variance: bool = setting(
         False, "sigmoid and LayerNorm in the log variance too", source="table D.3"
     )
+    unit_mean: bool = setting(True, "means of unit length", source="section 3.2")
     num_samples: int = setting(7, "samples J of an embedding", source="section 4.1")
     method: Literal["sampled", "moment_matched"] = setting(
         "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
@@ -93,6 +94,7 @@ class Settings(recipe.RetrievalSettings):
             "mean_attention": self.mean_attention,
             "variance_attention": self.variance_attention,
             "squash_variance": self.squash_variance,
+            "unit_mean": self.unit_mean,
             "log_variance_bias": self.log_variance_bias,
         }
 

@@ -14,8 +14,6 @@ average is evaluated. The same command resumes a run that was stopped.
 
 import math
 
-from keras import ops
-
 from zoo import encoders, losses, models, recipe, similarities, training
 from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
 from zoo.data.size_augmentation import SizeAugmentation
@@ -120,14 +118,14 @@ def fit_frozen(settings, run, model, records, source):
 
 
 def fit_means(settings, run, model, records, source):
-    """What CLIP's weights bring to every method: means that were trained by InfoNCE."""
+    """What CLIP's weights bring: means that rank better than chance before there is a variance."""
     stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
-    towers = model.image_encoder, model.caption_encoder
-    means = model
-    if settings.method != "infonce":
-        cosine = similarities.Cosine(1 / 0.07, learn_scale=True)
-        means = models.DualEncoder(*towers, cosine, losses.InfoNCE())
-    variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
+    means, variances = model, []
+    if isinstance(model.loss, losses.MatchingCrossentropy):
+        towers = model.image_encoder, model.caption_encoder
+        distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
+        means = models.DualEncoder(*towers, distance, losses.MatchingCrossentropy())
+        variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
     for part in variances:
         part.trainable = False
     rate = training.WarmUpThenDrops(settings.learning_rate, settings.warm_up_epochs * steps)
@@ -135,29 +133,21 @@ def fit_means(settings, run, model, records, source):
     training.fit_phase(run, means, "means", stream, settings.mean_epochs, steps)
     for part in variances:
         part.trainable = True
-    hand_over(means, model, next(iter(stream(0))))
+    if means is not model:
+        hand_over(means.similarity, model)
 
 
-def hand_over(means, model, batch):
-    """Begins with the log-odds that the means have learned.
-
-    InfoNCE gives the pair (i, j) the share exp(s cos_ij) / sum_k exp(s cos_ik), whose log-odds are
-    about s cos_ij less the mean of log sum_k exp(s cos_ik). Of unit vectors that is a scale of
-    s / 2 on the squared distance and a shift of s less that mean. CSD's shift also makes up for
-    its first sum of variances.
-    """
+def hand_over(learned, model):
+    """Begins with the logits that the means have learned: CSD's shift makes up for its Σσ²."""
     if not isinstance(model.similarity, SQUARED):
         return  # PCME's distance is a root, for which another scale and shift are right
     total = 0.0
     if isinstance(model.similarity, similarities.ClosedFormSampledDistance):
         heads = (tower.get_layer("head") for tower in (model.image_encoder, model.caption_encoder))
         total = sum(head.dim * math.exp(head.covariance.initial_log_variance) for head in heads)
-    embedded = means(batch)
-    logits = means.similarity(embedded["images"], embedded["captions"])
-    scale = float(means.similarity.scale)
-    shift = scale - float(ops.mean(ops.logsumexp(logits, axis=1)))
-    model.similarity.scale.assign(scale / 2)
-    model.similarity.shift.assign(shift + scale / 2 * total)
+    scale, shift = float(learned.scale), float(learned.shift)
+    model.similarity.scale.assign(scale)
+    model.similarity.shift.assign(shift + scale * total)
 
 
 def fit_everything(settings, run, model, records, source):

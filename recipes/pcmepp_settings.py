@@ -60,10 +60,7 @@ class Settings(recipe.RetrievalSettings):
     frozen_epochs: int = setting(2, "image backbone frozen", source="B", toy=0, smoke=1)
     warm_up_epochs: int = setting(1, "linear, after these", source="appendix B", smoke=1)
     mean_epochs: int = setting(
-        0,
-        "of InfoNCE on the means alone, where there are no weights of CLIP's to start from",
-        toy=5,
-        smoke=0,
+        0, "on the means alone, where no weights of CLIP's are there to start from", toy=5, smoke=0
     )
     epochs: int = setting(25, "in all", source="appendix B", toy=9, smoke=3)
     last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=1, smoke=1)

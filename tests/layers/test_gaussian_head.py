@@ -95,6 +95,18 @@ def test_ablations(mean_attention, variance, covariance):
         np.testing.assert_allclose(again[key], values, atol=1e-5)
 
 
+def test_a_mean_that_is_not_normalised_has_the_direction_of_one_that_is():
+    keras.utils.set_random_seed(0)
+    unit = GaussianHead(16)(FEATURES, POOLED)["mean"]
+    keras.utils.set_random_seed(0)
+    head = GaussianHead(16, unit_mean=False)
+    free = head(FEATURES, POOLED)["mean"]
+    assert head.from_config(head.get_config()).unit_mean is False
+    length = np.linalg.norm(free, axis=-1, keepdims=True)
+    assert (np.abs(length - 1) > 1e-2).all()
+    np.testing.assert_allclose(free / length, unit, atol=1e-6)
+
+
 def test_mean_and_variance_share_nothing():
     head = GaussianHead(16)
     before = head(FEATURES, POOLED)

@@ -31,6 +31,8 @@ class GaussianHead(keras.layers.Layer):
             mean without branch is the L2-normalised global feature.
         squash_variance: whether the log variance goes through sigmoid and LayerNorm as the mean
             does, which hurts (table D.3).
+        unit_mean: whether the mean is L2-normalised. In a plane that leaves a circle, on which
+            classes cannot pass each other.
         log_variance_bias: initial bias of log σ², which sets the first uncertainties.
         variance_bounds: `(lowest, highest)` variance σ², or None.
 
@@ -63,6 +65,7 @@ class GaussianHead(keras.layers.Layer):
         mean_attention=True,
         variance_attention=True,
         squash_variance=False,
+        unit_mean=True,
         log_variance_bias=0.0,
         variance_bounds=None,
         **kwargs,
@@ -76,6 +79,7 @@ class GaussianHead(keras.layers.Layer):
         self.mean_attention = mean_attention
         self.variance_attention = variance_attention
         self.squash_variance = squash_variance
+        self.unit_mean = unit_mean
         self.covariance = None
         policy = self.dtype_policy
         if project_pooled:
@@ -134,7 +138,8 @@ class GaussianHead(keras.layers.Layer):
         mean = self.mean_global(pooled) if self.project_pooled else pooled
         if self.mean_attention:
             mean = ops.squeeze(self.mean_local(features, mean, mask=mask), 1)
-        mean = unit_length(mean)
+        # float32 whatever the precision, as a unit vector is
+        mean = unit_length(mean) if self.unit_mean else ops.cast(mean, "float32")
         if self.covariance is None:
             return {"mean": mean}
         variance = pooled if pooled_variance is None else pooled_variance
@@ -161,6 +166,7 @@ class GaussianHead(keras.layers.Layer):
             "mean_attention": self.mean_attention,
             "variance_attention": self.variance_attention,
             "squash_variance": self.squash_variance,
+            "unit_mean": self.unit_mean,
             "log_variance_bias": covariance.initial_log_variance if covariance else 0.0,
             "variance_bounds": covariance and covariance.bounds,
         }

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
-from matplotlib.lines import Line2D
 
 from zoo.data import images
 from zoo.data.draws import step_seed
@@ -147,22 +146,24 @@ def algebra_plot(plane, mix, erased, pictures):
     )
     for (title, gaussians, names, looks, columns), shown in zip(panels, pictures, strict=True):
         axis = figure.add_subplot(grid[0, columns])
-        handles = []
+        frames = []
         for gaussian, name, look in zip(gaussians, names, looks, strict=True):
             middle, covariance = plane.project(gaussian["mean"], gaussian["log_variance"])
             line = "-" if name.startswith("image") else (0, (4, 2))
             color, marker = PALETTE[look], MARKERS[look]
             filled = name.startswith("image")
             draw_gaussian(axis, middle[0], covariance[0], color, marker, line, filled, width=1.8)
-            handles.append(Line2D([], [], color=color, marker=marker, linestyle=line, label=name))
+            frames.append((color, line))
         axis.set_aspect("equal", adjustable="datalim")
         name_axes(axis, plane)
         axis.set_title(title)
-        axis.legend(handles=handles, loc="best", handlelength=3.5)
+        # The pictures are the legend: each is framed as its ellipse is drawn.
         for place, (picture, name) in enumerate(zip(shown, names, strict=True)):
             below = figure.add_subplot(grid[1, columns.start + place])
             below.imshow(picture)
-            below.set_axis_off()
+            below.set(xticks=[], yticks=[])
+            color, line = frames[place]
+            below.spines[:].set(visible=True, color=color, linestyle=line, linewidth=2.5)
             below.set_title(name, loc="center", fontsize=9)
     return figure
 
