@@ -52,6 +52,7 @@ class Settings(recipe.RetrievalSettings):
     image_size: int = setting(
         224, "pixels; the paper has 512 for resnext_bert", source="section 4.1", toy=64
     )
+    max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
     dim: int = setting(1024, "dimensions of an element", source="section 4.1", toy=64)
     word_dim: int = setting(300, "of a word vector", source="section 4.1", toy=64)
     num_slots: int = setting(4, "elements of a set, K", source="section 4.1")

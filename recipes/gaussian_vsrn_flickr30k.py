@@ -17,24 +17,20 @@ from zoo import models, recipe, training
 from zoo.training import setting
 
 try:
-    from recipes import triplet_training
+    from recipes import triplet_training, vsrn_flickr30k
 except ModuleNotFoundError:  # a script sees its own folder, not the one above
     import triplet_training
+    import vsrn_flickr30k
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(triplet_training.GaussianSettings):
-    """The paper's settings for Flickr30K."""
+class Settings(vsrn_flickr30k.Settings, triplet_training.GaussianSettings):
+    """VSRN's settings, and what a Gaussian has besides."""
 
     out: Path = setting(
         Path("runs/gaussian_vsrn_flickr30k"), "run folder to write or resume", identity=False
     )
-    features: Literal["pictures", "regions"] = setting("regions", "what is read of an image")
-    dim: int = setting(2048, "dimensions of the embedding", source="Pishdad et al.", toy=64)
     margin: float = setting(0.1, "of the triplets", source="Pishdad et al.", toy=0.2)
-    max_words: int = setting(40, "words of a caption that are read", toy=24)
-    num_layers: int = setting(4, "graph convolutions", source="VSRN", toy=2)
-    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.0)
     similarity: Literal[triplet_training.SIMILARITIES] = setting(
         "wasserstein_2", "to train and to rank with", source="Pishdad et al."
     )

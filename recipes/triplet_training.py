@@ -29,6 +29,7 @@ class TripletSettings(recipe.RetrievalSettings):
     image_size: int = setting(224, "pixels", toy=32)
     dim: int = setting(1024, "dimensions of the embedding", source="Pishdad et al.", toy=64)
     word_dim: int = setting(300, "dimensions of a word vector", source="Pishdad et al.", toy=64)
+    max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
     min_count: int = setting(4, "rarer words are unknown", source="VSE++'s code", toy=1)
     margin: float = setting(0.2, "of the triplets", source="Pishdad et al.")
     mining: Literal[MINING] = setting(
@@ -37,10 +38,10 @@ class TripletSettings(recipe.RetrievalSettings):
     learning_rate: float = setting(2e-4, "of Adam", source="Pishdad et al.", toy=2e-3)
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++'s code")
     batch_size: int = setting(128, "pairs", source="Pishdad et al.")
-    warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", toy=4, smoke=1)
-    epochs: int = setting(30, "in all", source="Pishdad et al.", toy=12, smoke=2)
+    warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", toy=6, smoke=1)
+    epochs: int = setting(30, "in all", source="Pishdad et al.", toy=24, smoke=2)
     drop_epoch: int = setting(
-        15, "after which the rate is a tenth", source="Pishdad et al.", toy=9, smoke=1
+        15, "after which the rate is a tenth", source="Pishdad et al.", toy=18, smoke=1
     )
     crop_and_flip: bool = setting(True, "random crops and mirroring", source="VSE++", toy=False)
     word_dropping: float = setting(0.0, "probability of losing a word", toy=0.1)

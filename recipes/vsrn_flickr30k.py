@@ -33,7 +33,6 @@ class Settings(triplet_training.TripletSettings):
     features: Literal["pictures", "regions"] = setting("regions", "what is read of an image")
     dim: int = setting(2048, "dimensions of the embedding", source="Pishdad et al.", toy=64)
     margin: float = setting(0.2, "of the triplets", source="VSRN")
-    max_words: int = setting(40, "words of a caption that are read", toy=24)
     num_layers: int = setting(4, "graph convolutions", source="VSRN", toy=2)
     captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.0)
 

@@ -1,5 +1,8 @@
 """Differentiable ranks of every row, without ever holding the cube of all pairs of items."""
 
+import functools
+
+import keras
 from keras import ops
 
 # Items a block: pairs of blocks are compared at once, in BLOCK matrices' worth of memory.
@@ -20,6 +23,8 @@ def soft_ranks(scores, temperature, weights=None):
 
     Returns:
         float32 `(queries, items)` ranks, the best first, between 1 and the number of items.
+
+    It has a first derivative and no second one.
 
     Time is O(queries · items²), memory O(queries · items): the pairs are visited block by block,
     the two of a pair share one tanh, since sigmoid(x) = (1 + tanh(x/2))/2 and tanh is odd, and
@@ -45,10 +50,24 @@ def soft_ranks(scores, temperature, weights=None):
 def _advantage(scores, *weights):
     """Σ_{j≠i} w_j tanh(u_j − u_i), all `(items, queries)`; without weights, of padding too."""
 
+    def gradient(*args, upstream=None):
+        if upstream is None:
+            (upstream,) = args
+        scores_gradient = _compiled(_sum_of_slopes)(scores, upstream, *weights)
+        return (scores_gradient, ops.zeros_like(weights[0])) if weights else scores_gradient
+
+    return _compiled(_sum_of_advantages)(scores, *weights), gradient
+
+
+def _sum_of_advantages(scores, *weights):
     def advantage(first, second):
         odd = ops.tanh(second[0] - first[0])
         return (second[1] * odd, first[1] * odd) if weights else (odd, odd)
 
+    return _sum_over_pairs(advantage, (scores, *weights))
+
+
+def _sum_of_slopes(scores, upstream, *weights):
     def slope(first, second):
         odd = ops.tanh(second[0] - first[0])
         # Along u_i of g_i w_j tanh(u_j − u_i) + g_j w_i tanh(u_i − u_j); along u_j its opposite.
@@ -58,13 +77,26 @@ def _advantage(scores, *weights):
         pull = (other - own) * (1.0 - ops.square(odd))
         return pull, pull
 
-    def gradient(*args, upstream=None):
-        if upstream is None:
-            (upstream,) = args
-        scores_gradient = _sum_over_pairs(slope, (scores, upstream, *weights))
-        return (scores_gradient, ops.zeros_like(weights[0])) if weights else scores_gradient
+    return _sum_over_pairs(slope, (scores, upstream, *weights))
 
-    return _sum_over_pairs(advantage, (scores, *weights)), gradient
+
+def _compiled(function):
+    """A function compiled by XLA, which never writes the differences of a block.
+
+    It takes a third of the time. A step that is compiled as a whole compiles it as a part.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return function
+    compiled = _xla(function)
+    # The gradient is written above; XLA could not derive one of its loop.
+    return lambda *values: compiled(*map(ops.stop_gradient, values))
+
+
+@functools.cache
+def _xla(function):
+    import tensorflow as tf
+
+    return tf.function(function, jit_compile=True, autograph=False)
 
 
 def _sum_over_pairs(compare, values):
