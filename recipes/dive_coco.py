@@ -85,7 +85,7 @@ class Settings(recipe.RetrievalSettings):
     )
     steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
     warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=0, smoke=1)
-    epochs: int = setting(80, "in all", source="section 4.1, for regions", toy=20, smoke=2)
+    epochs: int = setting(80, "in all", source="section 4.1, for regions", toy=40, smoke=2)
 
     def __post_init__(self):
         super().__post_init__()

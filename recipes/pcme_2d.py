@@ -27,6 +27,7 @@ class Settings(pcme_cub.Settings):
 
     out: Path = setting(Path("runs/pcme_2d"), "run folder to write or resume", identity=False)
     num_classes: int = setting(9, "classes to train on and to draw", source="figure 5")
+    image_size: int = setting(224, "pixels", source="section 4.1", toy=32)
     dim: int = setting(2, "dimensions of the embedding", source="figure 5")
     sentence_dim: int | None = setting(64, "width of a sentence's states: two carry too little")
     mean_attention: bool = setting(
@@ -41,8 +42,10 @@ class Settings(pcme_cub.Settings):
     uniformity_weight: float = setting(0.0, "weight of uniformity")
     batch_size: int = setting(90, "pairs")
     pairs_per_class: int = setting(10, "pairs of a class in a batch: there are few classes")
+    kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="suppl. A", toy=1e-2)
+    word_dropping: float = setting(0.1, "probability of losing a word", source="suppl. A")
     steps_per_epoch: int | None = setting(60, "a class has few captions", smoke=2)
-    fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=20, smoke=1)
+    fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=40, smoke=1)
 
 
 def main(argv=None):

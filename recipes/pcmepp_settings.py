@@ -60,11 +60,11 @@ class Settings(recipe.RetrievalSettings):
     frozen_epochs: int = setting(2, "image backbone frozen", source="B", toy=0, smoke=1)
     warm_up_epochs: int = setting(1, "linear, after these", source="appendix B", smoke=1)
     mean_epochs: int = setting(
-        0, "on the means alone, where no weights of CLIP's are there to start from", toy=5, smoke=0
+        0, "on the means alone, where no weights of CLIP's are there to start from", toy=16, smoke=0
     )
-    epochs: int = setting(25, "in all", source="appendix B", toy=9, smoke=3)
-    last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=1, smoke=1)
-    averaged_epochs: int = setting(10, "of SWA; 0: none", source="section 4.1", toy=2, smoke=1)
+    epochs: int = setting(25, "in all", source="appendix B", toy=48, smoke=3)
+    last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=6, smoke=1)
+    averaged_epochs: int = setting(10, "of SWA; 0: none", source="section 4.1", toy=6, smoke=1)
     test_similarities: tuple[str, ...] = setting(
         ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table C.4"
     )
