@@ -40,3 +40,13 @@ def test_readme_names_things_that_exist():
             thing = getattr(thing, part)
     for path in re.findall(r"\]\((docs/[^)#]+)\)", text):
         assert (ROOT / path).exists(), path
+
+
+def test_the_models_page_is_that_of_the_kept_runs():
+    from zoo.report import models_page
+    from zoo.training import RunFolder
+
+    path = ROOT / "docs" / "models.md"
+    kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]
+    tables = models_page.page(kept)
+    assert tables in path.read_text(), models_page.__doc__

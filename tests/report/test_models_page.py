@@ -95,7 +95,7 @@ def test_a_run_that_a_table_made_goes_by_its_folder(tmp_path):
     run = finish(tmp_path / "without_vib-seed-3", 3, 10.0)
     assert models_page.label(run) == "pcme_cub.py --dim=8"
     run.write_json("config.json", {**run.config, "command": "recipes/table.py --out runs/table"})
-    assert models_page.label(run) == "without_vib"
+    assert models_page.label(run) == "table.py: without_vib"
     run.write_json("config.json", {"settings": {}})
     assert models_page.label(run) == "without_vib"
     assert models_page.machine(run) == "not recorded"

@@ -124,13 +124,14 @@ def within(path, text):
 
 
 def label(run):
-    """The command without folder and seed, or the folder's name where a table made the run."""
+    """The command without folder and seed, or of a table's run the table and the folder's name."""
     command = run.config.get("command", "").split()
     script, flags = (command or [""])[0], " ".join(command[1:])
     if run.path.name in flags and script.endswith(".py"):
         rest = " ".join(_DROPPED_FLAG.sub("", flags).split())
         return f"{Path(script).name} {rest}".strip()
-    return re.sub(r"[-_]seed[-_]?\d+$", "", run.path.name)
+    name = re.sub(r"[-_]seed[-_]?\d+$", "", run.path.name)
+    return f"{Path(script).name}: {name}" if script.endswith(".py") else name
 
 
 def machine(run):
