@@ -61,9 +61,7 @@ def page(runs):
         if metrics is None or "retrieval" not in metrics:
             left_out.append(run.path)
             continue
-        splits[metrics.get("split", "a split that the run does not name")][_identity(run)].append(
-            run
-        )
+        splits[_split(run)][_identity(run)].append(run)
     if not splits:
         raise InputError(f"no finished run with results of retrieval among {len(runs)} folders")
     parts = [split_table(split, list(rows.values())) for split, rows in splits.items()]
@@ -150,6 +148,13 @@ def first(metrics):
 
 def _area(direction):
     return lambda metrics: 100 * metrics["uncertainty"][direction]["risk_coverage"]["aurc"]
+
+
+def _split(run):
+    """What a run was evaluated on; toy data have the names of the layout that they come in."""
+    name = run.metrics.get("split", "a split that the run does not name")
+    is_toy = run.settings.get("data_dir") is None and not name.startswith("toy")
+    return f"{name} (toy data)" if is_toy else name
 
 
 def _identity(run):
