@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 import zipfile
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def fork(folder, strategy, config=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         train(folder, strategy)
         code = 0
+    except BaseException:
+        traceback.print_exc()  # which `_exit` would leave out
     finally:
         os._exit(code)
 

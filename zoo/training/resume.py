@@ -126,7 +126,8 @@ class Resume(keras.callbacks.Callback):
 
     def _apply(self, model, state, path):
         if not model.optimizer.built:
-            model.optimizer.build(model.trainable_variables)
+            with model.distribute_strategy.scope():  # where its variables have to be, too
+                model.optimizer.build(model.trainable_variables)
         groups = {"model": model.variables, "optimizer": model.optimizer.variables}
         for group, variables in groups.items():
             _check(variables, _group(state, group), f"{path}: the {group}")
