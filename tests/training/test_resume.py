@@ -6,6 +6,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from zoo.errors import InputError
 from zoo.training.atomic import remove_leftovers
@@ -61,6 +62,20 @@ def uninterrupted(tmp_path_factory):
     model = make_model()
     phases(model, folder)
     return model, read_history(folder / "history.csv")
+
+
+def test_a_model_of_a_strategy_is_restored_outside_of_its_scope(tmp_path):
+    models = []
+    for _ in range(2):
+        with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+            models.append(make_model())
+            models[-1].compile(keras.optimizers.Adam(0.05), "mse", run_eagerly=True)
+    first, second = models
+    x = np.ones((8, 5), "float32")
+    first.fit(x, np.ones((8, 4)), verbose=0, callbacks=[Resume(tmp_path)])
+    assert Resume(tmp_path).restore(second) == 1
+    for one, other in zip(first.optimizer.variables, second.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=one.path)
 
 
 @pytest.mark.parametrize("stop_after", [1, 3])
