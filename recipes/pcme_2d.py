@@ -36,13 +36,14 @@ class Settings(pcme_cub.Settings):
     unit_mean: bool = setting(
         False, "means of unit length, which in the plane are a circle that no class gets across"
     )
-    scale: float = setting(5.0, "initial a of sigmoid(b - a d)")
-    shift: float = setting(5.0, "initial b")
+    scale: float = setting(3.0, "initial a of sigmoid(b - a d)")
+    shift: float = setting(3.0, "initial b")
     log_variance_bias: float = setting(-5.0, "initial log variance")
-    uniformity_weight: float = setting(0.0, "weight of uniformity")
+    # Without it the classes come to lie on a line.
+    uniformity_weight: float = setting(10.0, "weight of uniformity", source="suppl. A", toy=30.0)
     batch_size: int = setting(90, "pairs")
     pairs_per_class: int = setting(10, "pairs of a class in a batch: there are few classes")
-    kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="suppl. A", toy=1e-2)
+    kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="suppl. A", toy=0.3)
     word_dropping: float = setting(0.1, "probability of losing a word", source="suppl. A")
     steps_per_epoch: int | None = setting(60, "a class has few captions", smoke=2)
     fine_tuning_epochs: int = setting(50, "everything", source="suppl. A", toy=40, smoke=1)
