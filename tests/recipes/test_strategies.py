@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from clusters import clusters
 
+import zoo  # noqa: F401 (registers what the saved models are made of)
+
 RUN = """
 import sys
 import tensorflow as tf
