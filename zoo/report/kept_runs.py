@@ -7,14 +7,13 @@ Each run becomes a folder with `config.json` and `metrics.json`, some kilobytes,
 (`keep` refuses two of one name); curves of many points and folders of the machine are left out.
 """
 
-import argparse
 import json
 from pathlib import Path, PurePath
 
 from zoo.errors import InputError
+from zoo.report.runs_parser import runs_parser
 from zoo.training.atomic import write_text
 from zoo.training.run_folder import RunFolder
-from zoo.training.settings import OneLineParser
 
 LONGEST = 20  # numbers of a list that is kept: ten bins are, a curve of all queries is not
 
@@ -71,12 +70,6 @@ def _without_place(word):
 
 
 def _parser():
-    parser = OneLineParser(
-        prog="python -m zoo.report keep",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    parser = runs_parser("keep", __doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of what is kept")
     return parser

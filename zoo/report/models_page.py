@@ -9,7 +9,6 @@ has a table of its own, since figures of different data are not comparable. An e
 hold the lines `<!-- runs: begin -->` and `<!-- runs: end -->`; what is between them is replaced.
 """
 
-import argparse
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -17,9 +16,9 @@ from pathlib import Path
 from zoo.errors import InputError
 from zoo.recipe import table
 from zoo.report import paper_figures
+from zoo.report.runs_parser import runs_parser
 from zoo.training.atomic import write_text
 from zoo.training.run_folder import RunFolder
-from zoo.training.settings import OneLineParser
 
 BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
 # In these, runs of one row may differ.
@@ -167,13 +166,7 @@ def _seed(run):
 
 
 def _parser():
-    parser = OneLineParser(
-        prog="python -m zoo.report models",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    parser = runs_parser("models", __doc__)
     parser.add_argument("--out", type=Path, help="Markdown file; default: print")
     parser.add_argument("--papers", action="store_true", help="add what the papers report")
     return parser

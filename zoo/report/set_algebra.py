@@ -158,11 +158,11 @@ def algebra_plot(plane, mix, erased, pictures):
         name_axes(axis, plane)
         axis.set_title(title)
         # The pictures are the legend: each is framed as its ellipse is drawn.
-        for place, (picture, name) in enumerate(zip(shown, names, strict=True)):
+        pictured = zip(shown, names, frames, strict=True)
+        for place, (picture, name, (color, line)) in enumerate(pictured):
             below = figure.add_subplot(grid[1, columns.start + place])
             below.imshow(picture)
             below.set(xticks=[], yticks=[])
-            color, line = frames[place]
             below.spines[:].set(visible=True, color=color, linestyle=line, linewidth=2.5)
             below.set_title(name, loc="center", fontsize=9)
     return figure
