@@ -1,7 +1,6 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
 import keras
-import keras_hub
 
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
@@ -31,6 +30,8 @@ class BertTokenizer(SubwordTokenizer):
     """
 
     def __init__(self, vocabulary, max_words=64, **kwargs):
+        import keras_hub  # here, since it takes a second and 150 MB that few models need
+
         self.vocabulary = list(vocabulary)
         absent = [token for token in SPECIAL if token not in self.vocabulary]
         if absent or self.vocabulary[0] != PAD:

@@ -3,7 +3,6 @@
 import gzip
 
 import keras
-import keras_hub
 import tensorflow as tf
 
 from zoo.data.captions import WordIds
@@ -43,6 +42,8 @@ class ClipTokenizer(SubwordTokenizer):
     """
 
     def __init__(self, vocabulary, merges, max_words=77, **kwargs):
+        import keras_hub  # here, since it takes a second and 150 MB that few models need
+
         self.vocabulary, self.merges = dict(vocabulary), list(merges)
         tokenizer = keras_hub.tokenizers.CLIPTokenizer(self.vocabulary, self.merges)
         ends = (self.vocabulary[START], self.vocabulary[END])

@@ -2,7 +2,6 @@
 
 import keras
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 
 class SubwordTokenizer(keras.layers.Layer):
@@ -40,6 +39,8 @@ class SubwordTokenizer(keras.layers.Layer):
 
     def normalise(self, text):
         """The text in Unicode's composed form, as both tokenizers' eager modes have it."""
+        import tensorflow_text as tf_text  # here, since it takes 120 MB that few models need
+
         return tf_text.normalize_utf8(text, "NFC")
 
     def call(self, inputs):

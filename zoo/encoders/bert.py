@@ -4,7 +4,6 @@ import os
 import pathlib
 
 import keras
-import keras_hub
 from keras import ops
 
 from zoo.errors import InputError
@@ -36,6 +35,8 @@ def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size)
 
     Reference: Devlin et al., "BERT", NAACL 2019.
     """
+    import keras_hub  # here, since it takes a second and 150 MB that few models need
+
     if preset is not None:
         network = _from_folder(preset, max_length)
     else:
@@ -62,6 +63,8 @@ def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size)
 
 
 def _from_folder(preset, max_length):
+    import keras_hub
+
     path = pathlib.Path(os.fspath(preset)).expanduser()
     if not path.is_dir():
         raise InputError(f"{path}: no such folder; expected a preset of BERT")

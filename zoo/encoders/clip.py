@@ -1,7 +1,6 @@
 """CLIP's two towers with all their tokens, and a second last block for the variance."""
 
 import keras
-import keras_hub
 from keras import ops
 
 from zoo.encoders.clip_weights import load_clip_weights
@@ -57,6 +56,8 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
 
     Released code differs: PCME++ normalises by ImageNet's statistics.
     """
+    import keras_hub  # here, since it takes a second and 150 MB that few models need
+
     config = _config(name, _IMAGE)
     encoder = keras_hub.models.CLIPVisionEncoder(
         **config,
@@ -103,6 +104,8 @@ def clip_text(
 
     Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
     """
+    import keras_hub
+
     config = _config(name, _TEXT)
     encoder = keras_hub.models.CLIPTextEncoder(
         vocabulary_size=vocabulary_size,
@@ -136,8 +139,8 @@ def clip_blocks(backbone):
     Returns:
         A list of layers, or of lists of them.
     """
-    towers = (keras_hub.models.CLIPVisionEncoder, keras_hub.models.CLIPTextEncoder)
-    encoder = next((layer for layer in backbone.layers if isinstance(layer, towers)), None)
+    # By what KerasHub's towers have, which spares other backbones its import.
+    encoder = next((layer for layer in backbone.layers if hasattr(layer, "encoder_layers")), None)
     if encoder is None:
         return [backbone]
     first = [encoder.embedding, getattr(encoder, "pre_layer_norm", [])]

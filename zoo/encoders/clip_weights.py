@@ -3,7 +3,6 @@
 import os
 import pathlib
 
-import keras_hub
 import numpy as np
 
 from zoo.encoders.weight_arrays import WeightArrays
@@ -157,6 +156,8 @@ def _resized(positions, count):
 
 
 def _copy_preset(encoder, path, tower):
+    import keras_hub
+
     try:
         backbone = keras_hub.models.CLIPBackbone.from_preset(str(path))
         weights = getattr(backbone, f"{tower}_encoder").get_weights()
