@@ -3,6 +3,7 @@
     python recipes/pcmepp_coco.py                                # Toy Birds, minutes on two cores
     python recipes/pcmepp_coco.py --data-dir coco --backbone vit_b_16 --weights clip.safetensors \\
         --bpe bpe_simple_vocab_16e6.txt.gz
+    python recipes/pcmepp_coco.py --toy scenes --max-words 48 --batch-size 128 --steps-per-epoch 32
     python recipes/pcmepp_coco.py --method infonce               # a baseline
     python recipes/pcmepp_coco.py --pseudo-positive-weight 0     # an ablation
 
@@ -33,12 +34,18 @@ SQUARED = (
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, build, fit)
+    return recipe.run(settings, load, build, fit, measure_more(settings))
 
 
 def load(settings):
-    """COCO; without data Toy Birds, which has unseen classes and tells which captions fit many."""
-    return (recipe.coco_pictures if settings.data_dir else recipe.cub_pictures)(settings)
+    """COCO; without data Toy Birds, which has unseen classes, or Toy Scenes, in COCO's layout."""
+    birds = settings.data_dir is None and settings.toy == "birds"
+    return (recipe.cub_pictures if birds else recipe.coco_pictures)(settings)
+
+
+def measure_more(settings):
+    """The truth about Toy Scenes, beside the pairs; of Toy Birds, classes say what matches."""
+    return recipe.against_truth if settings.toy == "scenes" else None
 
 
 def tokenizer(settings, records):
@@ -120,9 +127,12 @@ def fit_frozen(settings, run, model, records, source):
 def fit_means(settings, run, model, records, source):
     """What CLIP's weights bring: means that rank better than chance before there is a variance."""
     stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
+    towers = model.image_encoder, model.caption_encoder
     means, variances = model, []
+    if isinstance(model.loss, losses.TripletRanking):  # hardest negatives would collapse here
+        sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")
+        means = models.DualEncoder(*towers, model.similarity, sum_of_hinges)
     if isinstance(model.loss, losses.MatchingCrossentropy):
-        towers = model.image_encoder, model.caption_encoder
         distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
         means = models.DualEncoder(*towers, distance, losses.MatchingCrossentropy())
         variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
@@ -133,7 +143,7 @@ def fit_means(settings, run, model, records, source):
     training.fit_phase(run, means, "means", stream, settings.mean_epochs, steps)
     for part in variances:
         part.trainable = True
-    if means is not model:
+    if means.similarity is not model.similarity:
         hand_over(means.similarity, model)
 
 

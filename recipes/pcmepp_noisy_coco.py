@@ -33,7 +33,8 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit)
+    more = pcmepp_coco.measure_more(settings)
+    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, more)
 
 
 def load(settings):

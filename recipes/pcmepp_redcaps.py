@@ -42,6 +42,11 @@ class Settings(pcmepp_coco.Settings):
     layer_decay: float = setting(1.0, "factor from a block to the one below")
     frozen_epochs: int = setting(0, "image backbone frozen")
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.toy != "birds":
+            raise ValueError(f"--toy must be birds, which have classes; received {self.toy}")
+
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)

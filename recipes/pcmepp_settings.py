@@ -23,6 +23,7 @@ class Settings(recipe.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Birds."""
 
     out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
+    toy: Literal["birds", "scenes"] = setting("birds", "the drawn data, without --data-dir")
     method: Literal[METHODS] = setting("pcmepp", "what to train on these towers")
     backbone: Literal[BACKBONES] | None = setting(
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"

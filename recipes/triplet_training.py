@@ -5,11 +5,10 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, losses, metrics, models, recipe, report, similarities, training
-from zoo.data import batches, captions, toy_scenes
+from zoo import encoders, losses, models, recipe, similarities, training
+from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 from zoo.losses.ranking import MINING
-from zoo.recipe.splits import TOY_SCENES
 from zoo.training import setting
 
 # What the papers train Gaussians on, and the other order of KL.
@@ -129,7 +128,7 @@ def run(settings, pictures, build, prepare=lambda settings, model: model):
     def fit_all(settings, folder, model, train):
         fit(settings, folder, prepare(settings, model), train)
 
-    return recipe.run(settings, load, build, fit_all, against_truth)
+    return recipe.run(settings, load, build, fit_all, recipe.against_truth)
 
 
 def fit(settings, run, model, train):
@@ -180,14 +179,3 @@ def steps_of(settings, train):
     return settings.steps_per_epoch or batches.steps_per_epoch(
         train.records, batch_size(settings, train)
     )
-
-
-def against_truth(settings, folder, model, splits):
-    """On toy scenes, retrieval by all the scenes that a caption is true of, not its own alone."""
-    if settings.data_dir is not None:
-        return {}
-    records = splits.held_out.records
-    split = report.encode(model, records, splits.held_out.source)
-    truth = toy_scenes.truth_matrix(toy_scenes.generate(TOY_SCENES), records)
-    pairs = split.pairs(model.similarity).kept()
-    return {"true_matches": metrics.evaluate_retrieval(pairs, truth)}

@@ -9,7 +9,7 @@ import pytest
 import zoo
 from recipes import pcmepp_coco, pcmepp_noisy_coco, pcmepp_redcaps, pcmepp_table, toy_2d
 from zoo import training
-from zoo.data import toy_birds
+from zoo.data import toy_birds, toy_scenes
 
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1"]
@@ -114,10 +114,25 @@ def test_runs_keep_the_folders_that_their_flags_name(tmp_path):
 def test_noise_with_a_method_of_points(tmp_path):
     out = tmp_path / "run"
     flags = ["--noise=0.5", "--method=vse_infinity", "--averaged-epochs=0", "--mixed-share=0"]
-    pcmepp_noisy_coco.main([*SMALL, *QUICK, *flags, f"--out={out}"])
+    pcmepp_noisy_coco.main([*SMALL, *QUICK, *flags, "--mean-epochs=1", f"--out={out}"])
+    run = training.RunFolder.existing(out)
+    assert list(run.metrics["retrieval"]) == ["cosine"]
+    assert "uncertainty" not in run.metrics
+    # The means' phase sums the hinges of all seven negatives, the others take the hardest one.
+    losses = training.read_history(run.history_path)["loss"]
+    assert losses[0] > 2 * losses[1]
+
+
+@pytest.mark.slow
+def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
+    scenes = toy_scenes.generate(tmp_path / "scenes", num_images=60, image_size=32)
+    monkeypatch.setattr(toy_scenes, "generate", lambda root: scenes)
+    out = tmp_path / "run"
+    pcmepp_coco.main([*SMALL, *QUICK, "--toy=scenes", "--averaged-epochs=0", f"--out={out}"])
     metrics = training.RunFolder.existing(out).metrics
-    assert list(metrics["retrieval"]) == ["cosine"]
-    assert "uncertainty" not in metrics
+    own, true = metrics["retrieval"]["csd"], metrics["true_matches"]
+    assert true["i2t_queries"] == own["i2t_queries"]
+    assert true["t2i_r_precision"] > own["t2i_r_precision"]  # several scenes to find, not one
 
 
 def test_noise_is_for_the_training_captions_only():
@@ -171,6 +186,12 @@ def test_bad_flags(flags, said, capsys):
     with pytest.raises(SystemExit):
         training.parse(pcmepp_coco.Settings, flags)
     assert said in capsys.readouterr().err
+
+
+def test_prompts_need_classes(capsys):
+    with pytest.raises(SystemExit):
+        training.parse(pcmepp_redcaps.Settings, ["--toy=scenes"])
+    assert "--toy" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -16,11 +16,13 @@ from zoo.recipe.splits import (
     region_features,
     table_of_pairs,
 )
+from zoo.recipe.truth import against_truth
 
 __all__ = [
     "RetrievalSettings",
     "Split",
     "Splits",
+    "against_truth",
     "coco_pictures",
     "cub_pictures",
     "ensemble",

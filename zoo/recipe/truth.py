@@ -1,0 +1,24 @@
+"""Retrieval on Toy Scenes by every true match."""
+
+from zoo import metrics, report
+from zoo.data import toy_scenes
+from zoo.recipe.splits import TOY_SCENES
+
+
+def against_truth(settings, folder, model, splits):
+    """Retrieval by all the scenes that a caption is true of, not its own alone.
+
+    Args:
+        settings, folder, model, splits: as `zoo.recipe.run` gives them to `measure_more`.
+
+    Returns:
+        `{"true_matches": …}` as `zoo.metrics.evaluate_retrieval` has it; on data of one's own
+        (`settings.data_dir`), whose truth nobody knows, nothing.
+    """
+    if settings.data_dir is not None:
+        return {}
+    records = splits.held_out.records
+    split = report.encode(model, records, splits.held_out.source)
+    truth = toy_scenes.truth_matrix(toy_scenes.generate(TOY_SCENES), records)
+    pairs = split.pairs(model.similarity).kept()
+    return {"true_matches": metrics.evaluate_retrieval(pairs, truth)}
