@@ -32,7 +32,7 @@ print("PEAK_GIB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 @pytest.mark.very_slow
 @pytest.mark.parametrize(
     ("builder", "most"),
-    [("vsepp", 3.0), ("gaussian_vsepp", 3.0)],
+    [("vsepp", 3.0), ("gaussian_vsepp", 3.0), ("vsrn", 4.5)],  # see docs/models/gaussian_vse.md
 )
 def test_a_step_at_the_size_of_the_paper(builder, most):
     done = subprocess.run(
