@@ -34,18 +34,13 @@ SQUARED = (
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, build, fit, measure_more(settings))
+    return recipe.run(settings, load, build, fit, recipe.against_truth)
 
 
 def load(settings):
     """COCO; without data Toy Birds, which has unseen classes, or Toy Scenes, in COCO's layout."""
     birds = settings.data_dir is None and settings.toy == "birds"
     return (recipe.cub_pictures if birds else recipe.coco_pictures)(settings)
-
-
-def measure_more(settings):
-    """The truth about Toy Scenes, beside the pairs; of Toy Birds, classes say what matches."""
-    return recipe.against_truth if settings.toy == "scenes" else None
 
 
 def tokenizer(settings, records):

@@ -33,8 +33,7 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = training.parse(Settings, argv, description=__doc__)
-    more = pcmepp_coco.measure_more(settings)
-    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, more)
+    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, recipe.against_truth)
 
 
 def load(settings):
