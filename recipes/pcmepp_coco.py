@@ -97,26 +97,24 @@ def image_backbone(settings):
 
 
 def fit(settings, run, model, train):
-    """The image backbone frozen, then the means alone, then everything, averaged at the end."""
+    """The means alone, the image backbone frozen, then everything, averaged at the end.
+
+    A backbone that is to be frozen is so while the means are alone too.
+    """
     backbone = model.image_encoder.get_layer("backbone")
+    early, source = model, train.source
     if settings.frozen_epochs:
         backbone.trainable = False
         if settings.cache_features:
             stored = features.cached(run.path, backbone, train.records, train.source)
-            heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
-            fit_frozen(settings, run, heads, train.records, sources.Features(stored))
-        else:
-            fit_frozen(settings, run, model, train.records, train.source)
-        backbone.trainable = True
+            early = model.with_image_encoder(encoders.head_alone(model.image_encoder))
+            source = sources.Features(stored)
     if settings.mean_epochs:
-        fit_means(settings, run, model, train.records, train.source)
+        fit_means(settings, run, early, train.records, source)
+    if settings.frozen_epochs:
+        fit_frozen(settings, run, early, train.records, source)
+        backbone.trainable = True
     fit_everything(settings, run, model, train.records, train.source)
-
-
-def fit_frozen(settings, run, model, records, source):
-    model.compile(optimizer(settings, model, settings.learning_rate))
-    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=0)
-    training.fit_phase(run, model, "frozen", stream, settings.frozen_epochs, steps)
 
 
 def fit_means(settings, run, model, records, source):
@@ -153,6 +151,12 @@ def hand_over(learned, model):
     scale, shift = float(learned.scale), float(learned.shift)
     model.similarity.scale.assign(scale)
     model.similarity.shift.assign(shift + scale * total)
+
+
+def fit_frozen(settings, run, model, records, source):
+    model.compile(optimizer(settings, model, settings.learning_rate))
+    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=0)
+    training.fit_phase(run, model, "frozen", stream, settings.frozen_epochs, steps)
 
 
 def fit_everything(settings, run, model, records, source):

@@ -56,12 +56,15 @@ class Settings(recipe.RetrievalSettings):
     batch_size: int = setting(128, "pairs", source="appendix B", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=60, smoke=2)
     cache_features: bool = setting(
-        False, "freeze on stored features of a convolutional backbone, which are not cropped"
+        False, "while a convolutional backbone is frozen, train on its stored features, uncropped"
     )
     frozen_epochs: int = setting(2, "image backbone frozen", source="B", toy=0, smoke=1)
     warm_up_epochs: int = setting(1, "linear, after these", source="appendix B", smoke=1)
     mean_epochs: int = setting(
-        0, "on the means alone, where no weights of CLIP's are there to start from", toy=16, smoke=0
+        0,
+        "first, the means alone, where no weights of CLIP's are there to start from",
+        toy=16,
+        smoke=0,
     )
     epochs: int = setting(25, "in all", source="appendix B", toy=48, smoke=3)
     last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=6, smoke=1)

@@ -141,6 +141,8 @@ def test_settings_of_older_runs_are_completed(tmp_path):
     ):
         folder.finish({"split": split})
         assert held_out.layout_of(held_out.complete({}), folder) is expected
+    begun = training.RunFolder.open(tmp_path / "pcmepp_scenes", {"toy": "scenes"})
+    assert held_out.layout_of(held_out.complete(begun.settings), begun) is held_out.coco_pictures
     regions = held_out.complete({"features": "regions"})
     assert held_out.layout_of(regions, folder) is held_out.region_features
     unknown = held_out.complete({}, tmp_path)

@@ -94,7 +94,9 @@ def layout_of(settings, folder):
 
 
 def _toy_layout(folder):
-    """Results name their split; a run without them is known by its recipe."""
+    """Settings or results name the drawn data; a run without them is known by its recipe."""
+    if folder.settings.get("toy") == "scenes":
+        return coco_pictures
     split = (folder.metrics or {}).get("split", "")
     name = split or folder.config.get("command", "")
     if "flickr30k" in name.lower():
