@@ -24,6 +24,7 @@ class Settings(recipe.RetrievalSettings):
 
     out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
     toy: Literal["birds", "scenes"] = setting("birds", "the drawn data, without --data-dir")
+    toy_images: int | None = setting(None, "scenes to draw for --toy scenes; default: 1200")
     method: Literal[METHODS] = setting("pcmepp", "what to train on these towers")
     backbone: Literal[BACKBONES] | None = setting(
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"
@@ -75,6 +76,10 @@ class Settings(recipe.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.toy_images is not None and not (self.toy == "scenes" and self.data_dir is None):
+            raise ValueError("--toy-images is for --toy scenes without --data-dir")
+        if self.toy_images is not None and self.toy_images < 10:
+            raise ValueError(f"--toy-images must be at least 10; received {self.toy_images}")
         phases = self.frozen_epochs + self.mean_epochs + self.warm_up_epochs + self.last_epochs
         if phases > self.epochs:
             raise ValueError(

@@ -9,7 +9,8 @@ import pytest
 import zoo
 from recipes import pcmepp_coco, pcmepp_noisy_coco, pcmepp_redcaps, pcmepp_table, toy_2d
 from zoo import training
-from zoo.data import toy_birds, toy_scenes
+from zoo.data import toy_birds
+from zoo.recipe.held_out import held_out_of
 
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1"]
@@ -125,11 +126,14 @@ def test_noise_with_a_method_of_points(tmp_path):
 
 @pytest.mark.slow
 def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
-    scenes = toy_scenes.generate(tmp_path / "scenes", num_images=60, image_size=32)
-    monkeypatch.setattr(toy_scenes, "generate", lambda root: scenes)
+    monkeypatch.chdir(tmp_path)  # where data/ is drawn
     out = tmp_path / "run"
-    pcmepp_coco.main([*SMALL, *QUICK, "--toy=scenes", "--averaged-epochs=0", f"--out={out}"])
+    scenes = ["--toy=scenes", "--toy-images=60"]
+    pcmepp_coco.main([*SMALL, *QUICK, *scenes, "--averaged-epochs=0", f"--out={out}"])
     metrics = training.RunFolder.existing(out).metrics
+    assert metrics["split"].startswith("COCO test: 12 images, 60 captions")
+    _, held_out = held_out_of(out)
+    assert held_out.records.num_images == 12
     own, true = metrics["retrieval"]["csd"], metrics["true_matches"]
     assert true["i2t_queries"] == own["i2t_queries"]
     assert true["t2i_r_precision"] > own["t2i_r_precision"]  # several scenes to find, not one
@@ -181,6 +185,8 @@ def test_prompts_need_a_model_that_is_uncertain():
         (["--epochs=2", "--last-epochs=5"], "--epochs"),
         (["--method=clip"], "clip"),
         (["--test-similarities=cos"], "cos"),
+        (["--toy-images=60"], "--toy scenes"),
+        (["--toy=scenes", "--toy-images=9"], "at least 10"),
     ],
 )
 def test_bad_flags(flags, said, capsys):

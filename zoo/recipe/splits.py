@@ -65,9 +65,17 @@ def cub_pictures(settings, **options):
     return _splits(settings, [load(train), load(held_out)], root, truth)
 
 
+def drawn_scenes(settings):
+    """The folder of Toy Scenes, drawn if need be, as many as `settings.toy_images` if it is set."""
+    number = getattr(settings, "toy_images", None)
+    if number is None:
+        return toy_scenes.generate(TOY_SCENES)
+    return toy_scenes.generate(TOY_SCENES.with_name(f"toy_scenes_{number}"), num_images=number)
+
+
 def coco_pictures(settings):
     """COCO by Karpathy's splits: `data_dir` holds dataset_coco.json and the images' folders."""
-    root = settings.data_dir or toy_scenes.generate(TOY_SCENES) / "coco"
+    root = settings.data_dir or drawn_scenes(settings) / "coco"
 
     def load(name):
         return coco.load(
@@ -83,7 +91,7 @@ def coco_pictures(settings):
 
 def flickr30k_pictures(settings):
     """Flickr30K: `data_dir` holds dataset_flickr30k.json and flickr30k-images/."""
-    root = settings.data_dir or toy_scenes.generate(TOY_SCENES) / "flickr30k"
+    root = settings.data_dir or drawn_scenes(settings) / "flickr30k"
 
     def load(name):
         return flickr30k.load(
@@ -103,7 +111,7 @@ def region_features(settings):
     The test images are those of `testall`, where there are such files: COCO's 5,000, of which
     `test` is the first fifth.
     """
-    root = settings.data_dir or toy_scenes.generate(TOY_SCENES) / "regions"
+    root = settings.data_dir or drawn_scenes(settings) / "regions"
     test = "testall" if (root / "testall_ims.npy").exists() else "test"
     held_out = {"val": "dev", "test": test}.get(settings.held_out, settings.held_out)
     train, rest = (

@@ -2,7 +2,7 @@
 
 from zoo import metrics, report
 from zoo.data import toy_scenes
-from zoo.recipe.splits import TOY_SCENES
+from zoo.recipe.splits import drawn_scenes
 
 
 def against_truth(settings, folder, model, splits):
@@ -19,6 +19,6 @@ def against_truth(settings, folder, model, splits):
     if settings.data_dir is not None or records.class_names is not None:
         return {}
     split = report.encode(model, records, splits.held_out.source)
-    truth = toy_scenes.truth_matrix(toy_scenes.generate(TOY_SCENES), records)
+    truth = toy_scenes.truth_matrix(drawn_scenes(settings), records)
     pairs = split.pairs(model.similarity).kept()
     return {"true_matches": metrics.evaluate_retrieval(pairs, truth)}
