@@ -80,6 +80,7 @@ def build(settings, train):
         shift=settings.shift,
         pseudo_positive_weight=weight,
         kl_weight=settings.kl_weight,
+        kl_reduction=settings.kl_reduction,
         log_variance_bias=settings.log_variance_bias,
         **towers,
     )

@@ -39,6 +39,12 @@ class Settings(recipe.RetrievalSettings):
     shift: float = setting(5.0, "initial b", source="section 3.2")
     pseudo_positive_weight: float = setting(0.1, "alpha; 0: none", source="section 4.1", toy=0.01)
     kl_weight: float = setting(1e-4, "beta of VIB; 0: none", source="section 4.1")
+    kl_reduction: Literal["mean", "mean_per_dimension"] = setting(
+        "mean_per_dimension",
+        "VIB of an item: summed over dim, or its mean, as in the code of the paper's results",
+        source="released code",
+        toy="mean",
+    )
     pooling: Literal["generalized", "mean"] = setting("generalized", "GPO or the mean")
     mixed_share: float = setting(0.25, "images mixed by Mixup or CutMix", source="section 3.3")
     drop_rate: float = setting(0.2, "visual tokens left out", source="appendix B")

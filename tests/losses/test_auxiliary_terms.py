@@ -7,7 +7,7 @@ import tensorflow as tf
 from gradients import value_and_gradients
 from oracles import random_gaussians, random_sets
 
-from zoo import embeddings, losses
+from zoo import embeddings, losses, similarities
 
 RNG = np.random.default_rng(17)
 GAUSSIANS = random_gaussians(RNG, 4, 6), random_gaussians(RNG, 7, 6)
@@ -228,3 +228,21 @@ def test_discrepancy_by_blocks_equals_the_definition_with_its_gradient():
     np.testing.assert_allclose(value, expected, atol=1e-6)
     np.testing.assert_allclose(gradients[0][:, 0], slope[:900], atol=1e-7)
     np.testing.assert_allclose(gradients[1], slope[900:], atol=1e-7)
+
+
+def test_where_the_matching_loss_and_the_bottleneck_hold_a_variance():
+    """dL/d log σ² = a σ² Σ(m − p) / N² − β (1 − σ²) / 2N: with p ≥ 0, Σσ² is at least βND / 2a."""
+    count, dim, scale, shift, weight = 5, 6, 3.0, 2.0, 1e-2
+    images, captions = (random_gaussians(RNG, count, dim) for _ in range(2))
+    distance = similarities.ClosedFormSampledDistance(scale, shift)
+    matching, bottleneck = losses.MatchingCrossentropy(), losses.KLRegularizer(weight)
+    log_variance = tf.Variable(images["log_variance"])
+    with tf.GradientTape() as tape:
+        uncertain = {**images, "log_variance": log_variance}
+        logits = distance(uncertain, captions)
+        loss = matching(np.eye(count), logits) + weight * bottleneck(uncertain, captions)
+    probability = 1 / (1 + np.exp(-np.array(logits, "float64")))
+    missing = (np.eye(count) - probability).sum(1, keepdims=True)
+    variance = np.exp(images["log_variance"])
+    expected = scale * variance * missing / count**2 - weight * (1 - variance) / (2 * count)
+    np.testing.assert_allclose(tape.gradient(loss, log_variance), expected, atol=1e-6)

@@ -43,6 +43,11 @@ def test_the_defaults_are_those_of_the_paper():
     assert model.uncertainty_measure == "total_variance"
 
 
+def test_the_bottleneck_of_the_released_code():
+    (term,) = tiny(kl_reduction="mean_per_dimension").auxiliaries
+    assert (term.weight, term.reduction) == (1e-4, "mean_per_dimension")
+
+
 def test_the_first_logits_are_sane():
     """With a bias of 0 they would be near −10⁴ at this dimension."""
     model = tiny(dim=1024)
