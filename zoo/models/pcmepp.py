@@ -73,15 +73,16 @@ def pcmepp(
         image_backbone, tokenizer=tokenizer, dim=dim, seed=seed, **towers
     )
     is_gaussian = distance != "mean"
+    bottleneck = []
+    if is_gaussian and kl_weight:
+        bottleneck = [losses.KLRegularizer(kl_weight, kl_reduction)]
     sampling = {"num_samples": 7, "seed": seed} if distance == "match_probability" else {}
     return DualEncoder(
         image_encoder,
         caption_encoder,
         similarity=DISTANCES[distance](scale, shift, **sampling),
         loss=losses.MatchingCrossentropy(pseudo_positive_weight=pseudo_positive_weight),
-        auxiliaries=[losses.KLRegularizer(kl_weight, kl_reduction)]
-        if is_gaussian and kl_weight
-        else [],
+        auxiliaries=bottleneck,
         tokenizer=tokenizer,
         uncertainty_measure="total_variance" if is_gaussian else None,
         name="pcmepp",
