@@ -14,8 +14,8 @@ from benchmarks.report import Report
 from benchmarks.timing import measure, peak_memory
 from zoo.data import Records
 from zoo.embeddings import uncertainty
+from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.reported_run import ReportedRun
-from zoo.report.retrieval_run import EncodedSplit
 from zoo.report.writing import write_report
 from zoo.similarities import ClosedFormSampledDistance
 

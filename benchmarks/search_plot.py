@@ -15,7 +15,7 @@ import zoo
 from benchmarks.search_recall import relative_spread
 from zoo.data import cub, toy_birds
 from zoo.data.sources import Pictures
-from zoo.report.retrieval_run import encode
+from zoo.evaluation.retrieval import encode
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 
 LINES = {

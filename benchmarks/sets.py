@@ -82,7 +82,7 @@ def step(name):
 
 _SIMILARITY = similarities.SmoothChamfer(ALPHA)
 _TRIPLETS = losses.TripletRanking(MARGIN, "hardest", "mean")
-_TERMS = (losses.MeanDiscrepancy(WEIGHT), losses.Diversity(WEIGHT))
+_TERMS = (losses.MaximumMeanDiscrepancy(WEIGHT), losses.Diversity(WEIGHT))
 
 
 def ours(images, captions, truth):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from zoo.training import run
+from zoo.cli import run
 
 
 def main(argv=None):

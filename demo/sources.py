@@ -9,9 +9,9 @@ from demo.encoders import Encoders
 from demo.gallery import Gallery
 from zoo.data import coco, cub, flickr30k, toy_birds, toy_scenes
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.models.presets import MODEL_FILE, PACKAGED
 from zoo.search import encode
-from zoo.training import RunFolder
 
 PRESET = "toy_birds_pcme"
 DATA = Path("data")

@@ -2,8 +2,8 @@
 
 import threading
 
-from zoo import report
-from zoo.report.retrieval_run import EncodedSplit
+from zoo import evaluation
+from zoo.evaluation.retrieval import EncodedSplit
 
 NO_UNCERTAINTY = "This model embeds items as points: it has no uncertainty to rank its queries by."
 UNKNOWN = "The images and captions here do not say what matches, so errors cannot be counted."
@@ -34,7 +34,7 @@ class Worth:
         return None if self._measured or self._own_data else UNKNOWN
 
     def curves(self):
-        """`{"i2t": …, "t2i": …}` of `zoo.report.evaluate`, or None."""
+        """`{"i2t": …, "t2i": …}` of `zoo.evaluation.evaluate`, or None."""
         if self.why_not:
             return None
         with self._lock:
@@ -61,4 +61,4 @@ class Worth:
             gallery.embeddings["captions"],
             *uncertainty,
         )
-        return report.evaluate(gallery.model, split, ("own",))["uncertainty"]
+        return evaluation.evaluate(gallery.model, split, ("own",))["uncertainty"]

@@ -9,8 +9,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 from export.requests import MAX_PIXELS
 from export.saved_model import export_model
 from export.stored_weights import STORAGE
-from zoo import models, training
-from zoo.training.settings import run
+from zoo import models
+from zoo.cli import run
+from zoo.files import RunFolder
 
 
 def main(argv=None):
@@ -55,7 +56,7 @@ def _record(name):
     presets = models.list_presets()
     if name in presets:
         return presets[name], presets[name].get("metrics")
-    folder = training.RunFolder(name)
+    folder = RunFolder(name)
     if folder.config_path.is_file():
         return folder.config, folder.metrics
     card = folder.path / "preset.json"

@@ -3,7 +3,7 @@
 import importlib.metadata
 
 from zoo import embeddings
-from zoo.training.atomic import write_text
+from zoo.files.atomic import write_text
 
 
 def describe(model, concrete, settings, errors):

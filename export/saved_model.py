@@ -16,7 +16,7 @@ from export.signatures import Signatures
 from export.stored_weights import STORAGE
 from export.warmup import write_warmup
 from zoo.errors import InputError
-from zoo.training.atomic import write_text
+from zoo.files.atomic import write_text
 
 TOLERANCE = 1e-4  # of float32; far above rounding, far below any mistake
 

@@ -1,6 +1,6 @@
 """What TensorFlow Serving reads beside a SavedModel: its configurations and a compose file."""
 
-from zoo.training.atomic import write_text
+from zoo.files.atomic import write_text
 
 NAME = "halo"
 MAX_BATCH = 32

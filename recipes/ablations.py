@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import training
+from zoo import cli
+from zoo.cli import setting
+from zoo.files.atomic import write_text
 from zoo.recipe import table
 from zoo.recipe.table import Column, Row
-from zoo.training import setting
-from zoo.training.atomic import write_text
 
 try:
     from recipes import dive_coco, pcme_cub, pcmepp_coco
@@ -127,7 +127,7 @@ class Settings(table.TableSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     common = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
     if settings.smoke:
         common.append("--smoke")
@@ -147,4 +147,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -22,12 +22,13 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
-from zoo import embeddings, report, training
+from zoo import cli, embeddings, report, training
+from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
 from zoo.data.images import read
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.recipe.splits import TOY_SCENES
-from zoo.training import setting
 
 CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 TOY_PHRASES = Path("data") / "toy_phrases"
@@ -54,8 +55,8 @@ class Settings(training.RunSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
-    run = training.RunFolder.open(settings.out, settings)
+    settings = cli.parse(Settings, argv, description=__doc__)
+    run = RunFolder.open(settings.out, settings)
     if run.finished:
         print(f"{run.path} is finished")
         show(run.metrics)
@@ -176,4 +177,4 @@ def show(results):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

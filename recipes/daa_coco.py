@@ -13,9 +13,9 @@ images. The same command resumes a run that was stopped.
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import recipe, training
+from zoo import cli, recipe
+from zoo.cli import setting
 from zoo.data import batches
-from zoo.training import setting
 
 try:
     from recipes import daa_training
@@ -31,9 +31,9 @@ class Settings(daa_training.DAASettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return daa_training.run(settings, recipe.coco_pictures, batches.image_caption_pairs)
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import encoders, recipe, training
+from zoo import cli, encoders, recipe
+from zoo.cli import setting
 from zoo.data import batches
-from zoo.training import setting
 
 try:
     from recipes import daa_training
@@ -50,7 +50,7 @@ class Settings(daa_training.DAASettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return daa_training.run(settings, load, batches.class_pairs)
 
 
@@ -59,4 +59,4 @@ def load(settings):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -19,12 +19,12 @@ from typing import Literal
 
 import keras
 
-from zoo import losses, models, recipe, training
+from zoo import cli, losses, models, recipe, training
+from zoo.cli import setting
 from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 from zoo.losses.ranking import MINING
 from zoo.models.sgraf import MODULES
-from zoo.training import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Settings(recipe.RetrievalSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     if settings.ensemble:
         return recipe.ensemble(settings, recipe.region_features)
     return recipe.run(settings, recipe.region_features, build, fit)
@@ -123,4 +123,4 @@ def fit(settings, folder, model, train):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

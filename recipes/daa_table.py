@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from zoo import report, training
+from zoo import cli, report, training
+from zoo.cli import setting
+from zoo.files import RunFolder
+from zoo.files.atomic import write_text
 from zoo.recipe import table
 from zoo.recipe.table import Column, Row
-from zoo.training import setting
-from zoo.training.atomic import write_text
 
 try:
     from recipes import daa_cub, daa_sgraf_flickr30k, vse_coco
@@ -80,7 +81,7 @@ class Settings(table.TableSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     rows = rows_of(settings.base)
     common = () if settings.held_out is None else (f"--held-out={held_out(settings)}",)
     if settings.run:
@@ -123,11 +124,11 @@ def histories(rows, settings):
     """The histories of the finished runs, by rows that have any."""
     found = {}
     for name in rows:
-        runs = [training.RunFolder(table.folder(settings.out, name, s)) for s in settings.seeds]
+        runs = [RunFolder(table.folder(settings.out, name, s)) for s in settings.seeds]
         if any(run.finished for run in runs):
             found[name] = [training.read_history(r.history_path) for r in runs if r.finished]
     return found
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -7,10 +7,10 @@ from typing import Literal
 import keras
 
 from zoo import encoders, models, recipe, training
+from zoo.cli import setting
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
-from zoo.training import setting
 
 PHASES = ("heads", "fine_tuning")
 

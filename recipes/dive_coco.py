@@ -22,12 +22,12 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, losses, models, recipe, report, training
+from zoo import cli, encoders, evaluation, losses, models, recipe, report, training
+from zoo.cli import setting
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
 from zoo.losses.ranking import MINING
-from zoo.training import setting
 
 FEATURES = ("resnet152", "regions", "resnext_bert")
 MARGIN = {"resnet152": 0.1, "regions": 0.2, "resnext_bert": 0.1}
@@ -104,7 +104,7 @@ class Settings(recipe.RetrievalSettings):
 
 
 def main(argv=None):
-    run_recipe(training.parse(Settings, argv, description=__doc__), recipe.coco_pictures)
+    run_recipe(cli.parse(Settings, argv, description=__doc__), recipe.coco_pictures)
 
 
 def run_recipe(settings, pictures):
@@ -233,13 +233,13 @@ def rates(settings, model):
 def measure_sets(settings, folder, model, splits):
     """What the sets of the held-out split are like, and its attention where it has pictures."""
     held_out = splits.held_out
-    sets = report.encode_sets(model, held_out.records, held_out.source)
+    sets = evaluation.encode_sets(model, held_out.records, held_out.source)
     size = encoders.map_size(model.image_encoder)
     if held_out.picture is not None and size is not None:
         figure = report.attention_sheet_of(sets, held_out.records, held_out.picture, size)
         report.save(figure, folder.plots / "attention.png")
-    return {"sets": report.measure_sets(sets, model.similarity)}
+    return {"sets": evaluation.measure_sets(sets, model.similarity)}
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -12,8 +12,8 @@ settings are those of `dive_coco.py`. `--data-dir` holds `dataset_flickr30k.json
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import recipe, training
-from zoo.training import setting
+from zoo import cli, recipe
+from zoo.cli import setting
 
 try:
     from recipes import dive_coco
@@ -31,9 +31,9 @@ class Settings(dive_coco.Settings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return dive_coco.run_recipe(settings, recipe.flickr30k_pictures)
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

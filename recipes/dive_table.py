@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import training
+from zoo import cli
+from zoo.cli import setting
+from zoo.files.atomic import write_text
 from zoo.recipe import table
 from zoo.recipe.table import Column, Row
-from zoo.training import setting
-from zoo.training.atomic import write_text
 
 try:
     from recipes import dive_coco
@@ -56,7 +56,7 @@ class Settings(table.TableSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     common = (f"--held-out={settings.held_out}",)
     if settings.run:
         table.run_rows({name: ROWS[name] for name in settings.rows}, settings, common)
@@ -107,4 +107,4 @@ def best_element():
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import training
+from zoo import cli
+from zoo.cli import setting
+from zoo.files.atomic import write_text
 from zoo.recipe import table
 from zoo.recipe.table import Column, Row
-from zoo.training import setting
-from zoo.training.atomic import write_text
 
 try:
     from recipes import (
@@ -50,7 +50,7 @@ class Settings(table.TableSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     common = (f"--held-out={settings.held_out}",)
 
     def ask(flags):
@@ -96,7 +96,7 @@ def true_matches(title):
 
 def selection():
     """A column for each threshold of area: accuracy of crops and of captions."""
-    defaults = training.parse(crop_ambiguity.Settings, [])
+    defaults = cli.parse(crop_ambiguity.Settings, [])
 
     def value(number, side):
         return lambda metrics: 100 * metrics["selection_accuracy"][number][side]
@@ -111,4 +111,4 @@ def selection():
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -13,8 +13,8 @@ images, or SCAN's files for `--features regions`. The same command resumes a run
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import models, recipe, training
-from zoo.training import setting
+from zoo import cli, models, recipe
+from zoo.cli import setting
 
 try:
     from recipes import triplet_training
@@ -32,7 +32,7 @@ class Settings(triplet_training.GaussianSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return triplet_training.run(settings, recipe.coco_pictures, build)
 
 
@@ -42,4 +42,4 @@ def build(settings, train):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

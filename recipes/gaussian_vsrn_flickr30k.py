@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import models, recipe, training
-from zoo.training import setting
+from zoo import cli, models, recipe
+from zoo.cli import setting
 
 try:
     from recipes import triplet_training, vsrn_flickr30k
@@ -40,7 +40,7 @@ class Settings(vsrn_flickr30k.Settings, triplet_training.GaussianSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return triplet_training.run(
         settings, recipe.flickr30k_pictures, build, triplet_training.captioned
     )
@@ -52,4 +52,4 @@ def build(settings, train):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -15,8 +15,8 @@ held out to evaluate on. The flags are those of `pcmepp_coco.py`; pretrained bac
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import recipe, training
-from zoo.training import setting
+from zoo import cli, recipe
+from zoo.cli import setting
 
 try:
     from recipes import pcmepp_coco
@@ -32,9 +32,9 @@ class Settings(pcmepp_coco.Settings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, recipe.table_of_pairs, pcmepp_coco.build, pcmepp_coco.fit)
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

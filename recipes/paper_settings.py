@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from zoo import training
-from zoo.training import setting
-from zoo.training.atomic import write_text
+from zoo import cli
+from zoo.cli import setting
+from zoo.files.atomic import write_text
 
 PACKAGE = f"{__package__}." if __package__ else ""  # a script sees its own folder
 
@@ -103,7 +103,7 @@ class Settings:
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     text = page()
     if settings.out is None:
         print(text, end="")
@@ -151,4 +151,4 @@ def value(default):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

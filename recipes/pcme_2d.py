@@ -12,8 +12,8 @@ three images in four of each class and evaluates on the fourth; everything else 
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import recipe, training
-from zoo.training import setting
+from zoo import cli, recipe
+from zoo.cli import setting
 
 try:
     from recipes import pcme_cub
@@ -50,9 +50,9 @@ class Settings(pcme_cub.Settings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, recipe.few_classes, pcme_cub.build, pcme_cub.fit)
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -16,10 +16,10 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, models, recipe, similarities, training
+from zoo import cli, encoders, models, recipe, similarities, training
+from zoo.cli import setting
 from zoo.data import batches, captions, features, sources
 from zoo.data.augmentation import Augmentation
-from zoo.training import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Settings(recipe.RetrievalSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, load, build, fit)
 
 
@@ -175,4 +175,4 @@ def fit_phase(settings, run, model, phase, records, source):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

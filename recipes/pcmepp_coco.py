@@ -15,7 +15,7 @@ average is evaluated. The same command resumes a run that was stopped.
 
 import math
 
-from zoo import encoders, losses, models, recipe, similarities, training
+from zoo import cli, encoders, losses, models, recipe, similarities, training
 from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
 from zoo.data.size_augmentation import SizeAugmentation
 
@@ -33,7 +33,7 @@ SQUARED = (
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, load, build, fit, recipe.against_truth)
 
 
@@ -223,4 +223,4 @@ def optimizer(settings, model, learning_rate):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

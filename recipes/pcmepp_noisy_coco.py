@@ -11,9 +11,9 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import recipe, training
+from zoo import cli, recipe
+from zoo.cli import setting
 from zoo.data.noise import with_shuffled_captions
-from zoo.training import setting
 
 try:
     from recipes import pcmepp_coco
@@ -32,7 +32,7 @@ class Settings(pcmepp_coco.Settings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, recipe.against_truth)
 
 
@@ -44,4 +44,4 @@ def load(settings):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

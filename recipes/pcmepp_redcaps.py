@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo import recipe, report, training
+from zoo import cli, evaluation, recipe
+from zoo.cli import setting
 from zoo.data import cub
 from zoo.data.prompts import class_prompts, templates
 from zoo.data.sources import Pictures
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
-from zoo.training import setting
 
 try:
     from recipes import pcmepp_coco
@@ -49,7 +49,7 @@ class Settings(pcmepp_coco.Settings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, classify)
 
 
@@ -102,7 +102,7 @@ def prompt_similarities(model, test):
     records = test.records
     present, labels = np.unique(records.image_labels, return_inverse=True)
     prompts = class_prompts([records.class_names[label] for label in present])
-    split = report.encode(model, records, test.source)
+    split = evaluation.encode(model, records, test.source)
     captions = as_embedding(model.encode_captions(prompts))
     similarity = np.asarray(model.similarity(split.images, captions))
     shape = (len(present), len(templates()))
@@ -111,4 +111,4 @@ def prompt_similarities(model, test):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

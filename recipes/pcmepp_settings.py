@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import encoders, recipe, similarities
-from zoo.training import setting
+from zoo.cli import setting
 
 # "tiny" is the convolutional one; CLIP's is for tests.
 BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))

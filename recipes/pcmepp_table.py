@@ -10,11 +10,11 @@ Markdown, mean ± standard deviation over the seeds, and writes it as `table.md`
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import training
+from zoo import cli
+from zoo.cli import setting
+from zoo.files.atomic import write_text
 from zoo.recipe import table
 from zoo.recipe.table import Column, Row
-from zoo.training import setting
-from zoo.training.atomic import write_text
 
 try:
     from recipes import pcmepp_coco, pcmepp_noisy_coco
@@ -56,7 +56,7 @@ class Settings(table.TableSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     if settings.run:
         table.run_rows({name: ROWS[name] for name in settings.rows}, settings, folder=folder)
     columns = [
@@ -78,4 +78,4 @@ def folder(out, row, seed):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -16,10 +16,10 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, models, recipe, training
+from zoo import cli, encoders, models, recipe, training
+from zoo.cli import setting
 from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
-from zoo.training import setting
 
 try:
     from recipes.dive_coco import measure_sets
@@ -61,7 +61,7 @@ class Settings(recipe.RetrievalSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return recipe.run(settings, load, build, fit, measure_sets)
 
 
@@ -117,4 +117,4 @@ def fit_phase(settings, run, model, train, phase, epochs, seed):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

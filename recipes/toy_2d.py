@@ -18,10 +18,11 @@ import tensorflow as tf
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 
-from zoo import losses, models, similarities, training
-from zoo.data.draws import step_seed, uniform
+from zoo import cli, losses, models, similarities, training
+from zoo.cli import setting
+from zoo.data.seeding import step_seed, uniform
+from zoo.files import RunFolder
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
-from zoo.training import setting
 
 DISTANCES = {
     "csd": similarities.ClosedFormSampledDistance,
@@ -61,8 +62,8 @@ class Points:
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
-    run = training.RunFolder.open(settings.out, settings)
+    settings = cli.parse(Settings, argv, description=__doc__)
+    run = RunFolder.open(settings.out, settings)
     if run.finished:
         print(f"{run.path} is finished")
         show(run.metrics)
@@ -207,4 +208,4 @@ def _spans(epochs):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -6,10 +6,10 @@ from typing import Literal
 import keras
 
 from zoo import encoders, losses, models, recipe, similarities, training
+from zoo.cli import setting
 from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 from zoo.losses.ranking import MINING
-from zoo.training import setting
 
 # What the papers train Gaussians on, and the other order of KL.
 SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")

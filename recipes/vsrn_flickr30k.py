@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import models, recipe, training
-from zoo.training import setting
+from zoo import cli, models, recipe
+from zoo.cli import setting
 
 try:
     from recipes import triplet_training
@@ -38,7 +38,7 @@ class Settings(triplet_training.TripletSettings):
 
 
 def main(argv=None):
-    settings = training.parse(Settings, argv, description=__doc__)
+    settings = cli.parse(Settings, argv, description=__doc__)
     return triplet_training.run(
         settings, recipe.flickr30k_pictures, build, triplet_training.captioned
     )
@@ -49,4 +49,4 @@ def build(settings, train):
 
 
 if __name__ == "__main__":
-    training.run(main)
+    cli.run(main)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.data import captions
-from zoo.data.draws import step_seed
+from zoo.data.seeding import step_seed
 from zoo.errors import InputError
 
 TEXTS = ["A red bird.", "a RED-winged bird, small", "the bird's beak", "red"]

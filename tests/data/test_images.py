@@ -8,7 +8,7 @@ import tensorflow as tf
 from PIL import Image
 
 from zoo.data import images
-from zoo.data.draws import step_seed
+from zoo.data.seeding import step_seed
 
 
 def _picture(height=40, width=60):

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.data import mixing
-from zoo.data.draws import step_seed
+from zoo.data.seeding import step_seed
 
 
 def images(rows=16, size=12):

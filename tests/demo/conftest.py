@@ -15,7 +15,7 @@ from demo.gallery import Gallery
 from demo.worth import Worth
 from zoo import models
 from zoo.data import captions, cub, toy_birds
-from zoo.training import RunFolder
+from zoo.files import RunFolder
 
 
 @pytest.fixture(scope="session")

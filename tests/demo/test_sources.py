@@ -14,7 +14,7 @@ from demo.encoders import Encoders
 from demo.worth import UNKNOWN, Worth
 from zoo import models
 from zoo.errors import InputError
-from zoo.training import RunFolder
+from zoo.files import RunFolder
 
 
 @pytest.fixture(scope="module", autouse=True)

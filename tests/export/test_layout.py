@@ -13,13 +13,13 @@ from export import __main__ as command
 from export import export_model, saved_model
 from export.signatures import Signatures
 from export.stored_weights import StoredWeights
-from zoo import training
 from zoo.errors import InputError
+from zoo.files import RunFolder
 
 
 @pytest.fixture(scope="module")
 def run_folder(pcme, tmp_path_factory):
-    run = training.RunFolder.open(tmp_path_factory.mktemp("run") / "pcme", {"data_dir": "CUB"})
+    run = RunFolder.open(tmp_path_factory.mktemp("run") / "pcme", {"data_dir": "CUB"})
     run.save_model(pcme.model)
     run.finish({"retrieval": {"t2i_recall@1": 12.5}})
     return run

@@ -18,11 +18,11 @@ TERMS = {
     "kl_per_dimension": (losses.KLRegularizer(reduction="mean_per_dimension"), GAUSSIANS),
     "uniformity": (losses.Uniformity(), GAUSSIANS),
     "uniformity_samples": (losses.Uniformity(num_samples=3, seed=1), GAUSSIANS),
-    "discrepancy": (losses.MeanDiscrepancy(), GAUSSIANS),
-    "discrepancy_of_sets": (losses.MeanDiscrepancy(gamma=0.1, squared=False), SETS),
-    "discrepancy_squared": (losses.MeanDiscrepancy(gamma=0.1), SETS),
+    "discrepancy": (losses.MaximumMeanDiscrepancy(), GAUSSIANS),
+    "discrepancy_of_sets": (losses.MaximumMeanDiscrepancy(gamma=0.1, squared=False), SETS),
+    "discrepancy_squared": (losses.MaximumMeanDiscrepancy(gamma=0.1), SETS),
     "diversity": (losses.Diversity(weight=0.1), SETS),
-    "gram_diversity": (losses.GramDiversity(), SETS),
+    "orthogonal_diversity": (losses.OrthogonalDiversity(), SETS),
 }
 every_term = pytest.mark.parametrize(("term", "inputs"), TERMS.values(), ids=TERMS)
 
@@ -193,12 +193,12 @@ def test_what_is_refused(call, message):
 
 def test_gram_diversity_of_orthogonal_opposite_and_masked_slots():
     orthogonal = np.eye(3, dtype="float32")[None]
-    np.testing.assert_allclose(losses.gram_diversity(orthogonal), 0.0, atol=1e-6)
+    np.testing.assert_allclose(losses.orthogonal_diversity(orthogonal), 0.0, atol=1e-6)
     alike = np.ones((2, 3, 5), "float32")
-    np.testing.assert_allclose(losses.gram_diversity(alike), np.sqrt(6) / 9, rtol=1e-5)
+    np.testing.assert_allclose(losses.orthogonal_diversity(alike), np.sqrt(6) / 9, rtol=1e-5)
     slots = {"elements": alike, "mask": np.array([[True, True, False]] * 2)}
-    np.testing.assert_allclose(losses.gram_diversity(slots), np.sqrt(2) / 4, rtol=1e-5)
-    value, (gradient,) = value_and_gradients(losses.gram_diversity, alike[:, :1])
+    np.testing.assert_allclose(losses.orthogonal_diversity(slots), np.sqrt(2) / 4, rtol=1e-5)
+    value, (gradient,) = value_and_gradients(losses.orthogonal_diversity, alike[:, :1])
     np.testing.assert_allclose(value, 0.0, atol=1e-6)
     assert np.isfinite(gradient).all()
 

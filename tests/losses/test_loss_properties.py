@@ -171,7 +171,7 @@ def test_bad_semantic_similarity_is_refused():
         (lambda: losses.SemanticPrecision(-1.0), "`temperature` must be above 0"),
         (lambda: losses.KLRegularizer(reduction="batch"), "`reduction` must be one of"),
         (lambda: losses.Uniformity(num_samples=0), "`num_samples` must be at least 1"),
-        (lambda: losses.MeanDiscrepancy(gamma=0), "`gamma` must be above 0"),
+        (lambda: losses.MaximumMeanDiscrepancy(gamma=0), "`gamma` must be above 0"),
         (
             lambda: losses.InfoNCE()(np.eye(2), np.eye(2), np.ones(2)),
             "`sample_weight` must be None",

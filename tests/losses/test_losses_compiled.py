@@ -29,10 +29,10 @@ SETS = random_sets(RNG, 4, 3, 6), random_sets(RNG, 5, 3, 6)
 TERMS = {
     "KL": (losses.KLRegularizer(), GAUSSIANS),
     "uniformity": (losses.Uniformity(), GAUSSIANS),
-    "MMD": (losses.MeanDiscrepancy(), SETS),
-    "Laplacian MMD": (losses.MeanDiscrepancy(squared=False), SETS),
+    "MMD": (losses.MaximumMeanDiscrepancy(), SETS),
+    "Laplacian MMD": (losses.MaximumMeanDiscrepancy(squared=False), SETS),
     "diversity": (losses.Diversity(), SETS),
-    "Gram diversity": (losses.GramDiversity(), SETS),
+    "Gram diversity": (losses.OrthogonalDiversity(), SETS),
 }
 
 
@@ -61,6 +61,9 @@ def test_terms(name):
 def test_no_loss_is_left_out():
     public = {c for c in vars(losses).values() if isinstance(c, type)}
     tested = {type(loss) for loss in MATRIX_LOSSES.values()} | {type(t) for t, _ in TERMS.values()}
-    elsewhere = {losses.Captioning, losses.MatrixTerm}  # `tests/training/test_compiled_steps.py`
+    elsewhere = {
+        losses.Captioning,
+        losses.AuxiliaryRanking,
+    }  # `tests/training/test_compiled_steps.py`
     bases = {MatrixLoss, Auxiliary}
     assert {c for c in public if issubclass(c, tuple(bases))} - bases == tested | elsewhere

@@ -57,7 +57,7 @@ def test_values_and_gradients_on_jax(tmp_path):
         "asp": (losses.SemanticPrecision(0.1), {"matches": -logits}, {"logits": logits}),
         "kl": (losses.KLRegularizer(), *gaussians),
         "uniformity": (losses.Uniformity(), *gaussians),
-        "discrepancy": (losses.MeanDiscrepancy(squared=False), *sets),
+        "discrepancy": (losses.MaximumMeanDiscrepancy(squared=False), *sets),
         "diversity": (losses.Diversity(), *sets),
     }
     for mining in ("sum", "hardest", "semi_hard"):

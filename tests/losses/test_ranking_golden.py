@@ -49,7 +49,7 @@ def test_pvse(golden, mining, name):
     close(ranking, arrays[f"{name}_ranking"])
     close(discrepancy, arrays[f"{name}_mmd"])
     slots = [{"elements": arrays[f"{side}_residual"]} for side in ("image", "caption")]
-    diversity = losses.GramDiversity()(*slots)
+    diversity = losses.OrthogonalDiversity()(*slots)
     close(diversity, arrays[f"{name}_div"])
     close(ranking + 0.01 * discrepancy + 0.1 * diversity, arrays[f"{name}_loss"])
     _, gradients = value_and_gradients(lambda *s: sum_of(*parts(*s), 0.01), *sets)
@@ -57,7 +57,9 @@ def test_pvse(golden, mining, name):
     close(gradients[1], arrays[f"{name}_grad_caption"], rtol=1e-3)
     for side in ("image", "caption"):
         residual = arrays[f"{side}_residual"]
-        _, (gradient,) = value_and_gradients(lambda r: 0.1 * losses.gram_diversity(r), residual)
+        _, (gradient,) = value_and_gradients(
+            lambda r: 0.1 * losses.orthogonal_diversity(r), residual
+        )
         close(gradient, arrays[f"{name}_grad_{side}_residual"], rtol=1e-3)
 
 
@@ -83,7 +85,7 @@ def test_dive(golden, name, margin, mining):
     arrays = golden("dive_loss")
     matches = np.kron(np.eye(5), np.ones((1, 5))).astype("float32")
     ranking = losses.TripletRanking(margin, mining, "mean")
-    terms = losses.MeanDiscrepancy(squared=False), losses.Diversity()
+    terms = losses.MaximumMeanDiscrepancy(squared=False), losses.Diversity()
     names = "image_sets", "caption_sets", "image_slots", "caption_slots"
 
     def embed(sets, slots):

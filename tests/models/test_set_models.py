@@ -51,8 +51,8 @@ def test_the_defaults_are_those_of_the_papers():
         settings = model.loss.get_config()
         assert (settings["margin"], settings["mining"]) == (0.1, "hardest")
     weights = [{type(t): t.weight for t in model.auxiliaries} for model in (dive, pvse)]
-    assert weights[0] == {losses.MeanDiscrepancy: 0.01, losses.Diversity: 0.01}
-    assert weights[1] == {losses.MeanDiscrepancy: 0.01, losses.GramDiversity: 0.1}
+    assert weights[0] == {losses.MaximumMeanDiscrepancy: 0.01, losses.Diversity: 0.01}
+    assert weights[1] == {losses.MaximumMeanDiscrepancy: 0.01, losses.OrthogonalDiversity: 0.1}
 
 
 @BUILDERS
@@ -127,7 +127,7 @@ def test_the_loss_is_the_triplets_plus_the_weighted_terms(name):
     logits = model.similarity(images, captions)
     triplets = losses.TripletRanking(0.1, "hardest", "mean")(matches, logits)
     discrepancy = losses.maximum_mean_discrepancy(images, captions)
-    function = losses.diversity if name == "dive" else losses.gram_diversity
+    function = losses.diversity if name == "dive" else losses.orthogonal_diversity
     spread = function(images["slots"]) + function(captions["slots"])
     weight = 0.01 if name == "dive" else 0.1
     np.testing.assert_allclose(total, triplets + 0.01 * discrepancy + weight * spread, rtol=1e-5)

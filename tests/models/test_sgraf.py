@@ -52,7 +52,7 @@ def test_the_defaults_are_those_of_the_paper():
 @pytest.mark.parametrize("module", ["saf", "sgr", "both"])
 def test_training_moves_everything_and_a_file_keeps_it(module, tmp_path):
     keras.utils.set_random_seed(0)
-    term = losses.MatrixTerm(losses.SemanticPrecision(0.1))
+    term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.1))
     model = tiny(module=module).with_auxiliaries(term)
     data = batch(model)
     model.compile(keras.optimizers.Adam(0.01))

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from recipes import ablations, pcme_cub
-from zoo import training
+from zoo import cli
+from zoo.files import RunFolder
 from zoo.recipe.table import Row
 
 
@@ -13,7 +14,7 @@ from zoo.recipe.table import Row
 def test_every_row_is_a_run_of_its_own(sweep):
     rows = ablations.SWEEPS[sweep]
     settings = [
-        training.parse(sys.modules[row.main.__module__].Settings, list(row.flags))
+        cli.parse(sys.modules[row.main.__module__].Settings, list(row.flags))
         for row in rows.values()
     ]
     assert len({repr(one) for one in settings}) == len(rows)
@@ -30,11 +31,11 @@ def test_all_combinations_are_there():
 
 
 def test_heads_are_built_as_the_flags_say():
-    settings = training.parse(pcme_cub.Settings, ["--no-variance-attention", "--mean-only"])
+    settings = cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--mean-only"])
     assert settings.head["covariance"] is None
     assert not settings.head["variance_attention"]
     with pytest.raises(SystemExit):
-        training.parse(pcme_cub.Settings, ["--no-variance-attention", "--squash-variance"])
+        cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--squash-variance"])
 
 
 def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatch, capsys):
@@ -46,7 +47,7 @@ def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatc
         if len(calls) == 3:
             raise KeyboardInterrupt
         out = next(flag.partition("=")[2] for flag in flags if flag.startswith("--out="))
-        run = training.RunFolder.open(out, {"flags": [f for f in flags if "out=" not in f]})
+        run = RunFolder.open(out, {"flags": [f for f in flags if "out=" not in f]})
         if not run.finished:
             own = {
                 f"{side}_{name}": value

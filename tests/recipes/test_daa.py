@@ -5,8 +5,9 @@ import pytest
 
 import zoo
 from recipes import daa_coco, daa_cub, daa_sgraf_flickr30k, vse_coco
-from zoo import losses, training
+from zoo import cli, losses, training
 from zoo.data import toy_birds, toy_scenes
+from zoo.files import RunFolder
 from zoo.recipe import ranking_terms
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def toy_sets(tmp_path_factory):
 
 def run(recipe, out, toy_sets, *flags):
     recipe.main([*flags, f"--out={out}", f"--semantics-dir={toy_sets}"])
-    return training.RunFolder.existing(out)
+    return RunFolder.existing(out)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_birds_leave_asp_of_every_second_epoch_and_of_the_end(birds):
 
 def test_the_model_keeps_its_term(birds):
     model = zoo.from_preset(birds.path)
-    (term,) = [term for term in model.auxiliaries if isinstance(term, losses.MatrixTerm)]
+    (term,) = [term for term in model.auxiliaries if isinstance(term, losses.AuxiliaryRanking)]
     assert (term.weight, term.num_samples, term.loss.temperature) == (300.0, 2, 0.1)
 
 
@@ -95,7 +96,7 @@ def test_any_recipe_takes_the_terms_by_one_argument(tmp_path, toy_sets):
 
 
 def test_without_a_term_nothing_is_counted(tmp_path):
-    settings = training.parse(vse_coco.Settings, [f"--semantics-dir={tmp_path}"])
+    settings = cli.parse(vse_coco.Settings, [f"--semantics-dir={tmp_path}"])
     splits = object()
     assert ranking_terms.with_semantics(settings, splits) is splits
     assert not list(tmp_path.iterdir())

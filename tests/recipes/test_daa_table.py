@@ -1,12 +1,12 @@
 """DAA's table and curves out of finished runs."""
 
 from recipes import daa_table
-from zoo import training
+from zoo.files import RunFolder
 from zoo.recipe import table
 
 
 def finished(path, asp):
-    run = training.RunFolder.open(path, {})
+    run = RunFolder.open(path, {})
     metrics = {
         f"{side}_{name}": asp / 2
         for side in ("i2t", "t2i")

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from recipes import own_pairs
-from zoo import training
+from zoo import cli
+from zoo.files import RunFolder
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_one_command_from_a_table_to_a_report(photos, tmp_path):
     small = "--backbone=tiny --image-size=32 --dim=8 --word-dim=8 --batch-size=8 --max-words=8"
     flags = ["--smoke", "--skip-bad", *small.split()]
     own_pairs.main([f"--data-dir={photos}", f"--out={out}", *flags])
-    run = training.RunFolder.existing(out)
+    run = RunFolder.existing(out)
     assert run.finished
     assert run.model_path.exists()
     (line,) = (out / "skipped.jsonl").read_text().splitlines()[:1]
@@ -41,6 +42,6 @@ def test_one_command_from_a_table_to_a_report(photos, tmp_path):
 
 def test_a_folder_without_a_table_is_named(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
-        training.run(own_pairs.main, [f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}"])
+        cli.run(own_pairs.main, [f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}"])
     assert stop.value.code == 2
     assert "pairs.csv" in capsys.readouterr().err

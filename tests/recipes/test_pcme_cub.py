@@ -13,8 +13,9 @@ import pytest
 
 import zoo
 from recipes import pcme_cub
-from zoo import training
+from zoo import cli, training
 from zoo.data import toy_birds
+from zoo.files import RunFolder
 
 SMALL = [
     "--backbone=tiny",
@@ -47,7 +48,7 @@ def without_time(metrics):
 def finished(birds, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "whole"
     pcme_cub.main(arguments(birds, out, "--warm-up-epochs=1", "--fine-tuning-epochs=3"))
-    return training.RunFolder.existing(out)
+    return RunFolder.existing(out)
 
 
 @pytest.mark.slow
@@ -101,7 +102,7 @@ def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished
         process.wait()
     assert not (out / "metrics.json").exists()
     pcme_cub.main(more)
-    resumed = training.RunFolder.existing(out)
+    resumed = RunFolder.existing(out)
     history = training.read_history(resumed.history_path)
     assert list(history["epoch"]) == [1, 1, 2, 3]
     whole = training.read_history(finished.history_path)
@@ -116,7 +117,7 @@ def test_one_seed_one_result(birds, tmp_path):
         pcme_cub.main(
             arguments(birds, tmp_path / name, "--warm-up-epochs=0", "--fine-tuning-epochs=1")
         )
-        results.append(without_time(training.RunFolder.existing(tmp_path / name).metrics))
+        results.append(without_time(RunFolder.existing(tmp_path / name).metrics))
     assert json.dumps(results[0]) == json.dumps(results[1])
 
 
@@ -126,7 +127,7 @@ def test_means_alone(birds, tmp_path, capsys):
     pcme_cub.main(
         arguments(birds, out, "--mean-only", "--warm-up-epochs=0", "--fine-tuning-epochs=1")
     )
-    metrics = training.RunFolder.existing(out).metrics
+    metrics = RunFolder.existing(out).metrics
     assert set(metrics["retrieval"]) == {"mean"}
     assert "uncertainty" not in metrics
     assert not (out / "plots" / "confidence_ellipses.png").exists()
@@ -134,7 +135,7 @@ def test_means_alone(birds, tmp_path, capsys):
 
 def one_line(capsys, *argv):
     with pytest.raises(SystemExit) as stop:
-        training.run(pcme_cub.main, list(argv))
+        cli.run(pcme_cub.main, list(argv))
     assert stop.value.code == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     return line
@@ -153,16 +154,14 @@ def test_a_truncated_photo_is_named_and_can_be_skipped(birds, tmp_path, capsys):
     photo.write_bytes(photo.read_bytes()[:100])
     line = one_line(capsys, *arguments(root, tmp_path / "run"))
     assert photo.name in line
-    settings = training.parse(
-        pcme_cub.Settings, arguments(root, tmp_path / "other", "--skip-bad"), ""
-    )
+    settings = cli.parse(pcme_cub.Settings, arguments(root, tmp_path / "other", "--skip-bad"), "")
     skipped = [item for split in pcme_cub.load(settings) for item in split.records.skipped]
     assert sum("bad images" in item.kind for item in skipped) == 1
 
 
 def test_other_settings_do_not_overwrite_a_run(birds, tmp_path, capsys):
-    settings = training.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run"), "")
-    training.RunFolder.open(tmp_path / "run", settings)
+    settings = cli.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run"), "")
+    RunFolder.open(tmp_path / "run", settings)
     line = one_line(capsys, *arguments(birds, tmp_path / "run", "--dim=16"))
     assert "dim was 8 and is now 16" in line
 
@@ -183,5 +182,5 @@ def test_bad_flags(flag, said, capsys):
 def test_the_backbone_is_that_of_the_weights(tmp_path, capsys):
     weights = tmp_path / "mobilenetv2_imagenet_notop.weights.h5"
     weights.write_bytes(b"not HDF5")
-    settings = training.parse(pcme_cub.Settings, [f"--image-weights={weights}"], "")
+    settings = cli.parse(pcme_cub.Settings, [f"--image-weights={weights}"], "")
     assert zoo.encoders.backbone_of_file(settings.image_weights) == "mobilenet_v2"

@@ -8,8 +8,9 @@ import pytest
 
 import zoo
 from recipes import pcmepp_coco, pcmepp_noisy_coco, pcmepp_redcaps, pcmepp_table, toy_2d
-from zoo import training
+from zoo import cli, training
 from zoo.data import toy_birds
+from zoo.files import RunFolder
 from zoo.recipe.held_out import held_out_of
 
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
@@ -34,11 +35,11 @@ def finished(birds, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root: birds)
         pcmepp_coco.main([*SMALL, *PHASES, f"--out={out}"])
-    return training.RunFolder.existing(out)
+    return RunFolder.existing(out)
 
 
 def load(recipe, *flags):
-    settings = training.parse(recipe.Settings, [*SMALL, *flags])
+    settings = cli.parse(recipe.Settings, [*SMALL, *flags])
     return settings, recipe.load(settings)
 
 
@@ -116,7 +117,7 @@ def test_noise_with_a_method_of_points(tmp_path):
     out = tmp_path / "run"
     flags = ["--noise=0.5", "--method=vse_infinity", "--averaged-epochs=0", "--mixed-share=0"]
     pcmepp_noisy_coco.main([*SMALL, *QUICK, *flags, "--mean-epochs=1", f"--out={out}"])
-    run = training.RunFolder.existing(out)
+    run = RunFolder.existing(out)
     assert list(run.metrics["retrieval"]) == ["cosine"]
     assert "uncertainty" not in run.metrics
     # The means' phase sums the hinges of all seven negatives, the others take the hardest one.
@@ -130,7 +131,7 @@ def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
     out = tmp_path / "run"
     scenes = ["--toy=scenes", "--toy-images=60"]
     pcmepp_coco.main([*SMALL, *QUICK, *scenes, "--averaged-epochs=0", f"--out={out}"])
-    metrics = training.RunFolder.existing(out).metrics
+    metrics = RunFolder.existing(out).metrics
     assert metrics["split"].startswith("COCO test: 12 images, 60 captions")
     _, held_out = held_out_of(out)
     assert held_out.records.num_images == 12
@@ -162,7 +163,7 @@ def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path):
     flags += ["--mean-epochs=1", "--frozen-epochs=1", "--warm-up-epochs=0"]
     places = [f"--data-dir={tmp_path}", f"--classes-dir={birds}", f"--out={out}"]
     pcmepp_redcaps.main([*SMALL, *QUICK, *flags, *places])
-    run = training.RunFolder.existing(out)
+    run = RunFolder.existing(out)
     assert run.settings["image_rate"] == run.settings["caption_rate"] == 1.0
     assert list(training.read_history(run.history_path)["phase"]) == ["means", "frozen", "training"]
     assert len(list(out.glob("features-*.npy"))) == 1
@@ -191,20 +192,20 @@ def test_prompts_need_a_model_that_is_uncertain():
 )
 def test_bad_flags(flags, said, capsys):
     with pytest.raises(SystemExit):
-        training.parse(pcmepp_coco.Settings, flags)
+        cli.parse(pcmepp_coco.Settings, flags)
     assert said in capsys.readouterr().err
 
 
 def test_prompts_need_classes(capsys):
     with pytest.raises(SystemExit):
-        training.parse(pcmepp_redcaps.Settings, ["--toy=scenes"])
+        cli.parse(pcmepp_redcaps.Settings, ["--toy=scenes"])
     assert "--toy" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_csd_learns_which_points_are_confusing_and_w2_does_not(tmp_path):
     toy_2d.main([f"--out={tmp_path / 'run'}"])
-    run = training.RunFolder.existing(tmp_path / "run")
+    run = RunFolder.existing(tmp_path / "run")
     assert run.metrics["csd"]["ratio"] >= 1.5
     assert run.metrics["wasserstein_2"]["ratio"] <= 1.1
     assert (run.plots / "toy_2d.png").stat().st_size > 50_000

@@ -5,8 +5,9 @@ import pytest
 
 import zoo
 from recipes import dive_coco, dive_flickr30k, dive_table, pvse_cub
-from zoo import metrics, recipe, report, training
+from zoo import cli, evaluation, metrics, recipe, training
 from zoo.data import toy_birds, toy_scenes
+from zoo.files import RunFolder
 
 SMALL = [
     "--smoke",
@@ -28,7 +29,7 @@ def scenes(tmp_path_factory):
 
 def one_line(capsys, main, *argv):
     with pytest.raises(SystemExit) as stop:
-        training.run(main, list(argv))
+        cli.run(main, list(argv))
     assert stop.value.code == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     return line
@@ -39,12 +40,12 @@ def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
     flags = [f"--data-dir={scenes}/regions", "--features=regions", *SMALL]
     one = tmp_path / "one"
     dive_flickr30k.main([*flags, f"--out={one}"])
-    results = training.RunFolder.existing(one).metrics
+    results = RunFolder.existing(one).metrics
     assert results["split"].startswith("regions testall: 8 images")
     assert set(results["sets"]) == {"images", "captions"}
     assert results["sets"]["images"]["log_circular_variance"] < 0
     # Another model of the same run settings, as another seed would give it.
-    other = training.RunFolder.open(tmp_path / "other", {})
+    other = RunFolder.open(tmp_path / "other", {})
     model = zoo.from_preset(one)
     for tower in (model.image_encoder, model.caption_encoder):
         tower.set_weights(
@@ -53,15 +54,15 @@ def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
     other.save_model(model)
     out = tmp_path / "both"
     dive_coco.main([*flags, f"--out={out}", "--ensemble", str(one), str(other.path)])
-    found = training.RunFolder.existing(out).metrics["retrieval"]
+    found = RunFolder.existing(out).metrics["retrieval"]
     assert set(found) == {str(one), str(other.path), "ensemble"}
     assert found[str(one)] == results["retrieval"]["smooth_chamfer"]
-    settings = training.parse(dive_coco.Settings, flags)
+    settings = cli.parse(dive_coco.Settings, flags)
     held_out = recipe.region_features(settings).held_out
     mean = 0
     for path in (one, other.path):
         model = zoo.from_preset(path)
-        split = report.encode(model, held_out.records, held_out.source)
+        split = evaluation.encode(model, held_out.records, held_out.source)
         mean = mean + np.asarray(model.similarity(split.images, split.captions)) / 2
     expected = metrics.evaluate_retrieval(mean, split.relevance)
     assert found["ensemble"]["rsum"] == pytest.approx(expected["rsum"])
@@ -73,7 +74,7 @@ def test_pvse_on_birds_shows_where_embeddings_look(tmp_path):
     flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
     out = tmp_path / "run"
     pvse_cub.main([f"--data-dir={root}", *flags, "--smoke", f"--out={out}"])
-    results = training.RunFolder.existing(out).metrics
+    results = RunFolder.existing(out).metrics
     assert set(results["retrieval"]) == {"maximum_pair"}
     plots = {path.stem for path in (out / "plots").iterdir()}
     assert {"attention", "text_to_image", "training_curves"} <= plots
@@ -93,8 +94,8 @@ def test_bad_flags_and_missing_files_are_one_line(scenes, tmp_path, capsys):
 
 
 def test_the_settings_follow_the_method_and_the_features():
-    dive, pvse = (training.parse(dive_coco.Settings, [f"--method={m}"]) for m in ("dive", "pvse"))
+    dive, pvse = (cli.parse(dive_coco.Settings, [f"--method={m}"]) for m in ("dive", "pvse"))
     assert (dive.own_similarity, dive.own_diversity) == ("smooth_chamfer", 0.01)
     assert (pvse.own_similarity, pvse.own_diversity) == ("maximum_pair", 0.1)
-    given = training.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
+    given = cli.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
     assert (given.own_similarity, given.own_diversity) == ("chamfer", 0.0)

@@ -3,7 +3,7 @@
 import pytest
 
 from recipes import gaussian_table
-from zoo import training
+from zoo.files import RunFolder
 from zoo.recipe import table
 
 
@@ -16,7 +16,7 @@ def results(i2t, uncertain=True):
 
 
 def finish(out, name, seed, metrics):
-    training.RunFolder.open(table.folder(out, name, seed), {"seed": seed}).finish(metrics)
+    RunFolder.open(table.folder(out, name, seed), {"seed": seed}).finish(metrics)
 
 
 def test_means_and_deviations_of_the_finished_runs(tmp_path):

@@ -13,9 +13,10 @@ from recipes import (
     vse_coco,
     vsrn_flickr30k,
 )
-from zoo import training
+from zoo import cli, training
 from zoo.data import coco, toy_scenes
 from zoo.errors import InputError
+from zoo.files import RunFolder
 
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 
@@ -61,7 +62,7 @@ def annotations(scenes, tmp_path_factory):
 def gaussian(annotations, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "gaussian_vsepp"
     gaussian_vsepp_coco.main([*SMALL, f"--out={out}", f"--annotations-dir={annotations}"])
-    return training.RunFolder.existing(out)
+    return RunFolder.existing(out)
 
 
 @pytest.mark.slow
@@ -111,7 +112,7 @@ def test_crop_ambiguity_of_that_run(gaussian, tmp_path, monkeypatch, capsys):
 def test_vsrn_tells_captions_while_it_trains(tmp_path):
     out = tmp_path / "run"
     vsrn_flickr30k.main([*SMALL, "--captioning-weight=0.1", f"--out={out}"])
-    run = training.RunFolder.existing(out)
+    run = RunFolder.existing(out)
     assert (training.read_history(run.history_path)["captioning"] > 0).all()
     model = zoo.from_preset(out)
     assert not model.auxiliaries
@@ -136,5 +137,5 @@ def test_the_other_recipes(recipe, flags, tmp_path):
 
 def test_epochs_must_be_in_order(capsys):
     with pytest.raises(SystemExit):
-        training.parse(vse_coco.Settings, ["--epochs=3", "--drop-epoch=2", "--warm-up-epochs=4"])
+        cli.parse(vse_coco.Settings, ["--epochs=3", "--drop-epoch=2", "--warm-up-epochs=4"])
     assert "--warm-up-epochs" in capsys.readouterr().err

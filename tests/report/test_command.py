@@ -8,9 +8,10 @@ import pytest
 
 import zoo
 from recipes import pcme_2d
-from zoo import training
+from zoo import cli
 from zoo.data import toy_birds
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.recipe import held_out
 from zoo.report import __main__ as command
 from zoo.report import corruption, set_algebra
@@ -37,8 +38,8 @@ def finished(birds, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "plane"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root: birds)
-        settings = training.parse(pcme_2d.Settings, [*SMALL, f"--out={out}"])
-        run = training.RunFolder.open(out, settings)
+        settings = cli.parse(pcme_2d.Settings, [*SMALL, f"--out={out}"])
+        run = RunFolder.open(out, settings)
         splits = pcme_2d.recipe.few_classes(settings)
         run.save_model(pcme_2d.pcme_cub.build(settings, splits.train))
         run.finish({"split": splits.held_out.records.summary()})
@@ -133,7 +134,7 @@ def test_settings_of_older_runs_are_completed(tmp_path):
     assert old.held_out == "test"
     assert old.data_dir is None
     assert "~" not in str(old.captions)
-    folder = training.RunFolder.open(tmp_path / "run", {})
+    folder = RunFolder.open(tmp_path / "run", {})
     for split, expected in (
         ("toy_birds test: 480 images", held_out.cub_pictures),
         ("COCO test: 240 images", held_out.coco_pictures),
@@ -141,7 +142,7 @@ def test_settings_of_older_runs_are_completed(tmp_path):
     ):
         folder.finish({"split": split})
         assert held_out.layout_of(held_out.complete({}), folder) is expected
-    begun = training.RunFolder.open(tmp_path / "pcmepp_scenes", {"toy": "scenes"})
+    begun = RunFolder.open(tmp_path / "pcmepp_scenes", {"toy": "scenes"})
     assert held_out.layout_of(held_out.complete(begun.settings), begun) is held_out.coco_pictures
     regions = held_out.complete({"features": "regions"})
     assert held_out.layout_of(regions, folder) is held_out.region_features
@@ -165,7 +166,7 @@ def test_settings_of_older_runs_are_completed(tmp_path):
 def test_bad_input_is_one_line_and_code_two(arguments, message, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
-        training.run(command.main, arguments)
+        cli.run(command.main, arguments)
     assert stopped.value.code == 2
     errors = capsys.readouterr().err.strip().splitlines()
     assert message in errors[-1]
@@ -177,7 +178,7 @@ def test_unknown_flags_and_unfinished_runs(capsys, tmp_path):
         command.main(["run", "--colour"])
     assert stopped.value.code == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
-    folder = training.RunFolder.open(tmp_path / "run", {})
+    folder = RunFolder.open(tmp_path / "run", {})
     with pytest.raises(InputError, match=r"has no model\.keras yet"):
         held_out.held_out_of(folder.path)
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.report import kept_runs, models_page
-from zoo.training import RunFolder
 
 
 def finished(folder, **metrics):

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from zoo import training
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.report import models_page, paper_figures
 
 
 def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=True, **settings):
-    run = training.RunFolder.open(folder, {"seed": seed, "out": str(folder), **settings})
+    run = RunFolder.open(folder, {"seed": seed, "out": str(folder), **settings})
     command = f"recipes/pcme_cub.py --out {folder} --seed {seed} --dim=8"
     run.write_json("config.json", {**run.config, "command": command})
     own = {
@@ -40,7 +40,7 @@ def test_seeds_are_one_row_and_splits_have_tables_of_their_own(tmp_path):
         finish(tmp_path / "b", 0, 20.0, uncertain=False, mean_only=True),
         finish(tmp_path / "c", 0, 30.0, split="scenes test: 9 images"),
     ]
-    unfinished = training.RunFolder.open(tmp_path / "d", {})
+    unfinished = RunFolder.open(tmp_path / "d", {})
     text = models_page.page([*runs, unfinished])
     first, second = text.split("### scenes test")
     rows = [cells(line) for line in first.splitlines() if line.startswith("| ")]
@@ -78,7 +78,7 @@ def test_a_file_keeps_all_but_what_is_between_its_marks(tmp_path, capsys):
         models_page.main([str(run.path), f"--out={page}"])
     assert page.read_text() == "# Models\n"
     with pytest.raises(InputError, match="no finished run"):
-        models_page.page([training.RunFolder.open(tmp_path / "empty", {})])
+        models_page.page([RunFolder.open(tmp_path / "empty", {})])
     new = tmp_path / "new.md"
     models_page.main([str(run.path), f"--out={new}"])
     assert new.read_text().startswith(models_page.BEGIN)

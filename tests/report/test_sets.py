@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from zoo import report, similarities
-from zoo.report.set_measures import attention_divergence, element_usage
+from zoo import evaluation, report, similarities
+from zoo.evaluation.sets import attention_divergence, element_usage
 
 RNG = np.random.default_rng(0)
 
@@ -33,7 +33,7 @@ def test_usage_counts_the_nearest_element_of_each_match():
 
 def test_nearest_captions_are_those_with_the_nearest_element():
     elements, captions = units(3, 4, 8), units(5, 2, 8)
-    found, cosines = report.nearest_captions(elements, captions)
+    found, cosines = evaluation.nearest_captions(elements, captions)
     for i in range(3):
         for k in range(4):
             each = [max(caption @ elements[i, k]) for caption in captions]
@@ -55,7 +55,7 @@ def sets(count, per=2):
 
 def test_measures_of_sets_and_of_sets_of_one():
     split = sets(12)
-    measures = report.measure_sets(split, similarities.SmoothChamfer())
+    measures = evaluation.measure_sets(split, similarities.SmoothChamfer())
     for side in ("images", "captions"):
         elements, found = split[side]["elements"], measures[side]
         spread = 1 - np.linalg.norm(elements.mean(1), axis=-1)
@@ -65,7 +65,7 @@ def test_measures_of_sets_and_of_sets_of_one():
         assert len(found["element_rsum"]) == 2
     # One element of each image, as the only one, is what a set of one is.
     alone = {**split, "images": {k: v[:, :1] for k, v in split["images"].items()}}
-    of_one = report.measure_sets(alone, similarities.SmoothChamfer())["images"]
+    of_one = evaluation.measure_sets(alone, similarities.SmoothChamfer())["images"]
     assert of_one["log_circular_variance"] is of_one["attention_divergence"] is None
     assert of_one["usage"] == [1.0]
 

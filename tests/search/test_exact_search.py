@@ -8,7 +8,7 @@ import zoo
 from zoo import similarities as S
 from zoo.data import cub, toy_birds
 from zoo.data.sources import Pictures
-from zoo.report import encode
+from zoo.evaluation import encode
 from zoo.search import SPACES, Index
 from zoo.search.exact import search_l2
 

@@ -23,7 +23,8 @@ from clusters import clusters
 
 from zoo import models
 from zoo.data.captions import WordTokenizer
-from zoo.training import Execution, RunFolder, fit_phase
+from zoo.files import RunFolder
+from zoo.training import Execution, fit_phase
 
 EPOCHS, STEPS = 8, 1
 

@@ -40,7 +40,7 @@ SYSTEMS = {
     ),
     "triplet": lambda: models.vsepp(pixels(), **SIZE),
     "daa": lambda: models.vsepp(pixels(), **SIZE).with_auxiliaries(
-        losses.MatrixTerm(losses.SemanticPrecision(0.1), 0.5)
+        losses.AuxiliaryRanking(losses.SemanticPrecision(0.1), 0.5)
     ),
 }
 

@@ -18,7 +18,7 @@ SYSTEMS = {
     "pvse": lambda: models.pvse(REGIONS, **SIZE),
     "vsepp": lambda: models.vsepp(pixels(), **SIZE),
     "daa": lambda: models.vsepp(pixels(), **SIZE).with_auxiliaries(
-        losses.MatrixTerm(losses.SemanticPrecision(0.1))
+        losses.AuxiliaryRanking(losses.SemanticPrecision(0.1))
     ),
     "captioned vsrn": lambda: models.with_captioning(
         models.vsrn(

@@ -6,12 +6,12 @@ import tensorflow as tf
 from keras import layers
 
 from zoo import losses, similarities
+from zoo.files import RunFolder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.training import (
     HistoryFile,
     LayerwiseAdamP,
     Resume,
-    RunFolder,
     StochasticWeightAveraging,
     rates_by_depth,
     read_history,

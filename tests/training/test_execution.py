@@ -9,7 +9,8 @@ import tensorflow as tf
 from zoo import models
 from zoo.data.captions import WordTokenizer
 from zoo.errors import InputError
-from zoo.training import Execution, RunFolder, RunSettings, fit_phase, on_one_device, strategy
+from zoo.files import RunFolder
+from zoo.training import Execution, RunSettings, fit_phase, on_one_device, strategy
 from zoo.training.strategies import is_chief
 
 WORDS = WordTokenizer(["bird", "red"], max_words=4)

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from zoo.errors import InputError
-from zoo.training import Resume, RunFolder, fit_phase
+from zoo.files import RunFolder
+from zoo.training import Resume, fit_phase
 
 LABELS = np.arange(2, dtype="int32")
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.errors import InputError
-from zoo.training.atomic import remove_leftovers
+from zoo.files.atomic import remove_leftovers
 from zoo.training.history import HistoryFile, read_history
 from zoo.training.resume import Resume
 

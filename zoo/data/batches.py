@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from zoo.data import images
 from zoo.data.captions import token_ids
-from zoo.data.draws import epoch_order, step_seed, uniform
+from zoo.data.seeding import epoch_order, step_seed, uniform
 from zoo.data.training_steps import check_sizes, training
 
 _CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24

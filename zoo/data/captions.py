@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.draws import uniform
 from zoo.data.files import read_lines
+from zoo.data.seeding import uniform
 from zoo.errors import InputError
 
 PADDING_ID, UNKNOWN_ID = 0, 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.files import read_json, read_lines
-from zoo.data.gathering import Item, gather, has_fields
+from zoo.data.items import Item, gather, has_fields
 from zoo.data.karpathy import SPLITS, is_karpathy, karpathy_items
 from zoo.data.records import Problems
 from zoo.errors import InputError

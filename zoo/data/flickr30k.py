@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from zoo.data.files import read_json, read_lines
-from zoo.data.gathering import Item, gather
+from zoo.data.items import Item, gather
 from zoo.data.karpathy import is_karpathy, karpathy_items
 from zoo.data.records import Problems
 from zoo.errors import InputError

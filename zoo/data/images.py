@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from zoo.data.draws import uniform
+from zoo.data.seeding import uniform
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _CROP, _FLIP, _CUTOUT, _ERASE = 1, 2, 3, 4

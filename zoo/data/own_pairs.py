@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from zoo.data.files import read_lines
-from zoo.data.gathering import Item, gather
+from zoo.data.items import Item, gather
 from zoo.data.records import Problems
 from zoo.errors import InputError
 

@@ -9,10 +9,10 @@ import tensorflow as tf
 from scipy import sparse
 
 from zoo.data.captions import normalise
+from zoo.files.atomic import atomic, remove_leftovers
 from zoo.metrics.blocks import SimilarityMatrix
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import VARIANTS
-from zoo.training.atomic import atomic, remove_leftovers
 
 _FORMAT = "1"  # of the files; another number makes those of before stale
 _SPARSE = ("references", "captions")

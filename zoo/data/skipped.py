@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from zoo.training.atomic import write_text
+from zoo.files.atomic import write_text
 
 FILE_NAME = "skipped.jsonl"
 
@@ -16,7 +16,7 @@ def write_skipped(run, *records):
     `records.Skipped`. Without anything left out the file is there and empty.
 
     Args:
-        run: the folder, such as `zoo.training.RunFolder`.
+        run: the folder, such as `zoo.files.RunFolder`.
         records: `Records`, one or several.
 
     Returns:

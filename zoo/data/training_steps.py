@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from zoo.data.augmentation import Augmentation
 from zoo.data.captions import token_ids
-from zoo.data.draws import step_seed
+from zoo.data.seeding import step_seed
 
 _FOREVER = np.iinfo(np.int64).max
 

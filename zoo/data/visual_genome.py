@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from zoo.data.files import read_json
-from zoo.data.gathering import Item, gather, has_fields
+from zoo.data.items import Item, gather, has_fields
 from zoo.data.records import Problems
 from zoo.errors import InputError
 

@@ -3,6 +3,7 @@
 from zoo.encoders.bert import bert
 from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
+from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.gru import gru
 from zoo.encoders.image_features import image_features
 from zoo.encoders.point_towers import (
@@ -24,7 +25,6 @@ from zoo.encoders.set_towers import (
     with_attention,
 )
 from zoo.encoders.token_towers import region_token_encoder, word_token_encoder
-from zoo.encoders.towers import gaussian_caption_encoder, gaussian_image_encoder
 
 __all__ = [
     "CLIP",

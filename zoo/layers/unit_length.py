@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.similarities.pairwise import unit
+from zoo.numerics import unit
 
 
 def unit_length(features):

@@ -5,7 +5,7 @@ from keras import ops
 
 from zoo.embeddings import as_embedding, elements
 from zoo.losses.auxiliary import Auxiliary
-from zoo.similarities.pairwise import safe_sqrt, unit
+from zoo.numerics import safe_sqrt, unit
 
 
 def diversity(slots):
@@ -40,7 +40,7 @@ def diversity(slots):
     return ops.divide_no_nan(ops.sum(ops.divide_no_nan(closeness, count)), items)
 
 
-def gram_diversity(slots):
+def orthogonal_diversity(slots):
     """Mean over items of ‖G − I‖ / K², G the cosines of the K slots of an item, Frobenius norm.
 
     Args:
@@ -96,8 +96,8 @@ class Diversity(Auxiliary):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class GramDiversity(Auxiliary):
-    """`gram_diversity` of the images' slots plus that of the captions' (PVSE).
+class OrthogonalDiversity(Auxiliary):
+    """`orthogonal_diversity` of the images' slots plus that of the captions' (PVSE).
 
     Reads `"slots"` of an embedding if it has them (the local parts of PIE-Net's embeddings), else
     its `"elements"`.
@@ -119,7 +119,7 @@ class GramDiversity(Auxiliary):
         super().__init__(weight, name, **kwargs)
 
     def call(self, images, captions):
-        return gram_diversity(_slots(images)) + gram_diversity(_slots(captions))
+        return orthogonal_diversity(_slots(images)) + orthogonal_diversity(_slots(captions))
 
 
 def _slots(embedding):
@@ -127,3 +127,7 @@ def _slots(embedding):
     if "slots" not in embedding:
         return embedding
     return {"elements": embedding["slots"], "mask": embedding.get("mask")}
+
+
+# The name in files of version 0.1.
+keras.saving.get_custom_objects()["halo>GramDiversity"] = OrthogonalDiversity

@@ -5,7 +5,7 @@ from keras import ops
 
 from zoo.embeddings import points
 from zoo.losses.auxiliary import Auxiliary
-from zoo.similarities.pairwise import squared_distance
+from zoo.numerics import squared_distance
 from zoo.similarities.sampled import sample
 
 

@@ -14,11 +14,11 @@ import zipfile
 import numpy as np
 
 from zoo import similarities
+from zoo.cli import run
 from zoo.embeddings import kind
 from zoo.errors import InputError
 from zoo.metrics import PairwiseSimilarity, coco_benchmark, evaluate_retrieval
 from zoo.metrics.relevance import LabelRelevance
-from zoo.training.settings import run
 
 PARTS = ("mean", "log_variance", "elements")
 DEFAULTS = {

@@ -72,7 +72,7 @@ def dive(
         (images, captions),
         dim,
         set_layer,
-        [losses.MeanDiscrepancy(discrepancy_weight), losses.Diversity(diversity_weight)],
+        [losses.MaximumMeanDiscrepancy(discrepancy_weight), losses.Diversity(diversity_weight)],
         "dive",
         similarity=set_similarity(similarity, alpha),
         loss=losses.TripletRanking(margin, mining=mining, reduction="mean"),

@@ -52,8 +52,8 @@ def pvse(
         dim,
         set_layer,
         [
-            losses.MeanDiscrepancy(discrepancy_weight),
-            losses.GramDiversity(diversity_weight if several else 0.0),
+            losses.MaximumMeanDiscrepancy(discrepancy_weight),
+            losses.OrthogonalDiversity(diversity_weight if several else 0.0),
         ],
         "pvse",
         similarity=set_similarity(similarity, alpha),

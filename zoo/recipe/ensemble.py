@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from zoo import metrics, report
+from zoo import evaluation, metrics
+from zoo.files.run_folder import RunFolder
 from zoo.metrics.blocks import row_blocks
 from zoo.models.presets import from_preset
 from zoo.recipe.main import show
 from zoo.recipe.ranking_terms import semantic_precision
-from zoo.training.run_folder import RunFolder
 
 
 def ensemble(settings, load):
@@ -33,7 +33,7 @@ def ensemble(settings, load):
         mean, retrieval = 0.0, {}
         for path in settings.ensemble:
             model = from_preset(RunFolder.existing(path).path)
-            split = report.encode(model, held_out.records, held_out.source)
+            split = evaluation.encode(model, held_out.records, held_out.source)
             pairs = split.pairs(model.similarity)
             matrix = np.empty(pairs.shape, np.float32)
             for start, rows in row_blocks(pairs):

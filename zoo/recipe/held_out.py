@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import zoo
 from zoo.errors import InputError
+from zoo.files.run_folder import RunFolder
 from zoo.recipe.settings import RetrievalSettings
 from zoo.recipe.splits import (
     coco_pictures,
@@ -15,7 +16,6 @@ from zoo.recipe.splits import (
     region_features,
     table_of_pairs,
 )
-from zoo.training.run_folder import RunFolder
 
 _LAYOUTS = (  # what lies in a data folder of each layout
     ("classes.txt", cub_pictures),

@@ -3,11 +3,11 @@
 import keras
 import numpy as np
 
-from zoo import metrics, report, training
+from zoo import evaluation, metrics, report, training
 from zoo.data.skipped import write_skipped
+from zoo.files.run_folder import RunFolder
 from zoo.recipe import ranking_terms
 from zoo.training.execution import Execution, on_one_device
-from zoo.training.run_folder import RunFolder
 
 
 def run(settings, load, build, fit, measure_more=None):
@@ -68,8 +68,8 @@ def _is_finished(folder):
 
 def evaluate(settings, folder, model, held_out):
     """Retrieval metrics, what the uncertainties are worth, and all figures, of one split."""
-    split = report.encode(model, held_out.records, held_out.source)
-    results = report.evaluate(model, split, settings.test_similarities)
+    split = evaluation.encode(model, held_out.records, held_out.source)
+    results = evaluation.evaluate(model, split, settings.test_similarities)
     results["split"] = held_out.records.summary()
     if settings.asp or settings.annotations_dir:
         pairs = split.pairs(model.similarity).kept()
@@ -84,7 +84,7 @@ def evaluate(settings, folder, model, held_out):
         )
     fits = held_out.fits
     if fits is not None and split.caption_uncertainty is not None:
-        results["ambiguity_spearman"] = report.spearman_of_matches(split, fits)
+        results["ambiguity_spearman"] = evaluation.spearman_of_matches(split, fits)
     report.draw(folder.plots, results, split, model, held_out.picture, fits)
     history = training.read_history(folder.history_path)
     report.save(report.training_curves(history), folder.plots / "training_curves.png")

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import losses, metrics, report
+from zoo import evaluation, losses, metrics
+from zoo.cli import setting
 from zoo.data.semantics import semantics
 from zoo.metrics.cider_score import VARIANTS
-from zoo.training.settings import RunSettings, setting
+from zoo.training.settings import RunSettings
 
 SEMANTICS = Path("data") / "semantics"
 
@@ -48,7 +49,7 @@ def with_ranking_terms(settings, model):
     """The model, with the terms that the settings ask for."""
     samples, tau = settings.daa_samples or None, settings.daa_temperature
     terms = [
-        losses.MatrixTerm(loss, weight, samples, settings.seed)
+        losses.AuxiliaryRanking(loss, weight, samples, settings.seed)
         for loss, weight in (
             (losses.SemanticPrecision(tau, settings.semantic_temperature), settings.daa_weight),
             (losses.SmoothAveragePrecision(tau), settings.smooth_ap_weight),
@@ -64,7 +65,7 @@ def asp_checks(settings, held_out):
         return []
     records = held_out.records
     truth = semantics(records, settings.semantics, settings.semantics_dir, verbose=False).matrix()
-    return [report.SemanticEvaluation(records, held_out.source, truth, settings.asp_every)]
+    return [evaluation.SemanticEvaluation(records, held_out.source, truth, settings.asp_every)]
 
 
 def semantic_precision(settings, records, similarity):

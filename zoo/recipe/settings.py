@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import similarities
+from zoo.cli import setting
 from zoo.recipe.ranking_terms import RankingSettings
-from zoo.training.settings import setting
 
 OWN = "own"  # the similarity that the model was trained with
 

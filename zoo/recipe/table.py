@@ -7,8 +7,8 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from zoo.training.run_folder import RunFolder
-from zoo.training.settings import setting
+from zoo.cli import setting
+from zoo.files.run_folder import RunFolder
 
 DIRECTIONS = ("i2t", "t2i")
 

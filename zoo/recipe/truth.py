@@ -1,6 +1,6 @@
 """Retrieval on Toy Scenes by every true match."""
 
-from zoo import metrics, report
+from zoo import evaluation, metrics
 from zoo.data import toy_scenes
 from zoo.recipe.splits import drawn_scenes
 
@@ -18,7 +18,7 @@ def against_truth(settings, folder, model, splits):
     records = splits.held_out.records
     if settings.data_dir is not None or records.class_names is not None:
         return {}
-    split = report.encode(model, records, splits.held_out.source)
+    split = evaluation.encode(model, records, splits.held_out.source)
     truth = toy_scenes.truth_matrix(drawn_scenes(settings), records)
     pairs = split.pairs(model.similarity).kept()
     return {"true_matches": metrics.evaluate_retrieval(pairs, truth)}

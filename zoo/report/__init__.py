@@ -8,32 +8,23 @@ from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.learning_curves import training_curves
 from zoo.report.reported_run import ReportedRun, of_model
 from zoo.report.results_table import print_results
-from zoo.report.retrieval_run import encode, evaluate, spearman_of_matches
 from zoo.report.retrieval_sheet import image_to_text_sheet, text_to_image_sheet
 from zoo.report.risk_coverage_plot import risk_coverage_plot
 from zoo.report.run_figures import draw
 from zoo.report.selection_accuracy import selection_accuracy_plot
-from zoo.report.semantic_evaluation import SemanticEvaluation
-from zoo.report.set_measures import encode_sets, measure_sets, nearest_captions
 from zoo.report.style import save
 from zoo.report.uncertainty_bins import recall_by_uncertainty_plot
 from zoo.report.writing import write_report
 
 __all__ = [
     "ReportedRun",
-    "SemanticEvaluation",
     "attention_sheet",
     "attention_sheet_of",
     "confidence_ellipses",
     "crop_sheet",
     "curves_over_seeds",
     "draw",
-    "encode",
-    "encode_sets",
-    "evaluate",
     "image_to_text_sheet",
-    "measure_sets",
-    "nearest_captions",
     "of_model",
     "overlay",
     "principal_plane",
@@ -42,7 +33,6 @@ __all__ = [
     "risk_coverage_plot",
     "save",
     "selection_accuracy_plot",
-    "spearman_of_matches",
     "text_to_image_sheet",
     "training_curves",
     "uncertainty_against_matches",

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import zoo
 from zoo import similarities
+from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
+from zoo.files.run_folder import RunFolder
 from zoo.recipe.held_out import held_out_of
 from zoo.report import kept_runs, models_page, reported_run
 from zoo.report.bootstrap import RESAMPLES
 from zoo.report.writing import write_report
-from zoo.training.run_folder import RunFolder
-from zoo.training.settings import OneLineParser, run
 
 COMMANDS = {"models": models_page.main, "keep": kept_runs.main}
 

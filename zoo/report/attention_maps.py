@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 from PIL import Image
 
-from zoo.report.set_measures import nearest_captions
+from zoo.evaluation.sets import nearest_captions
 from zoo.report.style import new_figure, styled, with_minus
 
 _CELL = 1.7  # inches
@@ -77,7 +77,7 @@ def attention_sheet_of(sets, records, picture, size, rows=6):
     """`attention_sheet` of some images of a split, with the nearest captions of all of it.
 
     Args:
-        sets: of `zoo.report.encode_sets`.
+        sets: of `zoo.evaluation.encode_sets`.
         records: of the split.
         picture: function from an image's index to its pixels.
         size: `(rows, columns)` of the feature map.

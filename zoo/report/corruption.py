@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from zoo.data import images
 from zoo.data.captions import drop_words, token_ids
-from zoo.data.draws import step_seed
+from zoo.data.seeding import step_seed
 from zoo.embeddings import uncertainty
 from zoo.metrics import spearman
 from zoo.report.bootstrap import bootstrap, mean, percent

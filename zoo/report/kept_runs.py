@@ -11,9 +11,9 @@ import json
 from pathlib import Path, PurePath
 
 from zoo.errors import InputError
+from zoo.files.atomic import write_text
+from zoo.files.run_folder import RunFolder
 from zoo.report.runs_parser import runs_parser
-from zoo.training.atomic import write_text
-from zoo.training.run_folder import RunFolder
 
 LONGEST = 20  # numbers of a list that is kept: ten bins are, a curve of all queries is not
 

@@ -14,11 +14,11 @@ from collections import defaultdict
 from pathlib import Path
 
 from zoo.errors import InputError
+from zoo.files.atomic import write_text
+from zoo.files.run_folder import RunFolder
 from zoo.recipe import table
 from zoo.report import paper_figures
 from zoo.report.runs_parser import runs_parser
-from zoo.training.atomic import write_text
-from zoo.training.run_folder import RunFolder
 
 BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
 # In these, runs of one row may differ.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from zoo import metrics, similarities
+from zoo.evaluation.retrieval import EncodedSplit, encode
 from zoo.report.bootstrap import RESAMPLES, bootstrap
-from zoo.report.retrieval_run import EncodedSplit, encode
 from zoo.report.style import DIRECTIONS
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from zoo.training.settings import OneLineParser
+from zoo.cli import OneLineParser
 
 
 def runs_parser(command, description):

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
-from zoo.data.draws import step_seed
+from zoo.data.seeding import step_seed
 from zoo.report import confidence_regions
 from zoo.report.bootstrap import mean, percent
 from zoo.report.ellipses import draw_gaussian, name_axes, principal_plane

@@ -7,7 +7,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from zoo.training.atomic import atomic
+from zoo.files.atomic import atomic
 
 # Okabe and Ito's palette, which colour-blind readers tell apart, without its yellow (too faint on
 # white). Markers differ as well, so that nothing hangs on colour alone.

@@ -4,10 +4,10 @@ import json
 import math
 from pathlib import Path
 
+from zoo.files.atomic import atomic, write_text
 from zoo.report import comparison
 from zoo.report.page import page, png
 from zoo.report.sections import sections_of
-from zoo.training.atomic import atomic, write_text
 
 PAGE, NUMBERS = "report.html", "report.json"
 

@@ -13,13 +13,13 @@ import json
 from pathlib import Path
 
 import zoo
+from zoo.cli import run
 from zoo.errors import InputError
+from zoo.files.atomic import write_text
 from zoo.search import encode
 from zoo.search.index import Index
 from zoo.search.kinds import KINDS, TRAINING_ROWS
 from zoo.search.tuning import tune
-from zoo.training.atomic import write_text
-from zoo.training.settings import run
 
 SETUP = "search.json"
 _TUNING_QUERIES = 256

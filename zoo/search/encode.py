@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from zoo.data import images
 from zoo.data.files import check_images, existing_folder, read_lines
 from zoo.errors import InputError
+from zoo.files.atomic import atomic, remove_leftovers, write_text
 from zoo.search import vectors
-from zoo.training.atomic import atomic, remove_leftovers, write_text
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp")
 TABLES = {".csv": ",", ".tsv": "\t"}

@@ -20,7 +20,7 @@ import faiss
 import numpy as np
 
 from zoo.errors import InputError
-from zoo.training.atomic import remove_leftovers, write_text
+from zoo.files.atomic import remove_leftovers, write_text
 
 VERSION = 1
 MANIFEST = "index.json"

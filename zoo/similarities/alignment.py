@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.similarities.pairwise import unit
+from zoo.numerics import unit
 
 
 @keras.saving.register_keras_serializable(package="halo")

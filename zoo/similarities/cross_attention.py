@@ -4,9 +4,9 @@ import keras
 from keras import ops
 
 from zoo.embeddings import tokens
+from zoo.numerics import unit
 from zoo.similarities.alignment import AlignmentFiltration, AlignmentGraph
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import unit
 
 # Numbers of one intermediate tensor: 64 MiB.
 _BLOCK = 2**24

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from zoo.numerics import about_common_centre, gaussian_pair, outer_sum, product
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import about_common_centre, gaussian_pair, outer_sum, product
 
 
 def kl_divergence(images, captions):

@@ -2,7 +2,7 @@
 
 import keras
 
-from zoo.similarities.pairwise import point_pair, safe_sqrt, squared_distance
+from zoo.numerics import point_pair, safe_sqrt, squared_distance
 from zoo.similarities.scale import ScaledSimilarity
 
 

@@ -3,14 +3,14 @@
 import keras
 from keras import ops
 
-from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import (
+from zoo.numerics import (
     gaussian_pair,
     joint_squared_distance,
     outer_sum,
     safe_sqrt,
     squared_distance,
 )
+from zoo.similarities.base import Similarity
 from zoo.similarities.scale import ScaledSimilarity
 
 

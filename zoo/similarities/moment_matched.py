@@ -5,14 +5,14 @@ import math
 import numpy as np
 from keras import ops
 
-from zoo.similarities.gaussian import closed_form_sampled_distance
-from zoo.similarities.pairwise import (
+from zoo.numerics import (
     common_centre,
     gaussian_pair,
     outer_sum,
     product,
     safe_sqrt,
 )
+from zoo.similarities.gaussian import closed_form_sampled_distance
 
 # Nodes and weights for the standard normal: ∫ f(x) φ(x) dx ≈ Σ w f(x).
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)

@@ -5,8 +5,8 @@ import math
 import keras
 from keras import ops
 
+from zoo.numerics import about_common_centre, gaussian_pair, outer_sum
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import about_common_centre, gaussian_pair, outer_sum
 from zoo.similarities.summed_variance import SummedVarianceTerms
 
 

@@ -5,8 +5,8 @@ import math
 import keras
 from keras import ops
 
+from zoo.numerics import point_pair, product, unit
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import point_pair, product, unit
 from zoo.similarities.scale import Bounded
 
 

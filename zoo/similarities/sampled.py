@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import gaussian
-from zoo.similarities.pairwise import (
+from zoo.numerics import (
     element_pair,
     elements_first,
     safe_sqrt,

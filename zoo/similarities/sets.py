@@ -5,8 +5,8 @@ import math
 import keras
 from keras import ops
 
+from zoo.numerics import element_pair, elements_first, product, sizes, unit
 from zoo.similarities.base import Similarity
-from zoo.similarities.pairwise import element_pair, elements_first, product, sizes, unit
 
 
 def maximum_pair(images, captions):

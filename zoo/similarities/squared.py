@@ -2,8 +2,8 @@
 
 import keras
 
+from zoo.numerics import point_pair, squared_distance
 from zoo.similarities.gaussian import wasserstein_2
-from zoo.similarities.pairwise import point_pair, squared_distance
 from zoo.similarities.scale import ScaledSimilarity
 
 

@@ -13,11 +13,10 @@ from zoo.training.layerwise import (
     LayerwiseRates,
     rates_by_depth,
 )
+from zoo.training.micro_batches import distribute, in_pieces
 from zoo.training.phases import fit_phase
-from zoo.training.pieces import distribute, in_pieces
 from zoo.training.resume import Resume
-from zoo.training.run_folder import RunFolder
-from zoo.training.settings import RunSettings, parse, run, setting
+from zoo.training.settings import RunSettings
 from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
 from zoo.training.tower_rates import dual_encoder_rates
@@ -34,7 +33,6 @@ __all__ = [
     "LayerwiseAdamW",
     "LayerwiseRates",
     "Resume",
-    "RunFolder",
     "RunSettings",
     "StochasticWeightAveraging",
     "WarmUpThenDrops",
@@ -44,11 +42,8 @@ __all__ = [
     "fit_phase",
     "in_pieces",
     "on_one_device",
-    "parse",
     "rates_by_depth",
     "read_history",
-    "run",
-    "setting",
     "strategy",
     "synchronize_batch_normalization",
 ]

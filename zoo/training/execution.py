@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from zoo.errors import InputError
 from zoo.training.clipping import clip_the_sum
-from zoo.training.pieces import distribute
+from zoo.training.micro_batches import distribute
 from zoo.training.strategies import is_chief, strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
 

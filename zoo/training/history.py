@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from zoo.errors import InputError
-from zoo.training.atomic import write_text
+from zoo.files.atomic import write_text
 
 PHASE, EPOCH = "phase", "epoch"
 

@@ -1,5 +1,6 @@
 """One phase of training: Keras' `fit`, from where the run stopped if it did."""
 
+from zoo.training.execution import Execution
 from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile
 from zoo.training.resume import Resume
@@ -26,7 +27,7 @@ def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None)
     """
     if not epochs:
         return
-    execution = run.execution
+    execution = run.execution or Execution()
     pieces = execution.gradient_accumulation
     execution.prepare(model)
     resume = Resume(run.checkpoints, phase, also=also, writes=execution.is_chief)

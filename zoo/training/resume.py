@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from zoo.errors import InputError
-from zoo.training.atomic import atomic
+from zoo.files.atomic import atomic
 
 
 class Resume(keras.callbacks.Callback):

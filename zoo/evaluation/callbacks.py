@@ -3,7 +3,7 @@
 import keras
 
 from zoo import metrics
-from zoo.report.retrieval_run import encode
+from zoo.evaluation.retrieval import encode
 
 
 class SemanticEvaluation(keras.callbacks.Callback):

@@ -16,7 +16,7 @@ def encode_sets(model, records, source, batch_size=64):
 
     Args:
         model: a `DualEncoder` of `dive` or `pvse`.
-        records, source: of the split, as for `zoo.report.encode`.
+        records, source: of the split, as for `zoo.evaluation.encode`.
         batch_size: images at once.
 
     Returns:

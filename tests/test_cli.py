@@ -5,8 +5,9 @@ from typing import Literal
 
 import pytest
 
+from zoo.cli import parse, run, setting
 from zoo.errors import InputError
-from zoo.training.settings import RunSettings, parse, run, setting
+from zoo.training.settings import RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)

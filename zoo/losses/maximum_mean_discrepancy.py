@@ -6,7 +6,7 @@ from keras import ops
 from zoo.embeddings import as_embedding, elements, points
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import positive
-from zoo.similarities.pairwise import common_centre, safe_sqrt, squared_distance
+from zoo.numerics import common_centre, safe_sqrt, squared_distance
 
 _BLOCK = 800  # points; enough for the speed of a matrix product
 
@@ -55,7 +55,7 @@ def maximum_mean_discrepancy(images, captions, gamma=0.5, squared=True):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class MeanDiscrepancy(Auxiliary):
+class MaximumMeanDiscrepancy(Auxiliary):
     """Maximum mean discrepancy between all images and all captions of the batch.
 
     Args:
@@ -144,3 +144,7 @@ def _distances(x, y, itself):
         index = ops.arange(ops.shape(x)[0])
         distances = ops.where(ops.equal(index[:, None], index[None, :]), 0.0, distances)
     return safe_sqrt(distances)
+
+
+# The name in files of version 0.1.
+keras.saving.get_custom_objects()["halo>MeanDiscrepancy"] = MaximumMeanDiscrepancy

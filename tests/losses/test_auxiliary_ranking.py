@@ -24,11 +24,11 @@ MATCHES = (RNG.random((N, M)) < 0.4).astype("float32")
 
 
 def test_it_is_its_loss_on_the_logits():
-    daa = losses.MatrixTerm(losses.SemanticPrecision(0.1), weight=3.0)
+    daa = losses.AuxiliaryRanking(losses.SemanticPrecision(0.1), weight=3.0)
     assert (daa.name, daa.weight, daa.reads) == ("semantic_precision", 3.0, ("semantic", "logits"))
     expected = losses.SemanticPrecision(0.1)(SEMANTIC, LOGITS)
     assert float(daa(IMAGES, CAPTIONS, semantic=SEMANTIC, logits=LOGITS)) == float(expected)
-    smooth = losses.MatrixTerm(losses.SmoothAveragePrecision(0.1))
+    smooth = losses.AuxiliaryRanking(losses.SmoothAveragePrecision(0.1))
     assert smooth.reads == ("matches", "logits")
     expected = losses.SmoothAveragePrecision(0.1)(MATCHES, LOGITS)
     assert float(smooth(IMAGES, CAPTIONS, matches=MATCHES, logits=LOGITS)) == float(expected)
@@ -40,7 +40,7 @@ def test_every_sample_is_an_item_of_its_own():
     sure = [
         {**side, "log_variance": np.full_like(side["mean"], -60)} for side in (IMAGES, CAPTIONS)
     ]
-    term = losses.MatrixTerm(losses.SemanticPrecision(0.01), num_samples=3, seed=1)
+    term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.01), num_samples=3, seed=1)
     assert term.reads == ("semantic",)
     products = IMAGES["mean"] @ CAPTIONS["mean"].T
     copies = [np.repeat(np.repeat(matrix, 3, 0), 3, 1) for matrix in (SEMANTIC, products)]
@@ -49,7 +49,7 @@ def test_every_sample_is_an_item_of_its_own():
 
 
 def test_both_modalities_are_sampled_and_get_gradients():
-    term = losses.MatrixTerm(losses.SemanticPrecision(0.1), num_samples=2, seed=1)
+    term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.1), num_samples=2, seed=1)
     values = tf.nest.map_structure(tf.constant, (IMAGES, CAPTIONS))
     with tf.GradientTape() as tape:
         tape.watch(tf.nest.flatten(values))
@@ -58,7 +58,7 @@ def test_both_modalities_are_sampled_and_get_gradients():
         assert np.isfinite(gradient).all()
         assert np.any(gradient)
     assert float(term(*values, semantic=SEMANTIC)) != float(first), "the same noise twice"
-    again = losses.MatrixTerm.from_config(term.get_config())
+    again = losses.AuxiliaryRanking.from_config(term.get_config())
     assert float(again(*values, semantic=SEMANTIC)) == float(first)
     assert again.get_config() == term.get_config()
 
@@ -74,8 +74,8 @@ def towers():
 def test_any_model_takes_it_and_keeps_it(tmp_path):
     model = DualEncoder(*towers(), similarities.Cosine(), loss=losses.InfoNCE())
     terms = [
-        losses.MatrixTerm(losses.SemanticPrecision(0.1), weight=2.0),
-        losses.MatrixTerm(losses.SmoothAveragePrecision(0.1), weight=0.5),
+        losses.AuxiliaryRanking(losses.SemanticPrecision(0.1), weight=2.0),
+        losses.AuxiliaryRanking(losses.SmoothAveragePrecision(0.1), weight=0.5),
     ]
     both = model.with_auxiliaries(*terms)
     assert model.auxiliaries == []
@@ -106,11 +106,11 @@ def test_any_model_takes_it_and_keeps_it(tmp_path):
 
 
 def test_without_semantics_it_says_what_is_missing():
-    term = losses.MatrixTerm(losses.SemanticPrecision())
+    term = losses.AuxiliaryRanking(losses.SemanticPrecision())
     with pytest.raises(ValueError, match="needs batches with 'semantic'"):
         term(IMAGES, CAPTIONS, logits=LOGITS, semantic=None)
     with pytest.raises(ValueError, match="num_samples"):
-        losses.MatrixTerm(losses.SemanticPrecision(), num_samples=0)
+        losses.AuxiliaryRanking(losses.SemanticPrecision(), num_samples=0)
 
 
 def test_ranks_by_semantics_may_have_a_temperature_of_their_own():

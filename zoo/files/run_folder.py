@@ -9,9 +9,7 @@ import sys
 from pathlib import Path
 
 from zoo.errors import InputError
-from zoo.training.atomic import atomic, remove_leftovers, write_text
-from zoo.training.execution import Execution
-from zoo.training.settings import RunSettings
+from zoo.files.atomic import atomic, remove_leftovers, write_text
 
 MODEL_SUFFIX = ".keras"
 
@@ -47,7 +45,7 @@ class RunFolder:
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
         self.checks = ()  # callbacks of every phase
-        self.execution = Execution()
+        self.execution = None
 
     @classmethod
     def open(cls, path, settings, ignore=()):
@@ -170,8 +168,11 @@ class RunFolder:
         return f"RunFolder({str(self.path)!r})"
 
     def _check_same(self, settings, ignore, defaults):
-        # A run of a version that did not have a setting yet was what its default is.
-        before = {**defaults, **self.config.get("settings", {})}
+        before = dict(self.config.get("settings", {}))
+        for name in settings.keys() - before.keys():
+            # A run of a version that did not have a setting yet was what is now the default.
+            if settings[name] in defaults.get(name, ()):
+                before[name] = settings[name]
         names = sorted((before.keys() | settings.keys()) - ignore)
         absent = "not set"
         differences = [
@@ -194,10 +195,18 @@ def _as_json(settings):
 
 
 def _defaults(settings):
-    """The settings of all recipes that a folder of an earlier version may not name."""
-    if not isinstance(settings, RunSettings):
+    """What each setting is without its flag: its default, on the toy data, in a smoke run."""
+    if not dataclasses.is_dataclass(settings):
         return {}
-    return _as_json(RunSettings())
+    return {
+        field.name: _as_json(
+            [
+                field.default if field.default is not dataclasses.MISSING else None,
+                *(field.metadata[name] for name in ("toy", "smoke") if name in field.metadata),
+            ]
+        )
+        for field in dataclasses.fields(settings)
+    }
 
 
 def _without_identity(settings):

@@ -10,10 +10,11 @@ import keras
 import numpy as np
 import pytest
 
+from zoo.cli import setting
 from zoo.errors import InputError
-from zoo.training.atomic import atomic, remove_leftovers, write_text
-from zoo.training.run_folder import RunFolder
-from zoo.training.settings import RunSettings, setting
+from zoo.files.atomic import atomic, remove_leftovers, write_text
+from zoo.files.run_folder import RunFolder
+from zoo.training.settings import RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +111,8 @@ def test_a_full_disk_is_one_clear_error_and_keeps_the_last_model(tmp_path):
     # A limit on the file size stands for the full disk: both are an OSError in the middle of it.
     script = f"""
 import resource, signal, keras
-from zoo.training.run_folder import RunFolder
-from zoo.training.settings import run
+from zoo.files.run_folder import RunFolder
+from zoo.cli import run
 def main():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     folder = RunFolder.open({str(tmp_path / "a")!r}, {{}})

@@ -6,16 +6,16 @@ import keras
 from keras import ops
 
 from zoo.losses.auxiliary import Auxiliary
-from zoo.similarities.pairwise import product
+from zoo.numerics import product
 from zoo.similarities.sampled import sample
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class MatrixTerm(Auxiliary):
+class AuxiliaryRanking(Auxiliary):
     """`SemanticPrecision` or `SmoothAveragePrecision` beside the loss that a model has already.
 
     ```python
-    model = model.with_auxiliaries(MatrixTerm(SemanticPrecision(0.01), weight=10.0))
+    model = model.with_auxiliaries(AuxiliaryRanking(SemanticPrecision(0.01), weight=10.0))
     ```
 
     Args:
@@ -90,3 +90,7 @@ class MatrixTerm(Auxiliary):
     def _samples(self, embedding):
         samples = sample(embedding, self.num_samples, self.seed_generator)
         return ops.reshape(samples, (-1, samples.shape[-1]))
+
+
+# The name in files of version 0.1.
+keras.saving.get_custom_objects()["halo>MatrixTerm"] = AuxiliaryRanking

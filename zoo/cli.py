@@ -1,0 +1,190 @@
+"""The command line: a frozen dataclass is also the flags of a command, and errors are one line.
+
+```python
+@dataclass(frozen=True, kw_only=True)
+class Settings(zoo.training.RunSettings):
+    learning_rate: float = setting(1e-4, "peak learning rate", source="PCME, section 4.1")
+    epochs: int = setting(50, "epochs of fine-tuning", source="PCME, A.2", toy=8, smoke=1)
+
+def main(argv=None):
+    settings = parse(Settings, argv, description=__doc__)
+    ...
+
+if __name__ == "__main__":
+    run(main)
+```
+"""
+
+import argparse
+import dataclasses
+import difflib
+import logging
+import sys
+import types
+import typing
+from typing import Literal
+
+from zoo.errors import InputError
+
+
+def setting(default, help="", *, source="", toy=..., smoke=..., identity=True, const=None):
+    """A field of a settings dataclass, with what `--help` says of it.
+
+    Args:
+        default: the paper's value.
+        help: what it is, with its unit.
+        source: where the value comes from, e.g. `"PCME, table A.1"`.
+        toy: the value on the embedded Toy Birds, that is without `--data-dir`, if another.
+        smoke: the value with `--smoke`, if another. A flag that is given wins over both.
+        identity: False where two runs that differ in it are still the same run, so that one may
+            resume the other (`RunFolder.open`).
+        const: the value of the bare flag, for a flag whose value may be left out.
+    """
+    metadata = {"help": help, "source": source, "identity": identity, "const": const}
+    if toy is not ...:
+        metadata["toy"] = toy
+    if smoke is not ...:
+        metadata["smoke"] = smoke
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def parse(settings_class, argv=None, description=None):
+    """Reads a settings dataclass from the command line, one flag a field.
+
+    `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
+    `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
+
+    Args:
+        settings_class: a dataclass; `setting` adds help, source, and the toy and smoke values.
+        argv: the arguments, or None for those of the process.
+        description: text above the flags, usually the recipe's docstring.
+
+    Returns:
+        An instance of `settings_class`.
+
+    Raises:
+        SystemExit: with code 2 and one line on stderr for an unknown flag or a bad value, with
+            code 0 after `--help`.
+    """
+    parser = OneLineParser(
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,  # so that given flags can be told from defaults
+    )
+    hints = typing.get_type_hints(settings_class)
+    fields = [field for field in dataclasses.fields(settings_class) if field.init]
+    for field in fields:
+        _add_flag(parser, field, hints[field.name])
+    namespace, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(_unknown_flag(unknown[0], [_flag(field) for field in fields]))
+    given = vars(namespace)
+    values = {**_variants(fields, given), **given}
+    try:
+        return settings_class(**values)
+    except ValueError as error:  # of __post_init__: a value that is not allowed
+        parser.error(str(error))
+
+
+def run(main, *args):
+    """Calls a command line's `main` and ends the process with its exit code.
+
+    What a person can mend (`InputError`, a full disk, a missing permission) becomes one line on
+    stderr and exit code 2. Defects keep their traceback.
+    """
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # retracing is no news to a user
+    try:
+        code = main(*args)
+    except InputError as error:
+        code = _complain(str(error))
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        code = _complain(f"{error.strerror or error}{where}")
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors are one line on stderr, with exit code 2."""
+
+    def error(self, message):
+        # argparse prints the whole usage first, which buries the one line that matters.
+        self.exit(_complain(f"{message} (--help lists the flags)"))
+
+
+def _complain(message):
+    print("error:", " ".join(message.split()), file=sys.stderr)
+    return 2
+
+
+def _add_flag(parser, field, hint):
+    kind, options = hint, {}
+    optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    if optional:
+        (kind,) = [member for member in typing.get_args(hint) if member is not type(None)]
+    if kind is bool and not optional:
+        options["action"] = argparse.BooleanOptionalAction
+    elif typing.get_origin(kind) is Literal:
+        options["choices"] = choices = typing.get_args(kind)
+        options["type"] = _converter(type(choices[0]), optional)
+        options["metavar"] = "{" + ",".join(map(str, choices)) + "}"
+        if optional:
+            options["choices"] = (*choices, None)
+    elif typing.get_origin(kind) is tuple:
+        options.update(nargs="+", type=typing.get_args(kind)[0], action=_Tuple)
+    else:
+        options["type"] = _converter(kind, optional)
+        options["metavar"] = getattr(kind, "__name__", str(kind)).upper()
+    if field.metadata.get("const") is not None:
+        options.update(nargs="?", const=field.metadata["const"])
+    required = field.default is field.default_factory is dataclasses.MISSING
+    parser.add_argument(_flag(field), required=required, help=_help(field, required), **options)
+
+
+class _Tuple(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, tuple(values))
+
+
+def _converter(kind, optional):
+    def convert(text):
+        return None if optional and text.lower() == "none" else kind(text)
+
+    convert.__name__ = kind.__name__  # argparse names it in its message
+    return convert
+
+
+def _flag(field):
+    return "--" + field.name.replace("_", "-")
+
+
+def _help(field, required):
+    metadata = field.metadata
+    default = field.default
+    if default is dataclasses.MISSING and not required:
+        default = field.default_factory()
+    values = ["required" if required else f"default {default}"]
+    values += [f"{metadata['toy']} on the toy data"] if "toy" in metadata else []
+    values += [f"{metadata['smoke']} with --smoke"] if "smoke" in metadata else []
+    values += [f"source: {metadata['source']}"] if metadata.get("source") else []
+    text = f"{metadata.get('help', '')} ({'; '.join(values)})".strip()
+    return text.replace("%", "%%")  # argparse formats it
+
+
+def _variants(fields, given):
+    values = {}
+    names = {field.name for field in fields}
+    if "data_dir" in names and given.get("data_dir") is None:
+        values.update({f.name: f.metadata["toy"] for f in fields if "toy" in f.metadata})
+    if given.get("smoke"):
+        values.update({f.name: f.metadata["smoke"] for f in fields if "smoke" in f.metadata})
+    return values
+
+
+def _unknown_flag(argument, flags):
+    name = argument.partition("=")[0]
+    close = difflib.get_close_matches(name, flags, n=1)
+    return f"unknown argument {name!r}" + (f", did you mean {close[0]}?" if close else "")

@@ -1,0 +1,7 @@
+"""Files and folders that are either whole or not there."""
+
+from zoo.files.atomic import atomic, remove_leftovers, write_text
+from zoo.files.cache import cache_folder
+from zoo.files.run_folder import RunFolder
+
+__all__ = ["RunFolder", "atomic", "cache_folder", "remove_leftovers", "write_text"]
