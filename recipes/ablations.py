@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import dive_coco
+import pcme_cub
+import pcmepp_coco
+import seed_table
+from seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
-from zoo.files.atomic import write_text
-from zoo.recipe import table
-from zoo.recipe.table import Column, Row
-
-try:
-    from recipes import dive_coco, pcme_cub, pcmepp_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import dive_coco
-    import pcme_cub
-    import pcmepp_coco
 
 
 def rows_of(main, variants):
@@ -102,7 +97,7 @@ SWEEPS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(table.TableSettings):
+class Settings(seed_table.TableSettings):
     """Which sweep, and which part of it."""
 
     sweep: Literal[tuple(SWEEPS)]
@@ -112,10 +107,7 @@ class Settings(table.TableSettings):
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):
-        known = SWEEPS[self.sweep]
-        unknown = [name for name in self.rows if name not in known]
-        if unknown:
-            raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
+        seed_table.check_rows(self.rows, SWEEPS[self.sweep])
         if self.out is None:
             object.__setattr__(self, "out", Path("runs") / self.sweep)
 
@@ -132,18 +124,16 @@ def main(argv=None):
     if settings.smoke:
         common.append("--smoke")
     if settings.run:
-        table.run_rows(settings.chosen, settings, tuple(common))
+        seed_table.run_rows(settings.chosen, settings, tuple(common))
     columns = [
-        table.retrieval("r_precision", "R-P"),
-        table.retrieval("recall@1", "R@1"),
+        seed_table.retrieval("r_precision", "R-P"),
+        seed_table.retrieval("recall@1", "R@1"),
         Column("RSUM", (lambda metrics: next(iter(metrics["retrieval"].values()))["rsum"],)),
-        table.bins(),
+        seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
         Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
     ]
-    text = table.markdown(settings.chosen, columns, settings)
-    write_text(settings.out / "table.md", text)
-    print(text)
+    seed_table.publish(settings, seed_table.markdown(settings.chosen, columns, settings))
 
 
 if __name__ == "__main__":

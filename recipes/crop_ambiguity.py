@@ -27,11 +27,9 @@ from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
 from zoo.data.images import read
 from zoo.errors import InputError
-from zoo.files import RunFolder
-from zoo.recipe.splits import TOY_SCENES
+from zoo.files import RunFolder, cache_folder
 
 CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
-TOY_PHRASES = Path("data") / "toy_phrases"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +83,8 @@ def main(argv=None):
 def load(settings):
     root = settings.data_dir
     if root is None:
-        scenes = toy_scenes.generate(TOY_SCENES)
-        out = TOY_PHRASES.with_name(f"{TOY_PHRASES.name}_{settings.held_out}")
+        scenes = toy_scenes.generate(cache_folder("toy_scenes"))
+        out = cache_folder(f"toy_phrases_{settings.held_out}")
         root = toy_scenes.describe_birds(scenes, out, settings.held_out)
     records = visual_genome.load(
         root / "region_descriptions.json", root, skip_bad=settings.skip_bad

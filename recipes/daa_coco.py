@@ -13,14 +13,10 @@ images. The same command resumes a run that was stopped.
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import cli, recipe
+import daa_training
+from zoo import cli
 from zoo.cli import setting
 from zoo.data import batches
-
-try:
-    from recipes import daa_training
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import daa_training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +28,9 @@ class Settings(daa_training.DAASettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return daa_training.run(settings, recipe.coco_pictures, batches.image_caption_pairs)
+    layout = {} if settings.data_dir else {"layout": "coco"}
+    data = settings.data("coco", "toy_scenes", image_size=settings.image_size, **layout)
+    return daa_training.train(settings, data, batches.image_caption_pairs)
 
 
 if __name__ == "__main__":

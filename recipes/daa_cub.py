@@ -17,14 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import cli, encoders, recipe
+import daa_training
+from zoo import cli, encoders
 from zoo.cli import setting
 from zoo.data import batches
-
-try:
-    from recipes import daa_training
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import daa_training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +47,10 @@ class Settings(daa_training.DAASettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return daa_training.run(settings, load, batches.class_pairs)
-
-
-def load(settings):
-    return recipe.cub_pictures(settings, captions=settings.captions)
+    data = settings.data(
+        "cub", "toy_birds", image_size=settings.image_size, captions=settings.captions
+    )
+    return daa_training.train(settings, data, batches.class_pairs)
 
 
 if __name__ == "__main__":

@@ -19,16 +19,19 @@ from typing import Literal
 
 import keras
 
-from zoo import cli, losses, models, recipe, training
+from zoo import cli, losses, models, report, training
 from zoo.cli import setting
-from zoo.data import batches, captions
+from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
+from zoo.files import RunFolder
 from zoo.losses.ranking import MINING
 from zoo.models.sgraf import MODULES
 
+PHASES = ("warm_up", "training")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(recipe.RetrievalSettings):
+class Settings(training.RetrievalSettings):
     """The papers' settings for Flickr30K; `toy` is what runs on Toy Scenes."""
 
     out: Path = setting(
@@ -69,8 +72,21 @@ class Settings(recipe.RetrievalSettings):
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     if settings.ensemble:
-        return recipe.ensemble(settings, recipe.region_features)
-    return recipe.run(settings, recipe.region_features, build, fit)
+        folder = RunFolder.open(settings.out, settings, data=data(settings))
+        return report.finish_ensemble(folder, settings.ensemble, settings.annotations_dir)
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return report.finish(run, **settings.evaluation())
+
+
+def data(settings):
+    layout = {} if settings.data_dir else {"layout": "regions"}
+    return settings.data("regions", "toy_scenes", **layout)
 
 
 def build(settings, train):
@@ -92,34 +108,36 @@ def build(settings, train):
     )
 
 
-def fit(settings, folder, model, train):
+def fit(settings, run):
     """All negatives for the warm-up, then those of `--mining`; the rate falls once."""
-    size = min(settings.batch_size, train.records.num_captions)
-    steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, size)
     easy, rate = settings.warm_up_epochs, settings.learning_rate
-    phases = (("warm_up", "sum", easy, rate),)
-    schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
-        [(settings.drop_epoch - easy) * steps], [rate, rate / 10]
+    fit_phase(settings, run, "warm_up", "sum", easy, lambda steps: rate)
+    fit_phase(
+        settings,
+        run,
+        "training",
+        settings.mining,
+        settings.epochs - easy,
+        lambda steps: keras.optimizers.schedules.PiecewiseConstantDecay(
+            [(settings.drop_epoch - easy) * steps], [rate, rate / 10]
+        ),
     )
-    phases += (("training", settings.mining, settings.epochs - easy, schedule),)
-    for number, (phase, mining, epochs, rate) in enumerate(phases):
-        optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
-        model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining))
 
-        def stream(start_step, shard=(0, 1), number=number):
-            return batches.image_caption_pairs(
-                train.records,
-                model.tokenizer,
-                train.source,
-                batch_size=size,
-                # The phases must not repeat each other's batches.
-                seed=2 * settings.seed + number,
-                start_step=start_step,
-                shard=shard,
-                augmentation=Augmentation(),
-            )
 
-        training.fit_phase(folder, model, phase, stream, epochs, steps)
+def fit_phase(settings, run, phase, mining, epochs, schedule):
+    stream = Stream(
+        batches.image_caption_pairs,
+        run.train,
+        run.model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=Augmentation(),
+        steps=settings.steps_per_epoch,
+    )
+    rate = schedule(stream.steps_per_epoch)
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+    run.model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining))
+    run.fit(run.model, phase, stream, epochs)
 
 
 if __name__ == "__main__":

@@ -15,19 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import daa_cub
+import daa_sgraf_flickr30k
+import seed_table
+import vse_coco
+from seed_table import Column, Row
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.files import RunFolder
-from zoo.files.atomic import write_text
-from zoo.recipe import table
-from zoo.recipe.table import Column, Row
-
-try:
-    from recipes import daa_cub, daa_sgraf_flickr30k, vse_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import daa_cub
-    import daa_sgraf_flickr30k
-    import vse_coco
 
 SHORT = (
     "--features=regions",
@@ -72,7 +67,7 @@ BASES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(table.TableSettings):
+class Settings(seed_table.TableSettings):
     """Which part of the table to run."""
 
     out: Path = setting(Path("runs/daa_table"), "folder of the runs, and of table.md")
@@ -85,16 +80,14 @@ def main(argv=None):
     rows = rows_of(settings.base)
     common = () if settings.held_out is None else (f"--held-out={held_out(settings)}",)
     if settings.run:
-        table.run_rows(rows, settings, common)
+        seed_table.run_rows(rows, settings, common)
     columns = [
         asp(),
-        table.retrieval("recall@1", "R@1"),
-        table.retrieval("r_precision", "R-P"),
-        table.retrieval("map@r", "mAP@R"),
+        seed_table.retrieval("recall@1", "R@1"),
+        seed_table.retrieval("r_precision", "R-P"),
+        seed_table.retrieval("map@r", "mAP@R"),
     ]
-    text = table.markdown(rows, columns, settings)
-    write_text(settings.out / "table.md", text)
-    print(text)
+    seed_table.publish(settings, seed_table.markdown(rows, columns, settings))
     curves = histories(rows, settings)
     if any("val_i2t_asp" in history for runs in curves.values() for history in runs):
         report.save(report.curves_over_seeds(curves), settings.out / "asp.png")
@@ -124,7 +117,7 @@ def histories(rows, settings):
     """The histories of the finished runs, by rows that have any."""
     found = {}
     for name in rows:
-        runs = [RunFolder(table.folder(settings.out, name, s)) for s in settings.seeds]
+        runs = [RunFolder(seed_table.folder(settings.out, name, s)) for s in settings.seeds]
         if any(run.finished for run in runs):
             found[name] = [training.read_history(r.history_path) for r in runs if r.finished]
     return found

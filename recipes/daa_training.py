@@ -6,9 +6,9 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, models, recipe, training
+from zoo import encoders, models, report, training
 from zoo.cli import setting
-from zoo.data import batches, captions, read_bert_tokenizer
+from zoo.data import Stream, captions, phase_seed, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
 
@@ -16,7 +16,7 @@ PHASES = ("heads", "fine_tuning")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DAASettings(recipe.RetrievalSettings):
+class DAASettings(training.RetrievalSettings):
     """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
 
     daa_weight: float = setting(
@@ -33,7 +33,6 @@ class DAASettings(recipe.RetrievalSettings):
         None, "of ranks by semantics; default: the same", source="section 4.1", toy=0.01
     )
     asp: bool = setting(True, "measure ASP, the average semantic precision")
-    asp_every: int = setting(0, "epochs between measurements of ASP while training; 0: none", toy=2)
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet152", "image encoder", source="section 4.1", toy="tiny"
     )
@@ -101,30 +100,45 @@ def _captions(settings, records):
     return read_bert_tokenizer(settings.bert_vocabulary, settings.max_words), settings.bert
 
 
-def run(settings, load, pairs):
-    """Trains and evaluates.
+def train(settings, data, pairs):
+    """Builds, fits and evaluates.
 
     Args:
         settings: `DAASettings`.
-        load: function of `zoo.recipe` that loads the splits.
+        data: what is read, a description for `zoo.data.open`.
         pairs: function of `zoo.data.batches` that makes the batches.
     """
-
-    def fit(settings, folder, model, train):
+    run = training.start(settings, data)
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
         for phase in PHASES:
-            fit_phase(settings, folder, model, train, phase, pairs)
+            fit_phase(settings, run, phase, pairs)
+    return report.finish(run, **settings.evaluation())
 
-    return recipe.run(settings, load, build, fit)
 
-
-def fit_phase(settings, folder, model, train, phase, pairs):
+def fit_phase(settings, run, phase, pairs):
     """Heads first, over frozen networks and with a rising rate, then everything."""
-    frozen = phase == "heads"
+    model, frozen = run.model, phase == "heads"
     for encoder in (model.image_encoder, model.caption_encoder):
         encoder.get_layer("backbone").trainable = not frozen
-    size = batch_size(settings, train, pairs)
-    steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, size)
-    epochs = getattr(settings, f"{phase}_epochs")
+    stream = Stream(
+        pairs,
+        run.train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=Augmentation(
+            crop_scale=(0.6, 1.0) if settings.crop_and_flip else None,
+            flip=settings.crop_and_flip,
+            cutout=settings.cutout,
+            word_dropping=settings.word_dropping,
+        ),
+        steps=settings.steps_per_epoch,
+    )
+    epochs, steps = getattr(settings, f"{phase}_epochs"), stream.steps_per_epoch
     rising = settings.warm_up_epochs * steps if frozen else 0
     rate = settings.learning_rate * (1.0 if frozen else settings.fine_tuning_rate)
     schedule = keras.optimizers.schedules.CosineDecay(
@@ -134,30 +148,4 @@ def fit_phase(settings, folder, model, train, phase, pairs):
         warmup_steps=rising,
     )
     model.compile(optimizer=training.AdamP(schedule, global_clipnorm=settings.clip_norm))
-    augmentation = Augmentation(
-        crop_scale=(0.6, 1.0) if settings.crop_and_flip else None,
-        flip=settings.crop_and_flip,
-        cutout=settings.cutout,
-        word_dropping=settings.word_dropping,
-    )
-
-    def stream(start_step, shard=(0, 1)):
-        return pairs(
-            train.records,
-            model.tokenizer,
-            train.source,
-            batch_size=size,
-            # The phases must not repeat each other's batches.
-            seed=2 * settings.seed + PHASES.index(phase),
-            start_step=start_step,
-            shard=shard,
-            augmentation=augmentation,
-        )
-
-    training.fit_phase(folder, model, phase, stream, epochs, steps)
-
-
-def batch_size(settings, train, pairs):
-    by_class = pairs is batches.class_pairs
-    most = train.records.num_classes if by_class else train.records.num_captions
-    return min(settings.batch_size, most)
+    run.fit(model, phase, stream, epochs)

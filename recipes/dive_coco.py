@@ -22,20 +22,22 @@ from typing import Literal
 
 import keras
 
-from zoo import cli, encoders, evaluation, losses, models, recipe, report, training
+from zoo import cli, encoders, evaluation, losses, models, report, training
 from zoo.cli import setting
-from zoo.data import batches, captions, read_bert_tokenizer
+from zoo.data import Stream, batches, captions, phase_seed, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.losses.ranking import MINING
 
+PHASES = ("warm_up", "training")
 FEATURES = ("resnet152", "regions", "resnext_bert")
 MARGIN = {"resnet152": 0.1, "regions": 0.2, "resnext_bert": 0.1}
 SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(recipe.RetrievalSettings):
+class Settings(training.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Scenes."""
 
     out: Path = setting(Path("runs/dive_coco"), "run folder to write or resume", identity=False)
@@ -97,6 +99,10 @@ class Settings(recipe.RetrievalSettings):
         return self.similarity or {"dive": "smooth_chamfer", "pvse": "maximum_pair"}[self.method]
 
     @property
+    def own_margin(self):
+        return MARGIN[self.features] if self.margin is None else self.margin
+
+    @property
     def own_diversity(self):
         weights = {"dive": 0.01, "pvse": 0.1}
         given = self.diversity_weight
@@ -104,18 +110,33 @@ class Settings(recipe.RetrievalSettings):
 
 
 def main(argv=None):
-    run_recipe(cli.parse(Settings, argv, description=__doc__), recipe.coco_pictures)
+    settings = cli.parse(Settings, argv, description=__doc__)
+    return train(settings, data(settings, "coco"))
 
 
-def run_recipe(settings, pictures):
-    """Trains and evaluates, or averages runs; `pictures` loads splits that are not regions."""
+def data(settings, loader):
+    """Regions, or pictures by a loader of `zoo.data.LOADERS`."""
+    if settings.features == "regions":
+        loader, options = "regions", {}
+    else:
+        options = {"image_size": settings.image_size}
+    layout = {} if settings.data_dir else {"layout": loader}
+    return settings.data(loader, "toy_scenes", **options, **layout)
 
-    def load(settings):
-        return (recipe.region_features if settings.features == "regions" else pictures)(settings)
 
+def train(settings, data):
+    """Builds, fits and evaluates; or averages finished runs."""
     if settings.ensemble:
-        return recipe.ensemble(settings, load)
-    return recipe.run(settings, load, build, fit, measure_sets)
+        folder = RunFolder.open(settings.out, settings, data=data)
+        return report.finish_ensemble(folder, settings.ensemble, settings.annotations_dir)
+    run = training.start(settings, data)
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return report.finish(run, **settings.evaluation(), measure_more=measure_sets)
 
 
 def build(settings, train):
@@ -132,7 +153,7 @@ def build(settings, train):
         "dim": settings.dim,
         "similarity": settings.own_similarity,
         "alpha": settings.alpha,
-        "margin": MARGIN[settings.features] if settings.margin is None else settings.margin,
+        "margin": settings.own_margin,
         "discrepancy_weight": settings.discrepancy_weight,
         "diversity_weight": settings.own_diversity,
         "word_dim": word_dim,
@@ -171,49 +192,43 @@ def captions_of(settings, records):
     return tokenizer, encoders.bert(settings.bert, max_length=settings.max_words)
 
 
-def fit(settings, run, model, train):
+def fit(settings, run):
     """The hinges of all negatives first, against collapse, then of the hardest."""
-    margin = MARGIN[settings.features] if settings.margin is None else settings.margin
     easy, rest = settings.warm_up_epochs, settings.epochs - settings.warm_up_epochs
-    steps = steps_of(settings, train)
-    schedule = keras.optimizers.schedules.CosineDecay(settings.learning_rate, max(rest, 1) * steps)
-    fit_phase(settings, run, model, train, ("sum", margin), easy, settings.learning_rate, "warm_up")
-    fit_phase(settings, run, model, train, (settings.mining, margin), rest, schedule)
+    fit_phase(settings, run, "warm_up", "sum", easy, lambda steps: settings.learning_rate)
+    fit_phase(
+        settings,
+        run,
+        "training",
+        settings.mining,
+        rest,
+        lambda steps: keras.optimizers.schedules.CosineDecay(
+            settings.learning_rate, max(rest, 1) * steps
+        ),
+    )
 
 
-def fit_phase(settings, run, model, train, triplets, epochs, rate, phase="training"):
-    mining, margin = triplets
+def fit_phase(settings, run, phase, mining, epochs, schedule):
+    model = run.model
+    stream = Stream(
+        batches.images_with_captions,
+        run.train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=Augmentation(word_dropping=settings.word_dropping),
+        steps=settings.steps_per_epoch,
+        options={"captions_per_image": settings.captions_per_image},
+    )
     optimizer = training.LayerwiseAdamW(
-        rate,
+        schedule(stream.steps_per_epoch),
         weight_decay=settings.weight_decay,
         global_clipnorm=settings.clip_norm,
         rates=rates(settings, model),
     )
-    model.compile(optimizer, loss=losses.TripletRanking(margin, mining, reduction="mean"))
-
-    def stream(start_step, shard=(0, 1)):
-        return batches.images_with_captions(
-            train.records,
-            model.tokenizer,
-            train.source,
-            batch_size=batch_size(settings, train),
-            captions_per_image=settings.captions_per_image,
-            # The phases must not repeat each other's batches.
-            seed=2 * settings.seed + (phase == "training"),
-            start_step=start_step,
-            shard=shard,
-            augmentation=Augmentation(word_dropping=settings.word_dropping),
-        )
-
-    training.fit_phase(run, model, phase, stream, epochs, steps_of(settings, train))
-
-
-def batch_size(settings, train):
-    return min(settings.batch_size, train.records.num_images)
-
-
-def steps_of(settings, train):
-    return settings.steps_per_epoch or train.records.num_images // batch_size(settings, train)
+    loss = losses.TripletRanking(settings.own_margin, mining, reduction="mean")
+    model.compile(optimizer, loss=loss)
+    run.fit(model, phase, stream, epochs)
 
 
 def rates(settings, model):
@@ -230,14 +245,14 @@ def rates(settings, model):
     return found
 
 
-def measure_sets(settings, folder, model, splits):
-    """What the sets of the held-out split are like, and its attention where it has pictures."""
-    held_out = splits.held_out
-    sets = evaluation.encode_sets(model, held_out.records, held_out.source)
+def measure_sets(run, model):
+    """What the sets of the test split are like, and their attention where it has pictures."""
+    split = run.test
+    sets = evaluation.encode_sets(model, split.records, split.source)
     size = encoders.map_size(model.image_encoder)
-    if held_out.picture is not None and size is not None:
-        figure = report.attention_sheet_of(sets, held_out.records, held_out.picture, size)
-        report.save(figure, folder.plots / "attention.png")
+    if split.picture is not None and size is not None:
+        figure = report.attention_sheet_of(sets, split.records, split.picture, size)
+        report.save(figure, run.folder.plots / "attention.png")
     return {"sets": evaluation.measure_sets(sets, model.similarity)}
 
 

@@ -12,13 +12,9 @@ settings are those of `dive_coco.py`. `--data-dir` holds `dataset_flickr30k.json
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import cli, recipe
+import dive_coco
+from zoo import cli
 from zoo.cli import setting
-
-try:
-    from recipes import dive_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import dive_coco
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +28,7 @@ class Settings(dive_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return dive_coco.run_recipe(settings, recipe.flickr30k_pictures)
+    return dive_coco.train(settings, dive_coco.data(settings, "flickr30k"))
 
 
 if __name__ == "__main__":

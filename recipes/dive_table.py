@@ -12,16 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import dive_coco
+import seed_table
+from seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
-from zoo.files.atomic import write_text
-from zoo.recipe import table
-from zoo.recipe.table import Column, Row
-
-try:
-    from recipes import dive_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import dive_coco
 
 FLAGS = {
     "DivE": (),
@@ -42,7 +37,7 @@ SIDES = ("images", "captions")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(table.TableSettings):
+class Settings(seed_table.TableSettings):
     """Which part of the table to run."""
 
     out: Path = setting(Path("runs/dive_table"), "folder of the runs, and of table.md")
@@ -50,19 +45,19 @@ class Settings(table.TableSettings):
     rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
 
     def __post_init__(self):
-        unknown = set(self.rows) - set(ROWS)
-        if unknown:
-            raise ValueError(f"--rows: unknown {sorted(unknown)}; known {list(ROWS)}")
+        seed_table.check_rows(self.rows, ROWS)
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     common = (f"--held-out={settings.held_out}",)
     if settings.run:
-        table.run_rows({name: ROWS[name] for name in settings.rows}, settings, common)
+        seed_table.run_rows({name: ROWS[name] for name in settings.rows}, settings, common)
         if "DivE" in settings.rows and len(settings.seeds) > 1:
-            runs = [str(table.folder(settings.out, "DivE", seed)) for seed in settings.seeds[:2]]
-            out = table.folder(settings.out, ENSEMBLE, settings.seeds[0])
+            runs = [
+                str(seed_table.folder(settings.out, "DivE", seed)) for seed in settings.seeds[:2]
+            ]
+            out = seed_table.folder(settings.out, ENSEMBLE, settings.seeds[0])
             dive_coco.main([*common, f"--out={out}", "--ensemble", *runs])
     retrieval = [
         Column("RSUM", (lambda metrics: own(metrics)["rsum"],)),
@@ -77,13 +72,11 @@ def main(argv=None):
     ]
     several = [name for name in ROWS if "K = 1" not in name]
     parts = [
-        table.markdown([*ROWS, ENSEMBLE], retrieval, settings),
+        seed_table.markdown([*ROWS, ENSEMBLE], retrieval, settings),
         "Images / captions:\n",
-        table.markdown(several, of_sets, settings),
+        seed_table.markdown(several, of_sets, settings),
     ]
-    text = "\n".join(parts)
-    write_text(settings.out / "table.md", text)
-    print(text)
+    seed_table.publish(settings, *parts)
 
 
 def own(metrics):
@@ -93,7 +86,7 @@ def own(metrics):
 
 
 def both(metric):
-    return tuple(lambda m, d=d: own(m)[f"{d}_{metric}"] for d in table.DIRECTIONS)
+    return tuple(lambda m, d=d: own(m)[f"{d}_{metric}"] for d in seed_table.DIRECTIONS)
 
 
 def by_side(name):

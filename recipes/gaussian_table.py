@@ -11,26 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import crop_ambiguity
+import gaussian_vsepp_coco
+import gaussian_vsrn_flickr30k
+import seed_table
+import vse_coco
+import vsrn_flickr30k
+from seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
-from zoo.files.atomic import write_text
-from zoo.recipe import table
-from zoo.recipe.table import Column, Row
-
-try:
-    from recipes import (
-        crop_ambiguity,
-        gaussian_vsepp_coco,
-        gaussian_vsrn_flickr30k,
-        vse_coco,
-        vsrn_flickr30k,
-    )
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import crop_ambiguity
-    import gaussian_vsepp_coco
-    import gaussian_vsrn_flickr30k
-    import vse_coco
-    import vsrn_flickr30k
 
 ASKED = "Gaussian VSE++"
 ROWS = {
@@ -42,7 +31,7 @@ ROWS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(table.TableSettings):
+class Settings(seed_table.TableSettings):
     """Which part of the table to run."""
 
     out: Path = setting(Path("runs/gaussian_table"), "folder of the runs, and of table.md")
@@ -61,28 +50,26 @@ def main(argv=None):
         "crops in place": Row(ask, ("--crops=in_place",)),
     }
     if settings.run:
-        table.run_rows(ROWS, settings, common)
-        table.run_rows(questions, settings, common)
+        seed_table.run_rows(ROWS, settings, common)
+        seed_table.run_rows(questions, settings, common)
     columns = [
-        table.retrieval("r_precision", "R-P"),
+        seed_table.retrieval("r_precision", "R-P"),
         true_matches("R-P of true matches i2t / t2i"),
-        table.retrieval("recall@1", "R@1"),
-        table.bins(),
+        seed_table.retrieval("recall@1", "R@1"),
+        seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
     ]
     parts = [
-        table.markdown(ROWS, columns, settings),
-        table.markdown(questions, selection(), settings),
+        seed_table.markdown(ROWS, columns, settings),
+        seed_table.markdown(questions, selection(), settings),
     ]
-    text = "\n".join(parts)
-    write_text(settings.out / "table.md", text)
-    print(text)
+    seed_table.publish(settings, *parts)
 
 
 def model_of(settings, flags):
     """The flag that names the Gaussian VSE++ of the same seed."""
     seed = next(flag.partition("=")[2] for flag in flags if flag.startswith("--seed="))
-    return f"--model={table.folder(settings.out, ASKED, seed)}"
+    return f"--model={seed_table.folder(settings.out, ASKED, seed)}"
 
 
 def true_matches(title):
@@ -91,7 +78,7 @@ def true_matches(title):
     def value(direction):
         return lambda metrics: metrics["true_matches"][f"{direction}_r_precision"]
 
-    return Column(title, tuple(value(direction) for direction in table.DIRECTIONS))
+    return Column(title, tuple(value(direction) for direction in seed_table.DIRECTIONS))
 
 
 def selection():

@@ -13,13 +13,9 @@ images, or SCAN's files for `--features regions`. The same command resumes a run
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import cli, models, recipe
+import triplet_training
+from zoo import cli, models
 from zoo.cli import setting
-
-try:
-    from recipes import triplet_training
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import triplet_training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +29,7 @@ class Settings(triplet_training.GaussianSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return triplet_training.run(settings, recipe.coco_pictures, build)
+    return triplet_training.train(settings, "coco", build)
 
 
 def build(settings, train):

@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import cli, models, recipe
+import triplet_training
+import vsrn_flickr30k
+from zoo import cli, models
 from zoo.cli import setting
-
-try:
-    from recipes import triplet_training, vsrn_flickr30k
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import triplet_training
-    import vsrn_flickr30k
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +37,7 @@ class Settings(vsrn_flickr30k.Settings, triplet_training.GaussianSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return triplet_training.run(
-        settings, recipe.flickr30k_pictures, build, triplet_training.captioned
-    )
+    return triplet_training.train(settings, "flickr30k", build, triplet_training.captioned)
 
 
 def build(settings, train):

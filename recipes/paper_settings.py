@@ -16,8 +16,6 @@ from zoo import cli
 from zoo.cli import setting
 from zoo.files.atomic import write_text
 
-PACKAGE = f"{__package__}." if __package__ else ""  # a script sees its own folder
-
 
 class System(NamedTuple):
     """A recipe's settings for some builders.
@@ -124,7 +122,7 @@ def page():
 
 def section(system):
     """One recipe: its command, and the settings whose source it names."""
-    module = importlib.import_module(PACKAGE + (system.settings or system.recipe))
+    module = importlib.import_module(system.settings or system.recipe)
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
     lines = [
         f"## {system.title}\n",

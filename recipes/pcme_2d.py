@@ -12,13 +12,9 @@ three images in four of each class and evaluates on the fourth; everything else 
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import cli, recipe
+import pcme_cub
+from zoo import cli
 from zoo.cli import setting
-
-try:
-    from recipes import pcme_cub
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import pcme_cub
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +47,14 @@ class Settings(pcme_cub.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, recipe.few_classes, pcme_cub.build, pcme_cub.fit)
+    data = settings.data(
+        "few_classes",
+        "few_classes",
+        num_classes=settings.num_classes,
+        image_size=settings.image_size,
+        captions=settings.captions,
+    )
+    return pcme_cub.train(settings, data)
 
 
 if __name__ == "__main__":

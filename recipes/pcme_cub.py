@@ -16,14 +16,16 @@ from typing import Literal
 
 import keras
 
-from zoo import cli, encoders, models, recipe, similarities, training
+from zoo import cli, encoders, models, report, similarities, training
 from zoo.cli import setting
-from zoo.data import batches, captions, features, sources
+from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
+
+PHASES = ("warm_up", "fine_tuning")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(recipe.RetrievalSettings):
+class Settings(training.RetrievalSettings):
     """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
 
     out: Path = setting(Path("runs/pcme_cub"), "run folder to write or resume", identity=False)
@@ -101,11 +103,25 @@ class Settings(recipe.RetrievalSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, build, fit)
+    return train(settings, data(settings))
 
 
-def load(settings):
-    return recipe.cub_pictures(settings, captions=settings.captions)
+def data(settings):
+    return settings.data(
+        "cub", "toy_birds", image_size=settings.image_size, captions=settings.captions
+    )
+
+
+def train(settings, data):
+    """Builds, fits and evaluates."""
+    run = training.start(settings, data)
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return report.finish(run, **settings.evaluation())
 
 
 def build(settings, train):
@@ -134,44 +150,38 @@ def build(settings, train):
     )
 
 
-def fit(settings, run, model, train):
+def fit(settings, run):
     """Warm-up with a frozen backbone, then everything."""
-    backbone = model.image_encoder.get_layer("backbone")
+    backbone = run.model.image_encoder.get_layer("backbone")
     if settings.warm_up_epochs:
         backbone.trainable = False
         if settings.cache_features:
-            stored = features.cached(run.path, backbone, train.records, train.source)
-            heads = model.with_image_encoder(model.image_encoder.get_layer("head"))
-            fit_phase(settings, run, heads, "warm_up", train.records, sources.Features(stored))
+            heads = run.model.with_image_encoder(run.model.image_encoder.get_layer("head"))
+            fit_phase(settings, run, heads, "warm_up", *run.stored_features(backbone))
         else:
-            fit_phase(settings, run, model, "warm_up", train.records, train.source)
+            fit_phase(settings, run, run.model, "warm_up", run.train, run.validation)
     if settings.fine_tuning_epochs:
         backbone.trainable = True
-        fit_phase(settings, run, model, "fine_tuning", train.records, train.source)
+        fit_phase(settings, run, run.model, "fine_tuning", run.train, run.validation)
 
 
-def fit_phase(settings, run, model, phase, records, source):
-    batch_size = min(settings.batch_size, settings.pairs_per_class * records.num_classes)
-    steps = settings.steps_per_epoch or batches.steps_per_epoch(records, batch_size)
+def fit_phase(settings, run, model, phase, train, validation):
     epochs = getattr(settings, f"{phase}_epochs")
-    schedule = keras.optimizers.schedules.CosineDecay(settings.learning_rate, epochs * steps)
+    stream = Stream(
+        batches.class_pairs,
+        train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
+        steps=settings.steps_per_epoch,
+        options={"pairs_per_class": settings.pairs_per_class},
+    )
+    schedule = keras.optimizers.schedules.CosineDecay(
+        settings.learning_rate, epochs * stream.steps_per_epoch
+    )
     model.compile(optimizer=training.AdamP(schedule))
-
-    def stream(start_step, shard=(0, 1)):
-        return batches.class_pairs(
-            records,
-            model.tokenizer,
-            source,
-            batch_size=batch_size,
-            # The phases must not repeat each other's batches.
-            seed=2 * settings.seed + (phase == "fine_tuning"),
-            start_step=start_step,
-            shard=shard,
-            augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
-            pairs_per_class=settings.pairs_per_class,
-        )
-
-    training.fit_phase(run, model, phase, stream, epochs, steps)
+    run.fit(model, phase, stream, epochs, validation=validation)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,20 @@ average is evaluated. The same command resumes a run that was stopped.
 
 import math
 
-from zoo import cli, encoders, losses, models, recipe, similarities, training
-from zoo.data import batches, captions, clip_tokenizer, features, mixing, sources
+from pcmepp_settings import DISTANCES, Settings
+from zoo import cli, encoders, losses, models, report, similarities, training
+from zoo.data import (
+    MixedStream,
+    Stream,
+    batches,
+    captions,
+    clip_tokenizer,
+    phase_seed,
+    sources,
+)
 from zoo.data.size_augmentation import SizeAugmentation
 
-try:
-    from recipes.pcmepp_settings import DISTANCES, Settings
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    from pcmepp_settings import DISTANCES, Settings
-
-
+PHASES = ("frozen", "means", "training")
 SQUARED = (
     similarities.ClosedFormSampledDistance,
     similarities.SquaredEuclidean,
@@ -34,13 +38,36 @@ SQUARED = (
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, build, fit, recipe.against_truth)
+    return train(settings, data(settings))
 
 
-def load(settings):
+def data(settings):
     """COCO; without data Toy Birds, which has unseen classes, or Toy Scenes, in COCO's layout."""
-    birds = settings.data_dir is None and settings.toy == "birds"
-    return (recipe.cub_pictures if birds else recipe.coco_pictures)(settings)
+    size = {"image_size": settings.image_size}
+    if settings.data_dir or settings.toy == "birds":
+        return settings.data("coco", "toy_birds", **size)
+    return settings.data("coco", "toy_scenes", num_images=settings.toy_images, **size)
+
+
+def train(settings, data, prepare=lambda run: None, measure_more=None):
+    """Builds, fits and evaluates.
+
+    Args:
+        settings: PCME++'s.
+        data: what is read, a description for `zoo.data.open`.
+        prepare: function of the run that may replace its splits.
+        measure_more: function `(run, model) -> dict` of further results.
+    """
+    # The weights of the last epochs are averaged, so there is no best one to choose.
+    run = training.start(settings, data, select="last" if settings.averaged_epochs else None)
+    if run.finished:
+        return report.show(run)
+    prepare(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return report.finish(run, **settings.evaluation(), measure_more=measure_more)
 
 
 def tokenizer(settings, records):
@@ -97,44 +124,49 @@ def image_backbone(settings):
     return encoders.convolutional(settings.network, settings.image_size, settings.weights)
 
 
-def fit(settings, run, model, train):
+def fit(settings, run):
     """The means alone, the image backbone frozen, then everything, averaged at the end.
 
     A backbone that is to be frozen is so while the means are alone too.
     """
-    backbone = model.image_encoder.get_layer("backbone")
-    early, source = model, train.source
+    backbone = run.model.image_encoder.get_layer("backbone")
+    early, train, validation = run.model, run.train, run.validation
     if settings.frozen_epochs:
         backbone.trainable = False
         if settings.cache_features:
-            stored = features.cached(run.path, backbone, train.records, train.source)
-            early = model.with_image_encoder(encoders.head_alone(model.image_encoder))
-            source = sources.Features(stored)
+            early = run.model.with_image_encoder(encoders.head_alone(run.model.image_encoder))
+            train, validation = run.stored_features(backbone)
     if settings.mean_epochs:
-        fit_means(settings, run, early, train.records, source)
+        fit_means(settings, run, early, train, validation)
     if settings.frozen_epochs:
-        fit_frozen(settings, run, early, train.records, source)
+        early.compile(optimizer(settings, early, settings.learning_rate))
+        stream = training_batches(settings, early, train, "frozen")
+        run.fit(early, "frozen", stream, settings.frozen_epochs, validation=validation)
         backbone.trainable = True
-    fit_everything(settings, run, model, train.records, train.source)
+    fit_everything(settings, run)
 
 
-def fit_means(settings, run, model, records, source):
+def fit_means(settings, run, model, train, validation):
     """What CLIP's weights bring: means that rank better than chance before there is a variance."""
-    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=1)
+    stream = training_batches(settings, model, train, "means")
     towers = model.image_encoder, model.caption_encoder
     means, variances = model, []
     if isinstance(model.loss, losses.TripletRanking):  # hardest negatives would collapse here
         sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")
-        means = models.DualEncoder(*towers, model.similarity, sum_of_hinges)
+        means = models.DualEncoder(
+            *towers, model.similarity, sum_of_hinges, tokenizer=model.tokenizer
+        )
     if isinstance(model.loss, losses.MatchingCrossentropy):
         distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
-        means = models.DualEncoder(*towers, distance, losses.MatchingCrossentropy())
+        loss = losses.MatchingCrossentropy()
+        means = models.DualEncoder(*towers, distance, loss, tokenizer=model.tokenizer)
         variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
     for part in variances:
         part.trainable = False
-    rate = training.WarmUpThenDrops(settings.learning_rate, settings.warm_up_epochs * steps)
+    warm_up = settings.warm_up_epochs * stream.steps_per_epoch
+    rate = training.WarmUpThenDrops(settings.learning_rate, warm_up)
     means.compile(optimizer(settings, means, rate))
-    training.fit_phase(run, means, "means", stream, settings.mean_epochs, steps)
+    run.fit(means, "means", stream, settings.mean_epochs, validation=validation)
     for part in variances:
         part.trainable = True
     if means.similarity is not model.similarity:
@@ -154,57 +186,41 @@ def hand_over(learned, model):
     model.similarity.shift.assign(shift + scale * total)
 
 
-def fit_frozen(settings, run, model, records, source):
-    model.compile(optimizer(settings, model, settings.learning_rate))
-    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=0)
-    training.fit_phase(run, model, "frozen", stream, settings.frozen_epochs, steps)
-
-
-def fit_everything(settings, run, model, records, source):
-    stream, steps = training_batches(settings, records, model.tokenizer, source, phase=2)
-    epochs = settings.epochs - settings.frozen_epochs - settings.mean_epochs
+def fit_everything(settings, run):
+    model, stream = run.model, training_batches(settings, run.model, run.train, "training")
+    steps, epochs = stream.steps_per_epoch, settings.training_epochs
     rate = training.WarmUpThenDrops(
         settings.learning_rate,
         settings.warm_up_epochs * steps,
         [(epochs - settings.last_epochs) * steps],
     )
     model.compile(optimizer(settings, model, rate))
-    also = {}
+    averaging = {}
     if settings.averaged_epochs:
-        also["swa"] = training.StochasticWeightAveraging(
+        averaging["swa"] = training.StochasticWeightAveraging(
             epochs - settings.averaged_epochs, lambda: stream(0).take(min(20, steps))
         )
-    training.fit_phase(run, model, "training", stream, epochs, steps, also=also)
+    run.fit(model, "training", stream, epochs, stateful_callbacks=averaging)
 
 
-def training_batches(settings, records, words, source, phase):
-    """Pairs of classes (Toy Birds) or of captions (COCO), augmented and mixed.
-
-    Returns:
-        A function from a step to the batches from there on, and how many an epoch has.
-    """
-    by_class = records.class_names is not None
-    make = batches.class_pairs if by_class else batches.image_caption_pairs
-    most = records.num_classes if by_class else records.num_captions
-    batch_size = min(settings.batch_size, most)
-    crops = settings.crop_and_flip and isinstance(source, sources.Pictures)
-    augmentation = SizeAugmentation(
-        crop_scale=(0.5, 1.0) if crops else None,
-        flip=crops,
-        word_dropping=settings.word_dropping,
+def training_batches(settings, model, train, phase):
+    """Pairs of classes (Toy Birds) or of captions (COCO), augmented and mixed."""
+    by_class = train.records.class_names is not None
+    crops = settings.crop_and_flip and isinstance(train.source, sources.Pictures)
+    stream = Stream(
+        batches.class_pairs if by_class else batches.image_caption_pairs,
+        train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=SizeAugmentation(
+            crop_scale=(0.5, 1.0) if crops else None,
+            flip=crops,
+            word_dropping=settings.word_dropping,
+        ),
+        steps=settings.steps_per_epoch,
     )
-    seed = 3 * settings.seed + phase  # the phases must not repeat each other's batches
-
-    def stream(start_step):
-        place = {"seed": seed, "start_step": start_step}
-        pairs = make(
-            records, words, source, batch_size=batch_size, augmentation=augmentation, **place
-        )
-        if not settings.mixed_share:
-            return pairs
-        return mixing.mix_batches(pairs, settings.mixed_share, **place)
-
-    return stream, settings.steps_per_epoch or batches.steps_per_epoch(records, batch_size)
+    return MixedStream(stream, settings.mixed_share) if settings.mixed_share else stream
 
 
 def optimizer(settings, model, learning_rate):

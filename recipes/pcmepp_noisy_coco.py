@@ -7,18 +7,13 @@ Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 4.
 the training captions is as in `pcmepp_coco.py`, whose flags it has. The test captions are clean.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import cli, recipe
+import pcmepp_coco
+from zoo import cli
 from zoo.cli import setting
 from zoo.data.noise import with_shuffled_captions
-
-try:
-    from recipes import pcmepp_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import pcmepp_coco
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +28,13 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, recipe.against_truth)
 
+    def shuffle(run):
+        """The images stay as they are, so their source does too."""
+        noisy = with_shuffled_captions(run.train.records, settings.noise, settings.seed)
+        run.train = run.train.with_records(noisy)
 
-def load(settings):
-    """The images stay as they are, so their source does too."""
-    splits = pcmepp_coco.load(settings)
-    noisy = with_shuffled_captions(splits.train.records, settings.noise, settings.seed)
-    return splits._replace(train=dataclasses.replace(splits.train, records=noisy))
+    return pcmepp_coco.train(settings, pcmepp_coco.data(settings), prepare=shuffle)
 
 
 if __name__ == "__main__":

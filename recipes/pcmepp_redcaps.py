@@ -15,18 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo import cli, evaluation, recipe
+import pcmepp_coco
+from zoo import cli, evaluation
 from zoo.cli import setting
-from zoo.data import cub
+from zoo.data import cub, datasets
 from zoo.data.prompts import class_prompts, templates
-from zoo.data.sources import Pictures
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
-
-try:
-    from recipes import pcmepp_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import pcmepp_coco
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,22 +45,27 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, pcmepp_coco.build, pcmepp_coco.fit, classify)
+    return pcmepp_coco.train(
+        settings,
+        data(settings),
+        measure_more=lambda run, model: classify(settings, run, model),
+    )
 
 
-def load(settings):
+def data(settings):
     if settings.data_dir is None:
-        return pcmepp_coco.load(settings)
-    return recipe.table_of_pairs(settings)
+        return pcmepp_coco.data(settings)
+    options = {"image_size": settings.image_size, "seed": settings.seed}
+    return settings.data("pairs", "toy_birds", **options)
 
 
-def classify(settings, run, model, splits):
+def classify(settings, run, model):
     """Top-1 of classes that training has not seen, before and after filtering, in percent."""
     if settings.classes_dir is not None:
         records = cub.load(settings.classes_dir, split="test", skip_bad=settings.skip_bad).records
-        test = recipe.Split(records, Pictures(records, settings.image_size))
+        test = datasets.pictures(records, settings.image_size)
     elif settings.data_dir is None:
-        test = splits.held_out
+        test = run.test
     else:
         return {}
     if not settings.is_probabilistic:

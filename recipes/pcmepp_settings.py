@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import encoders, recipe, similarities
+from zoo import encoders, similarities, training
 from zoo.cli import setting
 
 # "tiny" is the convolutional one; CLIP's is for tests.
@@ -19,7 +19,7 @@ DISTANCES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(recipe.RetrievalSettings):
+class Settings(training.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Birds."""
 
     out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
@@ -91,6 +91,11 @@ class Settings(recipe.RetrievalSettings):
             raise ValueError(
                 "--epochs must hold the frozen, the means', the warm-up and the last epochs"
             )
+
+    @property
+    def training_epochs(self):
+        """The epochs of everything, after those of the means and of a frozen backbone."""
+        return self.epochs - self.frozen_epochs - self.mean_epochs
 
     @property
     def network(self):

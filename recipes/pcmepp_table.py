@@ -10,17 +10,12 @@ Markdown, mean ± standard deviation over the seeds, and writes it as `table.md`
 from dataclasses import dataclass
 from pathlib import Path
 
+import pcmepp_coco
+import pcmepp_noisy_coco
+import seed_table
+from seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
-from zoo.files.atomic import write_text
-from zoo.recipe import table
-from zoo.recipe.table import Column, Row
-
-try:
-    from recipes import pcmepp_coco, pcmepp_noisy_coco
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    import pcmepp_coco
-    import pcmepp_noisy_coco
 
 CLEAN, NOISY = pcmepp_coco.main, pcmepp_noisy_coco.main
 HALF = "--noise=0.5"
@@ -43,32 +38,28 @@ ROWS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(table.TableSettings):
+class Settings(seed_table.TableSettings):
     """Which part of the table to run."""
 
     out: Path = setting(Path("runs/pcmepp_table"), "folder of the runs, and of table.md")
     rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
 
     def __post_init__(self):
-        unknown = set(self.rows) - set(ROWS)
-        if unknown:
-            raise ValueError(f"--rows: unknown {sorted(unknown)}; known {list(ROWS)}")
+        seed_table.check_rows(self.rows, ROWS)
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     if settings.run:
-        table.run_rows({name: ROWS[name] for name in settings.rows}, settings, folder=folder)
+        seed_table.run_rows({name: ROWS[name] for name in settings.rows}, settings, folder=folder)
     columns = [
-        table.retrieval("map@r", "mAP@R"),
-        table.retrieval("r_precision", "R-P"),
-        table.retrieval("recall@1", "R@1"),
-        table.bins(),
+        seed_table.retrieval("map@r", "mAP@R"),
+        seed_table.retrieval("r_precision", "R-P"),
+        seed_table.retrieval("recall@1", "R@1"),
+        seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
     ]
-    text = table.markdown(settings.rows, columns, settings, folder)
-    write_text(settings.out / "table.md", text)
-    print(text)
+    seed_table.publish(settings, seed_table.markdown(settings.rows, columns, settings, folder))
 
 
 def folder(out, row, seed):

@@ -16,19 +16,17 @@ from typing import Literal
 
 import keras
 
-from zoo import cli, encoders, models, recipe, training
+from dive_coco import measure_sets
+from zoo import cli, encoders, models, report, training
 from zoo.cli import setting
-from zoo.data import batches, captions
+from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
 
-try:
-    from recipes.dive_coco import measure_sets
-except ModuleNotFoundError:  # a script sees its own folder, not the one above
-    from dive_coco import measure_sets
+PHASES = ("warm_up", "fine_tuning")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(recipe.RetrievalSettings):
+class Settings(training.RetrievalSettings):
     """PVSE's settings in PCME's comparison on CUB; `toy` is what runs on Toy Birds."""
 
     out: Path = setting(Path("runs/pvse_cub"), "run folder to write or resume", identity=False)
@@ -62,11 +60,21 @@ class Settings(recipe.RetrievalSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return recipe.run(settings, load, build, fit, measure_sets)
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        for phase in PHASES:
+            fit_phase(settings, run, phase)
+    return report.finish(run, **settings.evaluation(), measure_more=measure_sets)
 
 
-def load(settings):
-    return recipe.cub_pictures(settings, captions=settings.captions)
+def data(settings):
+    return settings.data(
+        "cub", "toy_birds", image_size=settings.image_size, captions=settings.captions
+    )
 
 
 def build(settings, train):
@@ -84,36 +92,24 @@ def build(settings, train):
     )
 
 
-def fit(settings, run, model, train):
+def fit_phase(settings, run, phase):
     """Warm-up with a frozen backbone, then everything."""
-    backbone = model.image_encoder.get_layer("backbone")
-    for number, phase in enumerate(("warm_up", "fine_tuning")):
-        epochs = getattr(settings, f"{phase}_epochs")
-        backbone.trainable = phase == "fine_tuning"
-        fit_phase(settings, run, model, train, phase, epochs, 2 * settings.seed + number)
-
-
-def fit_phase(settings, run, model, train, phase, epochs, seed):
-    batch_size = min(settings.batch_size, train.records.num_classes)
-    steps = settings.steps_per_epoch or batches.steps_per_epoch(train.records, batch_size)
+    model, epochs = run.model, getattr(settings, f"{phase}_epochs")
+    model.image_encoder.get_layer("backbone").trainable = phase == "fine_tuning"
+    stream = Stream(
+        batches.class_pairs,
+        run.train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=Augmentation(word_dropping=settings.word_dropping),
+        steps=settings.steps_per_epoch,
+    )
     schedule = keras.optimizers.schedules.CosineDecay(
-        settings.learning_rate, max(epochs, 1) * steps
+        settings.learning_rate, max(epochs, 1) * stream.steps_per_epoch
     )
     model.compile(keras.optimizers.Adam(schedule, global_clipnorm=settings.clip_norm))
-
-    def stream(start_step, shard=(0, 1)):
-        return batches.class_pairs(
-            train.records,
-            model.tokenizer,
-            train.source,
-            batch_size=batch_size,
-            seed=seed,
-            start_step=start_step,
-            shard=shard,
-            augmentation=Augmentation(word_dropping=settings.word_dropping),
-        )
-
-    training.fit_phase(run, model, phase, stream, epochs, steps)
+    run.fit(model, phase, stream, epochs)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from typing import Literal
 
 import keras
 
-from zoo import encoders, losses, models, recipe, similarities, training
+from zoo import encoders, losses, models, report, similarities, training
 from zoo.cli import setting
-from zoo.data import batches, captions
+from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
 from zoo.losses.ranking import MINING
 
@@ -16,7 +16,7 @@ SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripletSettings(recipe.RetrievalSettings):
+class TripletSettings(training.RetrievalSettings):
     """The settings of Pishdad et al., 2022, which are VSE++'s and VSRN's; `toy` is for scenes."""
 
     features: Literal["pictures", "regions"] = setting("pictures", "what is read of an image")
@@ -111,71 +111,73 @@ def captioned(settings, model):
     return models.with_captioning(model, weight, **size)
 
 
-def run(settings, pictures, build, prepare=lambda settings, model: model):
-    """Trains and evaluates.
+def data(settings, loader):
+    """What is read: pictures by a loader of `zoo.data.LOADERS`, or regions."""
+    if settings.features == "regions":
+        return settings.data("regions", "toy_scenes", **toy_layout(settings, "regions"))
+    size = {"image_size": settings.image_size}
+    return settings.data(loader, "toy_scenes", **size, **toy_layout(settings, loader))
+
+
+def toy_layout(settings, layout):
+    return {} if settings.data_dir else {"layout": layout}
+
+
+def train(settings, loader, build, prepare=lambda settings, model: model):
+    """Builds, fits and evaluates.
 
     Args:
         settings: a `TripletSettings`.
-        pictures: function of `zoo.recipe` that loads the pictures' splits.
+        loader: of the pictures, a name of `zoo.data.LOADERS`.
         build: function `(settings, train) -> DualEncoder`.
         prepare: function of the settings and the model that gives the model to fit in its place,
             with the same weights.
     """
+    run = training.start(settings, data(settings, loader))
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run, prepare(settings, run.model))
+    return report.finish(run, **settings.evaluation())
 
-    def load(settings):
-        return (pictures if settings.features == "pictures" else recipe.region_features)(settings)
 
-    def fit_all(settings, folder, model, train):
-        fit(settings, folder, prepare(settings, model), train)
-
-    return recipe.run(settings, load, build, fit_all, recipe.against_truth)
-
-
-def fit(settings, run, model, train):
+def fit(settings, run, model):
     """The sum of all hinges first, then the hardest negatives."""
+    phases = ("sum_of_hinges", settings.mining)
     warm_up, rate = settings.warm_up_epochs, settings.learning_rate
-    sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")
-    mined = losses.TripletRanking(settings.margin, mining=settings.mining)
-    fit_phase(settings, run, model, train, "sum_of_hinges", warm_up, rate, sum_of_hinges)
-    steps = steps_of(settings, train)
+    stream = batches_of(settings, run, model, phases[0])
+    compile_with(settings, model, rate, "sum")
+    run.fit(model, phases[0], stream, warm_up, [collapse_check(settings, stream)])
+    stream = batches_of(settings, run, model, phases[1])
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
-        [(settings.drop_epoch - warm_up) * steps], [rate, rate / 10]
+        [(settings.drop_epoch - warm_up) * stream.steps_per_epoch], [rate, rate / 10]
     )
+    compile_with(settings, model, schedule, settings.mining)
     rest = settings.epochs - warm_up
-    fit_phase(settings, run, model, train, settings.mining, rest, schedule, mined)
+    run.fit(model, phases[1], stream, rest, [collapse_check(settings, stream)])
 
 
-def fit_phase(settings, run, model, train, phase, epochs, rate, loss):
-    model.compile(keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm), loss=loss)
+def batches_of(settings, run, model, phase):
     crops = (0.6, 1.0) if settings.crop_and_flip and settings.features == "pictures" else None
-    augmentation = Augmentation(
-        crop_scale=crops, flip=crops is not None, word_dropping=settings.word_dropping
-    )
-
-    def stream(start_step, shard=(0, 1)):
-        return batches.image_caption_pairs(
-            train.records,
-            model.tokenizer,
-            train.source,
-            batch_size=batch_size(settings, train),
-            # The phases must not repeat each other's batches.
-            seed=2 * settings.seed + (phase != "sum_of_hinges"),
-            start_step=start_step,
-            shard=shard,
-            augmentation=augmentation,
-        )
-
-    check = training.CollapseCheck(next(iter(stream(0))), bound=settings.margin / 10)
-    training.fit_phase(
-        run, model, phase, stream, epochs, steps_of(settings, train), callbacks=[check]
+    return Stream(
+        batches.image_caption_pairs,
+        run.train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, ("sum_of_hinges", settings.mining)),
+        augmentation=Augmentation(
+            crop_scale=crops, flip=crops is not None, word_dropping=settings.word_dropping
+        ),
+        steps=settings.steps_per_epoch,
     )
 
 
-def batch_size(settings, train):
-    return min(settings.batch_size, train.records.num_captions)
+def compile_with(settings, model, rate, mining):
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+    model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining=mining))
 
 
-def steps_of(settings, train):
-    return settings.steps_per_epoch or batches.steps_per_epoch(
-        train.records, batch_size(settings, train)
-    )
+def collapse_check(settings, stream):
+    return training.CollapseCheck(next(iter(stream(0))), bound=settings.margin / 10)

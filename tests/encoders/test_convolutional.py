@@ -1,8 +1,8 @@
 import keras
 import numpy as np
 import pytest
-from layer_checks import check_layer
 
+from layer_checks import check_layer
 from zoo.encoders import convolutional
 from zoo.errors import InputError
 from zoo.layers import ImagePreprocessing

@@ -1,8 +1,8 @@
 import keras
 import numpy as np
 import pytest
-from layer_checks import check_layer
 
+from layer_checks import check_layer
 from zoo.encoders import regions
 from zoo.encoders.regions import RegionMask
 

@@ -1,8 +1,8 @@
 import keras
 import numpy as np
 import pytest
-from golden_weights import dense, gru, set_local_attention, set_pie_net
 
+from golden_weights import dense, gru, set_local_attention, set_pie_net
 from zoo import encoders
 
 IDS = np.array([[4, 2, 7, 3, 5], [1, 6, 0, 0, 0], [3, 3, 2, 0, 0]], "int32")

@@ -3,10 +3,10 @@ import itertools
 import keras
 import numpy as np
 import pytest
-from golden_weights import dense, set_local_attention, set_pie_net
 from keras import ops
-from layer_checks import check_layer
 
+from golden_weights import dense, set_local_attention, set_pie_net
+from layer_checks import check_layer
 from zoo.layers import Covariance, GaussianHead
 from zoo.layers.unit_length import UnitLength, unit_length
 

@@ -2,9 +2,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+
 from golden_weights import dense, gru, norm
 from layer_checks import check_layer
-
 from zoo.layers import GeneralizedPooling
 from zoo.layers.sinusoidal import map_encoding, sequence_encoding, sinusoidal_encoding
 from zoo.layers.unit_length import unit_length

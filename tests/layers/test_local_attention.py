@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from golden_weights import set_pie_net
 from keras import ops
-from layer_checks import check_layer
 
+from golden_weights import set_pie_net
+from layer_checks import check_layer
 from zoo.layers import LocalAttention, PolysemousEmbedding
 from zoo.layers.masking import masked_softmax
 

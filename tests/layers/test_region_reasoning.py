@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from golden_weights import dense, gru, norm
 from keras import ops
-from layer_checks import check_layer
 
+from golden_weights import dense, gru, norm
+from layer_checks import check_layer
 from zoo.layers import RegionGraph, RegionReasoning
 
 RNG = np.random.default_rng(0)

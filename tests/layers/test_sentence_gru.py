@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+
 from golden_weights import gru
 from layer_checks import check_layer
-
 from zoo.layers import SentenceGRU
 
 RNG = np.random.default_rng(0)

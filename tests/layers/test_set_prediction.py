@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+
 from golden_weights import dense, norm
 from layer_checks import check_layer
-
 from zoo.layers import SetPrediction, SlotAttention
 from zoo.layers.sinusoidal import sequence_encoding
 

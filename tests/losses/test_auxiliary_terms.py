@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+
 from gradients import value_and_gradients
 from oracles import random_gaussians, random_sets
-
 from zoo import embeddings, losses, similarities
 
 RNG = np.random.default_rng(17)

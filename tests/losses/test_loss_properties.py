@@ -4,8 +4,8 @@ import keras
 import loss_loops as loops
 import numpy as np
 import pytest
-from gradients import value_and_gradients
 
+from gradients import value_and_gradients
 from zoo import losses
 
 RNG = np.random.default_rng(11)

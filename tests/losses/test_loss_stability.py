@@ -5,8 +5,9 @@ import loss_loops as loops
 import numpy as np
 import pytest
 import tensorflow as tf
-from gradients import value_and_gradients
 from test_loss_properties import ALL, every_loss
+
+from gradients import value_and_gradients
 
 RNG = np.random.default_rng(13)
 MATCHES, RANDOM = loops.random_problem(RNG, 5, 10)

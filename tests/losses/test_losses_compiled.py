@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from gradients import value_and_gradients
 from loss_loops import random_problem
-from oracles import random_gaussians, random_sets
 
+from gradients import value_and_gradients
+from oracles import random_gaussians, random_sets
 from zoo import losses
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import MatrixLoss

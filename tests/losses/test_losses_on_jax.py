@@ -8,9 +8,9 @@ import sys
 import loss_loops as loops
 import numpy as np
 import pytest
+
 from gradients import value_and_gradients
 from oracles import random_gaussians, random_sets
-
 from zoo import losses
 
 SCRIPT = """

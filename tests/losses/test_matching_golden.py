@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from gradients import value_and_gradients
 from keras import ops
 
+from gradients import value_and_gradients
 from zoo import losses, similarities
 from zoo.similarities.sampled import sampled_logit
 

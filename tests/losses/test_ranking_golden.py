@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from gradients import value_and_gradients
 from keras import ops
 from test_matching_golden import EYE, close
 
+from gradients import value_and_gradients
 from zoo import losses
 
 

@@ -3,10 +3,10 @@ import numpy as np
 import point_models
 import pytest
 import tensorflow as tf
-from golden_weights import dense, gru
 from point_models import batch, largest_difference, tiny
 
 import zoo
+from golden_weights import dense, gru
 from zoo import losses, similarities
 
 

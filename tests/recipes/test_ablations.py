@@ -4,10 +4,11 @@ import sys
 
 import pytest
 
-from recipes import ablations, pcme_cub
+import ablations
+import pcme_cub
+from seed_table import Row
 from zoo import cli
 from zoo.files import RunFolder
-from zoo.recipe.table import Row
 
 
 @pytest.mark.parametrize("sweep", ablations.SWEEPS)

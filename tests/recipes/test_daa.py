@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+import daa_coco
+import daa_cub
+import daa_sgraf_flickr30k
+import vse_coco
 import zoo
-from recipes import daa_coco, daa_cub, daa_sgraf_flickr30k, vse_coco
 from zoo import cli, losses, training
 from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder

@@ -1,8 +1,8 @@
 """DAA's table and curves out of finished runs."""
 
-from recipes import daa_table
+import daa_table
+import seed_table
 from zoo.files import RunFolder
-from zoo.recipe import table
 
 
 def finished(path, asp):
@@ -21,7 +21,7 @@ def test_the_table_is_of_the_runs(tmp_path, capsys):
     assert list(rows) == ["PCME-BERT", "PCME-BERT + Smooth-AP", "PCME-BERT + DAA"]
     for place, name in enumerate(rows):
         for seed in (0, 1):
-            finished(table.folder(tmp_path, name, seed), 50.0 + 4 * place + seed)
+            finished(seed_table.folder(tmp_path, name, seed), 50.0 + 4 * place + seed)
     daa_table.main(["--no-run", f"--out={tmp_path}", "--seeds", "0", "1"])
     text = (tmp_path / "table.md").read_text()
     assert text in capsys.readouterr().out

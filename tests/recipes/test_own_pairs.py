@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recipes import own_pairs
+import own_pairs
 from zoo import cli
 from zoo.files import RunFolder
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+import paper_settings
 import zoo
-from recipes import paper_settings
 
 ROOT = Path(__file__).parents[2]
 NO_BUILDERS = {"from_preset", "list_presets", "save_preset", "with_captioning"}

@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
+import pcme_cub
 import zoo
-from recipes import pcme_cub
 from zoo import cli, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder

@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pcmepp_coco
+import pcmepp_noisy_coco
+import pcmepp_redcaps
+import pcmepp_table
+import toy_2d
 import zoo
-from recipes import pcmepp_coco, pcmepp_noisy_coco, pcmepp_redcaps, pcmepp_table, toy_2d
 from zoo import cli, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+import dive_coco
+import dive_flickr30k
+import dive_table
+import pvse_cub
 import zoo
-from recipes import dive_coco, dive_flickr30k, dive_table, pvse_cub
 from zoo import cli, evaluation, metrics, recipe, training
 from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder

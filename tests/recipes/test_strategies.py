@@ -9,9 +9,9 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from clusters import clusters
 
 import zoo  # noqa: F401 (registers what the saved models are made of)
+from clusters import clusters
 
 RUN = """
 import sys
@@ -19,7 +19,7 @@ import tensorflow as tf
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 sys.path.insert(0, sys.argv.pop(1))
-from recipes import pcme_cub
+import pcme_cub
 pcme_cub.main(sys.argv[1:])
 """
 ROOT = Path(__file__).parents[2]

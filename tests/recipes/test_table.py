@@ -2,9 +2,9 @@
 
 import pytest
 
-from recipes import gaussian_table
+import gaussian_table
+import seed_table
 from zoo.files import RunFolder
-from zoo.recipe import table
 
 
 def results(i2t, uncertain=True):
@@ -16,16 +16,16 @@ def results(i2t, uncertain=True):
 
 
 def finish(out, name, seed, metrics):
-    RunFolder.open(table.folder(out, name, seed), {"seed": seed}).finish(metrics)
+    RunFolder.open(seed_table.folder(out, name, seed), {"seed": seed}).finish(metrics)
 
 
 def test_means_and_deviations_of_the_finished_runs(tmp_path):
-    settings = table.TableSettings(out=tmp_path, seeds=(0, 1, 2))
+    settings = seed_table.TableSettings(out=tmp_path, seeds=(0, 1, 2))
     for seed, value in ((0, 10.0), (1, 14.0)):
         finish(tmp_path, "A: with α = 0.1", seed, results(value))
     finish(tmp_path, "B", 2, results(1.0, uncertain=False))
-    columns = [table.retrieval("r_precision", "R-P"), table.bins()]
-    assert table.markdown(["A: with α = 0.1", "B", "never run"], columns, settings) == (
+    columns = [seed_table.retrieval("r_precision", "R-P"), seed_table.bins()]
+    assert seed_table.markdown(["A: with α = 0.1", "B", "never run"], columns, settings) == (
         "| | R-P i2t / t2i | bins i2t / t2i | seeds |\n"
         "|---|---|---|---|\n"
         "| A: with α = 0.1 | 12.0 ± 2.8 / 24.0 ± 5.7 | −0.12 ± 0.03 / −0.12 ± 0.03 | 2 |\n"
@@ -35,8 +35,8 @@ def test_means_and_deviations_of_the_finished_runs(tmp_path):
 
 def test_every_row_is_run_with_every_seed(tmp_path):
     calls = []
-    rows = {"one": table.Row(calls.append, ("--dim=3",)), "two": table.Row(calls.append)}
-    table.run_rows(rows, table.TableSettings(out=tmp_path, seeds=(4, 5)), ("--smoke",))
+    rows = {"one": seed_table.Row(calls.append, ("--dim=3",)), "two": seed_table.Row(calls.append)}
+    seed_table.run_rows(rows, seed_table.TableSettings(out=tmp_path, seeds=(4, 5)), ("--smoke",))
     assert calls == [
         ["--dim=3", "--smoke", "--seed=4", f"--out={tmp_path / 'one-seed-4'}"],
         ["--smoke", "--seed=4", f"--out={tmp_path / 'two-seed-4'}"],
@@ -47,7 +47,7 @@ def test_every_row_is_run_with_every_seed(tmp_path):
 
 def test_crops_are_asked_of_the_gaussian_of_the_same_seed(tmp_path, monkeypatch, capsys):
     runs, asked = [], []
-    monkeypatch.setattr(gaussian_table, "ROWS", {gaussian_table.ASKED: table.Row(runs.append)})
+    monkeypatch.setattr(gaussian_table, "ROWS", {gaussian_table.ASKED: seed_table.Row(runs.append)})
     monkeypatch.setattr(gaussian_table.crop_ambiguity, "main", asked.append)
     gaussian_table.main([f"--out={tmp_path}", "--seeds", "3", "7"])
     for number, question in enumerate(asked):

@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pytest
 
+import crop_ambiguity
+import gaussian_vsepp_coco
+import gaussian_vsrn_flickr30k
+import vse_coco
+import vsrn_flickr30k
 import zoo
-from recipes import (
-    crop_ambiguity,
-    gaussian_vsepp_coco,
-    gaussian_vsrn_flickr30k,
-    vse_coco,
-    vsrn_flickr30k,
-)
 from zoo import cli, training
 from zoo.data import coco, toy_scenes
 from zoo.errors import InputError

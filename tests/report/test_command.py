@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+import pcme_2d
 import zoo
-from recipes import pcme_2d
 from zoo import cli
 from zoo.data import toy_birds
 from zoo.errors import InputError

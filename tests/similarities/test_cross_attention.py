@@ -1,11 +1,11 @@
 """SGRAF's cross-attention against the official code, and what padding and blocks must not do."""
 
-import golden_weights
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
+import golden_weights
 from zoo import similarities
 from zoo.layers import GlobalAttention
 from zoo.similarities import cross_attention

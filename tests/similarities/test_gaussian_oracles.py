@@ -1,10 +1,10 @@
 """Gaussian quantities against TFP, quadrature and sampling in float64."""
 
 import numpy as np
-import oracles
 import pytest
 import tensorflow_probability as tfp
 
+import oracles
 from zoo import similarities as S
 
 tfd = tfp.distributions

@@ -2,10 +2,10 @@
 
 import keras
 import numpy as np
-import oracles
 import pytest
 from scipy.special import expit
 
+import oracles
 from zoo import similarities as S
 
 RNG = np.random.default_rng(2)

@@ -1,10 +1,10 @@
 """Similarities of sets and points against loops, and what masks and permutations may not change."""
 
 import numpy as np
-import oracles
 import pytest
-from gradients import value_and_gradients
 
+import oracles
+from gradients import value_and_gradients
 from zoo import similarities as S
 
 RNG = np.random.default_rng(3)

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import oracles
 import pytest
+
+import oracles
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -61,7 +62,6 @@ SET_NAMES = ["maximum_pair", "chamfer", "smooth_chamfer"]
 def test_jax_agrees_with_values_and_gradients(tmp_path):
     pytest.importorskip("jax")
     from gradients import value_and_gradients
-
     from zoo import similarities as S
 
     rng = np.random.default_rng(7)

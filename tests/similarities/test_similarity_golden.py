@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from gradients import value_and_gradients
 from scipy.special import expit
 
+from gradients import value_and_gradients
 from zoo import similarities as S
 from zoo.similarities.sampled import reparameterize, sampled_logit
 

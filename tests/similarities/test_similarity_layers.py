@@ -2,10 +2,10 @@
 
 import keras
 import numpy as np
-import oracles
 import pytest
-from layer_checks import check_layer
 
+import oracles
+from layer_checks import check_layer
 from zoo import similarities as S
 
 RNG = np.random.default_rng(6)

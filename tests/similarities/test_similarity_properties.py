@@ -1,9 +1,9 @@
 """What must hold for every pair of Gaussians, whatever the numbers."""
 
 import numpy as np
-import oracles
 import pytest
 
+import oracles
 from zoo import similarities as S
 
 RNG = np.random.default_rng(4)
@@ -146,7 +146,6 @@ def test_layers_are_the_quantity_with_higher_for_better(layer, quantity):
 @pytest.mark.parametrize("block", [6, 6 * 9, 6 * 1000])
 def test_streamed_sums_do_not_depend_on_the_blocks(block):
     from gradients import value_and_gradients
-
     from zoo.similarities.summed_variance import SummedVarianceTerms
 
     arrays = [e[k] for e in (IMAGES, CAPTIONS) for k in ("mean", "log_variance")]

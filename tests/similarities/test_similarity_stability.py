@@ -1,11 +1,11 @@
 """Finite values and gradients at the edges, and bounded cancellation."""
 
 import numpy as np
-import oracles
 import pytest
-from gradients import value_and_gradients
 from keras import ops, tree
 
+import oracles
+from gradients import value_and_gradients
 from zoo import similarities as S
 
 RNG = np.random.default_rng(5)

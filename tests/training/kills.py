@@ -19,8 +19,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import tensorflow as tf
-from clusters import clusters
 
+from clusters import clusters
 from zoo import models
 from zoo.data.captions import WordTokenizer
 from zoo.files import RunFolder

@@ -103,10 +103,10 @@ def test_averages_survive_a_restart(stop, tmp_path):
 
     swa = StochasticWeightAveraging(2)
     killed = make_model()
-    fit(killed, [swa, Resume(tmp_path, also={"swa": swa})], epochs=stop)
+    fit(killed, [swa, Resume(tmp_path, stateful_callbacks={"swa": swa})], epochs=stop)
 
     swa = StochasticWeightAveraging(2)
-    model, resume = make_model(), Resume(tmp_path, also={"swa": swa})
+    model, resume = make_model(), Resume(tmp_path, stateful_callbacks={"swa": swa})
     done = resume.restore(model)
     assert done == stop
     fit(model, [swa, resume], initial_epoch=done)

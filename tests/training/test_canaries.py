@@ -8,6 +8,7 @@ import time
 
 import keras
 import pytest
+
 from clusters import clusters
 
 WORKER = """

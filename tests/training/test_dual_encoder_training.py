@@ -54,7 +54,7 @@ def train(folder, epochs):
     run = RunFolder.open(folder, {"seed": 0})
     model = make_model()
     swa = StochasticWeightAveraging(2, batches=[BATCH])
-    resume = Resume(run.checkpoints, also={"swa": swa})
+    resume = Resume(run.checkpoints, stateful_callbacks={"swa": swa})
     done = resume.restore(model)
     data = tf.data.Dataset.from_tensors(BATCH).repeat()
     history = HistoryFile(run.history_path)

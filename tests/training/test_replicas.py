@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from clusters import clusters
 
 SCRIPT = Path(__file__).with_name("replicas.py")

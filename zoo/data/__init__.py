@@ -7,6 +7,7 @@ from zoo.data import (
     coco,
     crop_triplets,
     cub,
+    datasets,
     features,
     flickr30k,
     images,
@@ -14,6 +15,7 @@ from zoo.data import (
     regions,
     shards,
     sources,
+    streams,
     toy_birds,
     toy_scenes,
     visual_genome,
@@ -22,16 +24,22 @@ from zoo.data.augmentation import Augmentation
 from zoo.data.bert_tokenizer import BertTokenizer, read_bert_tokenizer
 from zoo.data.captions import WordTokenizer, word_tokenizer
 from zoo.data.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
+from zoo.data.datasets import LOADERS, Split, open
 from zoo.data.records import Loaded, Records, Skipped
 from zoo.data.skipped import write_skipped
+from zoo.data.streams import MixedStream, Stream, phase_seed
 
 __all__ = [
+    "LOADERS",
     "Augmentation",
     "BertTokenizer",
     "ClipTokenizer",
     "Loaded",
+    "MixedStream",
     "Records",
     "Skipped",
+    "Split",
+    "Stream",
     "WordTokenizer",
     "batches",
     "captions",
@@ -39,15 +47,19 @@ __all__ = [
     "coco",
     "crop_triplets",
     "cub",
+    "datasets",
     "features",
     "flickr30k",
     "images",
+    "open",
     "own_pairs",
+    "phase_seed",
     "read_bert_tokenizer",
     "read_clip_tokenizer",
     "regions",
     "shards",
     "sources",
+    "streams",
     "toy_birds",
     "toy_scenes",
     "visual_genome",

@@ -22,11 +22,9 @@ def class_pairs(
     source,
     batch_size=None,
     seed=0,
-    start_step=0,
-    num_steps=None,
-    augmentation=None,
     shard=(0, 1),
     pairs_per_class=1,
+    **options,
 ):
     """One caption with its image from each of the classes, as PCME trains on CUB.
 
@@ -40,12 +38,12 @@ def class_pairs(
         batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class; None:
             that many.
         seed: of everything random.
-        start_step: the first step to yield, so that a resumed run goes on where it was.
-        num_steps: how many steps to yield, None: for ever.
-        augmentation: an `Augmentation`, None: nothing.
         shard: `(index, count)`: yield the `index`-th of `count` equal pieces of every batch.
         pairs_per_class: how many captions of a class, drawn alone each; more than one where there
             are few classes.
+        **options: `start_step`, the first step to yield, so that a resumed run goes on where it
+            was; `num_steps`, how many steps to yield, by default without end; `augmentation`, an
+            `Augmentation`, by default none.
 
     Returns:
         A `tf.data.Dataset` of batches of fixed shapes. Step s is the same whatever the number of
@@ -81,18 +79,8 @@ def class_pairs(
         chosen = tf.gather(members, tf.gather(starts, classes) + place)
         return tf.gather(caption_image, chosen), chosen
 
-    return training(
-        records,
-        tokenizer,
-        source,
-        draw,
-        (batch_size, batch_size),
-        seed,
-        start_step,
-        num_steps,
-        augmentation,
-        shard,
-    )
+    sizes = (batch_size, batch_size)
+    return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
 
 
 def image_caption_pairs(
@@ -101,10 +89,8 @@ def image_caption_pairs(
     source,
     batch_size,
     seed=0,
-    start_step=0,
-    num_steps=None,
-    augmentation=None,
     shard=(0, 1),
+    **options,
 ):
     """Captions with their images, every caption once an epoch, in an order of that epoch's own.
 
@@ -126,18 +112,8 @@ def image_caption_pairs(
         chosen = epoch_order(seed, step, batch_size, total)
         return tf.gather(caption_image, chosen), chosen
 
-    return training(
-        records,
-        tokenizer,
-        source,
-        draw,
-        (batch_size, batch_size),
-        seed,
-        start_step,
-        num_steps,
-        augmentation,
-        shard,
-    )
+    sizes = (batch_size, batch_size)
+    return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
 
 
 def images_with_captions(
@@ -147,10 +123,8 @@ def images_with_captions(
     batch_size,
     captions_per_image=None,
     seed=0,
-    start_step=0,
-    num_steps=None,
-    augmentation=None,
     shard=(0, 1),
+    **options,
 ):
     """Images with all, or several, of their captions; every image once an epoch.
 
@@ -160,7 +134,7 @@ def images_with_captions(
 
     Args:
         records: of the training split.
-        tokenizer, source, seed, start_step, num_steps, augmentation: as for `class_pairs`.
+        tokenizer, source, seed, options: as for `class_pairs`.
         batch_size: images a batch over all shards.
         captions_per_image: of an image that has more of them, others are drawn each time. None:
             as many as the image with the fewest has, which is all of them on Flickr30K; COCO's
@@ -196,18 +170,8 @@ def images_with_captions(
         captions = tf.gather(members, tf.gather(starts, chosen)[:, None] + places)
         return chosen, tf.reshape(captions, [-1])
 
-    return training(
-        records,
-        tokenizer,
-        source,
-        draw,
-        (batch_size, batch_size * each),
-        seed,
-        start_step,
-        num_steps,
-        augmentation,
-        shard,
-    )
+    sizes = (batch_size, batch_size * each)
+    return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
 
 
 def steps_per_epoch(records, batch_size):

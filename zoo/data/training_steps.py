@@ -16,11 +16,11 @@ def training(
     source,
     draw,
     sizes,
-    seed,
-    start_step,
-    num_steps,
-    augmentation,
-    shard,
+    seed=0,
+    shard=(0, 1),
+    start_step=0,
+    num_steps=None,
+    augmentation=None,
 ):
     """A `tf.data.Dataset` of training batches.
 

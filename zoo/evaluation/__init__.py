@@ -1,16 +1,20 @@
 """A model on a split: encode, rank, retrieve, and what its uncertainties tell."""
 
-from zoo.evaluation.callbacks import SemanticEvaluation
+from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
+from zoo.evaluation.runs import data_of, ensemble, open_run
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 
 __all__ = [
     "EncodedSplit",
-    "SemanticEvaluation",
+    "data_of",
     "encode",
     "encode_sets",
+    "ensemble",
     "evaluate",
+    "measure",
     "measure_sets",
     "nearest_captions",
+    "open_run",
     "spearman_of_matches",
 ]

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+import tensorflow as tf
 
 from zoo import metrics, similarities
 from zoo.data import batches
 from zoo.embeddings import has_uncertainty, uncertainty
 
+_ONE_DEVICE = tf.distribute.get_strategy()  # at import no other one is in scope
 _BINS = 10  # of uncertainty, each with a query at least
 _MEASURES = {
     "log_det": "log det Σ (nats)",
@@ -57,13 +59,23 @@ def encode(model, records, source, batch_size=64):
     """
     pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
-    images = model.image_encoder.predict(pixels, verbose=0)
-    captions = model.caption_encoder.predict(ids.map(lambda b: b["captions"]), verbose=0)
+    images = _embed(model.image_encoder, pixels)
+    captions = _embed(model.caption_encoder, ids.map(lambda batch: batch["captions"]))
     if not has_uncertainty(images):
         return EncodedSplit(records, images, captions)
     measure = model.uncertainty_measure or ("log_det" if "mean" in images else "circular_variance")
     values = (np.asarray(uncertainty(side, measure)) for side in (images, captions))
     return EncodedSplit(records, images, captions, *values, _MEASURES[measure], measure)
+
+
+def _embed(encoder, inputs):
+    """The embeddings of all batches, a dict of arrays."""
+    if encoder.distribute_strategy is tf.distribute.get_strategy() is _ONE_DEVICE:
+        return encoder.predict(inputs, verbose=0)
+    # `predict` would spread the batches over replicas, and wait for other workers.
+    forward = tf.function(lambda batch: encoder(batch, training=False), reduce_retracing=True)
+    parts = [tf.nest.map_structure(np.asarray, forward(batch)) for batch in inputs]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def evaluate(model, split, names, ks=(1, 5, 10)):

@@ -19,7 +19,7 @@ class RunFolder:
 
     | file | what | written |
     |---|---|---|
-    | `config.json` | `settings`, `command`, `versions` and `hardware` | when the run starts |
+    | `config.json` | `settings`, `data`, `command`, `versions` and `hardware` | at the start |
     | `history.csv` | one row an epoch | by `zoo.training.history.HistoryFile` |
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
@@ -31,9 +31,6 @@ class RunFolder:
     Args:
         path: the folder. `RunFolder(path)` touches nothing; `open` starts or resumes a run and
             `existing` reads one.
-
-    Attributes:
-        execution: how `fit_phase` executes the phases of this run, an `Execution`.
     """
 
     def __init__(self, path):
@@ -44,11 +41,9 @@ class RunFolder:
         self.model_path = self.path / f"model{MODEL_SUFFIX}"
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
-        self.checks = ()  # callbacks of every phase
-        self.execution = None
 
     @classmethod
-    def open(cls, path, settings, ignore=()):
+    def open(cls, path, settings, ignore=(), data=None):
         """Starts a run in an empty or new folder, or goes on with the same run.
 
         Args:
@@ -56,6 +51,7 @@ class RunFolder:
             settings: the recipe's settings, a dataclass or a dict of JSON values.
             ignore: names of settings in which one run may differ between its starts; for a
                 dataclass also the fields declared with `setting(..., identity=False)`.
+            data: what the run reads, a description for `zoo.data.open`.
 
         Returns:
             The `RunFolder`, with `finished` true when there is nothing left to do.
@@ -73,6 +69,8 @@ class RunFolder:
         if run.config_path.exists():
             run._check_same(settings, ignore, defaults)
             remove_leftovers(run.path)
+            if data is not None and "data" not in run.config:  # of an earlier version
+                run.write_json("config.json", {**run.config, "data": data})
         else:
             remove_leftovers(run.path)
             if run.path.exists() and any(run.path.iterdir()):
@@ -81,6 +79,7 @@ class RunFolder:
                 )
             config = {
                 "settings": settings,
+                "data": data,
                 "command": " ".join(sys.argv),
                 "versions": _versions(),
                 "hardware": _hardware(),
@@ -116,6 +115,22 @@ class RunFolder:
     def settings(self):
         """The settings the run was started with, as JSON values."""
         return self.config["settings"]
+
+    @property
+    def data(self):
+        """The description of the data that the run reads, for `zoo.data.open`.
+
+        Raises:
+            InputError: if `config.json` has none, as those of version 0.1.
+        """
+        data = self.config.get("data")
+        if data is None:
+            raise InputError(
+                f"{self.config_path} does not say what data the run read, as those of version 0.1 "
+                'do not; add a line beside "settings", such as "data": {"loader": "toy_birds", '
+                '"image_size": 64} (docs/data.md lists the loaders and their options)'
+            )
+        return data
 
     @property
     def metrics(self):

@@ -10,6 +10,7 @@ from zoo.report.reported_run import ReportedRun, of_model
 from zoo.report.results_table import print_results
 from zoo.report.retrieval_sheet import image_to_text_sheet, text_to_image_sheet
 from zoo.report.risk_coverage_plot import risk_coverage_plot
+from zoo.report.run import finish, finish_ensemble, show, show_results
 from zoo.report.run_figures import draw
 from zoo.report.selection_accuracy import selection_accuracy_plot
 from zoo.report.style import save
@@ -24,6 +25,8 @@ __all__ = [
     "crop_sheet",
     "curves_over_seeds",
     "draw",
+    "finish",
+    "finish_ensemble",
     "image_to_text_sheet",
     "of_model",
     "overlay",
@@ -33,6 +36,8 @@ __all__ = [
     "risk_coverage_plot",
     "save",
     "selection_accuracy_plot",
+    "show",
+    "show_results",
     "text_to_image_sheet",
     "training_curves",
     "uncertainty_against_matches",

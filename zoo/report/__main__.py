@@ -18,8 +18,8 @@ import zoo
 from zoo import similarities
 from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
+from zoo.evaluation import open_run
 from zoo.files.run_folder import RunFolder
-from zoo.recipe.held_out import held_out_of
 from zoo.report import kept_runs, models_page, reported_run
 from zoo.report.bootstrap import RESAMPLES
 from zoo.report.writing import write_report
@@ -55,7 +55,7 @@ def main(argv=None):
 
 def _read(name, label, options):
     _tell(f"{label}: encoding")
-    model, held_out = held_out_of(name, options.data_dir)
+    model, held_out = open_run(name, options.data_dir)
     return reported_run.of_model(
         model,
         held_out,

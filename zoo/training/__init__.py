@@ -16,14 +16,17 @@ from zoo.training.layerwise import (
 from zoo.training.micro_batches import distribute, in_pieces
 from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
-from zoo.training.settings import RunSettings
+from zoo.training.run import Run, start
+from zoo.training.settings import RetrievalSettings, RunSettings
 from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
 from zoo.training.tower_rates import dual_encoder_rates
+from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
 from zoo.training.warm_up import WarmUpThenDrops
 
 __all__ = [
     "AdamP",
+    "BestEpoch",
     "CollapseCheck",
     "CollapseWarning",
     "Execution",
@@ -33,8 +36,11 @@ __all__ = [
     "LayerwiseAdamW",
     "LayerwiseRates",
     "Resume",
+    "RetrievalSettings",
+    "Run",
     "RunSettings",
     "StochasticWeightAveraging",
+    "Validation",
     "WarmUpThenDrops",
     "clip_the_sum",
     "distribute",
@@ -43,7 +49,10 @@ __all__ = [
     "in_pieces",
     "on_one_device",
     "rates_by_depth",
+    "read_best",
     "read_history",
+    "restore_best",
+    "start",
     "strategy",
     "synchronize_batch_normalization",
 ]

@@ -11,8 +11,8 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
     ends, the model receives the mean, and its BatchNorm statistics are estimated again, since
     those of the last epoch belong to other weights. Use one callback for one `fit`.
 
-    With `Resume`, name it there, `Resume(..., also={"swa": swa})`, and put it before it in the
-    list: then the averages survive a restart.
+    With `Resume`, name it there, `Resume(..., stateful_callbacks={"swa": swa})`, and put it before
+    it in the list: then the averages survive a restart.
 
     Args:
         start_epoch: the first epoch that counts, from 0 as in `fit`. The last ten of 25 epochs are

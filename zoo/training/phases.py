@@ -6,31 +6,44 @@ from zoo.training.history import HistoryFile
 from zoo.training.resume import Resume
 
 
-def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None):
+def fit_phase(
+    folder,
+    model,
+    phase,
+    stream,
+    epochs,
+    steps,
+    callbacks=(),
+    stateful_callbacks=None,
+    execution=None,
+):
     """Fits a compiled model for some epochs, with a checkpoint and a row of history after each.
 
     Args:
-        run: the `RunFolder`. Its `execution` says on which replicas, and how compiled.
+        folder: the `RunFolder`.
         model: built and compiled for this phase.
         phase: its name, letters, digits and `_`. Each phase has checkpoints of its own.
         stream: function from the number of the first step to an endless `tf.data.Dataset` of
-            global batches from that step on; if it also takes `shard`, of a worker's share of
-            them, see `zoo.training.distribute`.
+            global batches from that step on, such as a `zoo.data.Stream`; if it also takes
+            `shard`, of a worker's share of them, see `zoo.training.distribute`.
         epochs: of this phase; 0 leaves it out.
         steps: batches an epoch.
         callbacks: further ones; what they add to the logs is in the history.
-        also: callbacks by name whose state goes into the checkpoints, see `Resume`; they are
-            called before it.
+        stateful_callbacks: callbacks by name whose state goes into the checkpoints, see `Resume`;
+            they are called before it.
+        execution: on which replicas, and how compiled; an `Execution`, or None for one device.
 
     Raises:
         InputError: if the loss is no longer finite, or nothing can be written.
     """
     if not epochs:
         return
-    execution = run.execution or Execution()
+    execution = execution or Execution()
     pieces = execution.gradient_accumulation
     execution.prepare(model)
-    resume = Resume(run.checkpoints, phase, also=also, writes=execution.is_chief)
+    resume = Resume(
+        folder.checkpoints, phase, stateful_callbacks=stateful_callbacks, writes=execution.is_chief
+    )
     done = resume.restore(model)
     execution.agree(done)
     if done and execution.is_chief:
@@ -45,11 +58,10 @@ def fit_phase(run, model, phase, stream, epochs, steps, callbacks=(), also=None)
         verbose="auto" if execution.is_chief else 0,
         callbacks=[
             check,
-            *run.checks,
             *callbacks,
-            *([HistoryFile(run.history_path, phase)] if execution.is_chief else []),
-            *execution.callbacks(run, phase),
-            *(also or {}).values(),
+            *([HistoryFile(folder.history_path, phase)] if execution.is_chief else []),
+            *execution.callbacks(folder, phase),
+            *(stateful_callbacks or {}).values(),
             resume,
         ],
     )

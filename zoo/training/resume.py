@@ -19,7 +19,7 @@ class Resume(keras.callbacks.Callback):
     One checkpoint is one file, `{phase}-{epoch:05d}.npz`, written atomically: it is whole or it is
     not there. It holds every variable of the model (weights, BatchNorm statistics and the states
     of its seed generators), every variable of the optimizer (slots, step, loss scale), and the
-    state of the callbacks in `also`.
+    state of the callbacks in `stateful_callbacks`.
 
     `Model.save_weights`, which `keras.callbacks.BackupAndRestore` uses, leaves out the seed
     generators, so dropout and sampling would repeat their first epoch after a restart; and it
@@ -44,12 +44,12 @@ class Resume(keras.callbacks.Callback):
             checkpoints, since each compiles its own optimizer.
         keep: how many checkpoints of the phase to keep; the second last is the way out when the
             disk has damaged the last.
-        also: callbacks by name that carry state of their own, with `get_state() -> dict of
-            arrays` and `set_state(dict)`, such as `StochasticWeightAveraging`.
+        stateful_callbacks: callbacks by name that carry state of their own, with `get_state() ->
+            dict of arrays` and `set_state(dict)`, such as `StochasticWeightAveraging`.
         writes: whether to write; of several workers the chief alone does.
     """
 
-    def __init__(self, folder, phase="train", keep=2, also=None, writes=True):
+    def __init__(self, folder, phase="train", keep=2, stateful_callbacks=None, writes=True):
         super().__init__()
         if not re.fullmatch(r"\w+", phase):
             raise ValueError(f"`phase` must be letters, digits and `_`; received {phase!r}")
@@ -58,7 +58,7 @@ class Resume(keras.callbacks.Callback):
         self.folder = Path(folder)
         self.phase = phase
         self.keep = keep
-        self.also = dict(also or {})
+        self.stateful_callbacks = dict(stateful_callbacks or {})
         self.writes = writes
 
     def checkpoints(self):
@@ -115,8 +115,8 @@ class Resume(keras.callbacks.Callback):
         state.update({f"optimizer/{i}": _to_numpy(v) for i, v in enumerate(optimizer)})
         if not all(np.isfinite(v).all() for v in state.values()):
             return
-        for name, callback in self.also.items():
-            state.update({f"also/{name}/{k}": v for k, v in callback.get_state().items()})
+        for name, callback in self.stateful_callbacks.items():
+            state.update({f"callbacks/{name}/{k}": v for k, v in callback.get_state().items()})
         about = {"phase": self.phase, "epoch": epoch}
         state["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
         with atomic(self.folder / f"{self.phase}-{epoch:05d}.npz") as temporary:
@@ -135,8 +135,8 @@ class Resume(keras.callbacks.Callback):
             values = _group(state, group)
             for i, variable in enumerate(variables):
                 variable.assign(keras.ops.cast(values[str(i)], variable.dtype))
-        for name, callback in self.also.items():
-            callback.set_state(_group(state, f"also/{name}"))
+        for name, callback in self.stateful_callbacks.items():
+            callback.set_state(_group(state, f"callbacks/{name}"))
 
 
 def _read(path):

@@ -1,10 +1,14 @@
-"""The flags that every training run has."""
+"""The flags of training runs: those of every run, and those of every retrieval model."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from zoo import losses, similarities
 from zoo.cli import setting
+from zoo.metrics.cider_score import VARIANTS
+
+OWN = "own"  # the similarity that the model was trained with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +37,91 @@ class RunSettings:
     )
     tensorboard: bool = setting(False, "write logs for TensorBoard", identity=False)
     seed: int = setting(0, "seed of weights, batches, augmentation and sampling")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingSettings(RunSettings):
+    """The flags that add semantic precision (DAA) to a recipe."""
+
+    daa_weight: float = setting(0.0, "of semantic precision (DAA) in the loss; 0: none")
+    smooth_ap_weight: float = setting(0.0, "of Smooth-AP in the loss, DAA's baseline; 0: none")
+    daa_temperature: float = setting(
+        0.01, "of both terms' ranks, in units of what they rank", source="DAA, for PCME"
+    )
+    semantic_temperature: float | None = setting(
+        None, "of ranks by semantics; default: the same", source="DAA"
+    )
+    daa_samples: int = setting(
+        0, "rank so many samples of each Gaussian, as DAA; 0: the model's own logits"
+    )
+    semantics: Literal[VARIANTS] = setting("cider", "what captions have in common, for DAA and ASP")
+    asp: bool = setting(False, "measure ASP, the average semantic precision, after each epoch too")
+
+    def ranking_terms(self):
+        """The terms that these flags add to a model, for `DualEncoder.with_auxiliaries`."""
+        samples, tau = self.daa_samples or None, self.daa_temperature
+        precision = losses.SemanticPrecision(tau, self.semantic_temperature)
+        smooth_ap = losses.SmoothAveragePrecision(tau)
+        return [
+            losses.AuxiliaryRanking(loss, weight, samples, self.seed)
+            for loss, weight in ((precision, self.daa_weight), (smooth_ap, self.smooth_ap_weight))
+            if weight
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalSettings(RankingSettings):
+    """What to read, how much of it to show the model, and how to rank in the end."""
+
+    skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")
+    held_out: Literal["test", "val"] = setting(
+        "test", "the split to evaluate on; choose settings on val"
+    )
+    select: Literal["best", "last"] = setting(
+        "best", "whose weights to keep: of the epoch with the best validation, or of the last"
+    )
+    annotations_dir: Path | None = setting(
+        None, "files of ECCV Caption, for COCO's 1K, 5K, CxC and ECCV metrics", identity=False
+    )
+    image_size: int = setting(224, "pixels", toy=64)
+    max_words: int = setting(40, "words of a caption that are read", toy=24)
+    batch_size: int = setting(128, "pairs, or images with all their captions")
+    steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
+    test_similarities: tuple[str, ...] = setting(
+        (OWN,), f"rankings: {OWN}, {', '.join(similarities.NAMES)}"
+    )
+
+    def __post_init__(self):
+        unknown = set(self.test_similarities) - {OWN, *similarities.NAMES}
+        if unknown:
+            raise ValueError(f"--test-similarities: unknown {sorted(unknown)}")
+
+    def data(self, loader, toy, **options):
+        """The description of the data for `zoo.data.open`.
+
+        Args:
+            loader: a name of `zoo.data.LOADERS`, for `--data-dir`.
+            toy: that of the toy data, for a run without it.
+            **options: further ones of the loader; those that are None are left out.
+        """
+        description = {
+            "loader": toy if self.data_dir is None else loader,
+            "root": self.data_dir,
+            "held_out": self.held_out,
+            "skip_bad": self.skip_bad or None,
+            **options,
+        }
+        splits = (["train"] if self.daa_weight else []) + (
+            ["validation", "test"] if self.asp else []
+        )
+        if splits:
+            description["semantics"] = {"variant": self.semantics, "splits": splits}
+        return {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in description.items()
+            if value is not None
+        }
+
+    def evaluation(self):
+        """What to measure on the test split, for `zoo.report.finish`."""
+        return {"similarities": self.test_similarities, "annotations_dir": self.annotations_dir}

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from zoo.cli import setting
-from zoo.files.run_folder import RunFolder
+from zoo.files import RunFolder, write_text
 
 DIRECTIONS = ("i2t", "t2i")
 
@@ -34,11 +34,33 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """Which part of a table to run."""
+    """Which part of a table to run.
+
+    A table whose rows can be chosen declares `rows` and gives their names to `check_rows`.
+    """
 
     out: Path = setting(Path("runs/table"), "folder of the runs, and of table.md")
     seeds: tuple[int, ...] = setting((0, 1, 2), "of the runs")
     run: bool = setting(True, "train what is not there yet; without it, only the table")
+
+
+def check_rows(rows, known):
+    """Raises a ValueError if a name is of no row."""
+    unknown = [name for name in rows if name not in known]
+    if unknown:
+        raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
+
+
+def publish(settings, *parts):
+    """Prints a table and writes it as `table.md`.
+
+    Args:
+        settings: a `TableSettings`.
+        *parts: texts in Markdown, one below the other.
+    """
+    text = "\n".join(parts)
+    write_text(settings.out / "table.md", text)
+    print(text)
 
 
 def folder(out, name, seed):

@@ -1,0 +1,52 @@
+"""Everything that is measured of a model on a split: what metrics.json holds."""
+
+from zoo import metrics
+from zoo.evaluation.retrieval import encode, evaluate, spearman_of_matches
+
+
+def measure(model, split, similarities=("own",), annotations_dir=None):
+    """Retrieval, what uncertainties tell, and what else the split knows the truth of.
+
+    Args:
+        model: a `DualEncoder` with a tokenizer.
+        split: a `zoo.data.Split`.
+        similarities: test-time similarities, see `evaluate`.
+        annotations_dir: the files of ECCV Caption, for COCO's 1K, 5K, CxC and ECCV metrics.
+
+    Returns:
+        `(results, encoded)`: JSON values, those of `evaluate` with `split`, its summary, and where
+        they can be measured `asp`, `coco`, `true_matches` and `ambiguity_spearman`; and the
+        `EncodedSplit`.
+    """
+    records = split.records
+    encoded = encode(model, records, split.source)
+    results = evaluate(model, encoded, similarities)
+    results["split"] = records.summary()
+    pairs = None
+    if records.semantics is not None or annotations_dir is not None or split.truth is not None:
+        pairs = encoded.pairs(model.similarity).kept()
+    results |= measure_pairs(pairs, split, annotations_dir)
+    if split.true_matches is not None and encoded.caption_uncertainty is not None:
+        results["ambiguity_spearman"] = spearman_of_matches(encoded, split.true_matches)
+    return results, encoded
+
+
+def measure_pairs(pairs, split, annotations_dir=None):
+    """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth.
+
+    Args:
+        pairs: `(images, captions)`, a matrix or a `PairwiseSimilarity`.
+        split: the `zoo.data.Split`.
+        annotations_dir: see `measure`.
+    """
+    records, results = split.records, {}
+    if records.semantics is not None:
+        found = metrics.average_semantic_precision(pairs, records.semantics.matrix())
+        results["asp"] = {direction: 100 * value for direction, value in found.items()}
+    if annotations_dir is not None:
+        results["coco"] = metrics.coco_benchmark(
+            pairs, records.image_ids, records.caption_ids, annotations_dir
+        )
+    if split.truth is not None:
+        results["true_matches"] = metrics.evaluate_retrieval(pairs, split.truth)
+    return results

@@ -1,0 +1,83 @@
+"""Finished runs and presets with the data that they were evaluated on, and ensembles of them."""
+
+import numpy as np
+
+from zoo import metrics
+from zoo.data import datasets
+from zoo.errors import InputError
+from zoo.evaluation.results import measure_pairs
+from zoo.evaluation.retrieval import encode
+from zoo.files.run_folder import RunFolder
+from zoo.metrics.blocks import row_blocks
+from zoo.models.presets import from_preset, list_presets
+
+
+def open_run(name, data_dir=None, split="test"):
+    """The model of a run, or of a preset, and the split that it was evaluated on.
+
+    Args:
+        name: a run folder, or a name out of `zoo.list_presets()`.
+        data_dir: where the run's data set is now, if it has moved.
+        split: `"train"`, `"validation"` or `"test"`.
+
+    Returns:
+        `(DualEncoder, zoo.data.Split)`.
+
+    Raises:
+        InputError: if there is no such run, it has no model yet, or its data are not there.
+    """
+    data = data_of(name)
+    if data_dir is not None:
+        data = {**data, "root": str(data_dir)}
+    presets = list_presets()
+    if str(name) not in presets:
+        folder = RunFolder.existing(name)
+        if not folder.model_path.is_file():
+            raise InputError(
+                f"{folder.path}: has no {folder.model_path.name} yet; finish the run first"
+            )
+    return from_preset(name), datasets.open(data, split)
+
+
+def data_of(name):
+    """The description of the data of a run or preset, for `zoo.data.open`."""
+    presets = list_presets()
+    if str(name) in presets:
+        return presets[str(name)]["data"]
+    return RunFolder.existing(name).data
+
+
+def ensemble(folders, split, annotations_dir=None):
+    """Evaluates the mean similarity of several runs.
+
+    Args:
+        folders: of finished runs, whose images and captions the split has.
+        split: a `zoo.data.Split`.
+        annotations_dir: see `zoo.evaluation.measure`.
+
+    Returns:
+        The results, as metrics.json has them: under `"retrieval"` each run by its folder, and
+        `"ensemble"`.
+
+    Raises:
+        InputError: if a folder holds no run with a model.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 4.2: two seeds.
+    """
+    mean, retrieval = 0.0, {}
+    for path in folders:
+        model = from_preset(RunFolder.existing(path).path)
+        encoded = encode(model, split.records, split.source)
+        pairs = encoded.pairs(model.similarity)
+        matrix = np.empty(pairs.shape, np.float32)
+        for start, rows in row_blocks(pairs):
+            matrix[start : start + len(rows)] = rows
+        retrieval[str(path)] = metrics.evaluate_retrieval(matrix, encoded.relevance)
+        mean = mean + matrix / len(folders)
+    retrieval["ensemble"] = metrics.evaluate_retrieval(mean, encoded.relevance)
+    return {
+        "retrieval": retrieval,
+        "chance": metrics.chance(encoded.relevance),
+        "split": split.records.summary(),
+        **measure_pairs(mean, split, annotations_dir),
+    }

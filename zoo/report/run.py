@@ -1,0 +1,111 @@
+"""The end of a run: evaluate, draw, write down, show."""
+
+import numpy as np
+
+from zoo import data, evaluation, training
+from zoo.report.learning_curves import training_curves
+from zoo.report.results_table import print_results
+from zoo.report.run_figures import draw
+from zoo.report.style import save
+
+
+def finish(run, similarities=("own",), annotations_dir=None, measure_more=None):
+    """Saves the trained model, evaluates it once on the test split, draws, and prints the results.
+
+    The model is saved first, so that nothing that goes wrong afterwards can lose it.
+
+    Args:
+        run: a `zoo.training.Run` whose phases are done.
+        similarities, annotations_dir: see `zoo.evaluation.measure`.
+        measure_more: function `(run, model) -> dict` of further results.
+
+    Returns:
+        The results, as metrics.json has them; of several workers the chief alone has them, None
+        is what the others return.
+    """
+    if not run.execution.is_chief:
+        run.execution.wait_for_all()
+        return None
+    model, best = run.trained()
+    run.folder.save_model(model)
+    results, encoded = evaluation.measure(model, run.test, similarities, annotations_dir)
+    results["left_out"] = run.left_out
+    if best is not None:
+        results["best_epoch"] = best
+    split = run.test
+    draw(run.folder.plots, results, encoded, model, split.picture, split.true_matches)
+    history = training.read_history(run.folder.history_path)
+    save(training_curves(history), run.folder.plots / "training_curves.png")
+    results["seconds"] = float(np.nansum(history["seconds"]))
+    if measure_more is not None:
+        results |= measure_more(run, model)
+    run.folder.finish(results)
+    show_results(results)
+    print(f"Everything is in {run.folder.path}")
+    run.execution.wait_for_all()
+    return results
+
+
+def finish_ensemble(folder, runs, annotations_dir=None):
+    """Evaluates the mean similarity of finished runs once, and prints the results.
+
+    Args:
+        folder: the `RunFolder` to write; its `data` say what to evaluate on.
+        runs: folders of the finished runs.
+        annotations_dir: see `zoo.evaluation.measure`.
+    """
+    if folder.finished:
+        print(f"{folder.path} is finished")
+    else:
+        split = data.open(folder.data, "test")
+        folder.finish(evaluation.ensemble(runs, split, annotations_dir))
+    show_results(folder.metrics)
+    return folder.metrics
+
+
+def show(run):
+    """Prints and returns the results of a finished `zoo.training.Run`."""
+    results = run.folder.metrics
+    if run.execution.is_chief:
+        print(f"{run.folder.path} is finished")
+        show_results(results)
+    return results
+
+
+def show_results(results):
+    """Prints the results of a run.
+
+    Args:
+        results: as metrics.json has them.
+    """
+    print_results(results["retrieval"], f"{results['split']}, in %", results["chance"])
+    if "best_epoch" in results:
+        best = results["best_epoch"]
+        print(f"weights of {best['phase']}, epoch {best['epoch']}: validation {best['value']:.1f}")
+    for side, quality in results.get("uncertainty", {}).items():
+        print(
+            f"{side}: Spearman of uncertainty bin and R@1 {_signed(quality['spearman_of_bins'])}; "
+            f"area under risk–coverage {100 * quality['risk_coverage']['aurc']:.1f} "
+            f"(at random {100 * quality['risk_coverage']['random_aurc']:.1f})"
+        )
+    if "asp" in results:
+        both = " / ".join(f"{results['asp'][side]:.1f}" for side in ("i2t", "t2i"))
+        print(f"ASP i2t / t2i {both} %, of a random ranking about 50 %")
+    if "coco" in results:
+        truths = {name: _of_truth(results["coco"], name) for name in ("coco_5k", "cxc", "eccv")}
+        print_results(truths, "by COCO's truths, in %; R-P by CxC's is RPC2")
+    if "ambiguity_spearman" in results:
+        rho = _signed(results["ambiguity_spearman"])
+        print(f"Spearman of caption uncertainty and true number of matches {rho}")
+
+
+def _signed(rho):
+    """Of values that are all equal there is no ρ; JSON keeps it as null."""
+    return "undefined" if rho is None or np.isnan(rho) else f"{rho:+.2f}"
+
+
+def _of_truth(results, name):
+    prefix = f"{name}_"
+    return {
+        key.removeprefix(prefix): value for key, value in results.items() if key.startswith(prefix)
+    }

@@ -1,0 +1,152 @@
+"""One run of a recipe: its folder, its data, its replicas, and its phases."""
+
+import keras
+
+from zoo.data import datasets
+from zoo.data.features import cached
+from zoo.data.skipped import write_skipped
+from zoo.data.sources import Features
+from zoo.files.cache import cache_folder
+from zoo.files.run_folder import RunFolder
+from zoo.training.execution import Execution, on_one_device
+from zoo.training.phases import fit_phase
+from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
+
+
+def start(settings, data, select=None):
+    """Starts a run, or goes on with it.
+
+    The folder is opened, the seed and the precision are set, and the splits are read, so that what
+    is wrong with the data shows before anything is trained.
+
+    ```python
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = run.model = build(settings, run.train)
+        fit(settings, run, model)
+    return report.finish(run, **settings.evaluation())
+    ```
+
+    Args:
+        settings: a `RetrievalSettings`; its fields become `config.json`.
+        data: what to read, a description for `zoo.data.open`.
+        select: which epoch's weights are kept, `"best"` or `"last"`; default: `settings.select`.
+
+    Returns:
+        A `Run`.
+
+    Raises:
+        InputError: if the folder holds another run, or the data or devices are not there.
+    """
+    execution = Execution.of(settings)
+    if execution.is_chief:
+        folder = RunFolder.open(settings.out, settings, data=data)
+    else:
+        folder = RunFolder(settings.out)
+    run = Run(folder, execution, (select or settings.select) == "best")
+    if not folder.finished:
+        keras.utils.set_random_seed(settings.seed)
+        if settings.mixed_precision:
+            keras.config.set_dtype_policy(settings.mixed_precision)
+        run.open_data(data)
+    return run
+
+
+class Run:
+    """What a recipe works with. Made by `start`.
+
+    Attributes:
+        folder: the `RunFolder`.
+        execution: the `Execution`, on which replicas and how compiled.
+        train, validation, test: the splits, `zoo.data.Split`s. A recipe may replace them.
+        model: the whole model, to be set by the recipe before it fits.
+        left_out: what the loaders left out, counted by split and kind.
+    """
+
+    def __init__(self, folder, execution=None, keeps_best=True):
+        self.folder = folder
+        self.execution = execution or Execution()
+        self.keeps_best = keeps_best
+        self.train = self.validation = self.test = self.model = None
+        self.left_out = {}
+
+    @property
+    def finished(self):
+        """Whether there is nothing left to do."""
+        return self.folder.finished
+
+    def open_data(self, data):
+        """Opens the three splits, and writes down what was left out of them."""
+        self.train, self.validation, self.test = (
+            datasets.open(data, split) for split in datasets.SPLITS
+        )
+        if self.execution.is_chief:
+            splits = {
+                split.records.name: split.records
+                for split in (self.train, self.validation, self.test)
+            }
+            self.left_out = write_skipped(self.folder, *splits.values())
+
+    def replicas(self):
+        """The scope to build and compile the model in."""
+        return self.execution.devices.scope()
+
+    def stored_features(self, backbone):
+        """The training and the validation split as features of a frozen backbone.
+
+        They are computed once and kept in the user's cache folder, which all runs share.
+
+        Returns:
+            `(train, validation)`, `zoo.data.Split`s whose sources are `Features`.
+        """
+        folder = cache_folder("features")
+        return tuple(
+            datasets.Split(
+                split.records, Features(cached(folder, backbone, split.records, split.source))
+            )
+            for split in (self.train, self.validation)
+        )
+
+    def fit(
+        self, model, phase, stream, epochs, callbacks=(), stateful_callbacks=None, validation=None
+    ):
+        """Fits a compiled model for some epochs; see `fit_phase`.
+
+        After each epoch retrieval on the validation split is in the logs, and the weights of the
+        best epoch so far are kept.
+
+        Args:
+            model: `self.model`, or a part of it that shares its weights.
+            phase: name of the phase.
+            stream: a `zoo.data.Stream`.
+            epochs: of this phase; 0 leaves it out.
+            callbacks, stateful_callbacks: see `fit_phase`.
+            validation: the validation split as `model` reads its images; default: as it is.
+        """
+        checkpoints = self.folder.checkpoints
+        checks = [Validation(validation or self.validation)]
+        if self.keeps_best:
+            checks.append(BestEpoch(checkpoints, self.model, phase, self.execution.is_chief))
+        fit_phase(
+            self.folder,
+            model,
+            phase,
+            stream,
+            epochs,
+            stream.steps_per_epoch,
+            [*callbacks, *checks],
+            stateful_callbacks,
+            self.execution,
+        )
+
+    def trained(self):
+        """The trained model on one device, and what its best epoch was or None.
+
+        Of several workers only the chief may go on with it.
+        """
+        model = on_one_device(self.model) if self.execution.is_spread else self.model
+        if not self.keeps_best:
+            return model, None
+        return model, restore_best(self.folder.checkpoints / FILE_NAME, model)

@@ -1,0 +1,137 @@
+"""Retrieval on the validation split after each epoch, and the weights of the best epoch."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from zoo import evaluation, metrics
+from zoo.errors import InputError
+from zoo.files.atomic import atomic
+
+FILE_NAME = "best.npz"
+
+
+class Validation(keras.callbacks.Callback):
+    """Writes retrieval on a validation split into the logs of each epoch.
+
+    The keys are `val_rsum`, or for data with classes `val_r_precision`, the mean of both
+    directions; in percent. Where the records have semantics, `val_i2t_asp` and `val_t2i_asp` too.
+
+    Args:
+        split: a `zoo.data.Split`, read as the model that is fitted reads its images.
+
+    Relations: `zoo.metrics.evaluate_retrieval` of the model's own similarity.
+    """
+
+    def __init__(self, split):
+        super().__init__()
+        self.split = split
+
+    def on_epoch_end(self, epoch, logs=None):
+        records = self.split.records
+        encoded = evaluation.encode(self.model, records, self.split.source)
+        pairs = encoded.pairs(self.model.similarity).kept()
+        found = metrics.evaluate_retrieval(pairs, encoded.relevance)
+        name = measure(records)
+        logs[f"val_{name}"] = (
+            found["rsum"] if name == "rsum" else np.mean([found[f"{d}_{name}"] for d in DIRECTIONS])
+        )
+        if records.semantics is not None:
+            asp = metrics.average_semantic_precision(pairs, records.semantics.matrix())
+            logs.update({f"val_{direction}_asp": 100 * asp[direction] for direction in DIRECTIONS})
+
+
+DIRECTIONS = ("i2t", "t2i")
+
+
+def measure(records):
+    """What epochs are compared by: R-Precision for data with classes, else RSUM."""
+    return "rsum" if records.class_names is None else "r_precision"
+
+
+class BestEpoch(keras.callbacks.Callback):
+    """Keeps the weights of the epoch with the best validation, through every phase and restart.
+
+    The file `best.npz` holds every variable of the whole model, and what it is of. An epoch that
+    is run again, because the process died before its checkpoint was written, is not better than
+    itself, so a restart changes nothing. Put it behind `Validation` in the list.
+
+    Args:
+        folder: where the file lies, `RunFolder.checkpoints`.
+        model: the whole model. The one that is fitted may be a part of it that shares its weights.
+        phase: name of the phase.
+        writes: whether to write; of several workers the chief alone does.
+    """
+
+    def __init__(self, folder, model, phase, writes=True):
+        super().__init__()
+        self.path = Path(folder) / FILE_NAME
+        self.whole = model
+        self.phase = phase
+        self.writes = writes
+
+    def on_epoch_end(self, epoch, logs=None):
+        value = next((logs[name] for name in ("val_rsum", "val_r_precision") if name in logs), None)
+        if not self.writes or value is None or not np.isfinite(logs.get("loss", 0.0)):
+            return
+        best = read_best(self.path)
+        if best is not None and best["value"] >= value:
+            return
+        about = {"phase": self.phase, "epoch": epoch + 1, "value": float(value)}
+        weights = {str(i): _to_numpy(v) for i, v in enumerate(self.whole.variables)}
+        if not all(np.isfinite(weight).all() for weight in weights.values()):
+            return
+        with atomic(self.path) as temporary:
+            np.savez(temporary, about=json.dumps(about), **weights)
+
+
+def read_best(path):
+    """What the best epoch was, `{"phase", "epoch", "value"}`, or None where none was kept.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    if not Path(path).exists():
+        return None
+    with _opened(path) as archive:
+        return json.loads(str(archive["about"]))
+
+
+def restore_best(path, model):
+    """Gives the model the weights of the best epoch.
+
+    Args:
+        path: of the file that `BestEpoch` wrote.
+        model: the whole model.
+
+    Returns:
+        What the best epoch was, as `read_best`; None, with the model left alone, without a file.
+
+    Raises:
+        InputError: if the file is damaged, or of another model.
+    """
+    best = read_best(path)
+    if best is None:
+        return None
+    with _opened(path) as archive:
+        shapes = [archive[str(i)].shape for i in range(len(archive.files) - 1)]
+        if shapes != [tuple(v.shape) for v in model.variables]:
+            raise InputError(f"{path}: the best epoch is of another model; choose another --out")
+        for i, variable in enumerate(model.variables):
+            variable.assign(keras.ops.cast(archive[str(i)], variable.dtype))
+    return best
+
+
+def _opened(path):
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a whole file ({error}); delete it") from error
+
+
+def _to_numpy(variable):
+    value = keras.ops.convert_to_numpy(variable)
+    # NumPy's archives know no bfloat16; every bfloat16 is a float32.
+    return value.astype("float32") if value.dtype.kind == "V" else value
