@@ -47,14 +47,17 @@ class Settings(pcme_cub.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data(
+    return pcme_cub.train(settings, data(settings))
+
+
+def data(settings):
+    return settings.data(
         "few_classes",
         "few_classes",
         num_classes=settings.num_classes,
         image_size=settings.image_size,
         captions=settings.captions,
     )
-    return pcme_cub.train(settings, data)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,15 @@ class Settings(pcmepp_coco.Settings):
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
 
-    def shuffle(run):
-        """The images stay as they are, so their source does too."""
-        noisy = with_shuffled_captions(run.train.records, settings.noise, settings.seed)
-        run.train = run.train.with_records(noisy)
+    return pcmepp_coco.train(
+        settings, pcmepp_coco.data(settings), prepare=lambda run: shuffle(settings, run)
+    )
 
-    return pcmepp_coco.train(settings, pcmepp_coco.data(settings), prepare=shuffle)
+
+def shuffle(settings, run):
+    """The images stay as they are, so their source does too."""
+    noisy = with_shuffled_captions(run.train.records, settings.noise, settings.seed)
+    run.train = run.train.with_records(noisy)
 
 
 if __name__ == "__main__":

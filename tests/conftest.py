@@ -13,6 +13,14 @@ TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_their_own(tmp_path_factory):
+    """What the zoo draws and stores must not come from, or go to, the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HALO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _seeded():
     keras.utils.set_random_seed(0)

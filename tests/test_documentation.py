@@ -3,7 +3,12 @@
 import pathlib
 import re
 
+import keras
+import numpy as np
 import pytest
+
+import zoo
+import zoo.data
 
 ROOT = pathlib.Path(__file__).parent.parent
 CODE = re.compile(r"```python\n(.*?)```", re.S)
@@ -14,6 +19,26 @@ LINES = CODE.findall((ROOT / "docs" / "questions.md").read_text())
 def test_answers_run(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs/questions.md", "exec"), {})
+
+
+@pytest.mark.slow
+def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys):
+    """The page's blocks run one after the other and print what the page says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(zoo.data.datasets, "LOADERS", dict(zoo.data.datasets.LOADERS))
+    monkeypatch.setattr(zoo.data, "LOADERS", zoo.data.datasets.LOADERS)
+    code = "\n".join(CODE.findall((ROOT / "docs" / "extending.md").read_text()))
+    names = {"__name__": "__main__"}
+    exec(compile(code, "docs/extending.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "[0 1 2]" in printed
+    assert "[[3. 5.]]" in printed
+    assert "0.018" in printed
+    assert "['manhattan']" in printed
+    loaded = keras.saving.load_model("colours.keras")
+    texts = ["a red square"]
+    expected = names["model"].encode_captions(texts)
+    np.testing.assert_allclose(loaded.encode_captions(texts), expected, rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -30,9 +55,6 @@ def test_the_readmes_code_runs(tmp_path, monkeypatch):
 
 
 def test_readme_names_things_that_exist():
-    import zoo
-    import zoo.data
-
     text = (ROOT / "README.md").read_text()
     for name in set(re.findall(r"\bzoo((?:\.[a-z_A-Z0-9]+)+)", text)):
         thing = zoo

@@ -29,8 +29,7 @@ def birds(tmp_path_factory):
 def run_folder(birds, tmp_path_factory):
     """The packaged model as the run of a recipe on that folder, not yet finished."""
     path = tmp_path_factory.mktemp("demo") / "run"
-    settings = {"data_dir": str(birds), "held_out": "test", "captions": None}
-    run = RunFolder.open(path, settings)
+    run = RunFolder.open(path, {}, data={"loader": "cub", "root": str(birds), "image_size": 64})
     run.save_model(zoo.from_preset("toy_birds_pcme"))
     return path
 

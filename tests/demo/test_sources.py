@@ -84,7 +84,7 @@ def test_what_is_missing_is_said_with_a_way_out(tmp_path):
     zoo.save_preset(model, preset)
     with pytest.raises(InputError, match="knows no data; name a folder of images with --gallery"):
         sources.load(preset)
-    run = RunFolder.open(tmp_path / "run", {"data_dir": str(tmp_path)})
+    run = RunFolder.open(tmp_path / "run", {}, data={"loader": "cub", "root": str(tmp_path)})
     run.save_model(model)
     with pytest.raises(InputError, match="name its folder with --data-dir"):
         sources.load(run.path)

@@ -11,7 +11,6 @@ import zoo
 from zoo import cli, losses, training
 from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder
-from zoo.recipe import ranking_terms
 
 pytestmark = pytest.mark.slow
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--batch-size=8", "--max-words=9"]
@@ -28,11 +27,12 @@ def toy_sets(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_scenes, "generate", lambda root_of_recipes: scenes)
         patch.setattr(toy_birds, "generate", lambda root_of_recipes: birds)
-        yield root / "semantics"
+        patch.setenv("HALO_CACHE", str(root / "cache"))
+        yield root / "cache" / "semantics"
 
 
 def run(recipe, out, toy_sets, *flags):
-    recipe.main([*flags, f"--out={out}", f"--semantics-dir={toy_sets}"])
+    recipe.main([*flags, f"--out={out}"])
     return RunFolder.existing(out)
 
 
@@ -42,14 +42,13 @@ def birds(tmp_path_factory, toy_sets):
     return run(daa_cub, out, toy_sets, *SMALL, "--fine-tuning-epochs=2", "--daa-samples=2")
 
 
-def test_birds_leave_asp_of_every_second_epoch_and_of_the_end(birds):
+def test_birds_leave_asp_of_every_epoch_and_of_the_end(birds):
     history = training.read_history(birds.history_path)
     assert history["phase"] == ["heads", "fine_tuning", "fine_tuning"]
     assert np.isfinite(history["semantic_precision"]).all()
-    last = {side: history[f"val_{side}_asp"][-1] for side in ("i2t", "t2i")}
-    assert np.isnan(history["val_i2t_asp"][:2]).all()
-    assert last == pytest.approx(birds.metrics["asp"], abs=0.5)
-    assert 40 < last["i2t"] < 100
+    for side in ("i2t", "t2i"):
+        assert ((history[f"val_{side}_asp"] > 30) & (history[f"val_{side}_asp"] < 100)).all()
+        assert 40 < birds.metrics["asp"][side] < 100
 
 
 def test_the_model_keeps_its_term(birds):
@@ -59,17 +58,15 @@ def test_the_model_keeps_its_term(birds):
 
 
 def test_the_cache_is_shared_and_kept(birds, toy_sets):
-    assert len(list(toy_sets.glob("semantics-cider-*.npz"))) == 2, "training and held-out captions"
+    assert len(list(toy_sets.glob("semantics-cider-*.npz"))) == 3, "of each split"
 
 
 def test_scenes_and_both_terms(tmp_path, toy_sets):
-    folder = run(
-        daa_coco, tmp_path / "run", toy_sets, *SMALL, "--smooth-ap-weight=2", "--asp-every=0"
-    )
+    folder = run(daa_coco, tmp_path / "run", toy_sets, *SMALL, "--smooth-ap-weight=2", "--no-asp")
     history = training.read_history(folder.history_path)
     assert np.isfinite(history["smooth_average_precision"]).all()
     assert "val_i2t_asp" not in history
-    assert set(folder.metrics["asp"]) == {"i2t", "t2i"}
+    assert "asp" not in folder.metrics
 
 
 def test_sgraf_is_the_mean_of_both(tmp_path, toy_sets):
@@ -98,9 +95,7 @@ def test_any_recipe_takes_the_terms_by_one_argument(tmp_path, toy_sets):
     assert set(folder.metrics["asp"]) == {"i2t", "t2i"}
 
 
-def test_without_a_term_nothing_is_counted(tmp_path):
-    settings = cli.parse(vse_coco.Settings, [f"--semantics-dir={tmp_path}"])
-    splits = object()
-    assert ranking_terms.with_semantics(settings, splits) is splits
-    assert not list(tmp_path.iterdir())
-    assert ranking_terms.with_ranking_terms(settings, splits) is splits
+def test_without_a_term_nothing_is_counted():
+    settings = cli.parse(vse_coco.Settings, [])
+    assert "semantics" not in settings.data("coco", "toy_scenes")
+    assert settings.ranking_terms() == []

@@ -13,7 +13,7 @@ import pytest
 
 import pcme_cub
 import zoo
-from zoo import cli, training
+from zoo import cli, data, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder
 
@@ -155,7 +155,9 @@ def test_a_truncated_photo_is_named_and_can_be_skipped(birds, tmp_path, capsys):
     line = one_line(capsys, *arguments(root, tmp_path / "run"))
     assert photo.name in line
     settings = cli.parse(pcme_cub.Settings, arguments(root, tmp_path / "other", "--skip-bad"), "")
-    skipped = [item for split in pcme_cub.load(settings) for item in split.records.skipped]
+    description = pcme_cub.data(settings)
+    splits = [data.open(description, name) for name in ("train", "validation", "test")]
+    skipped = [item for split in splits for item in split.records.skipped]
     assert sum("bad images" in item.kind for item in skipped) == 1
 
 

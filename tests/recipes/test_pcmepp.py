@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,9 @@ import pcmepp_redcaps
 import pcmepp_table
 import toy_2d
 import zoo
-from zoo import cli, training
+from zoo import cli, data, evaluation, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder
-from zoo.recipe.held_out import held_out_of
 
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1"]
@@ -44,7 +44,8 @@ def finished(birds, tmp_path_factory):
 
 def load(recipe, *flags):
     settings = cli.parse(recipe.Settings, [*SMALL, *flags])
-    return settings, recipe.load(settings)
+    description = pcmepp_coco.data(settings)
+    return settings, [data.open(description, name) for name in ("train", "test")]
 
 
 @pytest.mark.slow
@@ -68,14 +69,14 @@ def test_phases_averaging_and_results(finished):
         "training_curves",
     }
     with np.load(finished.checkpoints / "training-00002.npz") as checkpoint:
-        assert checkpoint["also/swa/count"] == 1
+        assert checkpoint["callbacks/swa/count"] == 1
     model = zoo.from_preset(finished.path)
     assert model.encode_captions(["a red bird"]).event_shape == (8,)
 
 
 def test_the_first_logits_with_variance_are_those_of_the_means():
     settings, splits = load(pcmepp_coco, "--pooling=mean", "--log-variance-bias=-2")
-    model = pcmepp_coco.build(settings, splits.train)
+    model = pcmepp_coco.build(settings, splits[0])
     for tower in (model.image_encoder, model.caption_encoder):
         kernel = tower.get_layer("head").variance_map.kernel
         kernel.assign(np.zeros(kernel.shape))  # every variance is the initial one
@@ -131,13 +132,13 @@ def test_noise_with_a_method_of_points(tmp_path):
 
 @pytest.mark.slow
 def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where data/ is drawn
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "run"
     scenes = ["--toy=scenes", "--toy-images=60"]
     pcmepp_coco.main([*SMALL, *QUICK, *scenes, "--averaged-epochs=0", f"--out={out}"])
     metrics = RunFolder.existing(out).metrics
     assert metrics["split"].startswith("COCO test: 12 images, 60 captions")
-    _, held_out = held_out_of(out)
+    _, held_out = evaluation.open_run(out)
     assert held_out.records.num_images == 12
     own, true = metrics["retrieval"]["csd"], metrics["true_matches"]
     assert true["i2t_queries"] == own["i2t_queries"]
@@ -145,16 +146,18 @@ def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
 
 
 def test_noise_is_for_the_training_captions_only():
-    _, (noisy, test) = load(pcmepp_noisy_coco, "--noise=0.5")
-    _, (clean, same) = load(pcmepp_coco)
-    changed = noisy.records.captions != clean.records.captions
+    settings, (clean, _) = load(pcmepp_noisy_coco, "--noise=0.5")
+    run = SimpleNamespace(train=clean)
+    pcmepp_noisy_coco.shuffle(settings, run)
+    changed = run.train.records.captions != clean.records.captions
     assert changed.mean() == pytest.approx(0.5, abs=0.05)
-    assert (noisy.records.caption_labels == clean.records.caption_labels).all()
-    assert (test.records.captions == same.records.captions).all()
+    assert (run.train.records.caption_labels == clean.records.caption_labels).all()
+    assert run.train.source is clean.source
 
 
 @pytest.mark.slow
-def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path):
+def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path, monkeypatch):
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     _, (train, _) = load(pcmepp_coco)
     rows = [
         f"{Path(train.records.image_paths[image]).relative_to(birds)}\t{caption}"
@@ -170,7 +173,7 @@ def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path):
     run = RunFolder.existing(out)
     assert run.settings["image_rate"] == run.settings["caption_rate"] == 1.0
     assert list(training.read_history(run.history_path)["phase"]) == ["means", "frozen", "training"]
-    assert len(list(out.glob("features-*.npy"))) == 1
+    assert len(list((tmp_path / "cache" / "features").glob("features-*.npy"))) == 2
     found = run.metrics["zero_shot"]
     assert set(found["top_1"]) == {"all_prompts", "same_k", "best_k_per_class"}
     assert all(0 <= value <= 100 for value in found["top_1"].values())
@@ -181,7 +184,7 @@ def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path):
 
 def test_prompts_need_a_model_that_is_uncertain():
     settings, splits = load(pcmepp_redcaps, "--method=infonce")
-    assert pcmepp_redcaps.classify(settings, None, None, splits) == {}
+    assert pcmepp_redcaps.classify(settings, SimpleNamespace(test=splits[1]), None) == {}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import dive_flickr30k
 import dive_table
 import pvse_cub
 import zoo
-from zoo import cli, evaluation, metrics, recipe, training
+from zoo import cli, data, evaluation, metrics, training
 from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder
 
@@ -61,7 +61,7 @@ def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
     assert set(found) == {str(one), str(other.path), "ensemble"}
     assert found[str(one)] == results["retrieval"]["smooth_chamfer"]
     settings = cli.parse(dive_coco.Settings, flags)
-    held_out = recipe.region_features(settings).held_out
+    held_out = data.open(dive_coco.data(settings, "coco"), "test")
     mean = 0
     for path in (one, other.path):
         model = zoo.from_preset(path)

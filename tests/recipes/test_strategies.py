@@ -18,7 +18,7 @@ import sys
 import tensorflow as tf
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-sys.path.insert(0, sys.argv.pop(1))
+sys.path[:0] = [sys.argv[1], sys.argv.pop(1) + "/recipes"]
 import pcme_cub
 pcme_cub.main(sys.argv[1:])
 """
@@ -33,7 +33,7 @@ def test_two_replicas_train_the_recipes_model(tmp_path):
         out = tmp_path / strategy
         flags = ["--smoke", "--batch-size=9", "--word-dropping=0", "--out", out]
         done = subprocess.run(
-            [sys.executable, "-c", RUN, ROOT, *flags, "--strategy", strategy],
+            [sys.executable, "-c", RUN, str(ROOT), *flags, "--strategy", strategy],
             capture_output=True,
             text=True,
             timeout=1200,

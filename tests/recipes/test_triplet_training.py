@@ -87,7 +87,7 @@ def test_rpc2_is_shown(gaussian, capsys):
 
 @pytest.mark.slow
 def test_crop_ambiguity_of_that_run(gaussian, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(crop_ambiguity, "TOY_PHRASES", tmp_path / "phrases")
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     flags = [
         f"--model={gaussian.path}",
         f"--out={tmp_path / 'crops'}",

@@ -2,17 +2,17 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
 
 import pcme_2d
 import zoo
-from zoo import cli
+from zoo import cli, data, evaluation
 from zoo.data import toy_birds
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.recipe import held_out
 from zoo.report import __main__ as command
 from zoo.report import corruption, set_algebra
 from zoo.report.ellipses import principal_plane
@@ -39,10 +39,10 @@ def finished(birds, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root: birds)
         settings = cli.parse(pcme_2d.Settings, [*SMALL, f"--out={out}"])
-        run = RunFolder.open(out, settings)
-        splits = pcme_2d.recipe.few_classes(settings)
-        run.save_model(pcme_2d.pcme_cub.build(settings, splits.train))
-        run.finish({"split": splits.held_out.records.summary()})
+        description = pcme_2d.data(settings)
+        run = RunFolder.open(out, settings, data=description)
+        run.save_model(pcme_2d.pcme_cub.build(settings, data.open(description, "train")))
+        run.finish({"split": data.open(description, "test").records.summary()})
     return run
 
 
@@ -50,7 +50,7 @@ def finished(birds, tmp_path_factory):
 def reported(finished, birds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root: birds)
-        model, split = held_out.held_out_of(finished.path)
+        model, split = evaluation.open_run(finished.path)
     return of_model(model, split, "plane", items=8, resamples=5)
 
 
@@ -60,9 +60,9 @@ def test_nine_classes_in_two_dimensions(finished, reported):
     assert reported.records.num_classes == 9
     assert finished.config["hardware"]["cpus"] >= 1
     # Seen classes, unseen images: what was held out is not in the training split.
-    splits = pcme_2d.recipe.few_classes(held_out.complete(finished.settings))
-    assert not set(splits.train.records.image_ids) & set(splits.held_out.records.image_ids)
-    assert splits.train.records.num_images == 9 * 5  # of 7
+    train, test = (data.open(finished.data, name).records for name in ("train", "test"))
+    assert not set(train.image_ids) & set(test.image_ids)
+    assert train.num_images == 9 * 5  # of 7
     assert principal_plane(reported.split.images["mean"]).explained is None
 
 
@@ -129,26 +129,18 @@ def test_a_mix_of_an_image_with_itself_is_the_image(reported):
     assert not found["wider_mix"].any()
 
 
-def test_settings_of_older_runs_are_completed(tmp_path):
-    old = held_out.complete({"image_size": 16, "split": "trainval", "captions": "~/x"})
-    assert old.held_out == "test"
-    assert old.data_dir is None
-    assert "~" not in str(old.captions)
-    folder = RunFolder.open(tmp_path / "run", {})
-    for split, expected in (
-        ("toy_birds test: 480 images", held_out.cub_pictures),
-        ("COCO test: 240 images", held_out.coco_pictures),
-        ("Flickr30K test: 240 images", held_out.flickr30k_pictures),
-    ):
-        folder.finish({"split": split})
-        assert held_out.layout_of(held_out.complete({}), folder) is expected
-    begun = RunFolder.open(tmp_path / "pcmepp_scenes", {"toy": "scenes"})
-    assert held_out.layout_of(held_out.complete(begun.settings), begun) is held_out.coco_pictures
-    regions = held_out.complete({"features": "regions"})
-    assert held_out.layout_of(regions, folder) is held_out.region_features
-    unknown = held_out.complete({}, tmp_path)
-    with pytest.raises(InputError, match="expected the data of"):
-        held_out.layout_of(unknown, folder)
+def test_a_run_of_a_version_that_knew_no_data_says_what_to_write(finished, tmp_path):
+    shutil.copytree(finished.path, tmp_path / "old")
+    old = RunFolder.existing(tmp_path / "old")
+    config = old.config
+    description = config.pop("data")
+    old.write_json("config.json", config)
+    with pytest.raises(InputError, match='add a line beside "settings"'):
+        evaluation.open_run(old.path)
+    old.write_json("config.json", {**config, "data": description})
+    model, split = evaluation.open_run(old.path)
+    assert isinstance(model, zoo.models.DualEncoder)
+    assert split.records.num_classes == 9
 
 
 @pytest.mark.parametrize(
@@ -178,22 +170,11 @@ def test_unknown_flags_and_unfinished_runs(capsys, tmp_path):
         command.main(["run", "--colour"])
     assert stopped.value.code == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
-    folder = RunFolder.open(tmp_path / "run", {})
+    folder = RunFolder.open(tmp_path / "run", {}, data={"loader": "toy_birds"})
     with pytest.raises(InputError, match=r"has no model\.keras yet"):
-        held_out.held_out_of(folder.path)
+        evaluation.open_run(folder.path)
 
 
-def test_presets_have_their_data(monkeypatch):
-    loaded = []
-    monkeypatch.setattr(
-        held_out, "cub_pictures", lambda settings: loaded.append(settings) or _Splits
-    )
-    model, split = held_out.held_out_of("toy_birds_pcme")
-    assert isinstance(model, zoo.models.DualEncoder)
-    assert split == "held out"
-    assert loaded[0].image_size == 64
-    assert loaded[0].held_out == "test"
-
-
-class _Splits:
-    held_out = "held out"
+def test_presets_have_their_data():
+    assert zoo.list_presets()["toy_birds_pcme"]["data"] == {"loader": "toy_birds", "image_size": 64}
+    assert evaluation.data_of("toy_birds_pcme")["loader"] in data.LOADERS

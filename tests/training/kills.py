@@ -58,8 +58,7 @@ def train(folder, strategy):
     with execution.devices.scope():
         model = make_model()
     run = RunFolder.open(folder, {"seed": 0}) if execution.is_chief else RunFolder(folder)
-    run.execution = execution
-    fit_phase(run, model, "training", batches, EPOCHS, STEPS)
+    fit_phase(run, model, "training", batches, EPOCHS, STEPS, execution=execution)
     if execution.is_chief:
         run.write_json(
             "weights.json", [np.asarray(keras.ops.convert_to_numpy(v)) for v in model.variables]

@@ -75,10 +75,10 @@ def test_one_process_of_a_cluster_is_the_chief(jobs, kind, number, expected):
 
 def test_accumulated_pieces_make_one_step_of_the_same_batches(tmp_path):
     run = RunFolder.open(tmp_path, {})
-    run.execution = Execution(gradient_accumulation=2)
+    execution = Execution(gradient_accumulation=2)
     model = tiny()
     model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
-    fit_phase(run, model, "training", batches, epochs=2, steps=3)
+    fit_phase(run, model, "training", batches, epochs=2, steps=3, execution=execution)
     assert int(model.optimizer.iterations) == 6
     # By hand: the mean of the gradients of the two halves of each batch.
     own = tiny()
@@ -122,8 +122,8 @@ def test_a_run_of_a_version_without_a_setting_is_resumed_by_its_default(tmp_path
 def test_tensorboard_logs_lie_in_the_run_folder(tmp_path):
     pytest.importorskip("tensorboard")
     run = RunFolder.open(tmp_path, {})
-    run.execution = Execution(tensorboard=True)
+    execution = Execution(tensorboard=True)
     model = tiny()
     model.compile("sgd", run_eagerly=True)
-    fit_phase(run, model, "training", batches, epochs=1, steps=1)
+    fit_phase(run, model, "training", batches, epochs=1, steps=1, execution=execution)
     assert list((tmp_path / "tensorboard" / "training").rglob("events*"))

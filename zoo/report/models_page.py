@@ -13,10 +13,10 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from recipes import seed_table as table
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.run_folder import RunFolder
-from zoo.recipe import table
 from zoo.report import paper_figures
 from zoo.report.runs_parser import runs_parser
 

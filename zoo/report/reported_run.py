@@ -108,7 +108,7 @@ def of_model(model, held_out, name, ranking="own", **options):
         similarity,
         model=model,
         picture=held_out.picture,
-        fits=held_out.fits,
+        fits=held_out.true_matches,
         generic=generic_caption(held_out.records),
         **options,
     )

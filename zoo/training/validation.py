@@ -1,6 +1,7 @@
 """Retrieval on the validation split after each epoch, and the weights of the best epoch."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import keras
@@ -127,7 +128,7 @@ def restore_best(path, model):
 def _opened(path):
     try:
         return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: not a whole file ({error}); delete it") from error
 
 

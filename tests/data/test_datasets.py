@@ -1,0 +1,133 @@
+"""One function opens what a description names."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from zoo import data
+from zoo.data import datasets, toy_birds, toy_scenes
+from zoo.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory):
+    root = tmp_path_factory.mktemp("birds") / "toy"
+    return toy_birds.generate(root, num_classes=16, images_per_class=8, image_size=16)
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    root = tmp_path_factory.mktemp("scenes") / "toy"
+    return toy_scenes.generate(root, num_images=40, num_species=4, image_size=32, region_dim=8)
+
+
+def ids(description):
+    return {name: set(data.open(description, name).records.image_ids) for name in datasets.SPLITS}
+
+
+def test_cubs_validation_is_of_seen_classes_and_its_test_is_not(birds):
+    description = {"loader": "cub", "root": str(birds), "image_size": 16}
+    splits = {name: data.open(description, name).records for name in datasets.SPLITS}
+    labels = {name: set(records.image_labels) for name, records in splits.items()}
+    assert labels["validation"] <= labels["train"]
+    assert not labels["test"] & labels["train"]
+    images = ids(description)
+    assert not images["validation"] & images["train"]
+
+
+@pytest.mark.parametrize("held_out", ["val", "val1", "val3"])
+def test_settings_are_chosen_on_classes_that_training_leaves_out(birds, held_out):
+    description = {"loader": "cub", "root": str(birds), "image_size": 16, "held_out": held_out}
+    images = ids(description)
+    assert images["validation"] == images["test"]
+    train = data.open(description, "train").records
+    assert not set(data.open(description, "test").records.image_labels) & set(train.image_labels)
+
+
+@pytest.mark.parametrize("layout", ["coco", "flickr30k", "regions"])
+def test_every_layout_of_scenes_has_three_splits_and_the_truth(layout, scenes, monkeypatch):
+    monkeypatch.setattr(toy_scenes, "generate", lambda root: scenes)
+    description = {"loader": "toy_scenes", "layout": layout}
+    images = ids(description)
+    assert not images["train"] & (images["validation"] | images["test"])
+    assert not images["validation"] & images["test"]
+    test = data.open(description, "test")
+    records = test.records
+    assert test.truth.shape == (records.num_images, records.num_captions)
+    assert test.truth[records.caption_image, np.arange(records.num_captions)].all()
+    np.testing.assert_array_equal(test.true_matches, test.truth.sum(0))
+    assert (test.picture is None) == (layout == "regions")
+    chosen = ids({**description, "held_out": "val"})
+    assert chosen["test"] == images["validation"]
+
+
+def test_few_classes_are_seen_but_not_their_held_out_images(birds):
+    description = {"loader": "few_classes", "root": str(birds), "num_classes": 3, "image_size": 16}
+    splits = [data.open(description, name).records for name in ("train", "test")]
+    assert [records.num_classes for records in splits] == [3, 3]
+    assert not set(splits[0].image_ids) & set(splits[1].image_ids)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    rows = ["image,caption"]
+    for index in range(20):
+        Image.new("RGB", (20, 16), (index, 0, 0)).save(tmp_path / f"{index}.png")
+        rows.append(f"{index}.png,picture {index}")
+    (tmp_path / "pairs.csv").write_text("\n".join(rows))
+    return tmp_path
+
+
+def test_pairs_are_divided_by_the_seed_and_nothing_is_lost(photos):
+    description = {"loader": "pairs", "root": str(photos), "image_size": 16, "seed": 3}
+    images = ids(description)
+    assert {name: len(found) for name, found in images.items()} == {
+        "train": 16,
+        "validation": 2,
+        "test": 2,
+    }
+    assert len(set.union(*images.values())) == 20
+    assert ids(description) == images
+    assert ids({**description, "seed": 4}) != images
+    assert ids({**description, "held_out": "val"})["test"] == images["validation"]
+
+
+def test_a_split_that_is_asked_for_has_semantics(birds):
+    description = {
+        "loader": "cub",
+        "root": str(birds),
+        "image_size": 16,
+        "semantics": {"variant": "cider", "splits": ["train"]},
+    }
+    json.dumps(description)
+    assert data.open(description, "test").records.semantics is None
+    records = data.open(description, "train").records
+    assert records.semantics.shape == (records.num_images, records.num_captions)
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ({}, "`loader` must be one of cub, coco"),
+        ({"loader": "imagenet"}, "received 'imagenet'"),
+        ({"loader": "cub"}, "loader 'cub': missing a required argument: 'root'; its options are"),
+        ({"loader": "toy_birds", "size": 3}, "unexpected keyword argument 'size'"),
+        ({"loader": "toy_scenes", "layout": "voc"}, "`layout` must be one of"),
+    ],
+)
+def test_what_cannot_be_opened_is_said(description, message):
+    with pytest.raises(InputError, match=message):
+        data.open(description)
+
+
+def test_splits_have_names():
+    with pytest.raises(ValueError, match="must be one of"):
+        data.open({"loader": "toy_birds"}, "dev")
+
+
+def test_too_few_pairs(photos):
+    (photos / "pairs.csv").write_text("image,caption\n0.png,one\n1.png,two\n")
+    with pytest.raises(InputError, match="expected three images at least"):
+        data.open({"loader": "pairs", "root": str(photos), "image_size": 16})

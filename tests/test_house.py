@@ -1,0 +1,62 @@
+"""The plan of the house: which room may import which. Imports go up this list, never down."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# Each line may import itself and the lines above it.
+ORDER = (
+    ("errors",),
+    ("files", "cli"),
+    ("embeddings", "numerics", "global_batch"),
+    ("similarities",),
+    ("layers",),
+    ("losses",),
+    ("encoders",),
+    ("models",),
+    ("metrics",),
+    ("data",),
+    ("evaluation",),
+    ("confidence",),
+    ("training",),
+    ("search",),
+    ("report",),
+)
+LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+ENTRIES = {"__init__", "halo"}  # what gathers the rooms for the user
+APPLICATIONS = ("recipes", "export", "demo", "benchmarks", "tools", "tests")
+
+
+def imports(path):
+    """`(line, dotted name)` of everything that a file imports, inside of functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+
+
+MODULES = sorted((ROOT / "zoo").rglob("*.py"))
+
+
+def room_of(path):
+    return path.relative_to(ROOT / "zoo").parts[0].removesuffix(".py")
+
+
+def test_every_room_is_in_the_plan():
+    rooms = {room_of(path) for path in MODULES} - ENTRIES
+    assert rooms <= set(LEVEL), rooms - set(LEVEL)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    room = room_of(path)
+    for line, name in imports(path):
+        top, *rest = name.split(".")
+        assert top not in APPLICATIONS, f"{path}:{line}: the library imports {name}"
+        if top == "zoo" and room not in ENTRIES and rest:
+            assert LEVEL.get(rest[0], len(ORDER)) <= LEVEL[room], f"{path}:{line}: {name}"
