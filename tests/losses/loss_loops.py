@@ -33,7 +33,7 @@ def matching_crossentropy(matches, logits, pseudo_positive_weight, reduction):
         return sum(values) / (len(values) if reduction == "mean" else 1)
 
     pseudo = total(relabelled(matches, logits)) + total(relabelled(matches.T, logits.T).T)
-    return total(matches) + pseudo_positive_weight * pseudo
+    return total(matches) + pseudo_positive_weight * pseudo / 2
 
 
 def relabelled(matches, logits):

@@ -35,17 +35,30 @@ def test_it_is_its_loss_on_the_logits():
 
 
 def test_every_sample_is_an_item_of_its_own():
-    """With the variances gone, samples are copies, and all of them rank as the products of the
+    """With the variances gone, samples are copies, and all of them rank as the cosines of the
     means do, each with the copies of its own item as equals."""
     sure = [
         {**side, "log_variance": np.full_like(side["mean"], -60)} for side in (IMAGES, CAPTIONS)
     ]
     term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.01), num_samples=3, seed=1)
     assert term.reads == ("semantic",)
-    products = IMAGES["mean"] @ CAPTIONS["mean"].T
-    copies = [np.repeat(np.repeat(matrix, 3, 0), 3, 1) for matrix in (SEMANTIC, products)]
+    units = [side["mean"] / np.linalg.norm(side["mean"], axis=1)[:, None] for side in sure]
+    cosines = units[0] @ units[1].T
+    copies = [np.repeat(np.repeat(matrix, 3, 0), 3, 1) for matrix in (SEMANTIC, cosines)]
     expected = losses.SemanticPrecision(0.01)(*copies)
     np.testing.assert_allclose(term(*sure, semantic=SEMANTIC), expected, rtol=1e-4)
+
+
+def test_samples_are_compared_by_cosine():
+    """Equation 5 of DAA: however far a sample is from the origin, its direction alone counts."""
+    term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.1), num_samples=3, seed=1)
+    far = [
+        {"mean": scale * side["mean"], "log_variance": side["log_variance"] + 2 * np.log(scale)}
+        for scale, side in ((5.0, IMAGES), (0.2, CAPTIONS))
+    ]
+    again = losses.AuxiliaryRanking.from_config(term.get_config())
+    value = term(IMAGES, CAPTIONS, semantic=SEMANTIC)
+    np.testing.assert_allclose(again(*far, semantic=SEMANTIC), value, rtol=1e-4)
 
 
 def test_both_modalities_are_sampled_and_get_gradients():

@@ -120,12 +120,30 @@ def test_daa_of_the_paper(golden, temperature, tag):
     close(symmetric, arrays[f"numpy_paper_asp_sym_{tag}"], rtol=1e-6)
 
 
+@pytest.mark.parametrize(("temperature", "tag"), [(0.01, "t001"), (0.001, "t0001")])
+def test_each_direction_of_daa_ranks_its_own_lists(golden, temperature, tag):
+    """Of the asymmetric matrix, where rows and columns differ, and so do both directions' ASP. A
+    single query beside lists of one item, which are always in order, has half of the loss."""
+    arrays = golden("daa")
+    loss = losses.SemanticPrecision(temperature)
+    pair = np.stack([arrays["sem"], arrays["scores"]])
+    assert np.abs(pair - pair.swapaxes(1, 2)).max() > 0.1
+    images = np.mean([1 - 2 * loss(*pair[:, [row]]) for row in range(16)])
+    captions = np.mean([1 - 2 * loss(*pair[:, :, [column]]) for column in range(16)])
+    expected = [arrays[f"numpy_paper_asp_{direction}_{tag}"] for direction in ("i2t", "t2i")]
+    close([images, captions], expected, rtol=1e-5)
+    assert abs(expected[0] - expected[1]) > 1e-4  # ten times the tolerance
+
+
 def test_daa_as_released(golden):
-    """Released = 25 · ours (τ = 0.001) on a symmetric matrix. On others it compares S[a, b] with
-    S[b, c], a row with a column, which is no rank of either; ours is the paper's there."""
+    """Released = 25 · ours (τ = 0.001) for each direction on a symmetric matrix; it adds both, so
+    that ours has twice its weight. On others it compares S[a, b] with S[b, c], a row with a
+    column, which is no rank of either; ours is the paper's there."""
     arrays = golden("daa")
     loss = losses.SemanticPrecision(0.001)
     close(25 * loss(arrays["sym_sem"], arrays["sym_scores"]), arrays["sgraf_daa_sym"])
+    both = arrays["sgraf_daa_i2t"] + arrays["sgraf_daa_t2i"]
+    close(arrays["sgraf_total"][0], arrays["sgraf_contrastive"] + both)
 
     def released_ranks(matrix):
         difference = (matrix[:, :, None] - matrix[None]) / 0.001  # a, b, c

@@ -9,6 +9,8 @@ from annotation_folder import CAPTIONS, IMAGES, own_image
 
 from zoo.errors import InputError
 from zoo.metrics import (
+    MeanSimilarity,
+    check_coco_ids,
     coco_benchmark,
     evaluate_retrieval,
     plausible_match_r_precision,
@@ -133,20 +135,72 @@ def replace(array, position, value):
     [
         (replace(IMAGES, 3, 100), CAPTIONS, "`image_ids`.*more than once: 1 id.*100"),
         (IMAGES, replace(CAPTIONS, 3, 1000), "`caption_ids`.*more than once: 1 id.*1000"),
-        (replace(IMAGES, 3, 7), CAPTIONS, "`image_ids`.*they lack: 1 id, for instance 7"),
-        (IMAGES, CAPTIONS + 1, "`caption_ids`.*they lack: 1 id, for instance 1050"),
+        (replace(IMAGES, 3, 7), CAPTIONS, "`image_ids`.*of the 10 .* lacks 1 id, .* 103"),
+        (IMAGES, CAPTIONS + 1, "`caption_ids`.*of the 50 .* lacks 1 id, .* 1000"),
         (IMAGES[:9], CAPTIONS, "`image_ids` must be 10 whole numbers"),
-        (IMAGES.astype(str), CAPTIONS, "whole numbers"),
+        (IMAGES, CAPTIONS[:49], "`caption_ids` must be 50 whole numbers"),
+        (IMAGES.astype(str), CAPTIONS, "`image_ids` must be whole numbers"),
+        (IMAGES, None, "`caption_ids` must be COCO's ids; received None.*zoo.data.regions"),
     ],
 )
 def test_wrong_ids_are_named(folder, similarity, images, captions, message):
     with pytest.raises(ValueError, match=message):
         table(similarity, folder, images, captions)
+    if np.shape(images) == (10,) and np.shape(captions) in ((50,), ()):
+        with pytest.raises(ValueError, match=message):
+            check_coco_ids(images, captions, folder)
 
 
 def test_missing_items_are_named(folder, similarity):
-    with pytest.raises(ValueError, match=r"`caption_ids`.*lacks some.*5 ids, for instance 1045"):
+    with pytest.raises(ValueError, match=r"`caption_ids`.*lacks 5 ids, for instance 1045"):
         table(similarity[:, :45], folder, captions=CAPTIONS[:45])
+
+
+def test_what_the_benchmark_does_not_know_is_left_out(folder, similarity):
+    """Nine of Karpathy's test images have a sixth sentence, which no benchmark counts."""
+    images, captions = np.insert(IMAGES, [0, 4], [7, 8]), np.insert(CAPTIONS, [2, 30], [5, 6])
+    larger = np.full((12, 52), similarity.max() + 1)
+    own = np.ix_(np.isin(images, IMAGES), np.isin(captions, CAPTIONS))
+    larger[own] = similarity
+    found = table(larger, folder, images, captions)
+    left_out = {"images_outside_benchmark": 2, "captions_outside_benchmark": 2}
+    assert found == {**table(similarity, folder), **left_out}
+    benchmark = check_coco_ids(images, captions, folder)
+    assert (len(benchmark.rows), len(benchmark.columns)) == (10, 50)
+
+
+def test_cxc_1k_counts_the_positives_of_each_fold(folder, similarity):
+    """CxC adds the next image's first caption, which is in another fold for every other image."""
+    results = table(similarity, folder)
+    forward = matrix(folder, "cxc_image_to_caption")
+    backward = matrix(folder, "cxc_caption_to_image")
+    shares = []
+    for fold in range(5):
+        rows, columns = slice(2 * fold, 2 * fold + 2), slice(10 * fold, 10 * fold + 10)
+        scores = similarity[rows, columns]
+        shares.append(
+            [
+                r_precision(scores, forward[rows, columns]),
+                r_precision(scores.T, backward[columns, rows]),
+            ]
+        )
+    found = [results["cxc_1k_i2t_r_precision"], results["cxc_1k_t2i_r_precision"]]
+    assert found == pytest.approx(list(100 * np.mean(shares, axis=0)))
+    assert results["cxc_1k_i2t_queries"] == 10
+    assert results["cxc_1k_rsum"] != results["coco_1k_rsum"]
+
+
+def test_an_ensemble_is_the_mean_of_its_similarities(folder, similarity):
+    rng = np.random.default_rng(2)
+    others = [rng.normal(size=(10, 50)).astype("float32"), rng.normal(size=(10, 50))]
+    ensemble = MeanSimilarity([similarity, *others])
+    whole = (similarity + others[0] + others[1]) / 3
+    np.testing.assert_allclose(ensemble.transposed().rows(3, 9), whole.T[3:9])
+    assert table(ensemble, folder) == pytest.approx(table(whole, folder))
+    with pytest.raises(ValueError, match=r"`similarities`.*\(10, 50\), \(10, 49\)"):
+        MeanSimilarity([similarity, similarity[:, 1:]])
+    with pytest.raises(ValueError, match=r"`similarities`.*received shapes \[\]"):
+        MeanSimilarity([])
 
 
 def test_instances_of_other_images_are_named(folder, similarity):

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 import zoo
-from zoo import losses, similarities, training
+from zoo import similarities, training
 from zoo.data.captions import WordTokenizer
 
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]
@@ -31,21 +31,53 @@ def batch(pairs=6):
     }
 
 
+# Section 3.1 and table B.1 of the paper, in its own notation.
+PAPER = {"D": 1024, "a": 5.0, "b": 5.0, "alpha": 0.1, "beta": 1e-4, "dropped tokens": 0.2}
+
+
 def test_the_defaults_are_those_of_the_paper():
     model = zoo.models.pcmepp("tiny", vocabulary_size=10, image_size=16)
-    assert model.image_encoder.output["mean"].shape == (None, 1024)
+    (bottleneck,) = model.auxiliaries
+    assert PAPER == {
+        "D": model.image_encoder.output["mean"].shape[-1],
+        "a": float(model.similarity.scale),
+        "b": float(model.similarity.shift),
+        "alpha": model.loss.pseudo_positive_weight,
+        "beta": bottleneck.weight,
+        "dropped tokens": model.image_encoder.get_layer("head").drop_rate,
+    }
     assert isinstance(model.similarity, similarities.ClosedFormSampledDistance)
-    assert float(model.similarity.scale) == float(model.similarity.shift) == 5.0
-    assert [(term.name, term.weight) for term in model.auxiliaries] == [("kl", 1e-4)]
-    assert model.loss.pseudo_positive_weight == 0.1
     assert model.loss.reduction == "mean"
-    assert model.image_encoder.get_layer("head").drop_rate == 0.2
     assert model.uncertainty_measure == "total_variance"
 
 
-def test_the_bottleneck_of_the_released_code():
-    (term,) = tiny(kl_reduction="mean_per_dimension").auxiliaries
-    assert (term.weight, term.reduction) == (1e-4, "mean_per_dimension")
+def figure_a1(images, captions, matched):
+    """The paper's pseudo-code of the loss, figure A.1, in float64, with pseudo-positives of rows
+    and of columns, of which it prints one."""
+    (v_mu, v_sig), (t_mu, t_sig) = (
+        [np.float64(side["mean"]), np.exp(np.float64(side["log_variance"]))]
+        for side in (images, captions)
+    )
+    mu_dist = ((v_mu[:, None] - t_mu[None]) ** 2).sum(-1)
+    sigma_dist = (v_sig[:, None] + t_sig[None]).sum(-1)
+    logits = -PAPER["a"] * (mu_dist + sigma_dist) + PAPER["b"]
+
+    def crossentropy(labels):
+        return np.mean(np.logaddexp(0, logits) - labels * logits)
+
+    def pseudo(labels, scores):
+        relabelled = labels.copy()
+        for row, own in enumerate(labels.argmax(1)):
+            relabelled[row, scores[row] >= scores[row, own]] = labels[row, own]
+        return relabelled
+
+    rows, columns = pseudo(matched, logits), pseudo(matched.T, logits.T).T
+    pp_match_loss = (crossentropy(rows) + crossentropy(columns)) / 2
+    vib_loss = sum(
+        -0.5 * (1 + np.log(sig) - mu**2 - sig).mean()
+        for mu, sig in ((v_mu, v_sig), (t_mu, t_sig))
+    )
+    return crossentropy(matched) + PAPER["alpha"] * pp_match_loss + PAPER["beta"] * vib_loss
 
 
 def test_the_first_logits_are_sane():
@@ -61,18 +93,29 @@ def test_the_loss_is_that_of_the_paper():
     model.compile("sgd")
     model.image_encoder.trainable = False  # statistics of BatchNorm as in inference
     logs = model.evaluate(tf.data.Dataset.from_tensors(data), return_dict=True, verbose=0)
-    embeddings = model(data)
-    logits = np.asarray(model.similarity(embeddings["images"], embeddings["captions"]))
-    matches = np.eye(6, dtype="float32")
+    expected = figure_a1(**model(data), matched=np.eye(6))
+    np.testing.assert_allclose(logs["loss"], expected, rtol=1e-6)
 
-    def crossentropy(labels):
-        return np.mean(np.logaddexp(0, logits) - labels * logits)
 
-    rows = np.asarray(losses.with_pseudo_positives(matches, logits))
-    columns = np.asarray(losses.with_pseudo_positives(matches, logits.T)).T
-    expected = crossentropy(matches) + 0.1 * (crossentropy(rows) + crossentropy(columns))
-    kl = sum(float(np.mean(losses.kl_to_standard_normal(e))) for e in embeddings.values())
-    np.testing.assert_allclose(logs["loss"], expected + 1e-4 * kl, rtol=1e-5)
+def test_figure_a1_with_much_of_every_term():
+    """Where the pseudo-positives are many and the variances far from 1, so that a weight that is
+    off by two, or a bottleneck that sums over dimensions, cannot hide."""
+    rng = np.random.default_rng(3)
+    sides = [
+        {
+            "mean": rng.normal(size=(9, 1024)).astype("float32") / 64,
+            "log_variance": rng.normal(-6, 1, size=(9, 1024)).astype("float32"),
+        }
+        for _ in range(2)
+    ]
+    model = tiny(dim=1024)
+    matches = (np.arange(9)[:, None] // 2 == np.arange(9)[None] // 2).astype("float32")
+    value = model.loss(matches, model.similarity(*sides))
+    value += sum(term.weight * term(*sides) for term in model.auxiliaries)
+    expected = figure_a1(*sides, matched=np.float64(matches))
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    terms = zoo.models.pcmepp("tiny", vocabulary_size=4, kl_reduction="mean").auxiliaries
+    assert float(terms[0](*sides)) > 1000 * float(model.auxiliaries[0](*sides))
 
 
 @pytest.mark.parametrize(

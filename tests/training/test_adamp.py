@@ -36,6 +36,46 @@ def test_official_trajectories(golden, case, jit_compile):
             np.testing.assert_allclose(variable, expected, atol=2e-6, err_msg=f"{name} {number}")
 
 
+def attention_kernels():
+    """Kernels of rank three that can hold the golden matrix, `(9, 6)` in Keras' order: queries,
+    keys and values of two heads with three channels, and the output of three heads with three."""
+    attention = keras.layers.MultiHeadAttention(2, 3)
+    attention(keras.Input((4, 9)), keras.Input((5, 9)))
+    gathering = keras.layers.MultiHeadAttention(3, 3, output_shape=6)
+    gathering(keras.Input((4, 9)), keras.Input((5, 9)))
+    kernels = {weight.path.split("/")[-2]: weight for weight in attention.weights[::2]}
+    return {**kernels, "attention_output": gathering.weights[-2]}
+
+
+@pytest.mark.parametrize("name", ["query", "key", "value", "attention_output"])
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_that_keras_splits_by_head_move_as_the_same_matrix(golden, case, name):
+    g, kernel = golden("adamp"), attention_kernels()[name]
+    assert len(kernel.shape) == 3
+    optimizer = AdamP(float(g[f"{case}_lr"]), weight_decay=float(g[f"{case}_wd"]), **CASES[case])
+    kernel.assign(to_keras("matrix", g[f"{case}_matrix_init"]).reshape(kernel.shape))
+    for number in range(8):
+        gradient = to_keras("matrix", g[f"{case}_matrix_grads"][number])
+        optimizer.apply([tf.constant(gradient.reshape(kernel.shape))], [kernel])
+        expected = to_keras("matrix", g[f"{case}_matrix_traj"][number])
+        moved = np.reshape(kernel, expected.shape)
+        np.testing.assert_allclose(moved, expected, atol=2e-6, err_msg=f"step {number}")
+
+
+def test_nothing_radial_is_left_in_a_head():
+    """Of a gradient that is orthogonal to every output channel."""
+    weight, gradient = np.random.default_rng(0).normal(size=(2, 9, 6))
+    gradient -= weight * (gradient * weight).sum(0) / (weight**2).sum(0)
+    kernel, dense = attention_kernels()["query"], keras.Variable(weight, name="kernel")
+    kernel.assign(weight.reshape(kernel.shape))
+    for variable in (kernel, dense):
+        step = tf.constant(gradient.reshape(variable.shape), "float32")
+        AdamP(0.1).apply([step], [variable])
+    moved = np.reshape(kernel, weight.shape) - weight
+    np.testing.assert_allclose(moved, np.asarray(dense) - weight, atol=1e-6)
+    np.testing.assert_allclose((moved * weight).sum(0), 0, atol=1e-5)
+
+
 def test_the_golden_steps_are_projected_both_ways(golden):
     triggered = golden("adamp")["pcmepp_projection_triggered"]
     assert triggered.any(axis=(0, 1)).all()

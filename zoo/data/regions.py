@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.files import existing_folder, read_lines
+from zoo.data.files import existing_folder, read_json, read_lines
+from zoo.data.karpathy import is_karpathy, karpathy_items
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Features
 from zoo.errors import InputError
@@ -22,7 +23,11 @@ def load(root, split="train", skip_bad=False, verbose=True):
         root: the folder with `{split}_ims.npy`, float `(rows, regions, dim)`, `{split}_caps.txt`,
             one caption a line, five an image, and, if it is there, `{split}_ids.txt`, an id a
             line for every image, row or caption. Images may be stored once, or five times in a
-            row, once for each caption.
+            row, once for each caption. COCO's benchmarks ask for the ids of captions, which
+            SCAN's files lack: either `{split}_caption_ids.txt`, one a line beside `_caps.txt`, or
+            Karpathy's `dataset_coco.json` in the folder, of which `test` and `testall` take the
+            ids of images and captions, if its sentences are those of `_caps.txt`. For `testall`
+            the ids are those of ECCV Caption's `coco_test_ids.npy`, in its order.
         split: `"train"`, `"dev"`, `"test"` or, for COCO, `"testall"`.
         skip_bad: leave out empty captions, and count them, instead of raising.
         verbose: print one line with the counts.
@@ -50,6 +55,9 @@ def load(root, split="train", skip_bad=False, verbose=True):
     lines = read_lines(captions_path)
     num_images, every = _layout(path, len(array), captions_path, len(lines))
     ids = _ids(root / f"{split}_ids.txt", num_images, len(array), len(lines), problems)
+    caption_ids, coco_ids = _caption_ids(root, split, captions_path, lines, verbose)
+    if coco_ids is not None:
+        ids = coco_ids
     kept = [bool(text.strip()) for text in lines]
     for line in np.flatnonzero(~np.array(kept)):
         problems.bad("empty captions", f"{captions_path}:{line + 1}", "an empty caption")
@@ -70,6 +78,7 @@ def load(root, split="train", skip_bad=False, verbose=True):
         image_labels=np.arange(len(images)),
         image_ids=[ids[image] for image in images],
         skipped=tuple(problems.skipped),
+        caption_ids=None if caption_ids is None else [caption_ids[line] for line in chosen],
     )
     if verbose:
         rows, regions, dim = array.shape
@@ -152,6 +161,61 @@ def _ids(path, num_images, rows, captions, problems):
             ids[-1] = None
         seen.add(text)
     return ids
+
+
+def _caption_ids(root, split, captions_path, lines, verbose):
+    """The ids of the captions, or None; and those of the images where Karpathy's JSON says both."""
+    path = root / f"{split}_caption_ids.txt"
+    if path.exists():
+        return _numbers(path, captions_path, len(lines)), None
+    path = root / "dataset_coco.json"
+    if split not in ("test", "testall") or not path.exists():
+        return None, None
+    content = read_json(path)
+    if not is_karpathy(content):
+        raise InputError(f"{path}: expected Karpathy's JSON, images with their sentences inside")
+    items = list(karpathy_items(path, content, "test", Problems(), "cocoid"))
+    num_images = len(lines) // CAPTIONS_PER_IMAGE
+    image_ids, caption_ids = [], []
+    for item in items[:num_images]:
+        image_ids.append(item.image_id)
+        caption_ids += (item.caption_ids or [])[:CAPTIONS_PER_IMAGE]
+    sentences = [text for item in items for text in item.captions[:CAPTIONS_PER_IMAGE]]
+    for number, (line, text) in enumerate(zip(lines, sentences, strict=False), 1):
+        if line.strip() and _letters(line) != _letters(text):
+            raise InputError(
+                f"{captions_path}:{number}: expected the sentence of {path.name}, {text!r}, "
+                f"found {line!r}"
+            )
+    if len(caption_ids) != len(lines):
+        raise InputError(
+            f"{path}: expected {CAPTIONS_PER_IMAGE} numbered sentences for each of the "
+            f"{num_images} images of {captions_path.name}, found {len(caption_ids)}"
+        )
+    if verbose:
+        print(f"{root.name} {split}: ids of images and captions out of {path.name}")
+    return caption_ids, image_ids
+
+
+def _numbers(path, captions_path, expected):
+    """One id a line, of which none occurs twice."""
+    lines, ids = read_lines(path), {}
+    if len(lines) != expected:
+        raise InputError(
+            f"{path}:{len(lines)}: expected {expected} ids, one a line of {captions_path.name}"
+        )
+    for number, text in enumerate(lines, 1):
+        if not text.strip().isdigit():
+            raise InputError(f"{path}:{number}: expected the id of a caption, found {text!r}")
+        first = ids.setdefault(int(text), number)
+        if first != number:
+            raise InputError(f"{path}:{number}: id {int(text)} occurs twice, first in line {first}")
+    return list(ids)
+
+
+def _letters(text):
+    """What is left of a sentence whatever a tokenizer does to it."""
+    return "".join(character for character in text.lower() if character.isalnum())
 
 
 def _pairs(records):

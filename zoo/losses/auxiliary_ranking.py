@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.losses.auxiliary import Auxiliary
-from zoo.numerics import product
+from zoo.numerics import product, unit
 from zoo.similarities.sampled import sample
 
 
@@ -22,9 +22,9 @@ class AuxiliaryRanking(Auxiliary):
         loss: a `MatrixLoss`. It compares the batch's matches, or its `"semantic"` matrix if it is
             no loss of labels.
         weight: factor of the term in the loss.
-        num_samples: None ranks by the model's own logits. J ranks by the products of J samples of
+        num_samples: None ranks by the model's own logits. J ranks by the cosines of J samples of
             every Gaussian, each sample an item of its own, as DAA does with PCME: logits are then
-            `(N · J, M · J)`.
+            `(N · J, M · J)` in [−1, 1].
         seed: of the samples, an integer, or None for another draw each time it is built.
         name: under which it is logged; None for that of the loss's class.
 
@@ -41,9 +41,10 @@ class AuxiliaryRanking(Auxiliary):
         ValueError: if the batch has no `"semantic"` and the loss needs it, if samples of points or
             sets are to be drawn, or `num_samples` is not positive.
 
-    Reference: DAA (Li et al., NeurIPS 2022), section 3.3.
+    Reference: DAA (Li et al., NeurIPS 2022), equation 5, a cosine.
 
-    Released code differs: of PCME it compares the samples of one modality with themselves.
+    Released code differs: of PCME it compares the samples of one modality with themselves, by
+        products without a norm.
     """
 
     def __init__(self, loss, weight=1.0, num_samples=None, seed=None, name=None, **kwargs):
@@ -89,7 +90,7 @@ class AuxiliaryRanking(Auxiliary):
 
     def _samples(self, embedding):
         samples = sample(embedding, self.num_samples, self.seed_generator)
-        return ops.reshape(samples, (-1, samples.shape[-1]))
+        return unit(ops.reshape(samples, (-1, samples.shape[-1])))
 
 
 # The name in files of version 0.1.

@@ -14,7 +14,7 @@ class MatchingCrossentropy(MatrixLoss):
     logit, so that it is finite and exact in both tails.
 
     Args:
-        pseudo_positive_weight: α of PCME++. Adds α · (rows + columns), where `rows` is the same
+        pseudo_positive_weight: α of PCME++. Adds α · ½ (rows + columns), where `rows` is the same
             cross-entropy with the pseudo-positives of every image as matches and `columns` with
             those of every caption, see `with_pseudo_positives`. 0 leaves them out.
         reduction: `"mean"` (PCME++) or `"sum"` (PCME) over all pairs, of every part.
@@ -31,8 +31,9 @@ class MatchingCrossentropy(MatrixLoss):
 
     Reference: PCME (Chun et al., CVPR 2021) equation 4; PCME++ (Chun, ICLR 2024) equations 2, 3.
 
-    Released code differs: both count every pair twice, once a direction, so that their total is
-    twice this one plus their (not doubled) pseudo-positives and regularisers.
+    Released code differs: both count every pair twice, once a direction. PCME++'s total, 2 · match
+    + α · (rows + columns) + β · VIB, is twice this loss plus β · VIB, so that its regularisers are
+    half as strong as figure A.1 prints them.
     """
 
     def __init__(self, pseudo_positive_weight=0.0, reduction="mean", name=None):
@@ -51,7 +52,7 @@ class MatchingCrossentropy(MatrixLoss):
             columns = with_pseudo_positives(ops.transpose(matches), ops.transpose(logits))
             pseudo = self._crossentropy(rows, logits)
             pseudo += self._crossentropy(ops.transpose(columns), logits)
-            loss += self.pseudo_positive_weight * pseudo
+            loss += 0.5 * self.pseudo_positive_weight * pseudo
         return loss
 
     def get_config(self):

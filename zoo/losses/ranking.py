@@ -40,6 +40,9 @@ class TripletRanking(MatrixLoss):
     Reference: VSE++ (Faghri et al., BMVC 2018) equations 5, 6; FaceNet (Schroff et al., CVPR 2015)
         section 3.2; DivE (Kim et al., CVPR 2023) section 3.4.
 
+    Paper differs: DivE's equation 9 sums the hinges of a batch; its code takes the mean, beside
+        which 0.01 weighs the other terms.
+
     Released code differs: PVSE's mean over all hinges counts the zeroed diagonal, so it is
         (N − 1)/N of this one · DivE's "semi-hard" clips hinges at the margin, which has no slope
         where the negative is more similar, and means over those above 0.

@@ -9,7 +9,7 @@ from zoo.losses.soft_ranks import soft_ranks
 
 @keras.saving.register_keras_serializable(package="halo")
 class SemanticPrecision(MatrixLoss):
-    """1 − ASP, the mean over all queries of both directions (DAA).
+    """1 − ASP, the mean over the queries of both directions, image → text and back (DAA).
 
     ASP of a query is the mean over the gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)):
     how well the rank of item i by similarity, R(i, S), agrees with its rank by semantics, R(i, C).
@@ -17,8 +17,8 @@ class SemanticPrecision(MatrixLoss):
     image) or column (a caption).
 
     Args:
-        temperature: τ of the ranks, in units of the logits. 0.01 with PCME's samples, 0.001 with
-            SGRAF.
+        temperature: τ of the ranks, in units of the logits. The released code has 0.01 for the
+            cosines of PCME's samples, 0.001 for SGRAF.
         semantic_temperature: τ of the ranks by semantics, in their units; None for the same, as in
             the paper.
         name: of the loss.
@@ -34,12 +34,16 @@ class SemanticPrecision(MatrixLoss):
         ValueError: as `MatrixLoss`, and if a temperature is not above 0.
 
     Relations: as τ → 0 it is one minus the mean of both values of
-        `zoo.metrics.average_semantic_precision`.
+        `zoo.metrics.average_semantic_precision`. With as many images as captions it is equation
+        12's mean over all queries.
 
-    Reference: DAA (Li et al., NeurIPS 2022) equations 4 to 9.
+    Reference: DAA (Li et al., NeurIPS 2022) equations 4 to 12. The paper prints neither the weight
+        of the term nor τ.
 
-    Released code differs: a missing transpose ranks the wrong items unless the matrix is
-        symmetric · the PCME variant never reads the captions.
+    Released code differs: it adds the directions, where this is their mean. So a released weight w
+        is 2 · w here: SGRAF's 10 (Flickr30K) and 25 (COCO) are 20 and 50. Beside PCME's loss, which
+        it counts twice too, 1000 stays 1000 · a missing transpose ranks the wrong items unless the
+        matrix is symmetric · the PCME variant never reads the captions.
     """
 
     target_name = "semantic_similarity"

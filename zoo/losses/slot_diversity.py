@@ -26,6 +26,9 @@ def diversity(slots):
     Relations: the uniformity of Wang and Isola inside each set, before its logarithm.
 
     Reference: DivE (Kim et al., CVPR 2023) section 3.4.
+
+    Paper differs: it prints a plain sum over the pairs of slots as they are. The mean over items
+        and pairs, of slots of unit length, is what its code takes, and what its 0.01 weighs.
     """
     values, mask = elements(slots, "slots")
     directions = unit(values)

@@ -26,6 +26,9 @@ def uniformity(embedding):
 
     Reference: Wang and Isola, ICML 2020, equation 2, with t = 2.
 
+    Paper differs: PCME (appendix A.1) prints the plain sum of the exponentials, with each pair twice
+        and every item beside itself; Wang and Isola's logarithm of the mean is what its code takes.
+
     Released code differs: PCME's is −∞ as soon as every exponential underflows and, above 128
         points, is taken on 128 of them drawn with replacement.
     """
@@ -59,7 +62,8 @@ class Uniformity(Auxiliary):
     Raises:
         ValueError: if sets are given, or points where samples are to be drawn.
 
-    Reference: PCME (Chun et al., CVPR 2021) section 3.3, on the J samples of every item.
+    Reference: PCME (Chun et al., CVPR 2021) appendix A.1, on the J samples of every item; its
+        equation is a plain sum, see `uniformity`.
     """
 
     def __init__(self, weight=10.0, num_samples=None, seed=None, name="uniformity", **kwargs):

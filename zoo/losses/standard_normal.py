@@ -38,9 +38,9 @@ class KLRegularizer(Auxiliary):
 
     Args:
         weight: β.
-        reduction: over the items of each modality: `"mean"`, the variational information
-            bottleneck as written; `"sum"`, PCME's, beside a loss that is a sum as well;
-            `"mean_per_dimension"`, `"mean"` divided by dim, as PCME++'s code has it.
+        reduction: over the items of each modality: `"mean"`, of KL divergences that are summed
+            over dim; `"sum"`, PCME's, beside a loss that is a sum as well; `"mean_per_dimension"`,
+            `"mean"` divided by dim, PCME++'s mean over items and dimensions.
         name: under which it is logged.
 
     Call arguments:
@@ -52,11 +52,12 @@ class KLRegularizer(Auxiliary):
     Raises:
         ValueError: if `reduction` is another, or an embedding is not a Gaussian.
 
-    Reference: PCME (Chun et al., CVPR 2021) section 3.3; PCME++ (Chun, ICLR 2024) section 3.3;
-        deep VIB (Alemi et al., ICLR 2017).
+    Reference: PCME (Chun et al., CVPR 2021) section 3.2; PCME++ (Chun, ICLR 2024) section 2.2 and
+        figure A.1; deep VIB (Alemi et al., ICLR 2017).
 
-    Released code differs: PCME's total counts the matching loss twice and this term once, so
-        beside our loss, which counts every pair once, the released strength is half the printed β.
+    Released code differs: the totals of PCME and PCME++ count the matching loss twice and this
+        term once, so beside our loss, which counts every pair once, the released strength is half
+        the printed β.
     """
 
     def __init__(self, weight=1e-4, reduction="mean", name="kl", **kwargs):

@@ -7,12 +7,12 @@ from zoo.metrics.annotations import (
     read_matches,
     relevance_of_matches,
 )
-from zoo.metrics.blocks import PairwiseSimilarity
+from zoo.metrics.blocks import MeanSimilarity, PairwiseSimilarity
 from zoo.metrics.callback import RetrievalEvaluation
 from zoo.metrics.chance import chance
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import Cider, cider
-from zoo.metrics.coco import coco_benchmark
+from zoo.metrics.coco import check_coco_ids, coco_benchmark
 from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.relevance import LabelRelevance
@@ -35,11 +35,13 @@ __all__ = [
     "Cider",
     "CiderFactors",
     "LabelRelevance",
+    "MeanSimilarity",
     "PairwiseSimilarity",
     "QueryRanks",
     "RetrievalEvaluation",
     "average_semantic_precision",
     "chance",
+    "check_coco_ids",
     "cider",
     "cider_factors",
     "coco_benchmark",

@@ -121,14 +121,7 @@ class PairwiseSimilarity:
 
     def kept(self):
         """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
-        if 4 * self.shape[0] * self.shape[1] > KEPT_BYTES:
-            return self
-        matrix = None
-        for start, rows in row_blocks(self):
-            if matrix is None:
-                matrix = np.empty(self.shape, rows.dtype)
-            matrix[start : start + len(rows)] = rows
-        return self if matrix is None else SimilarityMatrix(matrix)
+        return _kept(self)
 
     def transposed(self):
         """Gallery and queries exchanged."""
@@ -142,9 +135,55 @@ class PairwiseSimilarity:
         return other
 
 
+class MeanSimilarity:
+    """The mean of several similarities of the same images and captions, an ensemble's.
+
+    Args:
+        similarities: `(N, M)` arrays, `PairwiseSimilarity`s or both, of one shape. They are read a
+            block of rows at a time, so that no second matrix is in memory beside those given.
+
+    Raises:
+        ValueError: if there is none, or shapes differ.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 4.3: two seeds; SGRAF: SAF and SGR.
+    """
+
+    def __init__(self, similarities):
+        self._parts = [as_similarity(similarity) for similarity in similarities]
+        shapes = [tuple(part.shape) for part in self._parts]
+        if len(set(shapes)) != 1:
+            raise ValueError(
+                "`similarities` must be one or more of one shape (images, captions); "
+                f"received shapes {shapes}"
+            )
+        self.shape = shapes[0]
+
+    @property
+    def values_per_pair(self):
+        """How many numbers stand behind one similarity, of all parts together."""
+        return sum(getattr(part, "values_per_pair", 1) for part in self._parts)
+
+    def rows(self, start, stop):
+        """Rows `start` to `stop`, of the mean."""
+        total = sum(part.rows(start, stop) for part in self._parts)
+        return total / np.float32(len(self._parts))
+
+    def take(self, rows, columns):
+        """The similarity of a subset of the queries to a subset of the gallery."""
+        return MeanSimilarity([part.take(rows, columns) for part in self._parts])
+
+    def kept(self):
+        """The computed matrix if it fits into 1 GiB, else itself."""
+        return _kept(self)
+
+    def transposed(self):
+        """Gallery and queries exchanged."""
+        return MeanSimilarity([part.transposed() for part in self._parts])
+
+
 def as_similarity(similarity):
     """What was given, as something that is read by rows."""
-    if isinstance(similarity, (SimilarityMatrix, PairwiseSimilarity)):
+    if isinstance(similarity, (SimilarityMatrix, PairwiseSimilarity, MeanSimilarity)):
         return similarity
     return SimilarityMatrix(similarity)
 
@@ -176,6 +215,17 @@ def row_blocks(similarity, block_size=None, name="similarity"):
                 f"({start + row}, {column})"
             )
         yield start, rows
+
+
+def _kept(similarity):
+    if 4 * similarity.shape[0] * similarity.shape[1] > KEPT_BYTES:
+        return similarity
+    matrix = None
+    for start, rows in row_blocks(similarity):
+        if matrix is None:
+            matrix = np.empty(similarity.shape, rows.dtype)
+        matrix[start : start + len(rows)] = rows
+    return similarity if matrix is None else SimilarityMatrix(matrix)
 
 
 def _working_dtype(dtype):

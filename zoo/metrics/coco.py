@@ -1,9 +1,11 @@
 """The COCO table: 1K, 5K, CxC, ECCV Caption and PMRP in one call."""
 
 import pathlib
+from typing import NamedTuple
 
 import numpy as np
 
+from zoo.errors import InputError
 from zoo.metrics.annotations import (
     describe_ids,
     read_ids,
@@ -15,7 +17,7 @@ from zoo.metrics.blocks import as_similarity
 from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import rank_queries_many
 from zoo.metrics.relevance import LabelRelevance
-from zoo.metrics.retrieval import evaluate_retrieval, rsum, summarise
+from zoo.metrics.retrieval import rsum, summarise
 
 NUM_FOLDS = 5
 
@@ -25,8 +27,14 @@ def coco_benchmark(
 ):
     """Evaluates on COCO's Karpathy test split by every published truth.
 
+    The benchmark has 5,000 images and 25,000 captions. Nine images of Karpathy's split have six
+    sentences, 25,009 in all: rows and columns are chosen by id, and what the benchmark does not
+    know is neither a query nor in a gallery. `check_coco_ids` says before a training whether the
+    ids will do.
+
     Args:
-        similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
+        similarity: `(images, captions)` array, `PairwiseSimilarity` or, of an ensemble,
+            `MeanSimilarity`, higher is better.
         image_ids: `(images,)` COCO image ids of the rows, in any order.
         caption_ids: `(captions,)` COCO caption ids of the columns, in any order.
         annotations_dir: folder with the files of ECCV Caption: `coco_test_ids.npy` and
@@ -35,46 +43,130 @@ def coco_benchmark(
         block_size: queries a block; None for as many as fit into 64 MiB.
 
     Returns:
-        A dict, in percent. For each truth `coco_1k`, `coco_5k`, `cxc` and `eccv`:
+        A dict, in percent. For each truth `coco_1k`, `coco_5k`, `cxc_1k`, `cxc` and `eccv`:
         `…_i2t_recall@1`, `@5`, `@10`, `…_i2t_r_precision`, `…_i2t_map@r`, the same for `t2i`, and
         `…_rsum`; with `instances` also `coco_1k_i2t_pmrp` and so on. Whole numbers say what the
         figures stand on: `…_queries`, `…_queries_without_positive`,
-        `eccv_captions_outside_gallery`, `pmrp_images_left_out`.
-        `coco_1k` is the mean over the five folds of `coco_test_ids.npy`; `cxc` and `eccv` ask
-        their own queries against the whole gallery. RPC2 is `cxc_i2t_r_precision` and
-        `cxc_t2i_r_precision`.
+        `eccv_captions_outside_gallery`, `pmrp_images_left_out`, and `images_outside_benchmark` and
+        `captions_outside_benchmark`, rows and columns that were left out.
+        `coco_1k` and `cxc_1k` are means over the five folds of `coco_test_ids.npy`, each a gallery
+        of its own; `cxc` and `eccv` ask their own queries against the whole gallery. RPC2 is
+        `cxc_…_r_precision` of 5K images and `cxc_1k_…_r_precision` of 1K.
 
     Raises:
-        ValueError: if shapes differ, ids repeat or are not those of the annotations, or a
-            similarity is NaN; `InputError` for a file.
+        ValueError: if shapes differ, ids repeat or lack some of the annotations', or a similarity
+            is NaN; `InputError` for a file.
 
     Reference: Chun et al., "ECCV Caption", ECCV 2022; Parekh et al., "Crisscrossed Captions",
         EACL 2021; RPC2: Pishdad et al.; PMRP: PCME (Chun et al., CVPR 2021).
     """
     similarity = as_similarity(similarity)
+    _check_lengths(similarity.shape, image_ids, caption_ids)
+    benchmark = check_coco_ids(image_ids, caption_ids, annotations_dir)
+    left_out = [
+        whole - len(kept)
+        for whole, kept in zip(similarity.shape, (benchmark.rows, benchmark.columns), strict=True)
+    ]
+    if any(left_out):
+        similarity = similarity.take(benchmark.rows, benchmark.columns)
+    similarity = similarity.kept()
+    truths = {"coco_5k": benchmark.own, "cxc": benchmark.cxc, "eccv": benchmark.eccv}
+    results = _whole_gallery(similarity, truths, block_size)
+    results["eccv_captions_outside_gallery"] = int(truths["eccv"][0].unreachable.sum())
+    results |= _mean_of_folds(similarity, benchmark, block_size)
+    if instances is not None:
+        labels = read_instance_labels(instances, benchmark.image_ids)
+        results |= _plausible_matches(similarity, labels, benchmark, block_size)
+    results["images_outside_benchmark"], results["captions_outside_benchmark"] = left_out
+    return results
+
+
+def check_coco_ids(image_ids, caption_ids, annotations_dir):
+    """Whether images and captions hold COCO's benchmark, from their ids alone, before any training.
+
+    Args:
+        image_ids, caption_ids, annotations_dir: as for `coco_benchmark`.
+
+    Returns:
+        A `CocoBenchmark`.
+
+    Raises:
+        ValueError: if ids are no whole numbers, repeat, or lack some of the annotations', naming
+            them; `InputError` for a file.
+    """
     folder = pathlib.Path(annotations_dir)
-    image_ids = _unique(image_ids, "image_ids", similarity.shape[0])
-    caption_ids = _unique(caption_ids, "caption_ids", similarity.shape[1])
+    image_ids, caption_ids = _unique(image_ids, "image_ids"), _unique(caption_ids, "caption_ids")
     test_ids = read_ids(folder / "coco_test_ids.npy")
     image_of = read_matches(folder / "original_caption_to_image.json")
-    image_of = {caption: images[0] for caption, images in image_of.items()}
-    _same_ids(caption_ids, test_ids, "caption_ids", folder)
-    _same_ids(image_ids, [image_of[caption] for caption in test_ids], "image_ids", folder)
-    caption_images = np.array([image_of[caption] for caption in caption_ids])
-
-    similarity = similarity.kept()
-    results = {}
-    truths = {"coco_5k": [LabelRelevance(image_ids, caption_images)] * 2}
-    truths["coco_5k"][1] = truths["coco_5k"][0].transposed()
-    for name in ("cxc", "eccv"):
-        truths[name] = [
+    missing = np.setdiff1d(test_ids, list(image_of))
+    if len(missing):
+        raise InputError(
+            f"{folder / 'original_caption_to_image.json'}: lacks {describe_ids(missing)} of "
+            "coco_test_ids.npy"
+        )
+    rows = _positions(image_ids, [image_of[caption][0] for caption in test_ids], "image_ids", folder)
+    columns = _positions(caption_ids, test_ids, "caption_ids", folder)
+    image_ids, caption_ids = image_ids[rows], caption_ids[columns]
+    caption_images = np.array([image_of[caption][0] for caption in caption_ids])
+    own = LabelRelevance(image_ids, caption_images)
+    truths = {
+        name: (
             relevance_of_matches(
                 read_matches(folder / f"{name}_image_to_caption.json"), image_ids, caption_ids
             ),
             relevance_of_matches(
                 read_matches(folder / f"{name}_caption_to_image.json"), caption_ids, image_ids
             ),
-        ]
+        )
+        for name in ("cxc", "eccv")
+    }
+    fold_of = {
+        caption: fold
+        for fold, part in enumerate(np.array_split(test_ids, NUM_FOLDS))
+        for caption in part
+    }
+    fold_of_column = np.array([fold_of[caption] for caption in caption_ids])
+    return CocoBenchmark(
+        rows,
+        columns,
+        image_ids,
+        caption_images,
+        fold_of_column,
+        own=(own, own.transposed()),
+        **truths,
+    )
+
+
+class CocoBenchmark(NamedTuple):
+    """COCO's benchmark in the order of some model's images and captions.
+
+    Attributes:
+        rows, columns: positions of the benchmark's images and captions among those given.
+        image_ids: `(rows,)` of these images.
+        caption_images: `(columns,)` the image id of each of these captions.
+        fold_of_column: `(columns,)` which of the five folds of 1K images a caption is in.
+        own, cxc, eccv: relevances `(image to caption, caption to image)` by each truth.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    image_ids: np.ndarray
+    caption_images: np.ndarray
+    fold_of_column: np.ndarray
+    own: tuple
+    cxc: tuple
+    eccv: tuple
+
+    def folds(self):
+        """Rows and columns of each fold: a fifth of the captions, and their images."""
+        for fold in range(NUM_FOLDS):
+            columns = np.flatnonzero(self.fold_of_column == fold)
+            yield np.flatnonzero(np.isin(self.image_ids, self.caption_images[columns])), columns
+
+
+def _whole_gallery(similarity, truths, block_size):
+    """Both directions by several truths, for which every row is ranked once."""
+    results = {}
     for position, direction in enumerate(("i2t", "t2i")):
         scores = similarity if direction == "i2t" else similarity.transposed()
         chosen = [both[position] for both in truths.values()]
@@ -82,36 +174,41 @@ def coco_benchmark(
             for key, value in summarise(ranks).items():
                 results[f"{name}_{direction}_{key}"] = value
     for name in truths:
-        results[f"{name}_rsum"] = rsum(
-            {key: value for key, value in results.items() if key.startswith(f"{name}_")}
-        )
-    results["eccv_captions_outside_gallery"] = int(truths["eccv"][0].unreachable.sum())
-
-    folds = list(_folds(test_ids, image_ids, caption_ids, caption_images))
-    tables = [
-        evaluate_retrieval(
-            similarity.take(rows, columns),
-            LabelRelevance(image_ids[rows], caption_images[columns]),
-            block_size=block_size,
-        )
-        for rows, columns in folds
-    ]
-    results |= {f"coco_1k_{key}": value for key, value in _mean(tables).items()}
-    if instances is not None:
-        labels = read_instance_labels(instances, image_ids)
-        results |= _plausible_matches(
-            similarity, labels, image_ids, caption_images, folds, block_size
-        )
+        own = {key: value for key, value in results.items() if key.startswith(f"{name}_")}
+        results[f"{name}_rsum"] = rsum(own)
     return results
 
 
-def _plausible_matches(similarity, labels, image_ids, caption_images, folds, block_size):
-    row_of = {image: row for row, image in enumerate(image_ids)}
-    caption_row = np.array([row_of[image] for image in caption_images])
+def _mean_of_folds(similarity, benchmark, block_size):
+    """COCO 1K and CxC 1K: the mean of each percentage, the sum of each whole number."""
+    tables = []
+    for rows, columns in benchmark.folds():
+        image_to_caption, caption_to_image = benchmark.cxc
+        truths = {
+            "coco_1k": [
+                LabelRelevance(benchmark.image_ids[rows], benchmark.caption_images[columns])
+            ],
+            "cxc_1k": [
+                image_to_caption.restricted(rows, columns),
+                caption_to_image.restricted(columns, rows),
+            ],
+        }
+        truths["coco_1k"].append(truths["coco_1k"][0].transposed())
+        tables.append(_whole_gallery(similarity.take(rows, columns), truths, block_size))
+    results = {}
+    for key, value in tables[0].items():
+        values = [table[key] for table in tables]
+        results[key] = sum(values) if isinstance(value, int) else float(np.mean(values))
+    return results
+
+
+def _plausible_matches(similarity, labels, benchmark, block_size):
+    row_of = {image: row for row, image in enumerate(benchmark.image_ids)}
+    caption_row = np.array([row_of[image] for image in benchmark.caption_images])
     full = plausible_match_r_precision(similarity, labels, caption_row, block_size=block_size)
     tables = []
-    for rows, columns in folds:
-        place = np.full(len(image_ids), -1)
+    for rows, columns in benchmark.folds():
+        place = np.full(len(benchmark.image_ids), -1)
         place[rows] = np.arange(len(rows))
         scores = similarity.take(rows, columns)
         tables.append(
@@ -128,35 +225,28 @@ def _plausible_matches(similarity, labels, image_ids, caption_images, folds, blo
     return results
 
 
-def _folds(test_ids, image_ids, caption_ids, caption_images):
-    """Rows and columns of the five folds: consecutive fifths of the captions, and their images."""
-    fold_of = {
-        caption: fold
-        for fold, part in enumerate(np.array_split(test_ids, NUM_FOLDS))
-        for caption in part
-    }
-    fold_of_column = np.array([fold_of[caption] for caption in caption_ids])
-    for fold in range(NUM_FOLDS):
-        columns = np.flatnonzero(fold_of_column == fold)
-        rows = np.flatnonzero(np.isin(image_ids, caption_images[columns]))
-        yield rows, columns
+def _check_lengths(shape, image_ids, caption_ids):
+    for name, ids, expected in (
+        ("image_ids", image_ids, shape[0]),
+        ("caption_ids", caption_ids, shape[1]),
+    ):
+        found = np.shape(ids)
+        if ids is not None and found != (expected,):
+            raise ValueError(
+                f"`{name}` must be {expected} whole numbers, as `similarity`; received {found}"
+            )
 
 
-def _mean(tables):
-    """The mean of each percentage, the sum of each whole number."""
-    results = {}
-    for key, value in tables[0].items():
-        values = [table[key] for table in tables]
-        results[key] = sum(values) if isinstance(value, int) else float(np.mean(values))
-    return results
-
-
-def _unique(ids, name, expected):
-    ids = np.asarray(ids)
-    if ids.shape != (expected,) or ids.dtype.kind not in "iu":
+def _unique(ids, name):
+    if ids is None:
         raise ValueError(
-            f"`{name}` must be {expected} whole numbers, as `similarity`; "
-            f"received {ids.dtype} {ids.shape}"
+            f"`{name}` must be COCO's ids; received None: the loader found none, see "
+            "`zoo.data.regions` for the files that bring them"
+        )
+    ids = np.asarray(ids)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            f"`{name}` must be whole numbers, COCO's ids; received {ids.dtype} {ids.shape}"
         )
     values, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
@@ -165,14 +255,13 @@ def _unique(ids, name, expected):
     return ids
 
 
-def _same_ids(ids, expected, name, folder):
+def _positions(ids, expected, name, folder):
+    """Where the ids of the annotations are among those given, ascending."""
     expected = np.unique(expected)
-    for wrong, what in (
-        (np.setdiff1d(ids, expected), "holds ids that they lack"),
-        (np.setdiff1d(expected, ids), "lacks some of them"),
-    ):
-        if len(wrong):
-            raise ValueError(
-                f"`{name}` must be the {len(expected)} ids of the annotations in {folder}; "
-                f"it {what}: {describe_ids(wrong)}"
-            )
+    missing = np.setdiff1d(expected, ids)
+    if len(missing):
+        raise ValueError(
+            f"`{name}` must hold the {len(expected)} ids of the annotations in {folder}; of the "
+            f"{len(ids)} received it lacks {describe_ids(missing)}"
+        )
+    return np.flatnonzero(np.isin(ids, expected))

@@ -42,6 +42,10 @@ class MatrixRelevance:
         """Gallery and queries exchanged."""
         return MatrixRelevance(self._matrix.T)
 
+    def restricted(self, queries, gallery):
+        """Some queries and a gallery of some items; positives outside of it do not count."""
+        return MatrixRelevance(self._matrix[queries][:, gallery])
+
 
 class LabelRelevance:
     """Positives are the gallery items that carry the query's label.

@@ -59,6 +59,9 @@ def wasserstein_2(images, captions, squared=False):
 
     Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
         Representations", 2022, section 3.
+
+    Paper differs: its equation 8 prints differences of the variances σ², not of the deviations σ;
+        this is the distance that it names.
     """
     (image_mean, image_log), (caption_mean, caption_log) = gaussian_pair(images, captions)
     image_deviation, caption_deviation = ops.exp(0.5 * image_log), ops.exp(0.5 * caption_log)

@@ -5,9 +5,11 @@ import math
 import keras
 from keras import ops
 
-# The axis of the output channels, for weights that do not have it last. Biases have none, even
+# The axes of the output channels, for weights that do not have them last. Biases have none, even
 # where Keras stacks two of them (GRU) or splits one (attention heads).
-_CHANNEL_AXES = {"embeddings": 0, "slots": 0, "depthwise_kernel": 2, "bias": None}
+_CHANNEL_AXES = {"embeddings": (0,), "slots": (0,), "depthwise_kernel": (2,), "bias": ()}
+# Keras' attention splits the output channels of these by head: (dim, heads, head_dim).
+_SPLIT_BY_HEAD = ("query", "key", "value")
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -34,7 +36,8 @@ class AdamP(keras.optimizers.Optimizer):
 
     Reference: Heo et al., "AdamP: Slowing Down the Slowdown for Momentum Optimizers on
         Scale-invariant Weights", ICLR 2021; official code, version 0.3.0. Output channels are
-        the last axis in Keras and the first one in PyTorch, words the first in both.
+        the last axis in Keras and the first one in PyTorch, words the first in both; those of an
+        attention's queries, keys and values are two axes in Keras, heads and their channels.
     """
 
     def __init__(
@@ -98,11 +101,10 @@ class AdamP(keras.optimizers.Optimizer):
         The four sums below are all that is needed of each channel, and their totals of the
         layer, so that no projected step is made only to be thrown away.
         """
-        rank = len(variable.shape)
-        channel_axis = _CHANNEL_AXES.get(self._trainable_variables[index].name, rank - 1)
-        if rank < 2 or channel_axis is None:
+        channel_axes = _channel_axes(self._trainable_variables[index])
+        if not channel_axes:
             return 0.0, 1.0
-        axes = [axis for axis in range(rank) if axis != channel_axis]
+        axes = [axis for axis in range(len(variable.shape)) if axis not in channel_axes]
 
         def channel_sum(values):
             return ops.sum(values, axis=axes, keepdims=True)
@@ -113,7 +115,7 @@ class AdamP(keras.optimizers.Optimizer):
             channel_sum(ops.square(variable)),
             channel_sum(variable * step),
         )
-        channels = variable.shape[channel_axis]
+        channels = math.prod(variable.shape[axis] for axis in channel_axes)
         size = math.prod(variable.shape) // channels
         by_channel, in_channel = self._judge(*sums, size)
         by_layer, in_layer = self._judge(*(ops.sum(s) for s in sums), size * channels)
@@ -143,3 +145,14 @@ class AdamP(keras.optimizers.Optimizer):
             "wd_ratio": self.wd_ratio,
             "nesterov": self.nesterov,
         }
+
+
+def _channel_axes(variable):
+    """The axes of a variable's output channels; none for what is never projected."""
+    rank = len(variable.shape)
+    if rank < 2:
+        return ()
+    owner = variable.path.rpartition("/")[0].rpartition("/")[2]
+    if rank == 3 and variable.name == "kernel" and owner in _SPLIT_BY_HEAD:
+        return (1, 2)
+    return _CHANNEL_AXES.get(variable.name, (rank - 1,))

@@ -1,0 +1,206 @@
+"""The COCO table on the published annotations, with stand-in features of the right ids."""
+
+import csv
+import json
+import resource
+
+import numpy as np
+import pytest
+
+from zoo.data import regions
+from zoo.metrics import (
+    MeanSimilarity,
+    PairwiseSimilarity,
+    check_coco_ids,
+    coco_benchmark,
+    evaluate_retrieval,
+    read_cxc,
+    read_ids,
+)
+from zoo.similarities import Cosine
+
+DIM = 16
+GIGABYTE = 2**30
+
+
+@pytest.fixture(scope="module")
+def published(shared_data):
+    """Image ids, caption ids as Karpathy's file has them, 25,009 of them, and the folders."""
+    annotations, eccv = shared_data / "coco_annotations", shared_data / "eccv_caption"
+    if not annotations.is_dir() or not eccv.is_dir():
+        pytest.skip("the annotations of COCO or of ECCV Caption are not beside this checkout")
+    entries = json.loads((annotations / "coco_karpathy_test_raw.json").read_text())
+    images = np.array([int(entry["image"][-16:-4]) for entry in entries])
+    assert len(images) == 5000
+    counts = [len(entry["caption"]) for entry in entries]
+    assert (sum(counts), counts.count(6)) == (25_009, 9)
+    # The first five are those of the benchmark, in its order; a sixth has an id of its own.
+    test_ids = iter(read_ids(eccv / "coco_test_ids.npy"))
+    sixth = iter(range(10_000_000, 10_000_009))
+    captions = [
+        int(next(test_ids if number < 5 else sixth)) for count in counts for number in range(count)
+    ]
+    return images, np.array(captions), np.repeat(np.arange(5000), counts), eccv
+
+
+def features(published, seed=0, noise=4.0):
+    """Random points, those of captions near their images': neither at chance nor perfect."""
+    images, _, owner, _ = published
+    rng = np.random.default_rng(seed)
+    scene = np.random.default_rng(99).normal(size=(len(images), DIM))
+    shown = scene + 0.1 * noise * rng.normal(size=scene.shape)
+    told = scene[owner] + 0.1 * noise * rng.normal(size=(len(owner), DIM))
+    return [{"mean": side.astype("float32")} for side in (shown, told)]
+
+
+def pairs(published, seed=0):
+    return PairwiseSimilarity(*features(published, seed), Cosine())
+
+
+@pytest.fixture(scope="module")
+def instances(published, tmp_path_factory):
+    """COCO's instances of these images in its own format, of drawn classes: the real file is not
+    beside this checkout."""
+    images, *_ = published
+    rng = np.random.default_rng(5)
+    chosen = [rng.choice(80, 1 + image % 3, replace=False) for image in images]
+    chosen[3] = []
+    content = {
+        "images": [{"id": int(image)} for image in images],
+        "categories": [{"id": number + 1, "name": f"class {number}"} for number in range(80)],
+        "annotations": [
+            {"id": 100 * row + int(kind), "image_id": int(image), "category_id": int(kind) + 1}
+            for row, (image, kinds) in enumerate(zip(images, chosen, strict=True))
+            for kind in kinds
+        ],
+    }
+    path = tmp_path_factory.mktemp("instances") / "instances_val2014.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_the_ids_are_checked_before_anything_is_trained(published):
+    images, captions, _, folder = published
+    benchmark = check_coco_ids(images, captions, folder)
+    assert len(benchmark.rows) == 5000
+    assert len(benchmark.columns) == 25_000
+    assert [len(rows) for rows, _ in benchmark.folds()] == [1000] * 5
+    assert benchmark.cxc[1].shape == (25_000, 5000)
+    with pytest.raises(ValueError, match="`caption_ids`.*lacks 25000 ids"):
+        check_coco_ids(images, np.arange(25_000) + 20_000_000, folder)
+    missing = np.flatnonzero(captions == 770337)[0]
+    with pytest.raises(ValueError, match="lacks 1 id, for instance 770337"):
+        check_coco_ids(images, np.delete(captions, missing), folder)
+    with pytest.raises(ValueError, match="`image_ids`.*lacks 1 id, for instance 391895"):
+        check_coco_ids(images[1:], captions, folder)
+
+
+def test_every_truth_of_a_model_and_of_an_ensemble(published, instances):
+    images, captions, owner, folder = published
+    order = np.random.default_rng(1).permutation(len(captions))
+    shown, told = features(published)
+    told = {"mean": told["mean"][order]}
+    one = PairwiseSimilarity(shown, told, Cosine())
+    other, others_captions = features(published, seed=7)
+    second = PairwiseSimilarity(other, {"mean": others_captions["mean"][order]}, Cosine())
+    tables = [
+        coco_benchmark(similarity, images, captions[order], folder, instances=instances)
+        for similarity in (one, MeanSimilarity([one, second]))
+    ]
+    for table in tables:
+        truths = ("coco_1k", "coco_5k", "cxc_1k", "cxc", "eccv")
+        for key in (f"{truth}_{way}_" for truth in truths for way in ("i2t", "t2i")):
+            for name in ("recall@1", "recall@5", "recall@10", "r_precision", "map@r"):
+                assert 0 < table[key + name] < 100
+        for key in (f"coco_{k}k_{way}_pmrp" for k in (1, 5) for way in ("i2t", "t2i")):
+            assert 0 < table[key] < 100
+        assert table["captions_outside_benchmark"] == 9
+        assert table["images_outside_benchmark"] == 0
+        assert table["pmrp_images_left_out"] == 1
+        assert table["coco_1k_t2i_queries"] == table["coco_5k_t2i_queries"] == 25_000
+        assert (table["eccv_i2t_queries"], table["eccv_t2i_queries"]) == (1261, 1332)
+        assert table["eccv_captions_outside_gallery"] == 2
+        assert table["cxc_t2i_queries"] == 24_972
+    assert tables[1]["coco_5k_rsum"] > tables[0]["coco_5k_rsum"], "two seeds know more than one"
+    # The 5K row by the plain metrics, without the nine captions.
+    kept = np.flatnonzero(captions[order] < 10_000_000)
+    matrix = one.take(np.arange(5000), kept)
+    plain = evaluate_retrieval(matrix, owner[order][kept] == np.arange(5000)[:, None])
+    assert plain["rsum"] == pytest.approx(tables[0]["coco_5k_rsum"])
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert peak < 6 * GIGABYTE
+
+
+def test_rpc2_is_r_precision_by_the_ratings_of_cxc(published, shared_data):
+    """By the ratings themselves and a written-out ranking, for some queries of 5K and of 1K."""
+    images, captions, _, folder = published
+    if not (shared_data / "cxc").is_dir():
+        pytest.skip("the ratings of CxC are not beside this checkout")
+    with (shared_data / "cxc" / "sits_test.csv").open() as lines:
+        assert {"caption", "image", "agg_score"} <= set(next(csv.reader(lines)))
+    matches, _ = read_cxc(shared_data / "cxc" / "sits_test.csv")
+    benchmark = check_coco_ids(images, captions, folder)
+    matrix = np.concatenate([pairs(published).rows(start, start + 500) for start in (0, 500)])
+    first_fold, columns = next(benchmark.folds())
+    for gallery in (benchmark.columns, benchmark.columns[columns]):
+        for row in first_fold[:40]:
+            ids = captions[gallery]
+            wanted = set(matches[images[row]]) & set(ids.tolist())
+            found = ids[np.argsort(-matrix[row, gallery], kind="stable")[: len(wanted)]]
+            share = len(wanted & set(found.tolist())) / len(wanted)
+            restricted = benchmark.cxc[0].restricted(np.array([row]), np.flatnonzero(
+                np.isin(benchmark.columns, gallery)))  # fmt: skip
+            ours = evaluate_retrieval(matrix[[row]][:, gallery], restricted)["i2t_r_precision"]
+            assert ours == pytest.approx(100 * share)
+
+
+def test_region_files_with_ids_reach_every_truth(published, shared_data, tmp_path):
+    """SCAN's `testall`: real captions in its order, stand-in regions, ids of ECCV Caption."""
+    images, captions, owner, folder = published
+    text = (shared_data / "coco_annotations" / "karpathy_testall_caps.txt").read_text()
+    (tmp_path / "testall_caps.txt").write_text(text)
+    scene = np.random.default_rng(99).normal(size=(5000, 1, DIM))
+    np.save(tmp_path / "testall_ims.npy", scene.astype("float32"))
+    (tmp_path / "testall_ids.txt").write_text("".join(f"{image}\n" for image in images))
+    ids = read_ids(folder / "coco_test_ids.npy")
+    (tmp_path / "testall_caption_ids.txt").write_text("".join(f"{number}\n" for number in ids))
+    records = regions.load(tmp_path, "testall", verbose=False).records
+    benchmark = check_coco_ids(records.image_ids, records.caption_ids, folder)
+    own = images[owner[np.isin(captions, ids)]]
+    np.testing.assert_array_equal(benchmark.caption_images, own)
+
+    # The same ids out of Karpathy's JSON, rebuilt from the raw sentences.
+    (tmp_path / "testall_caption_ids.txt").unlink()
+    raw = json.loads((shared_data / "coco_annotations" / "coco_karpathy_test_raw.json").read_text())
+    number = iter(captions)
+    content = {
+        "images": [
+            {
+                "filename": entry["image"].rpartition("/")[2],
+                "filepath": "val2014",
+                "split": "test",
+                "cocoid": int(image),
+                "sentences": [
+                    {"raw": sentence, "sentid": int(next(number))} for sentence in entry["caption"]
+                ],
+            }
+            for entry, image in zip(raw, images, strict=True)
+        ]
+    }
+    (tmp_path / "dataset_coco.json").write_text(json.dumps(content))
+    (tmp_path / "testall_ids.txt").write_text("".join(f"{row}\n" for row in range(5000)))
+    again = regions.load(tmp_path, "testall", verbose=False).records
+    np.testing.assert_array_equal(again.caption_ids, records.caption_ids)
+    np.testing.assert_array_equal(again.image_ids, images)
+
+
+def test_the_released_list_of_caption_ids_repeats_twelve(shared_data, published, tmp_path):
+    """DAA's `testall_caption_ids.txt` took captions of an image that read alike for one."""
+    source = shared_data / "coco_annotations"
+    text = (source / "karpathy_testall_caps.txt").read_text()
+    (tmp_path / "testall_caps.txt").write_text(text)
+    np.save(tmp_path / "testall_ims.npy", np.zeros((5000, 1, 2), "float32"))
+    released = (source / "testall_caption_ids.txt").read_text()
+    (tmp_path / "testall_caption_ids.txt").write_text(released)
+    with pytest.raises(ValueError, match=r"testall_caption_ids.txt:\d+: id \d+ occurs twice"):
+        regions.load(tmp_path, "testall", verbose=False)
