@@ -93,7 +93,7 @@ def build(settings, train):
             settings.weights,
             vocabulary_size=words.vocabulary_size(),
             max_length=settings.max_words,
-            variance_block=settings.is_probabilistic,
+            variance_blocks=int(settings.is_probabilistic),
         )
     if settings.method == "infonce":
         return models.infonce(**towers)
@@ -119,7 +119,7 @@ def image_backbone(settings):
             settings.network,
             settings.weights,
             settings.image_size,
-            variance_block=settings.is_probabilistic,
+            variance_blocks=int(settings.is_probabilistic),
         )
     return encoders.convolutional(settings.network, settings.image_size, settings.weights)
 

@@ -87,6 +87,10 @@ def smooth_chamfer(p, q, alpha):
     return (np.log(powers.sum(1)).mean() + np.log(powers.sum(0)).mean()) / (2 * alpha)
 
 
+def set_match_probability(p, q, scale, shift):
+    return np.mean(1 / (1 + np.exp(-scale * _set_cosines(p, q) - shift)))
+
+
 def _set_cosines(p, q):
     def valid(s):
         elements = s["elements"][s["mask"].astype(bool)] if "mask" in s else s["elements"]

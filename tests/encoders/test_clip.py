@@ -189,7 +189,34 @@ def test_the_variance_branch_is_a_copy_of_the_last_block_with_weights_of_its_own
     np.testing.assert_allclose(same["variance_features"], same["features"], atol=1e-5)
     np.testing.assert_array_equal(same["features"], before["features"])
     assert abs(np.array(before["variance_features"]) - before["features"]).max() > 0.1
-    assert "variance_features" not in image_tower(variance_block=False)(pictures)
+    assert "variance_features" not in image_tower(variance_blocks=0)(pictures)
+
+
+@pytest.mark.parametrize("make", [image_tower, text_tower])
+def test_two_blocks_of_the_variance_part_before_the_last_two(make):
+    """PCME++'s table 5, second row: with the weights of the last two blocks, and of the norm, the
+    branch computes what the mean's does; with those of the last alone it does not."""
+    tower = make(variance_blocks=2)
+    vision = make is image_tower
+    inputs = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)) if vision else ids()
+    encoder = tower.get_layer("vision" if vision else "text")
+    copies = [layer for layer in tower.layers if "variance_block" in layer.name]
+    assert len(copies) == 2
+    for copy, block in zip(copies, encoder.encoder_layers[-2:], strict=True):
+        copy.set_weights(block.get_weights())
+    outputs = tower(inputs)
+    np.testing.assert_allclose(outputs["variance_features"], outputs["features"], atol=1e-5)
+    copies[0].set_weights([weight + 0.1 for weight in copies[0].get_weights()])
+    outputs = tower(inputs)
+    assert np.abs(outputs["variance_features"] - outputs["features"]).max() > 0.1
+    parts = clip_blocks(tower)
+    assert len(parts) == 4, "the embeddings and three blocks"
+    assert [copy in part for copy, part in zip(copies, parts[-2:], strict=True)] == [True, True]
+
+
+def test_more_blocks_than_there_are_is_refused():
+    with pytest.raises(ValueError, match="`variance_blocks` must be from 0 to 2; received 3"):
+        image_tower(variance_blocks=3)
 
 
 def test_padding_after_the_end_changes_nothing():

@@ -33,6 +33,28 @@ def test_a_map_is_a_sequence_of_cells_and_the_local_part_is_told():
     np.testing.assert_allclose(parts["elements"], whole, atol=1e-6)
 
 
+@pytest.mark.parametrize(("positions", "num_embeddings"), [(49, 2), (36, 4)])
+def test_pie_net_at_the_sizes_of_its_recipes(positions, num_embeddings):
+    """PVSE's equations on a 7 × 7 map and on 36 regions of 2,048 channels, D = 1,024, in float64;
+    the official module's outputs below have twelve channels."""
+    layer = PolysemousEmbedding(1024, num_embeddings)
+    rng = np.random.default_rng(4)
+    local = rng.normal(size=(2, positions, 2048)).astype("float32")
+    pooled = rng.normal(size=(2, 1024)).astype("float32")
+    elements = layer(local, pooled)
+    x = np.float64(local)
+    (first,), (second,) = layer.attention.hidden.get_weights(), layer.attention.score.get_weights()
+    assert first.shape == (2048, 1024)
+    shares = np.exp(np.tanh(x @ first) @ second)
+    shares /= shares.sum(1, keepdims=True)
+    kernel, bias = layer.branch.get_weights()
+    branch = shares.transpose(0, 2, 1) @ x @ kernel + bias
+    whole = pooled[:, None] + 1 / (1 + np.exp(-branch))
+    whole = whole - whole.mean(-1, keepdims=True)
+    whole /= np.sqrt((whole**2).mean(-1, keepdims=True) + layer.normalize.epsilon)
+    np.testing.assert_allclose(elements, whole, atol=1e-4)
+
+
 def test_official_pie_net(golden):
     g = golden("pvse_pienet")
     layer = PolysemousEmbedding(16, num_embeddings=3, hidden_dim=6)

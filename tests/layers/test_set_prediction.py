@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from golden_weights import dense, norm
 from layer_checks import check_layer
 from zoo.layers import SetPrediction, SlotAttention
-from zoo.layers.sinusoidal import sequence_encoding
+from zoo.layers.sinusoidal import map_encoding, sequence_encoding
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(4, 6, 12)).astype("float32")
@@ -58,9 +59,79 @@ def test_official_set_prediction(golden, modality):
         assert (as_released < 1e-5) == (length == 7)
 
 
+def normalized(x):
+    """LayerNorm as it starts out."""
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def equations_2_to_5(layer, local, pooled, positions, over_slots=True):
+    """DivE's set prediction as the paper prints it, one item at a time, in float64."""
+    weight = {
+        name: [np.float64(w) for w in getattr(layer.attention, name).get_weights()]
+        for name in ("query", "key", "value", "output_projection", "mlp_hidden", "mlp_output")
+    }
+    sets = []
+    for inputs, whole in zip(np.float64(local), np.float64(pooled), strict=True):
+        inputs = normalized(inputs)
+        keys, values = (inputs + positions) @ weight["key"][0], inputs @ weight["value"][0]
+        slots = np.float64(layer.slots)
+        for _ in range(layer.attention.num_iterations):
+            scores = keys @ (normalized(slots) @ weight["query"][0]).T / np.sqrt(keys.shape[1])
+            shares = np.exp(scores - scores.max())
+            if over_slots:
+                shares /= shares.sum(1, keepdims=True)
+            shares /= shares.sum(0, keepdims=True)
+            kernel, bias = weight["output_projection"]
+            slots = shares.T @ values @ kernel + bias + slots
+            (first, first_bias), (second, second_bias) = weight["mlp_hidden"], weight["mlp_output"]
+            hidden = normalized(slots) @ first + first_bias
+            hidden *= 0.5 * (1 + erf(hidden / np.sqrt(2)))
+            slots = hidden @ second + second_bias + slots
+        sets.append(normalized(slots) + normalized(whole))
+    return np.stack(sets)
+
+
+@pytest.mark.parametrize("normalize_over", ["slots", "positions"])
+@pytest.mark.parametrize(
+    ("shape", "head_dim"),
+    [((7, 7, 1024), 1024), ((36, 1024), 2048), ((12, 300), 2048)],
+    ids=["feature map", "regions", "words"],
+)
+def test_the_papers_equations_at_the_sizes_of_its_recipes(shape, head_dim, normalize_over):
+    """D = 1,024, K = T = 4, one head of D_h = 1,024 for feature maps and 2,048 for the others; the
+    official module's outputs above have four heads and sixteen channels."""
+    located = shape != (36, 1024)
+    layer = SetPrediction(
+        encode_positions=located, head_dim=head_dim, normalize_over=normalize_over
+    )
+    rng = np.random.default_rng(4)
+    local = rng.normal(size=(2, *shape)).astype("float32")
+    pooled = rng.normal(size=(2, 1024)).astype("float32")
+    elements = layer(local, pooled)["elements"]
+    positions = 0.0
+    if located:
+        encoding = map_encoding(*shape) if len(shape) == 3 else sequence_encoding(*shape)
+        positions = np.asarray(encoding)[0]
+    expected = equations_2_to_5(
+        layer, local.reshape(2, -1, shape[-1]), pooled, positions, normalize_over == "slots"
+    )
+    np.testing.assert_allclose(elements, expected, atol=2e-4)
+
+
+def test_the_other_way_to_normalise_is_refused():
+    with pytest.raises(ValueError, match="`normalize_over` must be one of .*received 'keys'"):
+        SlotAttention(normalize_over="keys")
+
+
 def test_slot_attention_is_a_layer():
     inputs = {"slots": SLOTS, "features": FEATURES, "mask": MASK}
     config = {"num_iterations": 2, "num_heads": 2}
+    check_layer(SlotAttention, config, inputs, (4, 3, 16), mixed_atol=0.3)
+
+
+def test_a_transformers_attention_is_a_layer():
+    inputs = {"slots": SLOTS, "features": FEATURES, "mask": MASK}
+    config = {"num_iterations": 2, "num_heads": 2, "normalize_over": "positions"}
     check_layer(SlotAttention, config, inputs, (4, 3, 16), mixed_atol=0.3)
 
 

@@ -38,14 +38,14 @@ PAPER = {"D": 1024, "a": 5.0, "b": 5.0, "alpha": 0.1, "beta": 1e-4, "dropped tok
 def test_the_defaults_are_those_of_the_paper():
     model = zoo.models.pcmepp("tiny", vocabulary_size=10, image_size=16)
     (bottleneck,) = model.auxiliaries
-    assert PAPER == {
+    assert {
         "D": model.image_encoder.output["mean"].shape[-1],
         "a": float(model.similarity.scale),
         "b": float(model.similarity.shift),
         "alpha": model.loss.pseudo_positive_weight,
         "beta": bottleneck.weight,
         "dropped tokens": model.image_encoder.get_layer("head").drop_rate,
-    }
+    } == PAPER
     assert isinstance(model.similarity, similarities.ClosedFormSampledDistance)
     assert model.loss.reduction == "mean"
     assert model.uncertainty_measure == "total_variance"
@@ -74,8 +74,7 @@ def figure_a1(images, captions, matched):
     rows, columns = pseudo(matched, logits), pseudo(matched.T, logits.T).T
     pp_match_loss = (crossentropy(rows) + crossentropy(columns)) / 2
     vib_loss = sum(
-        -0.5 * (1 + np.log(sig) - mu**2 - sig).mean()
-        for mu, sig in ((v_mu, v_sig), (t_mu, t_sig))
+        -0.5 * (1 + np.log(sig) - mu**2 - sig).mean() for mu, sig in ((v_mu, v_sig), (t_mu, t_sig))
     )
     return crossentropy(matched) + PAPER["alpha"] * pp_match_loss + PAPER["beta"] * vib_loss
 
@@ -212,6 +211,16 @@ def test_what_only_the_variance_depends_on():
     np.testing.assert_array_equal(after["mean"], before["mean"])
     assert np.abs(np.subtract(after["log_variance"], before["log_variance"])).min() > 0
     assert tiny("infonce").image_encoder.get_layer("head").variance_parts == []
+
+
+def test_the_temperature_of_infonce():
+    """1.0 for PCME++'s baseline (section 3.1), CLIP's 0.07 otherwise; learned from there."""
+    for options, scale in (({"temperature": 1.0}, 1.0), ({}, 1 / 0.07)):
+        similarity = tiny("infonce", **options).similarity
+        np.testing.assert_allclose(float(similarity.scale), scale, rtol=1e-6)
+        assert len(similarity.trainable_variables) == 1
+    with pytest.raises(ValueError, match="`temperature` must be at least 0.01; received 0"):
+        tiny("infonce", temperature=0)
 
 
 def test_what_is_missing_is_said():

@@ -133,6 +133,52 @@ def test_the_loss_is_the_triplets_plus_the_weighted_terms(name):
     np.testing.assert_allclose(total, triplets + 0.01 * discrepancy + weight * spread, rtol=1e-5)
 
 
+def test_the_sizes_of_the_paper():
+    """D_h is 1,024 for feature maps and 2,048 for regions, in both towers (section 4.2)."""
+    for backbone, expected in (("tiny", 1), ((None, 12), 2)):
+        model = tiny("dive", backbone)
+        for encoder in (model.image_encoder, model.caption_encoder):
+            (sets,) = [layer for layer in encoder.get_layer("head").layers if "set" in layer.name]
+            for name in ("query", "key", "value"):
+                assert getattr(sets.attention, name).kernel.shape[1] == 8 * expected
+            assert sets.attention.num_heads == 1
+    wide = tiny("dive", "tiny", head_dim=16)
+    sets = wide.image_encoder.get_layer("head").get_layer("image_set")
+    assert sets.attention.query.kernel.shape == (8, 16)
+
+
+def test_a_convolution_makes_the_local_features_of_a_map():
+    """DivE's are of `dim` channels and their mean is the global feature (sections 3.1 and 4.2);
+    PVSE's are the map's own."""
+    pictures = RNG.uniform(0, 255, (3, 16, 16, 3)).astype("float32")
+    encoder = tiny("dive", "tiny").image_encoder
+    head = encoder.get_layer("head")
+    cells = np.asarray(encoder.get_layer("backbone")(pictures))
+    local = head.get_layer("local")
+    assert local.kernel.shape == (1, 1, 128, 8)
+    features = cells @ np.asarray(local.kernel)[0, 0] + np.asarray(local.bias)
+    sets = head.get_layer("image_set")(features, features.mean((1, 2)))["elements"]
+    sets /= np.linalg.norm(sets, axis=-1, keepdims=True)
+    np.testing.assert_allclose(encoder(pictures)["elements"], sets, atol=1e-5)
+    names = [layer.name for layer in tiny("pvse", "tiny").image_encoder.get_layer("head").layers]
+    assert "global" in names
+    assert "local" not in names
+
+
+def test_the_row_with_a_transformer(tmp_path):
+    """Table 3: attention over positions, so that slots do not compete."""
+    model = tiny("dive", normalize_over="positions")
+    looked = encoders.with_attention(model.image_encoder)(REGIONS)
+    np.testing.assert_allclose(np.sum(looked["attention"], axis=-1), 1, atol=1e-6)
+    assert (np.asarray(looked["attention"])[1, :, 3:] == 0).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(
+        loaded.encode_images(REGIONS), model.encode_images(REGIONS), atol=1e-6
+    )
+    assert np.abs(model.encode_images(REGIONS) - tiny("dive").encode_images(REGIONS)).max() > 1e-3
+
+
 @pytest.mark.parametrize("similarity", zoo.models.SET_SIMILARITIES)
 def test_the_ablation_of_similarities(similarity):
     model = tiny("dive", similarity=similarity, alpha=4.0, num_slots=2, num_iterations=1)
@@ -142,14 +188,13 @@ def test_the_ablation_of_similarities(similarity):
     x, y = (s["elements"].astype("float64") for s in sets.values())
     unit_x, unit_y = (s / np.linalg.norm(s, axis=-1, keepdims=True) for s in (x, y))
     cosines = np.einsum("nkd,mld->nmkl", unit_x, unit_y)
-    distances = np.linalg.norm(x[:, None, :, None] - y[None, :, None], axis=-1)
     best = [cosines.max(3).mean(2), cosines.max(2).mean(2)]
     soft = [np.log(np.exp(4 * cosines).sum(axis)).mean(2) / 8 for axis in (3, 2)]
     expected = {
         "maximum_pair": cosines.max((2, 3)),
         "chamfer": (best[0] + best[1]) / 2,
         "smooth_chamfer": soft[0] + soft[1],
-        "match_probability": (1 / (1 + np.exp(5 * distances - 5))).mean((2, 3)),
+        "match_probability": (1 / (1 + np.exp(-cosines))).mean((2, 3)),
     }
     np.testing.assert_allclose(value, expected[similarity], atol=1e-5)
 

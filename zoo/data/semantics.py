@@ -14,7 +14,7 @@ from zoo.metrics.blocks import SimilarityMatrix
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import VARIANTS
 
-_FORMAT = "1"  # of the files; another number makes those of before stale
+_FORMAT = "2"  # of the files; another number makes those of before stale
 _SPARSE = ("references", "captions")
 _DENSE = ("starts", "reference_lengths", "caption_lengths", "sigma")
 _ROWS = 256
@@ -24,14 +24,16 @@ class Semantics:
     """SEM(image, caption) of a split: the mean CIDEr of the caption with the image's positives.
 
     Positives of an image are all captions with its label: its own on COCO and Flickr30K, those of
-    its class on CUB. It is never held as a matrix, only as two sparse factors, and a batch's part
-    is a small product, see `zoo.metrics.CiderFactors`.
+    its class on CUB. Document frequencies are over images, as CIDEr defines them: in a class of
+    CUB nearly every word occurs, which tells nothing. It is never held as a matrix, only as two
+    sparse factors, and a batch's part is a small product, see `zoo.metrics.CiderFactors`.
 
     Args:
         factors: `CiderFactors` of the captions and their labels.
         group_of_image: `(N,)` the group of each image.
 
-    Reference: DAA (Li et al., NeurIPS 2022), equation 3.
+    Reference: DAA (Li et al., NeurIPS 2022), equation 7; CIDEr (Vedantam et al., CVPR 2015),
+        section 3: df over the images of the data set.
     """
 
     def __init__(self, factors, group_of_image):
@@ -95,7 +97,9 @@ def semantics(records, variant="cider", cache=None, verbose=True):
     path = None if cache is None else Path(cache) / f"semantics-{variant}-{key[:20]}.npz"
     factors = None if path is None else _read(path, key)
     if factors is None:
-        factors = cider_factors(_words(records.captions), group_of, variant, verbose=verbose)
+        _, image_of = np.unique(records.caption_image, return_inverse=True)
+        words = _words(records.captions)
+        factors = cider_factors(words, group_of, variant, verbose=verbose, document_of=image_of)
         if path is not None:
             _write(path, key, factors)
     return Semantics(factors, place)
@@ -112,7 +116,8 @@ def _words(captions):
 
 def _key(records, variant):
     digest = hashlib.sha256(f"{_FORMAT} {variant} {records.num_captions}".encode())
-    digest.update(np.ascontiguousarray(records.caption_labels).tobytes())
+    for column in (records.caption_labels, records.caption_image):
+        digest.update(np.ascontiguousarray(column).tobytes())
     for caption in records.captions:
         text = caption.encode("utf-8")
         digest.update(len(text).to_bytes(4, "little") + text)

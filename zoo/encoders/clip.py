@@ -1,4 +1,4 @@
-"""CLIP's two towers with all their tokens, and a second last block for the variance."""
+"""CLIP's two towers with all their tokens, and last blocks of their own for the variance."""
 
 import keras
 from keras import ops
@@ -24,7 +24,7 @@ _TEXT = {
 CLIP = tuple(_IMAGE)
 
 
-def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=True):
+def clip_image(name="vit_b_32", weights=None, image_size=224, variance_blocks=1):
     """CLIP's vision transformer: images to all tokens.
 
     | name | blocks × width | tokens at 224 | parameters, with the second last block |
@@ -39,17 +39,17 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
         weights: a local file of OpenAI's or Hugging Face's CLIP, or a KerasHub preset folder, see
             `zoo.encoders.clip_weights`; None for random ones.
         image_size: height and width. Other sizes than the weights' interpolate the positions.
-        variance_block: whether there is a copy of the last block, with random weights, for log σ².
-            The block of the mean keeps the pretrained ones.
+        variance_blocks: how many of the last blocks log σ² has of its own, with random weights,
+            beside those of the mean, which keep the pretrained ones: the branches part before
+            them. 1 as in the paper, 2 for its table 5, 0 for points.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from RGB images `(batch, size, size, 3)`,
         0…255, to `{"features", "variance_features"}`, each `(batch, tokens, width)`, the class
-        token first; without a variance block to `{"features"}`. CLIP's own preprocessing is
-        inside.
+        token first; without variance blocks to `{"features"}`. CLIP's own preprocessing is inside.
 
     Raises:
-        ValueError: on an unknown name.
+        ValueError: on an unknown name, or more variance blocks than fit before the last block.
         InputError: if the weights are not there or not of this network.
 
     Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
@@ -62,7 +62,7 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
     encoder = keras_hub.models.CLIPVisionEncoder(
         **config,
         intermediate_dim=4 * config["hidden_dim"],
-        intermediate_output_index=config["num_layers"] - 2,
+        intermediate_output_index=_last_shared_block(config, variance_blocks),
         image_shape=(image_size, image_size, 3),
         name="vision",
     )
@@ -74,7 +74,7 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
         name="preprocessing",
     )
     tokens = encoder({"images": normalize(images)})
-    outputs = _two_branches(encoder, tokens, variance_block, epsilon=1e-5)
+    outputs = _two_branches(encoder, tokens, variance_blocks, epsilon=1e-5)
     backbone = keras.Model(images, outputs, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "vision")
@@ -82,14 +82,14 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
 
 
 def clip_text(
-    name="vit_b_32", weights=None, vocabulary_size=49408, max_length=77, variance_block=True
+    name="vit_b_32", weights=None, vocabulary_size=49408, max_length=77, variance_blocks=1
 ):
     """CLIP's text transformer: token ids to all tokens.
 
     Args:
         name: of the vision transformer whose partner it is: 12 blocks, 512 wide, 768 for
             `"vit_l_14"`; `"tiny"` for tests.
-        weights, variance_block: as for `clip_image`.
+        weights, variance_blocks: as for `clip_image`.
         vocabulary_size: number of token ids; the last one ends every caption.
         max_length: length of a caption in ids.
 
@@ -112,13 +112,13 @@ def clip_text(
         embedding_dim=config["hidden_dim"],
         **config,
         intermediate_dim=4 * config["hidden_dim"],
-        intermediate_output_index=config["num_layers"] - 2,
+        intermediate_output_index=_last_shared_block(config, variance_blocks),
         max_sequence_length=max_length,
         name="text",
     )
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     tokens = encoder({"token_ids": ids})
-    outputs = _two_branches(encoder, tokens, variance_block, epsilon=1e-5)
+    outputs = _two_branches(encoder, tokens, variance_blocks, epsilon=1e-5)
     last = ops.expand_dims(ops.argmax(ids, axis=-1), -1)
     outputs["mask"] = ops.less_equal(ops.expand_dims(ops.arange(max_length), 0), last)
     backbone = keras.Model(ids, outputs, name="backbone")
@@ -130,8 +130,8 @@ def clip_text(
 def clip_blocks(backbone):
     """The parts of a CLIP backbone from the input to the output, for `rates_by_depth`.
 
-    As many as this network has blocks, and the embeddings: B has 13 parts, L has 25. The
-    duplicated last block stands beside the one it was copied from.
+    As many as this network has blocks, and the embeddings: B has 13 parts, L has 25. A block of
+    the variance stands beside the one it was copied from.
 
     Args:
         backbone: of `clip_image` or `clip_text`; any other is one part.
@@ -146,7 +146,10 @@ def clip_blocks(backbone):
     first = [encoder.embedding, getattr(encoder, "pre_layer_norm", [])]
     blocks = [[block] for block in encoder.encoder_layers]
     blocks[-1].append(encoder.layer_norm)
-    blocks[-1] += [layer for layer in backbone.layers if "variance" in layer.name]
+    copies = [layer for layer in backbone.layers if "variance_block" in layer.name]
+    for block, copy in zip(blocks[len(blocks) - len(copies) :], copies, strict=True):
+        block.append(copy)
+    blocks[-1] += [layer for layer in backbone.layers if "variance_norm" in layer.name]
     return [first, *blocks]
 
 
@@ -156,13 +159,26 @@ def _config(name, configs):
     return configs[name]
 
 
-def _two_branches(encoder, tokens, variance_block, epsilon):
+def _last_shared_block(config, variance_blocks):
+    """The index of the block after which the branches part."""
+    if not 0 <= variance_blocks < config["num_layers"]:
+        raise ValueError(
+            f"`variance_blocks` must be from 0 to {config['num_layers'] - 1}; "
+            f"received {variance_blocks}"
+        )
+    return config["num_layers"] - 1 - max(int(variance_blocks), 1)
+
+
+def _two_branches(encoder, tokens, variance_blocks, epsilon):
     outputs = {"features": tokens["sequence_output"]}
-    if variance_block:
-        block = encoder.encoder_layers[-1]
-        # The towers' names tell the copies apart, since optimizers go by the paths of variables.
-        name = f"{encoder.name}_variance"
-        copy = type(block).from_config({**block.get_config(), "name": f"{name}_block"})
-        norm = keras.layers.LayerNormalization(epsilon=epsilon, name=f"{name}_norm")
-        outputs["variance_features"] = norm(copy(tokens["intermediate_output"]))
-    return outputs
+    if not variance_blocks:
+        return outputs
+    # The towers' names tell the copies apart, since optimizers go by the paths of variables.
+    name = f"{encoder.name}_variance"
+    features = tokens["intermediate_output"]
+    for number, block in enumerate(encoder.encoder_layers[-int(variance_blocks) :]):
+        suffix = f"_{number}" if number else ""
+        config = {**block.get_config(), "name": f"{name}_block{suffix}"}
+        features = type(block).from_config(config)(features)
+    norm = keras.layers.LayerNormalization(epsilon=epsilon, name=f"{name}_norm")
+    return {**outputs, "variance_features": norm(features)}

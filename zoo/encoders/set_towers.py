@@ -15,7 +15,7 @@ from zoo.layers.unit_length import UnitLength
 _SET_LAYERS = (SetPrediction, PolysemousEmbedding)
 
 
-def set_image_encoder(backbone, dim, set_layer):
+def set_image_encoder(backbone, dim, set_layer, project_map=False):
     """Images to sets of embeddings.
 
     Args:
@@ -24,12 +24,15 @@ def set_image_encoder(backbone, dim, set_layer):
             or to `{"features", "pooled", "mask"}`, such as `zoo.encoders.regions`.
         dim: dimension of the elements.
         set_layer: a `SetPrediction` or `PolysemousEmbedding`.
+        project_map: whether a 1 × 1 convolution to `dim` channels makes the local features of a
+            feature map, of which the global feature then is the mean, as in DivE; else they are
+            the map's own channels, as in PVSE.
 
     Returns:
         A Functional `keras.Model` from images to `{"elements", "slots"}`, both `(batch, K, dim)`
         float32, the elements of length one, of the sub-models `"backbone"` and `"head"`.
 
-    Reference: DivE (Kim et al., CVPR 2023), section 3.1.
+    Reference: DivE (Kim et al., CVPR 2023), sections 3.1 and 4.2.
     """
     head_inputs = _inputs_like(backbone.output, ("features", "pooled", "mask"))
     if isinstance(head_inputs, dict):
@@ -37,8 +40,11 @@ def set_image_encoder(backbone, dim, set_layer):
         mask = head_inputs["mask"]
     else:
         features, mask = head_inputs, None
-        mean = layers.GlobalAveragePooling2D(name="pooling")(features)
-        pooled = layers.Dense(dim, name="global")(mean)
+        if project_map:
+            features = layers.Conv2D(dim, 1, name="local")(features)
+        pooled = layers.GlobalAveragePooling2D(name="pooling")(features)
+        if not project_map:
+            pooled = layers.Dense(dim, name="global")(pooled)
     head = _head(head_inputs, set_layer, features, pooled, mask)
     images = keras.Input(backbone.input_shape[1:], name="images")
     return keras.Model(images, head(_chosen(backbone(images), head_inputs)), name="image_encoder")

@@ -16,7 +16,7 @@ class SetPrediction(keras.layers.Layer):
         num_iterations: rounds of `SlotAttention`, of shared weights (T).
         encode_positions: whether the keys know where they are: in a feature map by row and
             column, in a sequence by the place relative to its length.
-        num_heads, head_dim, mlp_ratio: as in `SlotAttention`.
+        num_heads, head_dim, mlp_ratio, normalize_over: as in `SlotAttention`.
 
     Call arguments:
         features: local features, a map `(batch, height, width, channels)` or a sequence
@@ -46,6 +46,7 @@ class SetPrediction(keras.layers.Layer):
         num_heads=1,
         head_dim=None,
         mlp_ratio=4,
+        normalize_over="slots",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -55,7 +56,13 @@ class SetPrediction(keras.layers.Layer):
         self.encode_positions = encode_positions
         policy = self.dtype_policy
         self.attention = SlotAttention(
-            num_iterations, num_heads, head_dim, mlp_ratio, dtype=policy, name="attention"
+            num_iterations,
+            num_heads,
+            head_dim,
+            mlp_ratio,
+            normalize_over,
+            dtype=policy,
+            name="attention",
         )
         self.normalize_slots, self.normalize_pooled = (
             keras.layers.LayerNormalization(epsilon=1e-5, dtype=policy, name=name)
@@ -114,4 +121,5 @@ class SetPrediction(keras.layers.Layer):
             "num_heads": self.attention.num_heads,
             "head_dim": self.attention.head_dim,
             "mlp_ratio": self.attention.mlp_ratio,
+            "normalize_over": self.attention.normalize_over,
         }

@@ -5,6 +5,8 @@ from keras import ops
 
 from zoo.layers.masking import masked_softmax
 
+NORMALIZE_OVER = ("slots", "positions")
+
 
 @keras.saving.register_keras_serializable(package="halo")
 class SlotAttention(keras.layers.Layer):
@@ -20,6 +22,8 @@ class SlotAttention(keras.layers.Layer):
         num_heads: attention heads, each of which normalises on its own.
         head_dim: channels a head; None for the slots' `dim / num_heads`.
         mlp_ratio: width of the MLP's hidden layer over `dim`.
+        normalize_over: `"slots"`: they compete for every position, as above; `"positions"`: A is the
+            softmax over positions, as in a transformer, and slots may look at the same.
 
     Call arguments:
         slots: `(batch, num_slots, dim)`.
@@ -32,14 +36,24 @@ class SlotAttention(keras.layers.Layer):
     Output: slots `(batch, num_slots, dim)`; with `return_attention`, a pair of them and Â, float32
         `(batch, num_heads, num_slots, positions)`, rows of which sum to one.
 
-    Reference: DivE (Kim et al., CVPR 2023), section 3.2 and equations 2 to 4; Locatello et al.,
+    Reference: DivE (Kim et al., CVPR 2023), section 3.2 and equations 2 to 4, where D_h is
+        `num_heads · head_dim`; its row "Transformer" (table 3), of which the paper says only that
+        the attention is over keys, is `normalize_over="positions"`; Locatello et al.,
         "Object-Centric Learning with Slot Attention", NeurIPS 2020.
 
     Released code differs: it gives padded positions a weight of 1/num_slots before they are
         normalised.
     """
 
-    def __init__(self, num_iterations=4, num_heads=1, head_dim=None, mlp_ratio=4, **kwargs):
+    def __init__(
+        self,
+        num_iterations=4,
+        num_heads=1,
+        head_dim=None,
+        mlp_ratio=4,
+        normalize_over="slots",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         for name, size in (("num_iterations", num_iterations), ("num_heads", num_heads)):
             if size < 1:
@@ -48,6 +62,11 @@ class SlotAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.head_dim = head_dim
         self.mlp_ratio = mlp_ratio
+        if normalize_over not in NORMALIZE_OVER:
+            raise ValueError(
+                f"`normalize_over` must be one of {NORMALIZE_OVER}; received {normalize_over!r}"
+            )
+        self.normalize_over = normalize_over
 
     def build(self, slots_shape, features_shape):
         dim, channels = slots_shape[-1], features_shape[-1]
@@ -90,6 +109,8 @@ class SlotAttention(keras.layers.Layer):
 
     def _attention(self, queries, keys, mask):
         scores = ops.matmul(queries * self.scale, ops.swapaxes(keys, 2, 3))
+        if self.normalize_over == "positions":
+            return masked_softmax(scores, mask, axis=3)
         shares = masked_softmax(scores, axis=2)
         if mask is not None:
             shares = ops.where(mask, shares, 0.0)
@@ -116,6 +137,7 @@ class SlotAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "head_dim": self.head_dim,
             "mlp_ratio": self.mlp_ratio,
+            "normalize_over": self.normalize_over,
         }
 
 

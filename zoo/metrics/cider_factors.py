@@ -28,7 +28,8 @@ class CiderFactors:
         caption_lengths: `(M,)`, likewise.
         sigma: width of the penalty, in words.
 
-    Relations: `scores(range(G), range(M))` is `zoo.metrics.cider(groups, captions)`.
+    Relations: `scores(range(G), range(M))` is `zoo.metrics.cider(groups, captions)` where the groups
+        are the documents.
     """
 
     references: sparse.csr_array
@@ -66,16 +67,17 @@ class CiderFactors:
         return np.add.reduceat(product, begins, axis=0) if len(ends) else product
 
 
-def cider_factors(captions, group_of, variant="cider", sigma=6.0, verbose=False):
+def cider_factors(captions, group_of, variant="cider", sigma=6.0, verbose=False, document_of=None):
     """Counts the n-grams of a corpus once, and weighs them.
 
     Args:
         captions: M strings, words set apart by white space.
-        group_of: `(M,)` the group of each, 0 … G − 1, every one of which occurs. Document
-            frequencies are taken over groups.
+        group_of: `(M,)` the group of each, 0 … G − 1, every one of which occurs.
         variant: `"cider"`, `"cider_d"` or `"tfidf"`, see `zoo.metrics.Cider`.
         sigma: width of CIDEr-D's length penalty, in words.
         verbose: show a progress bar.
+        document_of: `(M,)` the document of each, likewise, over which the document frequencies of
+            the n-grams are taken: its image. None: its group.
 
     Returns:
         `CiderFactors`.
@@ -84,9 +86,9 @@ def cider_factors(captions, group_of, variant="cider", sigma=6.0, verbose=False)
     orders = 1 if variant == "tfidf" else 4
     counts, words, ngram_orders = _count(captions, NgramVocabulary(orders), verbose)
     sizes = np.bincount(group_of)
-    order = np.argsort(group_of, kind="stable")
-    frequency = _document_frequency(counts[order], sizes)
-    idf = np.log(len(sizes) / np.maximum(frequency, 1))
+    documents = group_of if document_of is None else np.asarray(document_of, np.int64)
+    frequency = _document_frequency(counts, documents)
+    idf = np.log((documents.max() + 1) / np.maximum(frequency, 1))
     clipped = variant == "cider_d"
     left = weighted_columns(counts, idf, ngram_orders, clipped, weigh_by_count=True)
     right = weighted_columns(counts, idf, ngram_orders, clipped, weigh_by_count=not clipped)
@@ -150,11 +152,10 @@ def _count(captions, vocabulary, verbose):
     return sparse.vstack(blocks, format="csr"), np.concatenate(words), vocabulary.orders
 
 
-def _document_frequency(counts, sizes):
-    """In how many groups each n-gram occurs, of counts with a group's captions one by one."""
-    members = np.repeat(np.arange(len(sizes)), sizes)
-    row = np.repeat(members, np.diff(counts.indptr))
-    shape = (len(sizes), counts.shape[1])
+def _document_frequency(counts, documents):
+    """In how many documents each n-gram occurs."""
+    row = np.repeat(documents, np.diff(counts.indptr))
+    shape = (documents.max() + 1, counts.shape[1])
     once = sparse.csr_array((np.ones(len(row), bool), (row, counts.indices)), shape=shape)
     once.sum_duplicates()
     return np.bincount(once.indices, minlength=counts.shape[1])

@@ -104,7 +104,9 @@ def check_coco_ids(image_ids, caption_ids, annotations_dir):
             f"{folder / 'original_caption_to_image.json'}: lacks {describe_ids(missing)} of "
             "coco_test_ids.npy"
         )
-    rows = _positions(image_ids, [image_of[caption][0] for caption in test_ids], "image_ids", folder)
+    rows = _positions(
+        image_ids, [image_of[caption][0] for caption in test_ids], "image_ids", folder
+    )
     columns = _positions(caption_ids, test_ids, "caption_ids", folder)
     image_ids, caption_ids = image_ids[rows], caption_ids[columns]
     caption_images = np.array([image_of[caption][0] for caption in caption_ids])

@@ -4,6 +4,7 @@ from zoo.models.dive import dive
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.gaussian import gaussian
 from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
+from zoo.models.hib import hib
 from zoo.models.infonce import infonce
 from zoo.models.pcme import pcme
 from zoo.models.pcme_bert import pcme_bert
@@ -24,6 +25,7 @@ __all__ = [
     "gaussian",
     "gaussian_vsepp",
     "gaussian_vsrn",
+    "hib",
     "infonce",
     "list_presets",
     "pcme",

@@ -28,7 +28,7 @@ class DualEncoder(keras.Model):
         image_encoder: a Keras model or layer from images `(batch, height, width, 3)`, 0…255, to
             an embedding (a dict, see `zoo.embeddings`).
         caption_encoder: a Keras model or layer from token ids `(batch, length)` to an embedding
-            of the same kind.
+            of the same kind. It may be the image encoder itself, for one modality on both sides.
         similarity: a layer of `zoo.similarities`. May be replaced after training, to rank by
             another similarity than the trained one.
         loss: a `keras.losses.Loss` over `(matches, logits)`, both `(images, captions)`.
@@ -161,7 +161,8 @@ class DualEncoder(keras.Model):
     def with_image_encoder(self, image_encoder):
         """This model with another image encoder, sharing everything else, weights included.
 
-        With the encoder's head alone it trains on stored features of a frozen backbone.
+        With the encoder's head alone it trains on stored features of a frozen backbone. Where one
+        encoder serves both sides, both get the other one.
         """
         return self._with(image_encoder=image_encoder)
 
@@ -170,9 +171,10 @@ class DualEncoder(keras.Model):
         return self._with(auxiliaries=[*self.auxiliaries, *terms])
 
     def _with(self, image_encoder=None, auxiliaries=None):
+        image_encoder = image_encoder or self.image_encoder
         return DualEncoder(
-            image_encoder or self.image_encoder,
-            self.caption_encoder,
+            image_encoder,
+            image_encoder if self._has_one_encoder else self.caption_encoder,
             self.similarity,
             loss=self.loss,
             auxiliaries=self.auxiliaries if auxiliaries is None else auxiliaries,
@@ -181,12 +183,16 @@ class DualEncoder(keras.Model):
             name=self.name,
         )
 
+    @property
+    def _has_one_encoder(self):
+        return self.caption_encoder is self.image_encoder
+
     def get_config(self):
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
             "image_encoder": serialize(self.image_encoder),
-            "caption_encoder": serialize(self.caption_encoder),
+            "caption_encoder": None if self._has_one_encoder else serialize(self.caption_encoder),
             "similarity": serialize(self.similarity),
             "loss": serialize(self.loss),
             "auxiliaries": [serialize(term) for term in self.auxiliaries],
@@ -200,6 +206,8 @@ class DualEncoder(keras.Model):
         config = dict(config)
         for key in ("image_encoder", "caption_encoder", "similarity", "loss", "tokenizer"):
             config[key] = deserialize(config[key], custom_objects=custom_objects)
+        if config["caption_encoder"] is None:
+            config["caption_encoder"] = config["image_encoder"]
         config["auxiliaries"] = [
             deserialize(term, custom_objects=custom_objects) for term in config["auxiliaries"]
         ]

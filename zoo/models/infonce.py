@@ -5,31 +5,38 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pooled import pooled_encoders
 
 
-def infonce(image_backbone="resnet50", tokenizer=None, dim=1024, scale=1 / 0.07, **towers):
+def infonce(image_backbone="resnet50", tokenizer=None, dim=1024, temperature=0.07, **towers):
     """Points trained by the symmetric softmax over the batch, with a learned temperature.
 
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
-        scale: initial factor of the cosine, one over the temperature.
+        temperature: initial τ of the softmax of cosine / τ. The default is CLIP's; PCME++'s baseline
+            starts at 1.0.
 
     Returns:
         A `DualEncoder` of points, not compiled.
 
     Raises:
-        ValueError: if there is nothing to make a caption encoder of.
+        ValueError: if there is nothing to make a caption encoder of, or the temperature is not
+            at least 0.01, beyond which CLIP clips it.
 
-    Relations: PCME++'s baseline "InfoNCE": its towers, CLIP's loss.
+    Relations: with `temperature=1.0` PCME++'s baseline "InfoNCE" (section 3.1): its towers, CLIP's
+        loss.
+
+    Released code differs: PCME++'s learns the factor 1 / τ itself, this its logarithm, as CLIP.
 
     Reference: Radford et al., "Learning Transferable Visual Models From Natural Language
         Supervision", ICML 2021, section 2.3.
     """
+    if not temperature >= 0.01:
+        raise ValueError(f"`temperature` must be at least 0.01; received {temperature}")
     image_encoder, caption_encoder = pooled_encoders(
         image_backbone, tokenizer=tokenizer, dim=dim, covariance=None, **towers
     )
     return DualEncoder(
         image_encoder,
         caption_encoder,
-        similarity=similarities.Cosine(scale, learn_scale=True),
+        similarity=similarities.Cosine(1.0 / temperature, learn_scale=True),
         loss=losses.InfoNCE(),
         tokenizer=tokenizer,
         name="infonce",

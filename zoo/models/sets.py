@@ -87,7 +87,7 @@ def set_similarity(name, alpha=16.0):
     return similarities.Chamfer() if name == "chamfer" else similarities.MaximumPair()
 
 
-def set_model(backbones, dim, set_layer, terms, name, **parts):
+def set_model(backbones, dim, set_layer, terms, name, project_map=False, **parts):
     """A `DualEncoder` of sets.
 
     Args:
@@ -96,11 +96,12 @@ def set_model(backbones, dim, set_layer, terms, name, **parts):
         set_layer: function from the name of the layer that makes the sets to the layer.
         terms: the auxiliary ones; those without weight are left out.
         name: of the model.
+        project_map: of `zoo.encoders.set_image_encoder`.
         **parts: of `DualEncoder`.
     """
     images, captions = backbones
     return DualEncoder(
-        encoders.set_image_encoder(images, dim, set_layer("image_set")),
+        encoders.set_image_encoder(images, dim, set_layer("image_set"), project_map),
         encoders.set_caption_encoder(captions, dim, set_layer("caption_set")),
         auxiliaries=[term for term in terms if term.weight],
         uncertainty_measure="circular_variance",

@@ -1,0 +1,105 @@
+"""HIB: one tower for both sides, which stays one through training, saving and other encoders."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import zoo
+from zoo import losses
+from zoo.similarities.sampled import sample, sampled_logit
+
+RNG = np.random.default_rng(0)
+PICTURES = RNG.uniform(0, 255, (6, 16, 16, 3)).astype("float32")
+CLASSES = np.array([0, 1, 2, 0, 1, 2], "int32")
+
+
+def tiny(**options):
+    return zoo.models.hib("tiny", **{"dim": 8, "image_size": 16, **options})
+
+
+def batch():
+    return {
+        "images": PICTURES[:3],
+        "image_labels": CLASSES[:3],
+        "captions": PICTURES[1:],
+        "caption_labels": CLASSES[1:],
+    }
+
+
+def test_the_loss_is_the_soft_contrastive_one_between_images():
+    """Equations 1 to 3 of PCME on one modality, plus the bottleneck, from the samples themselves."""
+    model = tiny(kl_weight=0.01)
+    model.image_encoder.trainable = False  # statistics of BatchNorm as in inference
+    embeddings = model(batch())
+    same = np.equal.outer(CLASSES[:3], CLASSES[1:])
+    assert 0 < same.sum() < same.size
+    total = float(model.compute_loss(batch(), y_pred=embeddings))
+    seed = keras.random.SeedGenerator(0)
+    drawn = [sample(embeddings[side], 7, seed) for side in ("images", "captions")]
+    distances = np.linalg.norm(
+        drawn[0].numpy()[:, None, :, None] - drawn[1].numpy()[None, :, None], axis=-1
+    )
+    probability = np.mean(1 / (1 + np.exp(10 * distances - 10)), axis=(2, 3))
+    expected = -np.log(np.where(same, probability, 1 - probability)).sum()
+    kl = sum(np.sum(losses.kl_to_standard_normal(side)) for side in embeddings.values())
+    np.testing.assert_allclose(total, expected + 0.01 * kl, rtol=1e-4)
+    np.testing.assert_allclose(
+        sampled_logit(*drawn, 10.0, 10.0),
+        np.log(probability / (1 - probability)),
+        rtol=1e-3,
+        atol=1e-3,
+    )
+
+
+def test_both_sides_are_one_tower():
+    model = tiny()
+    assert model.caption_encoder is model.image_encoder
+    first, second = model.encode_images(PICTURES), model.encode_captions(PICTURES)
+    np.testing.assert_array_equal(first.mean(), second.mean())
+    encoder, similarity = model.image_encoder, model.similarity
+    expected = len(encoder.trainable_variables) + len(similarity.trainable_variables)
+    assert len(model.trainable_variables) == expected
+    assert model.uncertainty(first).shape == (6,)
+
+
+def test_trained_saved_and_loaded_it_is_still_one(tmp_path):
+    model = tiny()
+    model.compile(zoo.training.AdamP(1e-3))
+    stream = tf.data.Dataset.from_tensors(batch()).repeat()
+    history = model.fit(stream, epochs=2, steps_per_epoch=10, verbose=0).history["loss"]
+    assert history[1] < history[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.caption_encoder is loaded.image_encoder
+    expected = model.encode_images(PICTURES)
+    for encode in (loaded.encode_images, loaded.encode_captions):
+        np.testing.assert_allclose(encode(PICTURES).mean(), expected.mean(), atol=1e-6)
+        np.testing.assert_allclose(encode(PICTURES).stddev(), expected.stddev(), rtol=1e-5)
+
+
+def test_its_head_trains_on_stored_features():
+    model = tiny()
+    encoder = model.image_encoder
+    heads = model.with_image_encoder(encoder.get_layer("head"))
+    assert heads.caption_encoder is heads.image_encoder
+    stored = encoder.get_layer("backbone").predict(PICTURES, verbose=0)
+    np.testing.assert_allclose(
+        heads.encode_captions(stored).mean(), model.encode_images(PICTURES).mean(), atol=1e-5
+    )
+
+
+def test_captions_against_captions():
+    bert = zoo.encoders.bert(
+        None, vocabulary_size=8, max_length=6, num_layers=1, num_heads=2, hidden_dim=8
+    )
+    model = zoo.models.hib(bert, dim=4)
+    ids = RNG.integers(1, 8, (3, 6)).astype("int32")
+    outputs = model({"images": ids, "captions": ids})
+    np.testing.assert_array_equal(outputs["images"]["mean"], outputs["captions"]["mean"])
+    assert model.similarity(outputs["images"], outputs["captions"]).shape == (3, 3)
+
+
+def test_without_variances_it_is_not_hib():
+    with pytest.raises(ValueError, match="`covariance`"):
+        tiny(covariance=None)
