@@ -119,7 +119,7 @@ def test_the_papers_equations_at_the_sizes_of_its_recipes(shape, head_dim, norma
 
 
 def test_the_other_way_to_normalise_is_refused():
-    with pytest.raises(ValueError, match="`normalize_over` must be one of .*received 'keys'"):
+    with pytest.raises(ValueError, match=r"`normalize_over` must be one of .*received 'keys'"):
         SlotAttention(normalize_over="keys")
 
 

@@ -86,12 +86,12 @@ def test_the_ids_are_checked_before_anything_is_trained(published):
     assert len(benchmark.columns) == 25_000
     assert [len(rows) for rows, _ in benchmark.folds()] == [1000] * 5
     assert benchmark.cxc[1].shape == (25_000, 5000)
-    with pytest.raises(ValueError, match="`caption_ids`.*lacks 25000 ids"):
+    with pytest.raises(ValueError, match=r"`caption_ids`.*lacks 25000 ids"):
         check_coco_ids(images, np.arange(25_000) + 20_000_000, folder)
     missing = np.flatnonzero(captions == 770337)[0]
     with pytest.raises(ValueError, match="lacks 1 id, for instance 770337"):
         check_coco_ids(images, np.delete(captions, missing), folder)
-    with pytest.raises(ValueError, match="`image_ids`.*lacks 1 id, for instance 391895"):
+    with pytest.raises(ValueError, match=r"`image_ids`.*lacks 1 id, for instance 391895"):
         check_coco_ids(images[1:], captions, folder)
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import zoo
 from zoo import losses
-from zoo.similarities.sampled import sample, sampled_logit
+from zoo.similarities.sampled import sample
 
 RNG = np.random.default_rng(0)
 PICTURES = RNG.uniform(0, 255, (6, 16, 16, 3)).astype("float32")
@@ -28,7 +28,7 @@ def batch():
 
 
 def test_the_loss_is_the_soft_contrastive_one_between_images():
-    """Equations 1 to 3 of PCME on one modality, plus the bottleneck, from the samples themselves."""
+    """Equations 1 to 3 of PCME on one modality, plus the bottleneck, of the samples themselves."""
     model = tiny(kl_weight=0.01)
     model.image_encoder.trainable = False  # statistics of BatchNorm as in inference
     embeddings = model(batch())

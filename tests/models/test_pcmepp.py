@@ -219,7 +219,7 @@ def test_the_temperature_of_infonce():
         similarity = tiny("infonce", **options).similarity
         np.testing.assert_allclose(float(similarity.scale), scale, rtol=1e-6)
         assert len(similarity.trainable_variables) == 1
-    with pytest.raises(ValueError, match="`temperature` must be at least 0.01; received 0"):
+    with pytest.raises(ValueError, match=r"`temperature` must be at least 0\.01; received 0"):
         tiny("infonce", temperature=0)
 
 

@@ -22,8 +22,8 @@ class SlotAttention(keras.layers.Layer):
         num_heads: attention heads, each of which normalises on its own.
         head_dim: channels a head; None for the slots' `dim / num_heads`.
         mlp_ratio: width of the MLP's hidden layer over `dim`.
-        normalize_over: `"slots"`: they compete for every position, as above; `"positions"`: A is the
-            softmax over positions, as in a transformer, and slots may look at the same.
+        normalize_over: `"slots"`, which compete for every position, as above; or `"positions"`: A
+            is the softmax over positions, as in a transformer, and slots may look at the same.
 
     Call arguments:
         slots: `(batch, num_slots, dim)`.

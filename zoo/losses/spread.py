@@ -26,8 +26,8 @@ def uniformity(embedding):
 
     Reference: Wang and Isola, ICML 2020, equation 2, with t = 2.
 
-    Paper differs: PCME (appendix A.1) prints the plain sum of the exponentials, with each pair twice
-        and every item beside itself; Wang and Isola's logarithm of the mean is what its code takes.
+    Paper differs: PCME (appendix A.1) prints the plain sum of the exponentials, with each pair
+        twice and every item beside itself; its code takes the logarithm of the mean, as here.
 
     Released code differs: PCME's is −∞ as soon as every exponential underflows and, above 128
         points, is taken on 128 of them drawn with replacement.

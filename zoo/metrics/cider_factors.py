@@ -28,8 +28,8 @@ class CiderFactors:
         caption_lengths: `(M,)`, likewise.
         sigma: width of the penalty, in words.
 
-    Relations: `scores(range(G), range(M))` is `zoo.metrics.cider(groups, captions)` where the groups
-        are the documents.
+    Relations: `scores(range(G), range(M))` is `zoo.metrics.cider(groups, captions)` where the
+        groups are the documents.
     """
 
     references: sparse.csr_array

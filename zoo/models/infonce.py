@@ -10,8 +10,8 @@ def infonce(image_backbone="resnet50", tokenizer=None, dim=1024, temperature=0.0
 
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
-        temperature: initial τ of the softmax of cosine / τ. The default is CLIP's; PCME++'s baseline
-            starts at 1.0.
+        temperature: initial τ of the softmax of cosine / τ. The default is CLIP's; PCME++'s
+            baseline starts at 1.0.
 
     Returns:
         A `DualEncoder` of points, not compiled.
