@@ -10,6 +10,7 @@ from zoo import encoders, models, report, training
 from zoo.cli import setting
 from zoo.data import Stream, captions, phase_seed, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
+from zoo.data.random_crops import RandomCrop
 from zoo.errors import InputError
 
 PHASES = ("heads", "fine_tuning")
@@ -131,7 +132,7 @@ def fit_phase(settings, run, phase, pairs):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
         augmentation=Augmentation(
-            crop_scale=(0.6, 1.0) if settings.crop_and_flip else None,
+            crop=RandomCrop(area=(0.08, 1.0)) if settings.crop_and_flip else None,
             flip=settings.crop_and_flip,
             cutout=settings.cutout,
             word_dropping=settings.word_dropping,

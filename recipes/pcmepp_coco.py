@@ -26,6 +26,7 @@ from zoo.data import (
     phase_seed,
     sources,
 )
+from zoo.data.random_crops import RandomCrop
 from zoo.data.size_augmentation import SizeAugmentation
 
 PHASES = ("frozen", "means", "training")
@@ -214,7 +215,7 @@ def training_batches(settings, model, train, phase):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
         augmentation=SizeAugmentation(
-            crop_scale=(0.5, 1.0) if crops else None,
+            crop=RandomCrop(sides=(0.6, 1.0)) if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
         ),

@@ -9,6 +9,7 @@ from zoo import encoders, losses, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
+from zoo.data.random_crops import RandomCrop
 from zoo.losses.ranking import MINING
 
 # What the papers train Gaussians on, and the other order of KL.
@@ -160,7 +161,7 @@ def fit(settings, run, model):
 
 
 def batches_of(settings, run, model, phase):
-    crops = (0.6, 1.0) if settings.crop_and_flip and settings.features == "pictures" else None
+    crops = settings.crop_and_flip and settings.features == "pictures"
     return Stream(
         batches.image_caption_pairs,
         run.train,
@@ -168,7 +169,9 @@ def batches_of(settings, run, model, phase):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, ("sum_of_hinges", settings.mining)),
         augmentation=Augmentation(
-            crop_scale=crops, flip=crops is not None, word_dropping=settings.word_dropping
+            crop=RandomCrop(area=(0.08, 1.0)) if crops else None,
+            flip=crops,
+            word_dropping=settings.word_dropping,
         ),
         steps=settings.steps_per_epoch,
     )

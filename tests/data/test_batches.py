@@ -5,8 +5,11 @@ import pytest
 import tensorflow as tf
 
 from zoo.data import Augmentation, Records, batches, captions, cub, sources
+from zoo.data.random_crops import RandomCrop
 
-AUGMENTATION = Augmentation(crop_scale=(0.5, 1.0), flip=True, cutout=0.5, word_dropping=0.3)
+AUGMENTATION = Augmentation(
+    crop=RandomCrop(area=(0.5, 1.0)), flip=True, cutout=0.5, word_dropping=0.3
+)
 MAKERS = {
     "class_pairs": lambda *args, **kw: batches.class_pairs(*args, batch_size=6, **kw),
     "image_caption_pairs": lambda *args, **kw: batches.image_caption_pairs(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from zoo.data import captions, images
+from zoo.data.random_crops import RandomCrop
 
 
 @dataclass(frozen=True)
@@ -10,23 +11,22 @@ class Augmentation:
     """What training does to pictures and words; the default is nothing.
 
     Attributes:
-        crop_scale: smallest and largest share of the area that a random resized crop keeps.
+        crop: the random part of each original picture that is shown, a `RandomCrop`, or None for
+            what the source shows without. It takes the place of the source's own `mode`.
         flip: mirror half of the pictures.
         cutout: probability that a picture (or feature map) loses a rectangle.
         word_dropping: probability that a word is lost.
         word_dropping_mode: how: `"mask"`, `"random"` or `"delete"`.
     """
 
-    crop_scale: tuple[float, float] | None = None
+    crop: RandomCrop | None = None
     flip: bool = False
     cutout: float = 0.0
     word_dropping: float = 0.0
     word_dropping_mode: str = "mask"
 
     def on_images(self, batch, seed, fill, shard=(0, 1)):
-        """The augmented pictures or feature maps; `fill` is what Cutout leaves behind."""
-        if self.crop_scale is not None:
-            batch = images.random_resized_crop(batch, seed, self.crop_scale, shard=shard)
+        """The pictures or feature maps, mirrored and erased; `fill` is what Cutout leaves behind."""
         if self.flip:
             batch = images.random_flip(batch, seed, shard)
         if self.cutout:

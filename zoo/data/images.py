@@ -7,7 +7,7 @@ import tensorflow as tf
 from zoo.data.seeding import uniform
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
-_CROP, _FLIP, _CUTOUT, _ERASE = 1, 2, 3, 4
+_FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
 _RESIZES = ("crop", "stretch")
 
 
@@ -39,10 +39,10 @@ def resize(image, size, mode="crop", crop_fraction=1.0):
     Args:
         image: `(height, width, 3)`.
         size: the new height and width.
-        mode: `"crop"` keeps the aspect and takes the square in the middle, `"stretch"` keeps
-            everything.
+        mode: `"crop"` keeps the aspect and takes the square in the middle; `"stretch"` keeps
+            everything and not the aspect, as VSE∞ and PCME++ do.
         crop_fraction: with `"crop"`, the side of that square relative to the shorter side:
-            224 / 256 is the common "resize to 256, crop 224".
+            224 / 256 is "resize to 256, crop 224", as VSE++ and PCME evaluate.
 
     Raises:
         ValueError: if the mode is unknown.
@@ -71,27 +71,6 @@ def prepare(contents, size, mode="crop", crop_fraction=1.0):
     picture = resize(decode(contents), size, mode, crop_fraction)
     # A quarter of float32's bytes: batches are copied several times before the model sees them.
     return tf.cast(tf.round(picture), tf.uint8)
-
-
-def random_resized_crop(images, seed, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3), shard=(0, 1)):
-    """A random part of each picture, stretched to the whole size.
-
-    Args:
-        images: float32 `(batch, height, width, channels)`.
-        seed: int64 `(2,)`, see `draws.step_seed`.
-        scale: smallest and largest share of the area.
-        ratio: smallest and largest width / height of the part.
-        shard: see `draws.uniform`.
-    """
-    rows, height, width, _ = images.shape
-    draw = uniform(seed, _CROP, rows, 4, shard)
-    area = scale[0] + (scale[1] - scale[0]) * draw[:, 0]
-    log_ratio = math.log(ratio[0]) + (math.log(ratio[1]) - math.log(ratio[0])) * draw[:, 1]
-    share_y = tf.minimum(tf.sqrt(area * tf.exp(-log_ratio)), 1.0)
-    share_x = tf.minimum(tf.sqrt(area * tf.exp(log_ratio)), 1.0)
-    top, left = draw[:, 2] * (1 - share_y), draw[:, 3] * (1 - share_x)
-    boxes = tf.stack([top, left, top + share_y, left + share_x], axis=1)
-    return tf.image.crop_and_resize(images, boxes, tf.range(rows), (height, width))
 
 
 def random_flip(images, seed, shard=(0, 1)):

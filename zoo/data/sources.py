@@ -40,6 +40,24 @@ class Pictures:
         loaded = indices.unbatch().map(self._load, num_parallel_calls=tf.data.AUTOTUNE)
         return loaded.batch(batch, drop_remainder=True)
 
+    def take_parts(self, indices, draws, crop):
+        """As `take`, a random part of each original, which is read anew whatever is cached.
+
+        Args:
+            indices: dataset of int `(batch,)`.
+            draws: dataset of `crop.draws`, `(batch, …)`.
+            crop: a `RandomCrop`.
+        """
+        batch = indices.element_spec.shape[0]
+        chosen = tf.data.Dataset.zip(indices, draws).unbatch()
+        parts = chosen.map(
+            lambda index, numbers: crop.cut(
+                tf.io.read_file(self._paths[index]), self.shape[0], numbers
+            ),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        return parts.batch(batch, drop_remainder=True)
+
     def in_order(self, batch_size):
         """All pictures, the last batch as small as it is."""
         indices = tf.data.Dataset.range(self.count)
@@ -86,6 +104,14 @@ class Features:
     def take(self, indices):
         """From a dataset of indices, int `(batch,)`, to one of features, in the same order."""
         return indices.map(self._take, num_parallel_calls=tf.data.AUTOTUNE)
+
+    def take_parts(self, indices, draws, crop):
+        """Refuses: features are of whole pictures.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"`augmentation.crop` must be None for stored features; received {crop}")
 
     def in_order(self, batch_size):
         """All features, the last batch as small as it is."""

@@ -70,7 +70,14 @@ def training(
         }
 
     chosen = steps.map(own, num_parallel_calls=tf.data.AUTOTUNE)
-    pictures = source.take(chosen.map(lambda chosen_images, *_: chosen_images))
+    wanted = chosen.map(lambda chosen_images, *_: chosen_images)
+    if augmentation.crop is None:
+        pictures = source.take(wanted)
+    else:
+        draws = steps.map(
+            lambda step: augmentation.crop.draws(step_seed(seed, step), num_images, shard)
+        )
+        pictures = source.take_parts(wanted, draws, augmentation.crop)
     batches = tf.data.Dataset.zip(steps, chosen, pictures)
     batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)

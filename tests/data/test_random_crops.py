@@ -1,0 +1,177 @@
+"""Random parts of the originals: what of a photo is ever seen, where from, in which shape."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from zoo.data import Augmentation, Records, batches, captions, images, sources
+from zoo.data.random_crops import NUMBERS, RandomCrop
+from zoo.data.seeding import step_seed
+
+WIDE = (480, 640)  # height, width: of a 4:3 photo the square in the middle hides a quarter
+PAPERS = {"area": RandomCrop(area=(0.08, 1.0)), "sides": RandomCrop(sides=(0.6, 1.0))}
+
+
+def boxes(crop, height, width, count=2000):
+    draws = crop.draws(step_seed(3, 11), count)
+    found = tf.map_fn(lambda row: tf.stack(crop.box(height, width, row)), draws, tf.int32)
+    return found.numpy().T
+
+
+@pytest.fixture(scope="module")
+def photo(tmp_path_factory):
+    """Red says the column, green the row, and what is outside of the middle square is blue."""
+    height, width = WIDE
+    picture = np.zeros((height, width, 3), np.uint8)
+    picture[..., 0] = np.linspace(0, 255, width)[None]
+    picture[..., 1] = np.linspace(0, 255, height)[:, None]
+    picture[:, :80, 2] = picture[:, -80:, 2] = 255
+    path = tmp_path_factory.mktemp("photos") / "wide.png"
+    Image.fromarray(picture).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def records(photo):
+    return Records(
+        name="one photo",
+        image_paths=[str(photo)] * 4,
+        captions=[f"caption {i}" for i in range(8)],
+        caption_image=np.repeat(np.arange(4), 2),
+        image_labels=np.arange(4),
+        image_ids=list(range(4)),
+    )
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("size", [WIDE, (640, 480), (500, 500), (100, 1000), (1, 1), (7, 3)])
+def test_parts_lie_inside_and_reach_every_edge(name, size):
+    height, width = size
+    top, left, tall, wide = boxes(PAPERS[name], height, width)
+    assert (tall >= 1).all()
+    assert (wide >= 1).all()
+    assert (top >= 0).all()
+    assert (left >= 0).all()
+    assert (top + tall <= height).all()
+    assert (left + wide <= width).all()
+    if min(size) >= 100 and name == "sides":
+        assert min(top.min(), left.min()) == 0
+        assert (top + tall).max() >= height - 1
+        assert (left + wide).max() >= width - 1
+
+
+def test_by_area_the_parts_are_those_of_torchvision():
+    """Of 480 × 640: shares of the area are even within 0.08 … 1 where the part fits, and width /
+    height lies within 3/4 … 4/3, even in its logarithm."""
+    _, _, tall, wide = boxes(PAPERS["area"], *WIDE)
+    share, ratio = tall * wide / (WIDE[0] * WIDE[1]), wide / tall
+    assert 0.079 < share.min() < 0.1
+    assert 0.95 < share.max() <= 1.0
+    assert 0.745 < ratio.min() < 0.76
+    assert 1.31 < ratio.max() < 1.34
+    small = share < 0.4  # all of which fit whatever their shape
+    assert small.mean() == pytest.approx((0.4 - 0.08) / 0.92, abs=0.06)
+    assert np.median(np.log(ratio[small])) == pytest.approx(0, abs=0.03)
+
+
+def test_a_very_long_picture_shows_its_middle():
+    """Where no draw fits: all of the height, the widest part within the bounds."""
+    top, left, tall, wide = boxes(RandomCrop(area=(1.0, 1.0)), 100, 1000, count=5)
+    np.testing.assert_array_equal(
+        np.stack([top, left, tall, wide], axis=1), [[0, 433, 100, 133]] * 5
+    )
+
+
+def test_by_sides_the_part_has_the_pictures_shape():
+    _, _, tall, wide = boxes(PAPERS["sides"], *WIDE)
+    share = tall / WIDE[0]
+    np.testing.assert_allclose(wide / WIDE[1], share, atol=0.01)
+    assert 0.595 < share.min() < 0.62
+    assert 0.98 < share.max() <= 1.0
+    assert share.mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_part_is_the_box_of_the_original_stretched(photo):
+    crop = PAPERS["area"]
+    contents = tf.io.read_file(str(photo))
+    for numbers in crop.draws(step_seed(0, 1), 5):
+        top, left, tall, wide = (int(value) for value in crop.box(*WIDE, numbers))
+        part = crop.cut(contents, 32, numbers).numpy()
+        assert part.shape == (32, 32, 3)
+        whole = np.asarray(Image.open(photo))[top : top + tall, left : left + wide]
+        expected = Image.fromarray(whole).resize((32, 32), Image.BILINEAR)
+        np.testing.assert_allclose(part, expected, atol=2)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_training_sees_the_edges_of_a_photo(records, cache):
+    """They were lost when every photo was first cut to the square in its middle."""
+    source = sources.Pictures(records, 16, cache=cache)
+    tokenizer = captions.word_tokenizer(records.captions)
+    options = {"batch_size": 4, "num_steps": 40, "seed": 1}
+    for name, crop in (("none", None), *PAPERS.items()):
+        stream = batches.image_caption_pairs(
+            records, tokenizer, source, augmentation=Augmentation(crop=crop), **options
+        )
+        shown = np.concatenate([batch["images"] for batch in stream])
+        assert (shown[..., 2] > 128).any() == (name != "none")
+        if crop is not None:
+            assert shown[..., 0].min() < 5
+            assert shown[..., 0].max() > 250
+
+
+def test_a_step_and_its_shards_draw_the_same(records):
+    source = sources.Pictures(records, 16)
+    tokenizer = captions.word_tokenizer(records.captions)
+    options = {"batch_size": 4, "seed": 1, "augmentation": Augmentation(crop=PAPERS["area"])}
+    make = lambda **more: [  # noqa: E731
+        batch["images"].numpy()
+        for batch in batches.image_caption_pairs(records, tokenizer, source, **options, **more)
+    ]
+    whole = make(num_steps=3)
+    np.testing.assert_array_equal(make(start_step=2, num_steps=1)[0], whole[2])
+    halves = [make(num_steps=3, shard=(index, 2)) for index in range(2)]
+    for step in range(3):
+        np.testing.assert_array_equal(np.concatenate([h[step] for h in halves]), whole[step])
+    assert (whole[0] != whole[1]).any()
+
+
+def test_what_the_papers_evaluate_on(photo):
+    """PCME and VSE++: 256, then the middle 224 × 224; PCME++ and VSE∞: all of it, stretched."""
+    contents = tf.io.read_file(str(photo))
+    picture = Image.open(photo)
+    middle = picture.resize((341, 256), Image.BILINEAR).crop((58, 16, 282, 240))
+    found = images.prepare(contents, 224, "crop", 224 / 256)
+    np.testing.assert_allclose(found, middle, atol=4)
+    stretched = picture.resize((224, 224), Image.BILINEAR)
+    found = images.prepare(contents, 224, "stretch").numpy()
+    np.testing.assert_allclose(found, stretched, atol=2)
+    assert (found[:, [0, -1], 2] > 250).all()
+
+
+def test_features_are_not_cropped(records):
+    source = sources.Features(np.zeros((4, 2, 2, 3), "float32"))
+    tokenizer = captions.word_tokenizer(records.captions)
+    with pytest.raises(ValueError, match=r"`augmentation.crop` must be None for stored features"):
+        batches.image_caption_pairs(
+            records, tokenizer, source, 4, augmentation=Augmentation(crop=PAPERS["area"])
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of `area` and `sides`"),
+        ({"area": (0.1, 1.0), "sides": (0.6, 1.0)}, "one of `area` and `sides`"),
+        ({"area": (0.0, 1.0)}, r"within \(0, 1\]; received \(0.0, 1.0\)"),
+        ({"sides": (0.8, 0.6)}, r"within \(0, 1\]; received \(0.8, 0.6\)"),
+    ],
+)
+def test_wrong_ranges_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        RandomCrop(**options)
+
+
+def test_every_picture_has_as_many_numbers():
+    assert PAPERS["area"].draws(step_seed(0, 0), 3).shape == (3, NUMBERS)
