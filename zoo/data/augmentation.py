@@ -26,7 +26,7 @@ class Augmentation:
     word_dropping_mode: str = "mask"
 
     def on_images(self, batch, seed, fill, shard=(0, 1)):
-        """The pictures or feature maps, mirrored and erased; `fill` is what Cutout leaves behind."""
+        """The pictures or feature maps, mirrored and erased. `fill` is what Cutout leaves."""
         if self.flip:
             batch = images.random_flip(batch, seed, shard)
         if self.cutout:
