@@ -12,9 +12,9 @@ def images(rows=16, size=12):
     return tf.constant(np.broadcast_to(values[:, None, None, None], (rows, size, size, 3)).copy())
 
 
-def mixed(share=0.5, step=3, rows=16):
+def mixed(share=0.5, step=3, rows=16, **options):
     before = images(rows)
-    after, kept = mixing.mix_images(before, share, 2.0, step_seed(0, step))
+    after, kept = mixing.mix_images(before, share, 2.0, step_seed(0, step), **options)
     return before.numpy(), after.numpy(), kept.numpy()
 
 
@@ -35,20 +35,44 @@ def test_an_image_is_its_share_of_itself_and_the_rest_of_its_partner():
 
 
 def test_mixup_blends_every_pixel_and_cutmix_replaces_a_rectangle():
-    kinds = {"mixup": 0, "cutmix": 0}
     for step in range(20):
-        before, after, kept = mixed(1.0, step)
-        for own, partner, picture, share in zip(before, before[::-1], after, kept, strict=True):
-            values = np.unique(picture.round(4))
-            if len(values) == 1 and 0 < share < 1:
-                kinds["mixup"] += 1
-                continue
-            assert set(values) <= {own[0, 0, 0], partner[0, 0, 0]}
-            rows, columns = np.nonzero(picture[..., 0] != own[0, 0, 0])
-            box = (np.ptp(rows) + 1) * (np.ptp(columns) + 1) if len(rows) else 0
-            assert box == len(rows), "what was replaced is no rectangle"
-            kinds["cutmix"] += 1
-    assert 0.4 < kinds["mixup"] / sum(kinds.values()) < 0.6
+        kind_of(*mixed(1.0, step))
+
+
+def kind_of(before, after, kept):
+    """The one kind by which all pictures of a batch are mixed."""
+    kinds = set()
+    for own, partner, picture, share in zip(before, before[::-1], after, kept, strict=True):
+        values = np.unique(picture.round(4))
+        if len(values) == 1 and 0 < share < 1:
+            kinds.add("mixup")
+            continue
+        assert set(values) <= {own[0, 0, 0], partner[0, 0, 0]}
+        rows, columns = np.nonzero(picture[..., 0] != own[0, 0, 0])
+        box = (np.ptp(rows) + 1) * (np.ptp(columns) + 1) if len(rows) else 0
+        assert box == len(rows), "what was replaced is no rectangle"
+        if 0 < box < picture[..., 0].size:
+            kinds.add("cutmix")
+    (kind,) = kinds
+    return kind
+
+
+@pytest.mark.parametrize(("mixup", "low", "high"), [(0.5, 0.35, 0.65), (1.0, 1, 1), (0.0, 0, 0)])
+def test_the_kind_is_drawn_for_a_whole_batch(mixup, low, high):
+    """PCME++, section 2.4: for every mini-batch Mixup or CutMix is chosen; table C.3 has rows with
+    one of them alone."""
+    kinds = [kind_of(*mixed(1.0, step, mixup=mixup)) for step in range(80)]
+    assert low <= kinds.count("mixup") / len(kinds) <= high
+
+
+def test_whole_batches_are_mixed_or_left():
+    """Table C.3, not "in-batch": the whole mini-batch or none of it."""
+    shares = []
+    for step in range(120):
+        _, _, kept = mixed(0.25, step, whole_batches=True)
+        shares.append((kept < 1).mean())
+        assert shares[-1] == 0 or shares[-1] > 0.9  # a box of no pixels leaves λ at 1
+    assert 0.15 < np.mean(np.array(shares) > 0) < 0.35
 
 
 def test_shares_follow_the_beta_distribution():
@@ -93,7 +117,10 @@ def test_a_step_is_the_same_wherever_the_run_started():
     assert (whole[0]["matches"].numpy() != whole[1]["matches"].numpy()).any()
 
 
-@pytest.mark.parametrize(("name", "options"), [("share", {"share": 1.5}), ("alpha", {"alpha": 0})])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("share", {"share": 1.5}), ("alpha", {"alpha": 0}), ("mixup", {"mixup": -0.1})],
+)
 def test_bad_options_are_named(name, options):
     with pytest.raises(ValueError, match=f"`{name}`"):
         mixing.mix_batches(None, **options)

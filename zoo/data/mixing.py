@@ -7,12 +7,14 @@ from zoo.data.seeding import step_seed, uniform
 _CHOICE, _KIND, _SHARE, _PLACE = 41, 42, 43, 44
 
 
-def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
+def mix_batches(
+    batches, share=0.25, alpha=2.0, seed=0, start_step=0, mixup=0.5, whole_batches=False
+):
     """Mixes some images of every batch with others, and says how much each caption still fits.
 
-    Of `share` of the images, drawn anew each step, half (drawn likewise) are mixed by Mixup and
-    half by CutMix with the image at the same place in the reversed batch, λ ~ Beta(α, α). Row v of
-    the labels becomes λ · own row + (1 − λ) · partner's row. Rows hold *all* true matches, so the
+    Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
+    place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
+    Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row. Rows hold *all* true matches, so the
     other captions of an image, or of its class, keep their share of the label.
 
     Args:
@@ -22,6 +24,9 @@ def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
         alpha: of the Beta distribution.
         seed: of the draws.
         start_step: the step of the first batch, so that a resumed run goes on where it was.
+        mixup: the probability of Mixup; 1 is Mixup alone, 0 CutMix alone (table C.3).
+        whole_batches: mix all images of a batch with the probability `share`, and none otherwise,
+            which the table has as not "in-batch".
 
     Returns:
         The dataset with `images` mixed and `matches` float32 `(N, M)` added, which wins over the
@@ -29,22 +34,23 @@ def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
         the seed and s.
 
     Raises:
-        ValueError: if the share is outside of [0, 1] or α not positive.
+        ValueError: if the share or a probability is outside of [0, 1] or α not positive.
 
     Reference: Zhang et al., "mixup", ICLR 2018; Yun et al., "CutMix", ICCV 2019; PCME++ (Chun,
-        ICLR 2024), section 3.3.
+        ICLR 2024), section 2.4 and table C.3.
 
     Released code differs: a mixed row has two positives only, its own caption and its partner's;
         other true matches become negatives.
     """
-    if not 0 <= share <= 1:
-        raise ValueError(f"`share` must be in [0, 1]; received {share}")
+    for name, value in (("share", share), ("mixup", mixup)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"`{name}` must be in [0, 1]; received {value}")
     if alpha <= 0:
         raise ValueError(f"`alpha` must be positive; received {alpha}")
 
     def mix(step, batch):
         key = step_seed(seed, step)
-        images, kept = mix_images(batch["images"], share, alpha, key)
+        images, kept = mix_images(batch["images"], share, alpha, key, mixup, whole_batches)
         own = tf.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
         mixed = {**batch, "images": images, "matches": mix_matches(tf.cast(own, tf.float32), kept)}
         if "semantic" in batch:
@@ -56,12 +62,12 @@ def mix_batches(batches, share=0.25, alpha=2.0, seed=0, start_step=0):
     return mixed.prefetch(tf.data.AUTOTUNE)
 
 
-def mix_images(images, share, alpha, seed):
+def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
     """The images, some of them mixed with their partners in the reversed batch.
 
     Args:
         images: float32 `(batch, height, width, channels)`.
-        share, alpha: see `mix_batches`.
+        share, alpha, mixup, whole_batches: see `mix_batches`.
         seed: int64 `(2,)`, see `draws.step_seed`.
 
     Returns:
@@ -69,15 +75,18 @@ def mix_images(images, share, alpha, seed):
         1 where it is not mixed; for CutMix that of its pixels.
     """
     rows, height, width = images.shape[:3]
-    # Exactly `share` of the batch, so that no step is without mixed images, or with them only.
-    order = tf.argsort(tf.argsort(uniform(seed, _CHOICE, rows, 1)[:, 0]))
-    chosen = order < round(share * rows)
+    choice = uniform(seed, _CHOICE, rows, 1)[:, 0]
+    if whole_batches:
+        chosen = tf.fill([rows], choice[0] < share)
+    else:
+        # Exactly `share` of the batch, so that no step is without mixed images, or with them only.
+        chosen = tf.argsort(tf.argsort(choice)) < round(share * rows)
     kept = _beta(seed, rows, alpha)
-    by_mixup = uniform(seed, _KIND, rows, 1)[:, 0] < 0.5
+    by_mixup = uniform(seed, _KIND, 1, 1)[0, 0] < mixup
     partner = tf.reverse(images, [0])
     # Mixup takes 1 − λ of every pixel, CutMix all of the pixels in a box of that area.
     box = _box(1.0 - kept, uniform(seed, _PLACE, rows, 2), height, width)
-    taken = tf.where(by_mixup[:, None, None], (1.0 - kept)[:, None, None], box)
+    taken = tf.where(by_mixup, (1.0 - kept)[:, None, None], box)
     taken = tf.where(chosen[:, None, None], taken, 0.0)
     kept = 1.0 - tf.reduce_mean(taken, axis=(1, 2))
     mixed = images + taken[..., None] * (partner - images)
