@@ -14,8 +14,9 @@ def mix_batches(
 
     Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
     place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
-    Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row. Rows hold *all* true matches, so the
-    other captions of an image, or of its class, keep their share of the label.
+    Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
+    Rows hold *all* true matches, so the other captions of an image, or of its class, keep their
+    share of the label.
 
     Args:
         batches: a `tf.data.Dataset` of batches of fixed shapes, such as those of
