@@ -37,7 +37,7 @@ class Settings(training.RetrievalSettings):
     max_words: int = setting(77, "tokens of a caption that are read", toy=20)
     scale: float = setting(5.0, "initial a of b - a CSD", source="section 3.2")
     shift: float = setting(5.0, "initial b", source="section 3.2")
-    pseudo_positive_weight: float = setting(0.1, "alpha; 0: none", source="section 4.1", toy=0.01)
+    pseudo_positive_weight: float = setting(0.1, "alpha; 0: none", source="section 3.1", toy=0.02)
     kl_weight: float = setting(1e-4, "beta of VIB; 0: none", source="section 4.1")
     kl_reduction: Literal["mean", "mean_per_dimension"] = setting(
         "mean_per_dimension",
