@@ -67,7 +67,7 @@ class MatchProbability(SampledSimilarity):
 
     Call arguments:
         images: Gaussians, N of dimension dim; with `"sampled"` also sets, whose elements are then
-            taken for the samples (the row "MP" of DivE's table of similarities).
+            taken for the samples.
         captions: likewise, M of the same dimension.
         training: whether to draw fresh noise.
 
