@@ -34,11 +34,12 @@ def test_the_loss_is_the_soft_contrastive_one_between_images():
     same = np.equal.outer(CLASSES[:3], CLASSES[1:])
     assert 0 < same.sum() < same.size
     total = float(model.compute_loss(batch(), y_pred=embeddings, training=False))
-    drawn = [model.similarity.samples(embeddings[side], side) for side in ("images", "captions")]
+    drawn = [
+        np.asarray(model.similarity.samples(embeddings[side], side, training=False)["elements"])
+        for side in ("images", "captions")
+    ]
     assert drawn[0].shape == (3, 7, 8)
-    distances = np.linalg.norm(
-        np.asarray(drawn[0])[:, None, :, None] - np.asarray(drawn[1])[None, :, None], axis=-1
-    )
+    distances = np.linalg.norm(drawn[0][:, None, :, None] - drawn[1][None, :, None], axis=-1)
     probability = np.mean(1 / (1 + np.exp(10 * distances - 10)), axis=(2, 3))
     expected = -np.log(np.where(same, probability, 1 - probability)).sum()
     kl = sum(np.sum(losses.kl_to_standard_normal(side)) for side in embeddings.values())
