@@ -109,10 +109,12 @@ def test_perfect_and_constant_models(folder):
         results = table(similarity, folder)
         return {key: results[key] for key in results if any(n in key for n in PERCENTAGES)}
 
-    # The galleries here are so small that the first five or ten hold nearly everything.
+    # The galleries here are so small that the first five or ten hold nearly everything, and one of
+    # ten captions of which six are right holds some of them among any six.
     constant = percentages(np.zeros((10, 50)))
-    strict = [k for k in constant if "@5" not in k and "@10" not in k and "pmrp" not in k]
-    assert len(strict) == 30
+    lenient = ("@5", "@10", "pmrp", "cxc_1k")
+    strict = [key for key in constant if not any(part in key for part in lenient)]
+    assert len(strict) == 24
     assert {constant[key] for key in strict} == {0}
     own = IMAGES[:, None] == own_image(CAPTIONS)
     perfect = percentages(own.astype(float))
