@@ -74,7 +74,7 @@ def equations_2_to_5(layer, local, pooled, positions, over_slots=True):
     for inputs, whole in zip(np.float64(local), np.float64(pooled), strict=True):
         inputs = normalized(inputs)
         keys, values = (inputs + positions) @ weight["key"][0], inputs @ weight["value"][0]
-        slots = np.float64(layer.slots)
+        slots = np.float64(np.asarray(layer.slots))
         for _ in range(layer.attention.num_iterations):
             scores = keys @ (normalized(slots) @ weight["query"][0]).T / np.sqrt(keys.shape[1])
             shares = np.exp(scores - scores.max())

@@ -95,6 +95,7 @@ def test_the_ids_are_checked_before_anything_is_trained(published):
         check_coco_ids(images[1:], captions, folder)
 
 
+@pytest.mark.slow
 def test_every_truth_of_a_model_and_of_an_ensemble(published, instances):
     images, captions, owner, folder = published
     order = np.random.default_rng(1).permutation(len(captions))
