@@ -1,8 +1,9 @@
-"""The page of a report: one HTML file that needs nothing else."""
+"""The page of a report: one HTML file with everything in it."""
 
 import base64
 import html
 import io
+import itertools
 
 import matplotlib
 
@@ -81,14 +82,32 @@ def _section(section, pictures, place):
             f"<figcaption>{words}</figcaption></figure>"
         )
     if section.numbers:
-        rows = [
-            (number.label, number.text, f"{number.estimate.n:,} {number.of}")
-            for number in section.numbers
-        ]
-        yield _table("", ("number", "value [95 % interval]", "n"), rows)
+        yield _table("", *_number_rows(section.numbers))
     for table in section.tables:
         yield _table(table.title, table.header, table.rows)
     yield "</section>"
+
+
+def _number_rows(numbers):
+    """Header and rows of a table of `Number`s, with a column of chance where one knows it."""
+    with_chance = any(number.chance is not None for number in numbers)
+    rows = []
+    for (is_zero, unit, of), group in itertools.groupby(numbers, _zero_unit_and_of):
+        group = list(group)
+        if is_zero:  # one row for all
+            labels = "; ".join(number.label for number in group)
+            group = [group[0]._replace(label=labels)]
+        for number in group:
+            chance = "" if number.chance is None else f"{number.chance:{number.form}} {unit}"
+            count = f"{number.estimate.n:,} {of}"
+            rows.append((number.label, number.text, *([chance] if with_chance else []), count))
+    chance = ["chance"] if with_chance else []
+    return ("number", "value [95 % interval]", *chance, "n"), rows
+
+
+def _zero_unit_and_of(number):
+    is_zero = number.chance is None and not any(number.estimate[:3])
+    return is_zero, number.unit, number.of
 
 
 def _table(title, header, rows):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from tools import models_page, paper_figures
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.report import models_page, paper_figures
 
 
 def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=True, **settings):
