@@ -1,4 +1,4 @@
-"""Evaluation of image–text retrieval: pure functions on arrays, in blocks, ties pessimistic."""
+"""Metrics of image–text retrieval and of uncertainties: pure functions on arrays."""
 
 from zoo.metrics.annotations import (
     read_cxc,
