@@ -1,6 +1,7 @@
 """Interval estimates and rank correlation, from SciPy."""
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ def bootstrap(statistic, *columns, resamples=RESAMPLES, seed=0, confidence_level
 
     ```python
     found = bootstrap(np.mean, [1.0, 2.0, 4.0])
-    print(found.text())  # 2.3 [1.0, 4.0]
+    print(found.text())  # 2.3 [1.2, 4.0]
     ```
 
     Args:
@@ -78,16 +79,20 @@ def bootstrap(statistic, *columns, resamples=RESAMPLES, seed=0, confidence_level
     value = float(statistic(*columns))
     if count == 1:
         return Estimate(value, value, value, count)
-    found = stats.bootstrap(
-        columns,
-        statistic,
-        n_resamples=resamples,
-        batch=max(1, _RESAMPLED_AT_ONCE // count),
-        vectorized=False,
-        paired=True,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).bootstrap_distribution
+    with warnings.catch_warnings():
+        # Of a resample that has no number: it is left out below.
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        resampled = stats.bootstrap(
+            columns,
+            statistic,
+            n_resamples=resamples,
+            batch=max(1, _RESAMPLED_AT_ONCE // count),
+            vectorized=False,
+            paired=True,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        )
+    found = resampled.bootstrap_distribution
     found = found[np.isfinite(found)]
     if not len(found):
         return Estimate(value, math.nan, math.nan, count)

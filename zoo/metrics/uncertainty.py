@@ -146,6 +146,7 @@ class Verdict(NamedTuple):
         return f"{_VERDICTS[self.kind]} ({gain} % of the oracle's gain)."
 
 
+_ROUNDING = 1e-9  # of the areas of a constant uncertainty
 _VERDICTS = {
     "informative": (
         "This uncertainty is informative: rejecting uncertain queries leaves fewer errors"
@@ -187,7 +188,7 @@ def uncertainty_verdict(uncertainty, error, least=0.05, resamples=RESAMPLES, see
     gain = bootstrap(normalised_aurc, uncertainty, error, resamples=resamples, seed=seed)
     if not np.isfinite(gain.value):
         return Verdict("undefined", gain)
-    if gain.low <= 0 <= gain.high:
+    if gain.low <= _ROUNDING and gain.high >= -_ROUNDING:
         return Verdict("not informative", gain)
     if gain.value < 0:
         return Verdict("misleading", gain)

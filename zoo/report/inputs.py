@@ -156,7 +156,7 @@ def tf_idf(lines, bins):
     """The TF-IDF of the words that a bin has more often than the captions at large.
 
     tf is the share of the bin's words, idf is log(M / number of captions with the word). Words
-    that are equally frequent in all bins, such as "the", are left out.
+    that are equally frequent in all bins, such as "the", and words of all captions are left out.
 
     ```python
     tf_idf([["red", "bird"], ["bird"]], [0, 1])[0]  # {"red": 0.35}
@@ -181,7 +181,7 @@ def tf_idf(lines, bins):
         {
             word: count / total * np.log(len(lines) / captions_with[word])
             for word, count in counted.items()
-            if count * size > overall[word] * total
+            if captions_with[word] < len(lines) and count * size > overall[word] * total
         }
         for counted in counts
         for total in [max(1, counted.total())]
