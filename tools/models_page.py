@@ -13,13 +13,13 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from recipes import seed_table as table
 from tools import paper_figures
 from tools.runs_parser import runs_parser
 from zoo import cli
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.run_folder import RunFolder
-from zoo.recipe import table
 
 BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
 # In these, runs of one row may differ.

@@ -238,13 +238,8 @@ def words_section(run):
         "TF-IDF in each, out of those that the bin has more often than the others. If ρ with the "
         "length is near −1, uncertainty may be no more than brevity."
     )
-    return Section(
-        "words",
-        "Words of certain and uncertain captions",
-        text,
-        (number,),
-        {"Words of highest TF-IDF by bin of caption uncertainty": figure},
-    )
+    figures = {"Words of highest TF-IDF by bin of caption uncertainty": figure}
+    return Section("words", "Words of certain and uncertain captions", text, (number,), figures)
 
 
 def _end(number, bins):
