@@ -8,6 +8,7 @@ from synthetic_run import records, run
 
 from zoo.metrics import normalised_aurc
 from zoo.report import calibration, gaussian_shape, inputs, retrieval
+from zoo.report.page import sections_of
 from zoo.report.uncertainty_quality import (
     ambiguity_section,
     extremes,
@@ -18,7 +19,6 @@ from zoo.report.uncertainty_quality import (
     spearman_of_bins,
     tenths,
 )
-from zoo.report.writing import sections_of
 from zoo.similarities import Cosine, KLDivergence, SmoothChamfer, Wasserstein2
 
 

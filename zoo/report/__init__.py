@@ -3,6 +3,7 @@
 from zoo.report.curves import curves_over_seeds, training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sheet, overlay
+from zoo.report.page import write_report
 from zoo.report.results import draw, print_results
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
 from zoo.report.run import finish, finish_ensemble, show, show_results
@@ -14,7 +15,6 @@ from zoo.report.uncertainty_plots import (
     selection_accuracy_plot,
     uncertainty_against_matches,
 )
-from zoo.report.writing import write_report
 
 __all__ = [
     "ReportedRun",

@@ -20,8 +20,8 @@ from zoo.errors import InputError
 from zoo.evaluation import open_run
 from zoo.files.run_folder import RunFolder
 from zoo.metrics.statistics import RESAMPLES
+from zoo.report.page import write_report
 from zoo.report.section import of_model
-from zoo.report.writing import write_report
 
 
 def main(argv=None):
