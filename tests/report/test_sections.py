@@ -8,7 +8,7 @@ from synthetic_run import records, run
 
 from zoo.metrics import normalised_aurc
 from zoo.report import calibration, gaussian_shape, inputs, retrieval
-from zoo.report.page import sections_of
+from zoo.report.page import sections_of, write_report
 from zoo.report.uncertainty_quality import (
     ambiguity_section,
     extremes,
@@ -66,11 +66,14 @@ def test_risk_and_coverage_by_hand(reported):
     assert found[f"{name}share of the way from random to oracle"].value == pytest.approx(100 * way)
 
 
-def test_a_constant_uncertainty_is_called_not_informative():
+def test_a_constant_uncertainty_is_called_not_informative(tmp_path):
     shown = run()
     for side, count in (("image", 40), ("caption", 120)):
         object.__setattr__(shown.split, f"{side}_uncertainty", np.full(count, 0.05))
-    assert risk_section(shown).text.count("This uncertainty is not informative") == 2
+    verdicts = risk_section(shown).verdicts
+    assert ["This uncertainty is not informative" in line for line in verdicts] == [True, True]
+    path = write_report([shown], tmp_path)
+    assert path.read_text().count("<strong>") == 2
 
 
 def test_bins_and_ambiguity_by_hand(reported):

@@ -192,6 +192,8 @@ def _without_nan(value):
 
 def _section(section, pictures, place):
     yield f'<section id="{place}"><h2>{html.escape(section.title)}</h2>'
+    for verdict in section.verdicts:
+        yield f"<p><strong>{html.escape(verdict)}</strong></p>"
     yield f"<p>{html.escape(section.text)}</p>"
     for text, contents in pictures.items():
         words = html.escape(text)

@@ -57,6 +57,7 @@ class Section:
         numbers: `Number`s.
         figures: dict from a description to a matplotlib figure.
         tables: `Table`s.
+        verdicts: sentences that stand out above the text.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Section:
     numbers: tuple[Number, ...] = ()
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
     tables: tuple[Table, ...] = ()
+    verdicts: tuple[str, ...] = ()
 
     def as_dict(self):
         """The numbers as JSON values, by label."""

@@ -84,12 +84,19 @@ def risk_section(run):
 
     found = by_direction(numbers)
     text = (
-        f"{' '.join(verdicts)} The curves are the error (1 − Recall@1) that is left when the most "
-        "uncertain queries are rejected. Rejection at random leaves it as it is; the oracle "
-        "rejects exactly the errors. A useful uncertainty lies below the dashed line."
+        "The curves are the error (1 − Recall@1) that is left when the most uncertain queries are "
+        "rejected. Rejection at random leaves it as it is; the oracle rejects exactly the errors. "
+        "A useful uncertainty lies below the dashed line."
     )
     figures = {"Error over the share of queries answered": risk_coverage_plot(**curves)}
-    return Section("risk_coverage", "Risk and coverage", text, found, figures)
+    return Section(
+        "risk_coverage",
+        "Risk and coverage",
+        text,
+        found,
+        figures,
+        verdicts=tuple(verdicts),
+    )
 
 
 def ambiguity_section(run):
