@@ -6,7 +6,7 @@ RUN ?= runs/pcme_toy_birds
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: all setup lock lint format test test-slow benchmarks clean
+.PHONY: all setup lock lint format test test-slow benchmarks models-page clean
 
 all: setup
 	$(BIN)/python recipes/pcme_cub.py --out $(RUN)
@@ -40,6 +40,10 @@ test-slow: setup
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks
+
+# The tables of docs/models.md, from the settings and results in docs/runs.
+models-page: setup
+	$(BIN)/python -m tools.models_page docs/runs/* --papers --out docs/models.md
 
 clean:
 	rm -rf runs build dist .pytest_cache .ruff_cache

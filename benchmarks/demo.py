@@ -30,7 +30,7 @@ def main():
 
         built = page.build(_gallery(private))
         address = page.launch(built, wait=False, quiet=True)
-        built.service.worth.curves()  # or it would be measured meanwhile
+        built.service.quality.curves()  # or it would be measured meanwhile
         try:
             return [
                 _start(),

@@ -15,8 +15,7 @@ from benchmarks.timing import measure, peak_memory
 from zoo.data import Records
 from zoo.embeddings import uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
-from zoo.report.reported_run import ReportedRun
-from zoo.report.writing import write_report
+from zoo.report import ReportedRun, write_report
 from zoo.similarities import ClosedFormSampledDistance
 
 SEED = 0
@@ -59,7 +58,7 @@ def whole_report():
     values = [np.asarray(uncertainty(side, "total_variance")) for side in (images, captions)]
     split = EncodedSplit(records, images, captions, *values, "tr Σ", "total_variance")
     run = ReportedRun(
-        "random", split, ClosedFormSampledDistance(), fits=rng.integers(1, 99, CAPTIONS)
+        "random", split, ClosedFormSampledDistance(), true_matches=rng.integers(1, 99, CAPTIONS)
     )
 
     def write():

@@ -107,14 +107,14 @@ def omissions(gallery, changes, most=2):
     return sorted(going, key=lambda change: change["change"])[:most]
 
 
-def keep_words(gallery, caption, kept, worth=None):
+def keep_words(gallery, caption, kept, recall_bins=None):
     """The uncertainty of a caption of which only some words are left.
 
     Args:
         gallery: a `Gallery`.
         caption: a text.
         kept: positions of the words that stay.
-        worth: see `answers.search`.
+        recall_bins: see `answers.search`.
 
     Returns:
         `(text, uncertainty, percentile, sentence)`; the first is empty when no word is left.
@@ -124,7 +124,7 @@ def keep_words(gallery, caption, kept, worth=None):
     if not text:
         return "", None, None, "No word is left."
     embedding = gallery.encoders.captions([text])
-    return (text, *answers.certainty(gallery, embedding, "captions", worth))
+    return (text, *answers.certainty(gallery, embedding, "captions", recall_bins))
 
 
 def caveats(gallery, caption):

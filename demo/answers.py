@@ -34,7 +34,7 @@ POINTS = "This model embeds every item as a point, so it cannot say how uncertai
 NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty with."
 
 
-def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, worth=None):
+def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, recall_bins=None):
     """Answers one query.
 
     Args:
@@ -45,7 +45,7 @@ def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, wort
         k: how many results.
         decline_above: percentile of the query's uncertainty from which nothing is answered; 100
             always answers.
-        worth: `recall_by_uncertainty` of such queries, for the sentence, or None.
+        recall_bins: `recall_by_uncertainty` of such queries, for the sentence, or None.
 
     Returns:
         An `Answer`.
@@ -54,7 +54,7 @@ def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, wort
         ValueError: if the similarity is not one of this gallery's.
     """
     own_side = "captions" if side == "images" else "images"
-    value, share, meaning = certainty(gallery, query, own_side, worth)
+    value, share, meaning = certainty(gallery, query, own_side, recall_bins)
     declined = share is not None and decline_above < 100.0 and share > decline_above
     found = [] if declined else _found(gallery, query, side, similarity, k)
     return Answer(
@@ -66,7 +66,7 @@ def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, wort
     )
 
 
-def certainty(gallery, query, side, worth=None):
+def certainty(gallery, query, side, recall_bins=None):
     """`(uncertainty, percentile, sentence)` of one query of a side; None where there is none."""
     values = gallery.encoders.uncertainty(query)
     if values is None:
@@ -74,7 +74,7 @@ def certainty(gallery, query, side, worth=None):
     value, reference = float(values[0]), gallery.references.get(side)
     if reference is None:
         return value, None, NO_REFERENCE
-    return value, reference.percentile(value), reference.sentence(value, worth)
+    return value, reference.percentile(value), reference.sentence(value, recall_bins)
 
 
 def is_probabilistic(model):

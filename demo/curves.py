@@ -11,7 +11,7 @@ def risk_coverage(curves, direction):
     """The error that is left when the most uncertain queries are not answered.
 
     Args:
-        curves: of `Worth.curves`.
+        curves: of `UncertaintyQuality.curves`.
         direction: `"i2t"` or `"t2i"`.
 
     Returns:

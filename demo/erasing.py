@@ -46,14 +46,14 @@ def erase(pixels, box):
     return erased
 
 
-def effect(gallery, pixels, box, worth=None):
+def effect(gallery, pixels, box, recall_bins=None):
     """What erasing a region does.
 
     Args:
         gallery: a `Gallery`.
         pixels: uint8 `(size, size, 3)`, as `Encoders.pixels` gives them.
         box: a `Box`.
-        worth: see `answers.search`.
+        recall_bins: see `answers.search`.
 
     Returns:
         An `Erased`.
@@ -62,7 +62,7 @@ def effect(gallery, pixels, box, worth=None):
     embedding = gallery.encoders.images([pixels, erased])
     values = gallery.encoders.uncertainty(embedding)
     second = {key: value[1:] for key, value in embedding.items()}
-    after, share, meaning = answers.certainty(gallery, second, "images", worth)
+    after, share, meaning = answers.certainty(gallery, second, "images", recall_bins)
     before = None if values is None else float(values[0])
     return Erased(erased, before, after, share, meaning)
 

@@ -9,7 +9,7 @@ from demo.cards import escape
 from demo.events import gr
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import DECLINE_ABOVE, Service
-from demo.worth import Worth
+from demo.uncertainty_quality import UncertaintyQuality
 
 _HERE = Path(__file__).parent
 _SYSTEM_FONTS = ("ui-sans-serif", "system-ui", "sans-serif")
@@ -23,10 +23,10 @@ def build(gallery, metrics=None):
         metrics: what its run measured, or None.
 
     Returns:
-        A `gradio.Blocks`; its `service` answers, and measures what its uncertainty is worth in
+        A `gradio.Blocks`; its `service` answers, and measures the quality of its uncertainty in
         the background.
     """
-    service = Service(gallery, Worth(gallery, metrics))
+    service = Service(gallery, UncertaintyQuality(gallery, metrics))
     with gr.Blocks(
         title=f"Halo Zoo · {gallery.name}", analytics_enabled=False, delete_cache=(600, 3600)
     ) as page:
@@ -80,7 +80,7 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
     )
     if not quiet:
         print(f"The demo is at {address} (Ctrl+C ends it)")
-    threading.Thread(target=_measure, args=(page.service.worth,), daemon=True).start()
+    threading.Thread(target=_measure, args=(page.service.quality,), daemon=True).start()
     if wait:
         page.block_thread()
     return address
@@ -95,11 +95,11 @@ def _theme():
     return gr.themes.Default(font=_SYSTEM_FONTS, primary_hue="blue").set(**greys)
 
 
-def _measure(worth):
+def _measure(quality):
     try:
-        worth.curves()
+        quality.curves()
     except Exception:  # the sentences then do without it
-        logging.getLogger(__name__).exception("what uncertainty is worth was not measured")
+        logging.getLogger(__name__).exception("the quality of the uncertainty was not measured")
 
 
 def _head(gallery):

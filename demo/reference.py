@@ -44,7 +44,7 @@ class Reference:
 
     @property
     def noticeable(self):
-        """The least change that is worth a word: a twentieth of the usual range."""
+        """The least change that is worded as one: a twentieth of the usual range."""
         low, high = self.span()
         return 0.05 * (high - low)
 
@@ -54,12 +54,12 @@ class Reference:
         decimals = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
         return f"{value:+.{decimals}f}".replace("-", "−")
 
-    def sentence(self, value, worth=None):
+    def sentence(self, value, bins=None):
         """What this uncertainty says, in words with numbers.
 
         Args:
             value: the uncertainty of a query of this side.
-            worth: `recall_by_uncertainty` of such queries (`zoo.metrics`), or None.
+            bins: `recall_by_uncertainty` of such queries (`zoo.metrics`), or None.
         """
         noun, found = _NOUNS[self.side]
         share = self.percentile(value)
@@ -71,7 +71,7 @@ class Reference:
         else:
             place = f"less certain than {share:.0f} % of the gallery's {len(self.values):,} {noun}"
         text = f"{self.symbol} = {number(value)}: {place}."
-        recall = None if worth is None else recall_at(worth, share)
+        recall = None if bins is None else recall_at(bins, share)
         if recall is not None:
             here, best = recall
             text += (
@@ -81,9 +81,9 @@ class Reference:
         return text
 
 
-def recall_at(worth, percentile):
+def recall_at(bins, percentile):
     """`(recall in the bin of a percentile, recall in the first bin)`, or None if one is empty."""
-    recall, count = list(worth["recall"]), list(worth["count"])
+    recall, count = list(bins["recall"]), list(bins["count"])
     place = min(int(percentile * len(recall) / 100), len(recall) - 1)
     if not count[place] or not count[0]:
         return None

@@ -47,11 +47,11 @@ class Service:
 
     Args:
         gallery: a `Gallery`.
-        worth: its `Worth`.
+        quality: its `UncertaintyQuality`.
     """
 
-    def __init__(self, gallery, worth):
-        self.gallery, self.worth = gallery, worth
+    def __init__(self, gallery, quality):
+        self.gallery, self.quality = gallery, quality
 
     def find_images(
         self,
@@ -85,8 +85,8 @@ class Service:
         """The uncertainty of a caption of which only the words at some positions (from 0) stay."""
         caption = limits.text(caption)
         kept = [limits.whole(place, "A word's position", 0, limits.MAX_WORDS) for place in kept]
-        worth = self.worth.of("captions")
-        text, *rest = ambiguity.keep_words(self.gallery, caption, kept, worth)
+        recall_bins = self.quality.of("captions")
+        text, *rest = ambiguity.keep_words(self.gallery, caption, kept, recall_bins)
         return Certainty(
             caption=text, uncertainty=rest[0], uncertainty_percentile=rest[1], meaning=rest[2]
         )
@@ -106,7 +106,7 @@ class Service:
         names = ("Left", "Top", "Width", "Height")
         values = zip(names, (left, top, width, height), strict=True)
         box = Box(*(limits.between(value, name, 0, 100) for name, value in values))
-        erased = erasing.effect(self.gallery, pixels, box, self.worth.of("images"))
+        erased = erasing.effect(self.gallery, pixels, box, self.quality.of("images"))
         places = erasing.sweep(self.gallery, pixels)
         growing = erasing.growing(self.gallery, pixels, box)
         return ErasedAnswer(
@@ -131,15 +131,15 @@ class Service:
         """The risk–coverage curve of "t2i" (captions find images) or "i2t", with a sentence."""
         if direction not in ("t2i", "i2t"):
             raise limits.RefusedError("The direction has to be t2i or i2t.")
-        if self.worth.why_not:
-            return {"sentence": self.worth.why_not, "source": None}
-        curves = self.worth.curves()
+        if self.quality.why_not:
+            return {"sentence": self.quality.why_not, "source": None}
+        curves = self.quality.curves()
         curve = {
             key: value.tolist() if hasattr(value, "tolist") else value
             for key, value in curves[direction]["risk_coverage"].items()
         }
         sentence = risk_coverage(curves, direction)[1]
-        return {**curve, "sentence": sentence, "source": self.worth.source}
+        return {**curve, "sentence": sentence, "source": self.quality.source}
 
     def describe_gallery(self) -> dict:
         """The model, the gallery and the similarities that it can be ranked by."""
@@ -164,7 +164,7 @@ class Service:
         if similarity is not None and similarity not in self.gallery.similarity_names:
             names = ", ".join(self.gallery.similarity_names)
             raise limits.RefusedError(f"The similarity has to be one of {names}.")
-        worth = self.worth.of("captions" if side == "images" else "images")
+        recall_bins = self.quality.of("captions" if side == "images" else "images")
         return answers.search(
-            self.gallery, embedding, side, similarity, results, decline_above, worth
+            self.gallery, embedding, side, similarity, results, decline_above, recall_bins
         )

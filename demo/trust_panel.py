@@ -6,19 +6,19 @@ from demo.events import gr, in_sentences
 
 def add(service):
     """Adds the tab."""
-    worth = service.worth
+    quality = service.quality
 
     def show(direction):
-        drawing, sentence = curves.risk_coverage(worth.curves(), direction)
-        return drawing, cards.note(f"{sentence} ({worth.source.capitalize()}.)")
+        drawing, sentence = curves.risk_coverage(quality.curves(), direction)
+        return drawing, cards.note(f"{sentence} ({quality.source.capitalize()}.)")
 
     with gr.Tab("When to trust it", id="trust") as tab:
-        if worth.why_not:
-            gr.HTML(cards.note(worth.why_not), elem_id="halo-trust")
+        if quality.why_not:
+            gr.HTML(cards.note(quality.why_not), elem_id="halo-trust")
             return
         gr.HTML(
             "<p>If the model may refuse the queries that it is least certain of, how many of the "
-            "others does it get wrong? The lower the curve, the more its uncertainty is worth.</p>"
+            "others does it get wrong? The lower the curve, the better its uncertainty.</p>"
         )
         direction = gr.Radio(
             [("Captions find images", "t2i"), ("Images find captions", "i2t")],

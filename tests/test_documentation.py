@@ -65,8 +65,8 @@ def test_readme_names_things_that_exist():
 
 
 def test_the_models_page_is_that_of_the_kept_runs():
+    from tools import models_page
     from zoo.files import RunFolder
-    from zoo.report import models_page
 
     path = ROOT / "docs" / "models.md"
     kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]

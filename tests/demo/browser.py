@@ -168,7 +168,7 @@ def take_pictures(address, folder):
     with chromium() as browser:
         for view in VIEWS:
             with Visit(browser, address, view) as visit:
-                visit.open_trust()  # waits until it is known what the uncertainty is worth
+                visit.open_trust()  # waits until the uncertainty is measured
                 visit.open_tab("Words → images")
                 visit.search_words("a small red bird with a black crown and a long bill")
                 visit.shot(folder / f"demo_words_{view}.png")

@@ -12,7 +12,7 @@ import zoo
 from demo import page, sources
 from demo.encoders import Encoders
 from demo.gallery import Gallery
-from demo.worth import Worth
+from demo.uncertainty_quality import UncertaintyQuality
 from zoo import models
 from zoo.data import captions, cub, toy_birds
 from zoo.files import RunFolder
@@ -95,10 +95,10 @@ def served(gaussians):
 
 @pytest.fixture(scope="session")
 def measured(gaussians):
-    """What the uncertainty of the run's gallery is worth, measured."""
-    worth = Worth(gaussians)
-    worth.curves()
-    return worth
+    """The quality of the uncertainty of the run's gallery, measured."""
+    quality = UncertaintyQuality(gaussians)
+    quality.curves()
+    return quality
 
 
 @pytest.fixture

@@ -121,8 +121,8 @@ def test_percentile_counts_equal_values_half():
 
 def test_the_sentence_has_the_numbers():
     reference = Reference(np.linspace(0, 1, 1000), "geometric_mean", "captions")
-    worth = {"recall": [0.4] + [0.1] * 9, "count": [10] * 10}
-    text = reference.sentence(0.75, worth)
+    bins = {"recall": [0.4] + [0.1] * 9, "count": [10] * 10}
+    text = reference.sentence(0.75, bins)
     assert "less certain than 75 % of the gallery's 1,000 captions" in text
     assert "10 % find a right image first; of the most certain tenth, 40 %" in text
     assert "more certain than nearly all" in reference.sentence(-1.0)

@@ -11,7 +11,7 @@ import zoo
 from demo import page, sources
 from demo.__main__ import main
 from demo.encoders import Encoders
-from demo.worth import UNKNOWN, Worth
+from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo import models
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -46,8 +46,8 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     assert gallery.captions == ["a red bird", "a bird with <b>black</b> wings"]
     assert "1 of 7 images cannot be read" in capsys.readouterr().out
     assert gallery.describe(0) == gallery.image_names[0]
-    assert Worth(gallery).why_not == UNKNOWN
-    assert Worth(gallery).curves() is None
+    assert UncertaintyQuality(gallery).why_not == UNKNOWN
+    assert UncertaintyQuality(gallery).curves() is None
     assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
 
 
@@ -71,9 +71,9 @@ def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
 
 def test_metrics_of_a_finished_run_are_not_measured_again(gaussians, measured):
     curves = measured.curves()
-    read = Worth(gaussians, {"uncertainty": curves})
+    read = UncertaintyQuality(gaussians, {"uncertainty": curves})
     assert read.of("captions") is curves["t2i"]["recall_by_uncertainty"]
-    assert Worth(gaussians).of("captions") is None  # not measured yet: nobody waits
+    assert UncertaintyQuality(gaussians).of("captions") is None  # not measured yet: nobody waits
 
 
 def test_what_is_missing_is_said_with_a_way_out(tmp_path):

@@ -72,9 +72,9 @@ def test_tied_uncertainty_is_the_expectation_over_orders():
     error = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
     uncertainty = np.array([0.0, 1.0, 1.0, 1.0, 2.0])
     rng = np.random.default_rng(0)
-    draws = [risk_coverage(uncertainty + 1e-6 * rng.random(5), error)["risk"] for _ in range(4000)]
+    curves = [risk_coverage(uncertainty + 1e-6 * rng.random(5), error)["risk"] for _ in range(4000)]
     np.testing.assert_allclose(
-        risk_coverage(uncertainty, error)["risk"], np.mean(draws, axis=0), atol=0.02
+        risk_coverage(uncertainty, error)["risk"], np.mean(curves, axis=0), atol=0.02
     )
     constant = risk_coverage(np.zeros(5), error)
     assert constant["aurc"] == pytest.approx(constant["random_aurc"])

@@ -5,7 +5,7 @@ import numpy as np
 from zoo.data import Records
 from zoo.embeddings import uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
-from zoo.report.reported_run import ReportedRun
+from zoo.report import ReportedRun
 from zoo.similarities import ClosedFormSampledDistance
 
 WORDS = ("red", "blue", "crown", "short", "bill", "wing", "small", "long")

@@ -14,9 +14,7 @@ from zoo.data import toy_birds
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.report import __main__ as command
-from zoo.report import corruption, set_algebra
-from zoo.report.ellipses import principal_plane
-from zoo.report.reported_run import of_model
+from zoo.report import inputs, of_model, principal_plane, set_algebra
 
 SMALL = ["--smoke", "--image-size=16", "--word-dim=4", "--max-words=12", "--num-samples=2"]
 
@@ -92,7 +90,9 @@ def test_a_report_is_one_page_that_needs_nothing_else(finished, tmp_path, capsys
     numbers = json.loads((tmp_path / "one" / "report.json").read_text())["plane"]
     counts = [n["n"] for section in numbers.values() for n in section.values()]
     assert min(counts) > 0
-    assert {"value", "low", "high", "n", "unit", "of"} == set(numbers["retrieval"].popitem()[1])
+    fields = {"value", "low", "high", "n", "unit", "of"}
+    assert fields == set(numbers["isotropy"].popitem()[1])
+    assert fields | {"chance"} == set(numbers["retrieval"].popitem()[1])
     assert str(tmp_path / "one" / "report.html") in capsys.readouterr().out
 
 
@@ -100,11 +100,11 @@ def test_a_report_is_one_page_that_needs_nothing_else(finished, tmp_path, capsys
 def test_what_is_taken_away_starts_from_the_whole(reported):
     chosen = np.arange(5)
     whole = reported.split.image_uncertainty[:5]
-    values = corruption.erased_uncertainty(reported, chosen, (0.0, 0.5))
+    values = inputs.erased_uncertainty(reported, chosen, (0.0, 0.5))
     np.testing.assert_allclose(values[:, 0], whole, rtol=1e-4)
     assert (values[:, 1] != values[:, 0]).any()
-    for mode in corruption.MODES:
-        values = corruption.dropped_uncertainty(reported, chosen, mode, (0.0, 1.0))
+    for mode in inputs.MODES:
+        values = inputs.dropped_uncertainty(reported, chosen, mode, (0.0, 1.0))
         np.testing.assert_allclose(values[:, 0], reported.split.caption_uncertainty[:5], rtol=1e-4)
         assert (values[:, 1] != values[:, 0]).any()
 
@@ -152,7 +152,6 @@ def test_a_run_of_a_version_that_knew_no_data_says_what_to_write(finished, tmp_p
         (["nowhere", "--out=x"], "no such run folder: nowhere"),
         (["toy_birds_pcme", "--out=x", "--ranking=nearest"], "--ranking must be one of own"),
         (["toy_birds_pcme", "--out=x", "--items=1"], "--items must be at least 2"),
-        (["models", "nowhere"], "no such run folder: nowhere"),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(arguments, message, capsys, monkeypatch, tmp_path):

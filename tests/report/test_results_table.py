@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from zoo.metrics import evaluate_retrieval
-from zoo.report.results_table import print_results, results_table
+from zoo.report.results import print_results, results_table
 
 
 def printed(*args, **kwargs):

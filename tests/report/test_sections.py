@@ -6,24 +6,25 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 from synthetic_run import records, run
 
-from zoo.report import calibration, comparison, extremes, isotropy, plane_section
-from zoo.report import words_by_uncertainty as words
-from zoo.report.retrieval_section import section as retrieval
-from zoo.report.sections import sections_of
-from zoo.report.worth_sections import (
+from zoo.metrics import normalised_aurc
+from zoo.report import calibration, gaussian_shape, inputs, retrieval
+from zoo.report.page import sections_of, write_report
+from zoo.report.uncertainty_quality import (
     ambiguity_section,
-    end_to_end,
-    gain,
+    extremes,
+    extremes_section,
+    recall_gap,
     recall_section,
     risk_section,
     spearman_of_bins,
+    tenths,
 )
 from zoo.similarities import Cosine, KLDivergence, SmoothChamfer, Wasserstein2
 
 
 @pytest.fixture(scope="module")
 def reported():
-    return run(fits=np.random.default_rng(1).integers(1, 30, 120))
+    return run(true_matches=np.random.default_rng(1).integers(1, 30, 120))
 
 
 def numbers_of(section):
@@ -40,10 +41,12 @@ def hits(reported, direction):
 
 
 def test_recall_by_hand_with_its_interval(reported):
-    found = numbers_of(retrieval(reported))["image → text: Recall@1"]
+    found = numbers_of(retrieval.section(reported))["image → text: Recall@1"]
     right = hits(reported, "i2t")
     assert found.value == pytest.approx(100 * right.mean())
     assert found.n == 40
+    (number,) = (n for n in retrieval.section(reported).numbers if n.label.endswith("t: Recall@1"))
+    assert number.chance == pytest.approx(100 * 15 / 120)  # 15 of 120 captions have its label
     rng = np.random.default_rng(0)
     drawn = [100 * right[rng.integers(0, 40, 40)].mean() for _ in range(40)]
     np.testing.assert_allclose([found.low, found.high], np.quantile(drawn, [0.025, 0.975]))
@@ -63,6 +66,16 @@ def test_risk_and_coverage_by_hand(reported):
     assert found[f"{name}share of the way from random to oracle"].value == pytest.approx(100 * way)
 
 
+def test_a_constant_uncertainty_is_called_not_informative(tmp_path):
+    shown = run()
+    for side, count in (("image", 40), ("caption", 120)):
+        object.__setattr__(shown.split, f"{side}_uncertainty", np.full(count, 0.05))
+    verdicts = risk_section(shown).verdicts
+    assert ["This uncertainty is not informative" in line for line in verdicts] == [True, True]
+    path = write_report([shown], tmp_path)
+    assert path.read_text().count("<strong>") == 2
+
+
 def test_bins_and_ambiguity_by_hand(reported):
     found = numbers_of(recall_section(reported))
     order = np.argsort(reported.split.caption_uncertainty)
@@ -72,15 +85,15 @@ def test_bins_and_ambiguity_by_hand(reported):
     label = "text → image: Recall@1, most certain tenth minus most uncertain tenth"
     assert found[label].value == pytest.approx(100 * (tenths[0] - tenths[-1]))
     (found,) = numbers_of(ambiguity_section(reported)).values()
-    rho = spearmanr(reported.split.caption_uncertainty, reported.fits).statistic
+    rho = spearmanr(reported.split.caption_uncertainty, reported.true_matches).statistic
     assert found.value == pytest.approx(rho)
     assert found.n == 120
 
 
 def test_statistics_that_have_no_value_are_nan():
     assert np.isnan(spearman_of_bins(np.ones(40), np.ones(40)))
-    assert np.isnan(gain(np.arange(4.0), np.zeros(4, bool)))
-    assert end_to_end(np.repeat([1, 9], 20), np.arange(40.0)) == 100.0
+    assert np.isnan(normalised_aurc(np.arange(4.0), np.zeros(4, bool)))
+    assert recall_gap(np.repeat([1, 9], 20), np.arange(40.0)) == 100.0
 
 
 def test_calibration_by_hand(reported):
@@ -120,40 +133,41 @@ def test_similarities_without_a_probability_get_a_sentence():
 
 def test_effective_dimensions_of_spheres_and_needles():
     needle = np.array([[0.0, -80.0, -80.0, -80.0]])
-    np.testing.assert_allclose(isotropy.effective_dimensions(np.full((2, 4), -700.0)), 1.0)
-    np.testing.assert_allclose(isotropy.effective_dimensions(needle), 0.25)
+    np.testing.assert_allclose(gaussian_shape.effective_dimensions(np.full((2, 4), -700.0)), 1.0)
+    np.testing.assert_allclose(gaussian_shape.effective_dimensions(needle), 0.25)
     two = np.log([[1.0, 3.0]])
-    np.testing.assert_allclose(isotropy.effective_dimensions(two), 16 / (2 * 10))
+    np.testing.assert_allclose(gaussian_shape.effective_dimensions(two), 16 / (2 * 10))
 
 
 def test_words_by_hand():
-    lines = words.words_of(["A red bird.", "a bird", "a Bird's nest"])
+    lines = inputs.words_of(["A red bird.", "a bird", "a Bird's nest"])
     assert lines == [["a", "red", "bird"], ["a", "bird"], ["a", "birds", "nest"]]
-    certain, uncertain = words.tf_idf(lines, [0, 1, 1])
-    assert certain["a"] == 0.0
+    certain, uncertain = inputs.tf_idf(lines, [0, 1, 1])
+    assert "a" not in certain  # it has a third of the words here, three eighths of all words
     assert certain["red"] == pytest.approx(np.log(3) / 3)
-    assert uncertain["bird"] == pytest.approx(np.log(3 / 2) / 5)
-    np.testing.assert_array_equal(words.quantile_bins(np.array([5.0, 1, 3, 3]), 2), [1, 0, 0, 1])
+    assert uncertain["nest"] == pytest.approx(np.log(3) / 5)
+    np.testing.assert_array_equal(inputs.quantile_bins(np.array([5.0, 1, 3, 3]), 2), [1, 0, 0, 1])
 
 
 def test_extremes_are_the_ends_in_order():
     values = np.array([3.0, 9, 1, 7, 5, 2])
-    np.testing.assert_array_equal(extremes.extremes(values, 2), [2, 5, 3, 1])
-    np.testing.assert_array_equal(extremes.extremes(np.array([2.0, 1, 3]), 3), [1, 2])
-    low, high = extremes.tenths(np.arange(30.0))
+    np.testing.assert_array_equal(extremes(values, 2), [2, 5, 3, 1])
+    np.testing.assert_array_equal(extremes(np.array([2.0, 1, 3]), 3), [1, 2])
+    low, high = tenths(np.arange(30.0))
     assert low.tolist() == [0, 1, 2]
     assert high.tolist() == [27, 28, 29]
 
 
 def test_without_pictures_captions_are_a_table():
-    section = extremes.section(run(picture=None))
+    section = extremes_section(run(picture=None))
     (table,) = section.tables
     assert len(table.rows) == 6
     assert all(len(row) == len(table.header) for row in table.rows)
 
 
 def test_a_few_classes_are_drawn_with_all_their_captions_ellipses(reported):
-    images, labels, captions, caption_labels, names = plane_section.few(reported)
+    shown = gaussian_shape.items_of(reported.split, np.arange(8), each=3)
+    images, labels, captions, caption_labels, names = shown
     assert len(images["mean"]) == len(labels) == 24
     assert len(captions["mean"]) == len(caption_labels) == 24
     assert names[3] == "Class 3"
@@ -178,7 +192,8 @@ def test_every_kind_of_embedding_has_its_sections(kind, similarity, expected):
 
 def test_runs_are_compared_on_the_same_queries():
     first, other = run("one"), run("other", seed=1)
-    section = comparison.section([first, other, run("points", kind="point", similarity=Cosine())])
+    points = run("points", kind="point", similarity=Cosine())
+    section = retrieval.comparison_section([first, other, points])
     found = numbers_of(section)["other minus one, image → text: Recall@1"]
     right = [hits(one, "i2t").astype(float) for one in (first, other)]
     assert found.value == pytest.approx(100 * (right[1].mean() - right[0].mean()))
@@ -193,9 +208,9 @@ def test_runs_are_compared_on_the_same_queries():
 
 
 def test_other_queries_are_not_compared():
-    assert comparison.same_queries(run(), run(seed=1))
+    assert retrieval.same_queries(run(), run(seed=1))
     shown = run()
     object.__setattr__(shown.split, "records", records(seed=5))
-    assert not comparison.same_queries(run(), shown)
-    assert list(comparison.compared(run(), shown)) == []
-    assert "not all of these" in comparison.section([run(), shown]).text.lower()
+    assert not retrieval.same_queries(run(), shown)
+    assert list(retrieval.compared(run(), shown)) == []
+    assert "not all of these" in retrieval.comparison_section([run(), shown]).text.lower()

@@ -1,4 +1,4 @@
-"""A model on a split: encode, rank, retrieve, and what its uncertainties tell."""
+"""Evaluates a model on a split: encodes it, ranks, and measures retrieval and uncertainty."""
 
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches

@@ -1,4 +1,4 @@
-"""Evaluates a trained model on a split of a data set."""
+"""Encodes a split of a data set with a trained model, and evaluates it."""
 
 from dataclasses import dataclass
 
@@ -21,14 +21,14 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class EncodedSplit:
-    """A split as a model sees it.
+    """A split of a data set, encoded by a model.
 
     Attributes:
         records: the `Records` of N images and M captions.
         images, captions: their embeddings, dicts of arrays.
         image_uncertainty, caption_uncertainty: `(N,)` and `(M,)`, or None for points.
-        measure: of the uncertainty, in words.
-        measure_name: as `zoo.embeddings.uncertainty` knows it.
+        measure: name of the uncertainty with its unit, for figures.
+        measure_name: its name for `zoo.embeddings.uncertainty`.
     """
 
     records: object
@@ -51,11 +51,16 @@ class EncodedSplit:
 def encode(model, records, source, batch_size=64):
     """Encodes a split.
 
+    ```python
+    split = encode(model, records, Pictures(records, 64, cache=False))
+    results = evaluate(model, split, ("own",))
+    ```
+
     Args:
         model: a `DualEncoder` with a tokenizer.
         records: the split.
         source: its pictures or features, see `zoo.data.sources`.
-        batch_size: images at once.
+        batch_size: number of images encoded at once; of captions, four times as many.
     """
     pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
@@ -79,19 +84,19 @@ def _embed(encoder, inputs):
 
 
 def evaluate(model, split, names, ks=(1, 5, 10)):
-    """Retrieval metrics of a split, and what its uncertainties are worth.
+    """Retrieval metrics of a split, and the quality of its uncertainties.
 
     Args:
         model: the `DualEncoder`.
         split: an `EncodedSplit`.
-        names: test-time similarities, `"own"` for the one that the model was trained with or of
-            `zoo.similarities.NAMES`; the first gives the recall by uncertainty and the
-            risk–coverage curves. Results go by `zoo.similarities.name_of`.
+        names: test-time similarities, `"own"` for the model's or names of
+            `zoo.similarities.NAMES`. The first ranks for the recall by uncertainty and the
+            risk–coverage curves. The keys of the results are those of `zoo.similarities.name_of`.
         ks: the K of Recall@K.
 
     Returns:
         A dict of JSON values: `retrieval` by similarity, `chance`, and for a model with
-        uncertainties, on ten images or more, `uncertainty` with, for each direction,
+        uncertainties, on ten images and captions or more, `uncertainty` with, for each direction,
         `recall_by_uncertainty` (ten bins, R@1), its Spearman's ρ over the bins, and `aurc`,
         `oracle_aurc`, `random_aurc` of 1 − R@1.
     """
@@ -113,18 +118,20 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         return results
     first, truth = next(iter(pairs.values())), split.relevance
     results["uncertainty"] = {
-        "i2t": _worth(first, truth, split.image_uncertainty),
-        "t2i": _worth(first.transposed(), truth.transposed(), split.caption_uncertainty),
+        "i2t": _uncertainty_quality(first, truth, split.image_uncertainty),
+        "t2i": _uncertainty_quality(
+            first.transposed(), truth.transposed(), split.caption_uncertainty
+        ),
     }
     return results
 
 
-def _worth(pair, truth, values):
+def _uncertainty_quality(pair, truth, values):
     ranks = metrics.rank_queries(pair, truth)
-    asked = ranks.has_positive
+    has_positive = ranks.has_positive
     bins = metrics.recall_in_bins(ranks, values)
     filled = bins["count"] > 0
-    curve = metrics.risk_coverage(values[asked], ~ranks.hits(1)[asked])
+    curve = metrics.risk_coverage(values[has_positive], ~ranks.hits(1)[has_positive])
     return {
         "recall_by_uncertainty": bins,
         "spearman_of_bins": metrics.spearman(np.arange(filled.sum()), bins["recall"][filled]),
@@ -133,5 +140,5 @@ def _worth(pair, truth, values):
 
 
 def spearman_of_matches(split, matches):
-    """Spearman's ρ of caption uncertainty against the true number of images a caption fits."""
+    """Spearman's ρ of caption uncertainty against the number of images each caption is true of."""
     return metrics.spearman(split.caption_uncertainty, matches)

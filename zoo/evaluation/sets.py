@@ -1,4 +1,4 @@
-"""What the sets of a model are like: how far their elements spread, specialise and do alone."""
+"""Measures of set embeddings: spread, attention, usage and retrieval of single elements."""
 
 import math
 
@@ -12,12 +12,12 @@ SIDES = ("images", "captions")
 
 
 def encode_sets(model, records, source, batch_size=64):
-    """A split's sets with what each element looks at.
+    """The sets of a split with the attention of each element.
 
     Args:
         model: a `DualEncoder` of `dive` or `pvse`.
         records, source: of the split, as for `zoo.evaluation.encode`.
-        batch_size: images at once.
+        batch_size: number of images encoded at once.
 
     Returns:
         `{"images", "captions"}`, each a dict of arrays: `"elements"`, `"slots"`, `"attention"` and
@@ -34,7 +34,7 @@ def encode_sets(model, records, source, batch_size=64):
 
 
 def measure_sets(sets, similarity):
-    """Figures of a split's sets.
+    """Measures of the sets of a split.
 
     Args:
         sets: of `encode_sets`.
@@ -77,15 +77,19 @@ def measure_sets(sets, similarity):
 
 
 def attention_divergence(attention, mask=None):
-    """How differently the elements of an item look: Jensen–Shannon divergence over log K.
+    """Jensen–Shannon divergence of the attention of an item's elements, over log K.
+
+    ```python
+    attention_divergence(np.array([[[1.0, 0.0], [0.0, 1.0]]]))  # 1.0
+    ```
 
     Args:
         attention: `(items, K, positions)`, rows that sum to one.
-        mask: `(items, positions)`, or None; what is masked has no attention.
+        mask: `(items, positions)`, true where an item has a position, or None.
 
     Returns:
-        The mean over the items with at least K positions, in [0, 1]: 0 if all elements look at the
-        same, 1 if no position is looked at by two of them. NaN if there is no such item.
+        The mean over the items with at least K positions, in [0, 1]: 0 if all elements have one
+        attention, 1 if no two of them share a position. NaN if there is no such item.
     """
     attention = np.asarray(attention, np.float64)
     count = attention.shape[1]
@@ -99,12 +103,12 @@ def attention_divergence(attention, mask=None):
 
 
 def element_usage(elements, others, labels, other_labels):
-    """How often each element is its set's nearest to a match: K shares that sum to one.
+    """The share of matches to which each element is the nearest of its set, K shares.
 
     Args:
         elements: `(items, K, dim)` of length one.
         others: `(others, L, dim)` likewise.
-        labels, other_labels: which of them match.
+        labels, other_labels: of the items; equal labels match.
     """
     won = np.zeros(elements.shape[1])
     for label in np.unique(labels):

@@ -1,4 +1,4 @@
-"""Evaluation of image–text retrieval: pure functions on arrays, in blocks, ties pessimistic."""
+"""Metrics of image–text retrieval and of uncertainties: pure functions on arrays."""
 
 from zoo.metrics.annotations import (
     read_cxc,
@@ -24,22 +24,28 @@ from zoo.metrics.retrieval import (
     recall_at_k,
 )
 from zoo.metrics.semantic_precision import average_semantic_precision
+from zoo.metrics.statistics import Estimate, bootstrap, spearman, wilson_interval
 from zoo.metrics.uncertainty import (
+    Verdict,
+    normalised_aurc,
     recall_by_uncertainty,
     recall_in_bins,
     risk_coverage,
-    spearman,
+    uncertainty_verdict,
 )
 
 __all__ = [
     "Cider",
     "CiderFactors",
+    "Estimate",
     "LabelRelevance",
     "MeanSimilarity",
     "PairwiseSimilarity",
     "QueryRanks",
     "RetrievalEvaluation",
+    "Verdict",
     "average_semantic_precision",
+    "bootstrap",
     "chance",
     "check_coco_ids",
     "cider",
@@ -48,6 +54,7 @@ __all__ = [
     "evaluate_embeddings",
     "evaluate_retrieval",
     "mean_average_precision_at_r",
+    "normalised_aurc",
     "plausible_match_r_precision",
     "r_precision",
     "rank_queries",
@@ -61,4 +68,6 @@ __all__ = [
     "relevance_of_matches",
     "risk_coverage",
     "spearman",
+    "uncertainty_verdict",
+    "wilson_interval",
 ]

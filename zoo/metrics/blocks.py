@@ -1,4 +1,4 @@
-"""A similarity matrix read by rows, so that it never has to be in memory as a whole."""
+"""Similarity matrices that are read by rows and need not be in memory as a whole."""
 
 import keras
 import numpy as np
@@ -6,8 +6,8 @@ from keras import ops
 
 from zoo.embeddings import as_embedding
 
-KEPT_BYTES = 2**30  # of a matrix that is read several times and so is worth keeping
-BLOCK_BYTES = 2**26  # of one block of rows: small beside any gallery, large enough for BLAS
+KEPT_BYTES = 2**30  # largest matrix that is kept, since it is read several times
+BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
 
 
 class SimilarityMatrix:
@@ -45,7 +45,7 @@ class SimilarityMatrix:
         return block if self._columns is None else np.take(block, self._columns, axis=1)
 
     def kept(self):
-        """Itself: nothing is to be computed."""
+        """Itself: it is in memory already."""
         return self
 
     def take(self, rows, columns):
@@ -67,6 +67,12 @@ class PairwiseSimilarity:
 
     Every metric takes it in place of an `(N, M)` matrix.
 
+    ```python
+    points = {"mean": np.eye(3, dtype="float32")}
+    pairs = PairwiseSimilarity(points, points, zoo.similarities.cosine)
+    pairs.rows(0, 2)  # [[1, 0, 0], [0, 1, 0]]
+    ```
+
     Args:
         images: N embeddings, a dict of arrays or what `encode_images` returned.
         captions: M embeddings, likewise.
@@ -84,7 +90,7 @@ class PairwiseSimilarity:
             )
         images, captions = _arrays(images, "images"), _arrays(captions, "captions")
         if isinstance(similarity, keras.layers.Layer):
-            # Else Keras would copy the whole gallery into a tensor again for every block.
+            # A layer converts arrays at every call, so the gallery is converted once, here.
             images = {key: ops.convert_to_tensor(value) for key, value in images.items()}
             captions = {key: ops.convert_to_tensor(value) for key, value in captions.items()}
         self._queries, self._gallery = images, captions
@@ -94,13 +100,13 @@ class PairwiseSimilarity:
 
     @property
     def values_per_pair(self):
-        """How many numbers stand behind one similarity: pairs of samples or of elements."""
+        """The pairs of samples or of elements behind one similarity."""
         if "elements" in self._queries:
             return self._queries["elements"].shape[1] * self._gallery["elements"].shape[1]
         return getattr(self._similarity, "num_samples", 1) ** 2
 
     def rows(self, start, stop):
-        """Rows `start` to `stop`, computed now."""
+        """Rows `start` to `stop`, computed at each call."""
         queries = {key: value[start:stop] for key, value in self._queries.items()}
         if self._transposed:
             block = np.asarray(self._similarity(self._gallery, queries)).T
@@ -182,7 +188,7 @@ class MeanSimilarity:
 
 
 def as_similarity(similarity):
-    """What was given, as something that is read by rows."""
+    """A `SimilarityMatrix` of a matrix, or the object itself if it is read by rows already."""
     if isinstance(similarity, (SimilarityMatrix, PairwiseSimilarity, MeanSimilarity)):
         return similarity
     return SimilarityMatrix(similarity)
@@ -194,7 +200,7 @@ def row_blocks(similarity, block_size=None, name="similarity"):
     Args:
         similarity: an `(N, M)` array, or a `PairwiseSimilarity`.
         block_size: queries a block; None for as many as fit into 64 MiB.
-        name: what to call it in an error.
+        name: of the argument in an error.
 
     Raises:
         ValueError: if a similarity is NaN, naming the first.

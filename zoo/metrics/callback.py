@@ -1,4 +1,4 @@
-"""Retrieval metrics at the end of an epoch, in the logs where other callbacks look for them."""
+"""Retrieval metrics at the end of an epoch, in the logs of the epoch."""
 
 import keras
 import numpy as np

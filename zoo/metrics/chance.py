@@ -1,4 +1,4 @@
-"""What a random ranking scores, exactly: the row to compare with."""
+"""The expected metrics of a random ranking."""
 
 import numpy as np
 from scipy.special import gammaln
@@ -11,6 +11,10 @@ def chance(relevance, ks=(1, 5, 10)):
 
     With R positives among N items: Recall@K is 1 − C(N−R, K) / C(N, K), R-Precision is R / N, and
     mAP@R is (1/R) Σ_{i ≤ R} (R/N) · (1 + (i−1)(R−1)/(N−1)) / i.
+
+    ```python
+    chance(np.eye(10, dtype=bool), ks=(1,))["i2t_recall@1"]  # 10.0
+    ```
 
     Args:
         relevance: `(images, captions)` booleans, dense or scipy sparse, or one of

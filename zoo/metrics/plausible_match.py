@@ -1,4 +1,4 @@
-"""Plausible Match R-Precision: items with nearly the same objects are right too."""
+"""Plausible Match R-Precision: items with nearly the same objects count as positives."""
 
 import numpy as np
 
@@ -10,7 +10,12 @@ from zoo.metrics.relevance import HammingRelevance
 def plausible_match_r_precision(
     similarity, image_labels, caption_image, thresholds=(0, 1, 2), block_size=None
 ):
-    """PMRP: R-Precision with all items right whose label vectors differ in at most ζ labels.
+    """PMRP: R-Precision whose positives are the items with at most ζ differing labels.
+
+    ```python
+    labels = np.array([[1, 0, 0], [0, 1, 1]], bool)
+    plausible_match_r_precision(np.eye(2), labels, [0, 1], thresholds=(0,))["i2t"]  # 1.0
+    ```
 
     Args:
         similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
@@ -22,8 +27,7 @@ def plausible_match_r_precision(
 
     Returns:
         A dict: `i2t` and `t2i`, fractions; `images_left_out` and `captions_left_out`, whole
-        numbers: images without any label, and their captions, are neither queries nor gallery,
-        since nothing is known of what they show.
+        numbers: images without any label, and their captions, are neither queries nor gallery.
 
     Raises:
         ValueError: if shapes differ, a label is not 0 or 1, a position is no image, no image has a

@@ -1,4 +1,4 @@
-"""Ranks of the positives by counting: no argsort, and ties count against the model."""
+"""Ranks of the positives by counting; ties count against the model."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ COUNTING_LIMIT = 32
 
 @dataclasses.dataclass
 class QueryRanks:
-    """How well each query was answered. Arrays are `(N,)`, one entry a query.
+    """Ranks of the positives of each query. Arrays are `(N,)`, one entry a query.
 
     Attributes:
         num_positives: R, the right answers of the query.
@@ -59,6 +59,10 @@ class QueryRanks:
 def rank_queries(similarity, relevance, block_size=None):
     """Ranks the positives of every query.
 
+    ```python
+    rank_queries([[0.9, 0.1], [0.8, 0.3]], np.eye(2, dtype=bool)).best_rank  # [1, 2]
+    ```
+
     Args:
         similarity: `(N, M)` array or `PairwiseSimilarity`; rows are queries, higher is better.
         relevance: `(N, M)` booleans, dense or scipy sparse, or one of `zoo.metrics.relevance`.
@@ -80,7 +84,7 @@ def rank_queries_many(similarity, relevances, block_size=None):
     num_queries, num_items = similarity.shape
     results = [_empty(num_queries, num_items) for _ in relevances]
     for start, rows in row_blocks(similarity, block_size):
-        ordered = {}  # sorted rows, made when asked for, and shared by all relevances
+        ordered = {}  # sorted rows, made at first use and shared by all relevances
         for relevance, result in zip(relevances, results, strict=True):
             for offset, scores in enumerate(rows):
                 query = start + offset

@@ -1,4 +1,4 @@
-"""Which gallery items are right for a query: a matrix, labels, or a rule."""
+"""The positives of a query: from a matrix, from labels, or by a rule."""
 
 import numpy as np
 from scipy import sparse
@@ -9,9 +9,9 @@ class MatrixRelevance:
 
     Args:
         matrix: booleans, or numbers that are all 0 or 1. Rows are queries.
-        unreachable: `(N,)` positives of each query that are not in the gallery. They count in R
-            and are never found, which is how a benchmark scores annotated items that its
-            gallery lacks.
+        unreachable: `(N,)`, the number of positives of each query that the gallery lacks. They
+            count in R and are never found, as benchmarks score annotated items that their gallery
+            lacks.
 
     Raises:
         ValueError: if it is not a matrix of zeros and ones.
@@ -50,12 +50,16 @@ class MatrixRelevance:
 class LabelRelevance:
     """Positives are the gallery items that carry the query's label.
 
+    ```python
+    LabelRelevance(["cat", "dog"], ["dog", "cat", "cat"]).positives(0)  # [1, 2]
+    ```
+
     Args:
         query_labels: `(N,)` class or image ids, integers or strings.
         gallery_labels: `(M,)` likewise.
 
-    Relations: the matrix `query_labels[:, None] == gallery_labels[None, :]`, which this never
-        writes out.
+    Relations: the matrix `query_labels[:, None] == gallery_labels[None, :]`, which is never in
+        memory.
     """
 
     def __init__(self, query_labels, gallery_labels):
@@ -116,7 +120,7 @@ class HammingRelevance:
 
 
 def as_relevance(relevance, shape=None):
-    """What was given, as something that names the positives of a query.
+    """A relevance object of a matrix, or the object itself.
 
     Raises:
         ValueError: if its shape is not `shape`.

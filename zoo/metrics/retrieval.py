@@ -8,14 +8,18 @@ from zoo.metrics.relevance import LabelRelevance, as_relevance
 def recall_at_k(similarity, relevance, k):
     """Share of queries with at least one positive among the first `k` (a hit rate).
 
-    Other libraries call "recall" the share of all positives that is found; in cross-modal
-    retrieval it is this.
+    In cross-modal retrieval this is called recall. Elsewhere recall is the share of all positives
+    that is found.
+
+    ```python
+    recall_at_k([[0.9, 0.1], [0.8, 0.3]], np.eye(2, dtype=bool), k=1)  # 0.5
+    ```
 
     Args:
         similarity: `(queries, gallery)` array or `PairwiseSimilarity`, higher is better.
         relevance: `(queries, gallery)` booleans, dense or scipy sparse, or one of
             `zoo.metrics.relevance`.
-        k: how many of the first items are looked at, at least 1.
+        k: the number of first items, at least 1.
 
     Returns:
         A fraction in [0, 1]: the mean over queries with a positive. Ties count against the model.
@@ -30,6 +34,10 @@ def recall_at_k(similarity, relevance, k):
 def r_precision(similarity, relevance):
     """Share of positives among the first R, R the number of positives of the query.
 
+    ```python
+    r_precision([[0.9, 0.8, 0.1]], [[True, False, True]])  # 0.5
+    ```
+
     Args, Returns and Raises: as `recall_at_k`.
 
     Relations: equals `recall_at_k(…, k=1)` where every query has one positive.
@@ -40,6 +48,10 @@ def r_precision(similarity, relevance):
 
 def mean_average_precision_at_r(similarity, relevance):
     """mAP@R: (1/R) Σ_{i ≤ R} precision@i · [item i is a positive], R the number of positives.
+
+    ```python
+    mean_average_precision_at_r([[0.9, 0.8, 0.1]], [[False, True, True]])  # 0.25
+    ```
 
     Args, Returns and Raises: as `recall_at_k`.
 
@@ -53,6 +65,11 @@ def mean_average_precision_at_r(similarity, relevance):
 
 def evaluate_retrieval(similarity, relevance, ks=(1, 5, 10), block_size=None):
     """Both directions of image–text retrieval, in percent.
+
+    ```python
+    results = evaluate_retrieval(np.eye(3), np.eye(3, dtype=bool), ks=(1,))
+    results["rsum"]  # 200.0
+    ```
 
     Args:
         similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
@@ -95,6 +112,14 @@ def evaluate_embeddings(
 ):
     """`evaluate_retrieval` from embeddings, in blocks of queries.
 
+    ```python
+    points = {"mean": np.eye(3, dtype="float32")}
+    labels = np.arange(3)
+    evaluate_embeddings(
+        points, points, zoo.similarities.cosine, image_labels=labels, caption_labels=labels
+    )
+    ```
+
     Args:
         images: N embeddings, a dict of arrays or what `encode_images` returned.
         captions: M embeddings, likewise.
@@ -120,7 +145,7 @@ def evaluate_embeddings(
 
 
 def summarise(ranks, ks=(1, 5, 10)):
-    """The metrics of one direction, in percent, and how many queries they stand on."""
+    """The metrics of one direction, in percent, and the number of queries behind them."""
     results = {f"recall@{k}": 100 * ranks.mean(ranks.hits(k)) for k in ks}
     results["r_precision"] = 100 * ranks.mean(ranks.r_precision)
     results["map@r"] = 100 * ranks.mean(ranks.average_precision_at_r)

@@ -1,13 +1,21 @@
-"""Does the uncertainty know where the model errs: recall by bin, risk–coverage, Spearman."""
+"""How well an uncertainty tells right answers from wrong ones."""
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from zoo.metrics.ranks import rank_queries
+from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap, finite, same_length
 
 
 def recall_by_uncertainty(similarity, relevance, uncertainty, k=1, bins=10):
     """Recall@K of the queries in bins of rising uncertainty.
+
+    ```python
+    similarity, relevance = np.eye(4)[:, [0, 1, 3, 2]], np.eye(4, dtype=bool)
+    recall_by_uncertainty(similarity, relevance, [0.1, 0.2, 0.3, 0.4], bins=2)["recall"]  # [1, 0]
+    ```
 
     Bins are quantiles of the queries that have a positive: without ties their sizes differ by at
     most one. Queries of equal uncertainty always share the bin of their average rank, so that
@@ -38,8 +46,8 @@ def recall_in_bins(ranks, uncertainty, k=1, bins=10):
     """`recall_by_uncertainty` of queries that are ranked already (`rank_queries`)."""
     if bins != int(bins) or bins < 1:
         raise ValueError(f"`bins` must be a whole number of at least 1; received {bins}")
-    uncertainty = _finite(uncertainty, "uncertainty")
-    _same_length(uncertainty, ranks.num_positives, "uncertainty", "the rows of `similarity`")
+    uncertainty = finite(uncertainty, "uncertainty")
+    same_length(uncertainty, ranks.num_positives, "uncertainty", "the rows of `similarity`")
     hits = ranks.hits(k)
     ranks.mean(hits)  # raises where no query has a positive
     hits, uncertainty = hits[ranks.has_positive], uncertainty[ranks.has_positive]
@@ -54,6 +62,10 @@ def recall_in_bins(ranks, uncertainty, k=1, bins=10):
 
 def risk_coverage(uncertainty, error):
     """The mean error of the most certain share of the queries, for every share.
+
+    ```python
+    risk_coverage([0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1])["risk"]  # [0, 0, 0.33, 0.5]
+    ```
 
     Args:
         uncertainty: `(queries,)`, higher is less sure.
@@ -71,8 +83,8 @@ def risk_coverage(uncertainty, error):
 
     Reference: Geifman and El-Yaniv, "Selective classification for deep neural networks", 2017.
     """
-    uncertainty, error = _finite(uncertainty, "uncertainty"), _finite(error, "error")
-    _same_length(uncertainty, error, "uncertainty", "`error`")
+    uncertainty, error = finite(uncertainty, "uncertainty"), finite(error, "error")
+    same_length(uncertainty, error, "uncertainty", "`error`")
     if not len(error):
         raise ValueError("`error` must hold at least one query; received none")
     _, group, size = np.unique(uncertainty, return_inverse=True, return_counts=True)
@@ -87,46 +99,101 @@ def risk_coverage(uncertainty, error):
     }
 
 
-def spearman(first, second):
-    """Spearman's rank correlation, ties at their average rank.
+def normalised_aurc(uncertainty, error):
+    """How much of the oracle's gain rejection by uncertainty has: 0 as at random, 1 as the oracle.
+
+    (random AURC − AURC) / (random AURC − oracle AURC), with the areas of `risk_coverage`. Below 0
+    the uncertainty rejects the wrong queries.
+
+    ```python
+    normalised_aurc([0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1])  # 1.0
+    ```
 
     Args:
-        first: `(n,)` numbers, for instance the uncertainty.
-        second: `(n,)` numbers, for instance the error or the true number of matches.
+        uncertainty: `(queries,)`, higher is less sure.
+        error: `(queries,)`, see `risk_coverage`.
 
     Returns:
-        A float in [−1, 1]; NaN where either is constant, since nothing then co-varies.
+        A float of at most 1; NaN where all queries have one error, so that nothing can be gained.
 
     Raises:
-        ValueError: if lengths differ, there are fewer than two, or a number is not finite.
+        ValueError: as `risk_coverage`.
+
+    Relations: kin to the prediction rejection ratio, whose curve counts rejected queries as right.
     """
-    first, second = _finite(first, "first"), _finite(second, "second")
-    _same_length(first, second, "first", "`second`")
-    if len(first) < 2:
-        raise ValueError(f"`first` must hold at least two numbers; received {len(first)}")
-    first, second = (rankdata(x) - (len(x) + 1) / 2 for x in (first, second))
-    scale = np.sqrt((first @ first) * (second @ second))
-    return float(first @ second / scale) if scale else float("nan")
+    curve = risk_coverage(uncertainty, error)
+    possible = curve["random_aurc"] - curve["oracle_aurc"]
+    return (curve["random_aurc"] - curve["aurc"]) / possible if possible else float("nan")
+
+
+class Verdict(NamedTuple):
+    """Whether an uncertainty tells right from wrong answers.
+
+    Attributes:
+        kind: `"informative"`, `"weak"`, `"not informative"`, `"misleading"` or `"undefined"`.
+        gain: the `Estimate` of `normalised_aurc`.
+    """
+
+    kind: str
+    gain: Estimate
+
+    @property
+    def sentence(self):
+        """The verdict in words, with its number."""
+        if self.kind == "undefined":
+            return f"{_VERDICTS[self.kind]}."
+        gain = self.gain.scaled(100).text(".0f")
+        return f"{_VERDICTS[self.kind]} ({gain} % of the oracle's gain)."
+
+
+_ROUNDING = 1e-9  # of the areas of a constant uncertainty
+_VERDICTS = {
+    "informative": (
+        "This uncertainty is informative: rejecting uncertain queries leaves fewer errors"
+    ),
+    "weak": "This uncertainty is weak: rejecting uncertain queries hardly leaves fewer errors",
+    "not informative": (
+        "This uncertainty is not informative: rejecting uncertain queries is no better than "
+        "rejecting any"
+    ),
+    "misleading": "This uncertainty is misleading: rejecting uncertain queries leaves more errors",
+    "undefined": "Nothing can be said of this uncertainty: all queries are right, or all are wrong",
+}
+
+
+def uncertainty_verdict(uncertainty, error, least=0.05, resamples=RESAMPLES, seed=0):
+    """Judges by `normalised_aurc` and its 95 % bootstrap interval.
+
+    ```python
+    rng = np.random.default_rng(0)
+    uncertainty_verdict(rng.random(200), rng.random(200) < 0.5).kind  # "not informative"
+    ```
+
+    Args:
+        uncertainty: `(queries,)`, higher is less sure.
+        error: `(queries,)`, see `risk_coverage`.
+        least: the gain from which an uncertainty counts as informative, as a share of the oracle's.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Returns:
+        A `Verdict`: `"not informative"` where the interval includes 0, `"misleading"` where it
+        lies below 0, `"weak"` where it lies above 0 with a gain below `least`, `"informative"`
+        where the gain is at least that, `"undefined"` where all queries have one error.
+
+    Raises:
+        ValueError: as `risk_coverage`.
+    """
+    uncertainty, error = finite(uncertainty, "uncertainty"), finite(error, "error")
+    gain = bootstrap(normalised_aurc, uncertainty, error, resamples=resamples, seed=seed)
+    if not np.isfinite(gain.value):
+        return Verdict("undefined", gain)
+    if gain.low <= _ROUNDING and gain.high >= -_ROUNDING:
+        return Verdict("not informative", gain)
+    if gain.value < 0:
+        return Verdict("misleading", gain)
+    return Verdict("informative" if gain.value >= least else "weak", gain)
 
 
 def _running_mean(values):
     return np.cumsum(values) / np.arange(1, len(values) + 1)
-
-
-def _finite(values, name):
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"`{name}` must be one number a query; received shape {values.shape}")
-    if not np.isfinite(values).all():
-        position = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"`{name}` must be finite; received {values[position]} at position {position}"
-        )
-    return values
-
-
-def _same_length(values, others, name, other_name):
-    if len(values) != len(others):
-        raise ValueError(
-            f"`{name}` must be as long as {other_name}, {len(others)}; received {len(values)}"
-        )

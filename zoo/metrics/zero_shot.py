@@ -1,4 +1,4 @@
-"""Zero-shot classification by prompts, of which the uncertain ones may be left out."""
+"""Zero-shot classification by prompts, with the most uncertain prompts left out."""
 
 import numpy as np
 
@@ -6,10 +6,15 @@ import numpy as np
 def zero_shot_scores(similarity, uncertainty, kept=None):
     """The score of every class for every image: the mean over its most certain prompts.
 
+    ```python
+    scores = zero_shot_scores(np.random.rand(8, 3, 5), np.random.rand(3, 5), kept=2)  # (8, 3)
+    ```
+
     Args:
         similarity: `(images, classes, prompts)`, higher is better.
         uncertainty: `(classes, prompts)` of the prompts' embeddings.
-        kept: K, how many prompts of a class count: one number for all or `(classes,)`; None: all.
+        kept: K, the number of prompts of a class that count: one for all classes or `(classes,)`;
+            None: all.
 
     Returns:
         `(images, classes)` scores.
@@ -30,6 +35,10 @@ def zero_shot_scores(similarity, uncertainty, kept=None):
 def top_1(scores, labels):
     """Share of the images whose own class has the highest score; ties count as errors.
 
+    ```python
+    top_1([[0.9, 0.1], [0.8, 0.3]], [0, 1])  # 0.5
+    ```
+
     Args:
         scores: `(images, classes)`.
         labels: `(images,)` columns of the true classes.
@@ -42,20 +51,22 @@ def top_1(scores, labels):
 
 
 def choose_prompts(similarity, uncertainty, labels, per_class=False, sweeps=3):
-    """How many of the most certain prompts to keep, chosen on a validation split.
+    """The number of most certain prompts to keep, chosen on a validation split.
+
+    ```python
+    kept = choose_prompts(np.random.rand(8, 3, 5), np.random.rand(3, 5), [0, 1, 2, 0, 1, 2, 0, 1])
+    ```
 
     Args:
         similarity: `(images, classes, prompts)` of validation images.
         uncertainty: `(classes, prompts)`.
         labels: `(images,)` columns of the true classes.
-        per_class: whether every class gets a K of its own: starting from the best common one, each
-            class in turn takes the K with the highest accuracy over *all* images, the other
-            classes as they are.
-        sweeps: how often the classes are gone through; it ends early when nothing changes.
+        per_class: whether every class has its own K. From the best common K, each class in turn
+            takes the K with the highest accuracy over *all* images, with the other classes fixed.
+        sweeps: largest number of rounds over the classes; it ends early when nothing changes.
 
     Returns:
-        K, an int, or `(classes,)` of them. Among equally good ones the largest: no prompt is left
-        out without a reason.
+        K, an int, or `(classes,)` of them; among equally good ones the largest.
 
     Raises:
         ValueError: if shapes differ.

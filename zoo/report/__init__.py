@@ -1,21 +1,20 @@
-"""Figures and tables of a run. Functions take arrays and return a figure; `save` writes it."""
+"""Figures and tables of a run, and its report. Functions take arrays and return a figure."""
 
-from zoo.report.ambiguity import uncertainty_against_matches
-from zoo.report.attention_maps import attention_sheet, attention_sheet_of, overlay
-from zoo.report.crop_sheet import crop_sheet
-from zoo.report.curves_over_seeds import curves_over_seeds
+from zoo.report.curves import curves_over_seeds, training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
-from zoo.report.learning_curves import training_curves
-from zoo.report.reported_run import ReportedRun, of_model
-from zoo.report.results_table import print_results
-from zoo.report.retrieval_sheet import image_to_text_sheet, text_to_image_sheet
-from zoo.report.risk_coverage_plot import risk_coverage_plot
+from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sheet, overlay
+from zoo.report.page import write_report
+from zoo.report.results import draw, print_results
+from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
 from zoo.report.run import finish, finish_ensemble, show, show_results
-from zoo.report.run_figures import draw
-from zoo.report.selection_accuracy import selection_accuracy_plot
+from zoo.report.section import ReportedRun, of_model
 from zoo.report.style import save
-from zoo.report.uncertainty_bins import recall_by_uncertainty_plot
-from zoo.report.writing import write_report
+from zoo.report.uncertainty_plots import (
+    recall_by_uncertainty_plot,
+    risk_coverage_plot,
+    selection_accuracy_plot,
+    uncertainty_against_matches,
+)
 
 __all__ = [
     "ReportedRun",

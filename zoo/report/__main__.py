@@ -1,13 +1,12 @@
-"""Reports on runs, and tables of their results.
+"""Writes reports on runs.
 
     python -m zoo.report runs/pcme_cub                       # runs/pcme_cub/report/report.html
     python -m zoo.report runs/one runs/other --out both      # side by side
     python -m zoo.report toy_birds_pcme --out preset         # a preset
-    python -m zoo.report models runs/* --out docs/runs.md    # a table, see `models --help`
-    python -m zoo.report keep runs/* --out docs/runs         # what such a table is made of
 
-A report says what a run's uncertainties are worth: one HTML page that needs nothing else, its
-figures as PNG, and its numbers as JSON, each with n and a 95 % bootstrap interval.
+A report shows how well a run retrieves and how good its uncertainties are: one HTML page with
+everything in it, its figures as PNG, and its numbers as JSON, each with n and a 95 % bootstrap
+interval.
 """
 
 import argparse
@@ -20,17 +19,12 @@ from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
 from zoo.evaluation import open_run
 from zoo.files.run_folder import RunFolder
-from zoo.report import kept_runs, models_page, reported_run
-from zoo.report.bootstrap import RESAMPLES
-from zoo.report.writing import write_report
-
-COMMANDS = {"models": models_page.main, "keep": kept_runs.main}
+from zoo.metrics.statistics import RESAMPLES
+from zoo.report.page import write_report
+from zoo.report.section import of_model
 
 
 def main(argv=None):
-    argv = sys.argv[1:] if argv is None else list(argv)
-    if argv and argv[0] in COMMANDS:
-        return COMMANDS[argv[0]](argv[1:])
     options = _parser().parse_args(argv)
     if options.ranking != "own" and options.ranking not in similarities.NAMES:
         known = ", ".join(("own", *similarities.NAMES))
@@ -55,10 +49,10 @@ def main(argv=None):
 
 def _read(name, label, options):
     _tell(f"{label}: encoding")
-    model, held_out = open_run(name, options.data_dir)
-    return reported_run.of_model(
+    model, split = open_run(name, options.data_dir)
+    return of_model(
         model,
-        held_out,
+        split,
         label,
         options.ranking,
         items=options.items,
@@ -96,7 +90,7 @@ def _parser():
     parser.add_argument(
         "--resamples", type=int, default=RESAMPLES, help=f"bootstrap (default {RESAMPLES})"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
     return parser
 
 

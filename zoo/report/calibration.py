@@ -1,12 +1,18 @@
-"""Calibration of the match probability: does 70 % sure mean right seven times in ten?"""
+"""Section on calibration: does a match probability of 70 % mean right seven times in ten?"""
 
 import numpy as np
+from scipy.special import expit
 
 from zoo.metrics.blocks import row_blocks
-from zoo.report.bootstrap import bootstrap
 from zoo.report.section import Number, Section
-from zoo.report.style import DIRECTION_STYLE, DIRECTIONS, GREY, new_figure, styled
-from zoo.report.uncertainty_bins import wilson
+from zoo.report.style import (
+    DIRECTION_STYLE,
+    DIRECTIONS,
+    GREY,
+    draw_shares,
+    new_figure,
+    styled,
+)
 
 BINS = 10
 COUNT, SURE, RIGHT = range(3)
@@ -18,7 +24,11 @@ def bin_of(probability):
 
 
 def binned(probability, right, groups=None):
-    """What an expected calibration error is made of, for each group of predictions.
+    """Counts and sums by bin of probability, for each group of predictions.
+
+    ```python
+    calibration_error(binned([0.9, 0.9], [True, False]))  # 40.0
+    ```
 
     Args:
         probability: `(predictions,)` in [0, 1].
@@ -27,7 +37,8 @@ def binned(probability, right, groups=None):
             makes each a group.
 
     Returns:
-        `(groups, BINS, 3)`: how many, the sum of their probabilities, how many are right.
+        `(groups, BINS, 3)`: the number of predictions, the sum of their probabilities, the number
+        of right ones.
     """
     probability, right = np.asarray(probability, float), np.asarray(right, float)
     groups = np.arange(len(probability)) if groups is None else np.asarray(groups)
@@ -64,7 +75,7 @@ def pair_bins(run, rows_at_once=None):
     relevance = run.split.relevance
     for start, logits in row_blocks(run.pairs, rows_at_once):
         for offset, row in enumerate(logits):
-            probability = _sigmoid(row)
+            probability = expit(row.astype(float))
             index = bin_of(probability)
             bins[start + offset, :, COUNT] = np.bincount(index, minlength=BINS)
             bins[start + offset, :, SURE] = np.bincount(index, probability, minlength=BINS)
@@ -77,28 +88,28 @@ def pair_bins(run, rows_at_once=None):
 
 @styled
 def reliability_diagram(pairs, best):
-    """How often what is given a probability is right, over that probability.
+    """The share of right predictions over their match probability, with 95 % Wilson intervals.
 
     Args:
         pairs: `(BINS, 3)`, of all pairs.
         best: by direction, `(BINS, 3)` of each query's best pair.
 
     Returns:
-        A matplotlib figure; bars are 95 % Wilson intervals.
+        A matplotlib figure.
     """
-    figure = new_figure(8.8, 3.9)
+    figure = new_figure(8.8, 4.2)
     axes = figure.subplots(1, 2)
     shown = [_draw(axes[0], pairs, {"color": "black", "marker": "o", "label": "all pairs"}, 0.0)]
     for direction, offset in zip(DIRECTIONS, (-0.3, 0.3), strict=True):
         shown.append(_draw(axes[1], best[direction], dict(DIRECTION_STYLE[direction]), offset))
-    # Both panels to one scale; a model that is sure of nothing leaves most of 0 … 100 % empty.
+    # Both panels have one scale. A model whose probabilities are low fills a corner of 0 … 100 %.
     end = min(103.0, 1.08 * max(shown))
     titles = ("All pairs of images and captions", "Each query's best pair")
     for axis, title in zip(axes, titles, strict=True):
         axis.plot([0, 100], [0, 100], "--", color=GREY, linewidth=1, label="perfectly calibrated")
         axis.set(xlim=(0, end), ylim=(0, end), title=title, xlabel="match probability (%)")
         axis.set_ylabel("matches among them (%)")
-        axis.legend(loc="best")
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return figure
 
 
@@ -108,24 +119,24 @@ def section(run):
     if not gives_probability(run.similarity):
         text = (
             "This model's similarity is no log-odds: it was trained to rank, not to give the "
-            "probability of a match, so there is nothing to calibrate."
+            "probability of a match. There is nothing to calibrate."
         )
         return Section("calibration", title, text)
     bins, logits = pair_bins(run)
     numbers = [_error(run, "all pairs", bins, "images with all captions")]
     best = {}
     for direction, words in DIRECTIONS.items():
-        asked = run.ranks[direction].has_positive
-        right = run.ranks[direction].hits(1)[asked]
-        groups = binned(_sigmoid(logits[direction][asked]), right)
+        has_positive = run.ranks[direction].has_positive
+        right = run.ranks[direction].hits(1)[has_positive]
+        groups = binned(expit(logits[direction][has_positive]), right)
         best[direction] = groups.sum(axis=0)
         numbers.append(_error(run, f"{words}, each query's best pair", groups, "queries"))
     share = 100 * bins[..., RIGHT].sum() / bins[..., COUNT].sum()
     text = (
         "The match probability is sigmoid(logit). Left, all pairs: "
-        f"{share:.2g} % of them match, so that a small error there says little. Right, the pair "
-        "that each query would be answered with. Above the diagonal the model is too careful, "
-        f"below it too sure. ECE is over {BINS} bins of equal width."
+        f"{share:.2g} % of them match, so that a small error there says little. Right, the best "
+        "pair of each query. Above the diagonal the probabilities are too low, below it too high. "
+        f"ECE is over {BINS} bins of equal width."
     )
     figure = reliability_diagram(bins.sum(axis=0), best)
     return Section("calibration", title, text, tuple(numbers), {"Reliability diagrams": figure})
@@ -137,35 +148,20 @@ def gives_probability(similarity):
 
 
 def _error(run, label, bins, of):
-    # Resamples weight the groups: adding their bins up again each time would take far longer.
+    # Resamples are weights of the groups: one product instead of adding up the resampled bins.
     flat = bins.reshape(len(bins), -1)
 
     def statistic(rows):
-        weights = np.bincount(rows, minlength=len(flat)).astype(float)
+        weights = np.bincount(rows.astype(int), minlength=len(flat)).astype(float)
         return calibration_error((weights @ flat).reshape(1, BINS, 3))
 
-    rows = np.arange(len(flat))
-    estimate = bootstrap(statistic, rows, resamples=run.resamples, seed=run.seed)
+    estimate = run.estimate(statistic, np.arange(len(flat)))
     return Number(f"ECE, {label}", estimate, "points", ".2f", of)
 
 
 def _draw(axis, bins, style, offset):
     """Draws one curve with its intervals, and returns the highest number in it, in percent."""
-    filled = bins[:, COUNT] > 0
-    count, sure, right = bins[filled].T
-    share = right / count
-    low, high = wilson(share, count)
+    count, sure, right = bins[bins[:, COUNT] > 0].T
     style["label"] += f", n = {int(count.sum()):,}"
-    axis.errorbar(
-        100 * sure / count + offset,
-        100 * share,
-        yerr=100 * np.maximum([share - low, high - share], 0.0),
-        capsize=2.5,
-        elinewidth=1,
-        **style,
-    )
-    return 100 * max(high.max(), (sure / count).max())
-
-
-def _sigmoid(logits):
-    return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, float)))
+    high = draw_shares(axis, 100 * sure / count + offset, np.rint(right), np.rint(count), **style)
+    return max(high.max(), 100 * (sure / count).max())

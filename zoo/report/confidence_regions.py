@@ -1,4 +1,4 @@
-"""Confidence regions of diagonal Gaussians: what lies in them, in any dimension."""
+"""Confidence regions of diagonal Gaussians: shares of mass and area inside, in any dimension."""
 
 import numpy as np
 from scipy.stats import chi2
@@ -6,6 +6,10 @@ from scipy.stats import chi2
 
 def inside(points, mean, variance, confidence=0.95):
     """Whether points lie in the ellipsoid that holds a share of a Gaussian.
+
+    ```python
+    inside(np.array([[0.0, 0.0], [9.0, 0.0]]), 0.0, 1.0)  # [True, False]
+    ```
 
     Args:
         points: `(…, dim)`.
@@ -25,7 +29,7 @@ def mass_inside(mean, variance, others, noise, confidence=0.95):
     Args:
         mean, variance: `(dim,)`.
         others: pairs of a mean and a variance.
-        noise: `(draws, dim)` standard normal.
+        noise: `(num_samples, dim)` standard normal.
         confidence: of the regions.
     """
     points = mean + np.sqrt(variance) * noise
@@ -38,7 +42,7 @@ def area_inside(mean, covariance, others, disc, confidence=0.95):
     Args:
         mean, covariance: `(2,)` and `(2, 2)`.
         others: pairs of a mean and a covariance.
-        disc: `(draws, 2)` points of the unit disc.
+        disc: `(num_samples, 2)` points of the unit disc.
         confidence: of the ellipses.
     """
     points = ellipse_points(mean, covariance, disc, confidence)
@@ -50,7 +54,7 @@ def shared_area_inside(first, second, third, disc, confidence=0.95):
 
     Args:
         first, second, third: pairs of a mean and a covariance.
-        disc: `(draws, 2)` points of the unit disc.
+        disc: `(num_samples, 2)` points of the unit disc.
         confidence: of the ellipses.
     """
     points = ellipse_points(*first, disc, confidence)
@@ -59,7 +63,7 @@ def shared_area_inside(first, second, third, disc, confidence=0.95):
 
 
 def ellipse_points(mean, covariance, disc, confidence=0.95):
-    """Points of the unit disc, moved into an ellipse."""
+    """The image of points of the unit disc in an ellipse, `(num_samples, 2)`."""
     radius = np.sqrt(chi2.ppf(confidence, 2))
     return mean + radius * disc @ np.linalg.cholesky(covariance).T
 
@@ -73,9 +77,10 @@ def in_ellipses(points, ellipses, confidence=0.95):
     return result
 
 
-def unit_disc(generator, draws):
-    """Points drawn evenly from the unit disc, `(draws, 2)`."""
-    radius, angle = np.sqrt(generator.random(draws)), 2 * np.pi * generator.random(draws)
+def unit_disc(generator, num_samples):
+    """Points drawn uniformly from the unit disc, `(num_samples, 2)`."""
+    radius = np.sqrt(generator.random(num_samples))
+    angle = 2 * np.pi * generator.random(num_samples)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 

@@ -34,6 +34,10 @@ class Plane:
 def principal_plane(mean):
     """The plane of the two main directions of the means; the space itself if it has two.
 
+    ```python
+    plane = principal_plane(np.random.rand(20, 8))
+    ```
+
     Args:
         mean: `(n, dim)` with `dim` ≥ 2.
 
@@ -86,9 +90,13 @@ def confidence_ellipses(
     """Ellipses of images (filled) and captions (dashed) in the plane, coloured by class.
 
     The plane is that of the two main directions of all means; covariances are projected with
-    them, so the ellipses are those of the true marginal Gaussians. Classes have their own colour
-    and marker, beyond the palette's seven pairs of them, which tell 14 apart; the others are grey.
-    Pass a few classes and a few dozen items: more is a cloud.
+    them, so the ellipses are those of the true marginal Gaussians. Fourteen classes have a colour
+    and marker of their own; the others are grey. More than a few dozen items cannot be told apart.
+
+    ```python
+    images = {"mean": np.random.rand(4, 8), "log_variance": np.zeros((4, 8))}
+    figure = confidence_ellipses(images, np.array([0, 0, 1, 1]))
+    ```
 
     Args:
         images: a Gaussian, `{"mean": (n, dim), "log_variance": (n, dim)}`.
@@ -98,7 +106,8 @@ def confidence_ellipses(
         names: dict from class to its name; without it the class itself.
         confidence: share of each Gaussian that lies in its ellipse.
         plane: a `Plane` to draw in, or None for that of the main directions.
-        generic: `(text, Gaussian of one)`, a caption of no class, drawn black and dotted; or None.
+        generic: `(text, Gaussian of one item)`, a caption of no class, drawn black and dotted; or
+            None.
 
     Returns:
         A matplotlib figure.
@@ -160,7 +169,7 @@ def draw_gaussian(
 
 
 def name_axes(axis, plane):
-    """What the axes of a `Plane` are."""
+    """Labels the axes with the dimensions of a `Plane`."""
     for number, name in enumerate(("x", "y")):
         label = f"dimension {number + 1}"
         if plane.explained is not None:

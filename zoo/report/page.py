@@ -1,13 +1,46 @@
-"""The page of a report: one HTML file that needs nothing else."""
+"""The report: all sections of its runs, one HTML page with everything in it, and its numbers."""
 
 import base64
 import html
 import io
+import itertools
+import json
+import math
+from pathlib import Path
 
 import matplotlib
 
-from zoo.report import style
+from zoo.files.atomic import atomic, write_text
+from zoo.report import (
+    calibration,
+    gaussian_shape,
+    inputs,
+    retrieval,
+    set_algebra,
+    style,
+    uncertainty_quality,
+)
+from zoo.report.section import Section
 
+PAGE, NUMBERS = "report.html", "report.json"
+OF_ALL = {"retrieval": retrieval.section, "calibration": calibration.section}
+OF_UNCERTAINTY = {
+    "recall by uncertainty": uncertainty_quality.recall_section,
+    "risk and coverage": uncertainty_quality.risk_section,
+    "true ambiguity": uncertainty_quality.ambiguity_section,
+    "erased pixels and lost words": inputs.corruption_section,
+    "ellipses": gaussian_shape.ellipses_section,
+    "set algebra": set_algebra.section,
+    "isotropy": gaussian_shape.isotropy_section,
+    "words": inputs.words_section,
+    "extremes": uncertainty_quality.extremes_section,
+}
+NO_UNCERTAINTY = (
+    "This run's embeddings are points or tokens: they have no uncertainty. A system with a "
+    "variance, or one of sets, has more sections here."
+)
+FEW = "The split has too few images or captions for bins of uncertainty: ten of each are needed."
+_FEWEST = 10
 DPI = 110
 _CSS = """
 :root { color-scheme: light; }
@@ -23,6 +56,69 @@ th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px so
   vertical-align: top; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 """
+
+
+def write_report(runs, out, title=None, tell=lambda name: None):
+    """Writes report.html, a PNG for each figure, and report.json with all numbers.
+
+    ```python
+    path = zoo.report.write_report([run], "report")  # report/report.html
+    ```
+
+    Args:
+        runs: one `ReportedRun`, or several to set side by side.
+        out: the folder.
+        title: of the page; by default the names of the runs.
+        tell: function that is called with the name of each section before it is made.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        InputError: if a file cannot be written.
+    """
+    out = Path(out)
+    parts, numbers = {}, {}
+    names = [run.name for run in runs]
+    if len(runs) > 1:
+        tell("comparison")
+        parts["Side by side"] = _drawn([retrieval.comparison_section(runs)], out, "")
+    for run in runs:
+        prefix = f"{_plain(run.name)}_" if len(runs) > 1 else ""
+        parts[run.name] = _drawn(sections_of(run, tell), out, prefix)
+    for name, sections in parts.items():
+        numbers[name] = {section.name: section.as_dict() for section, _ in sections}
+    foot = (
+        f"Intervals are 95 % percentile bootstrap intervals over queries, {runs[0].resamples} "
+        f"resamples, seed {runs[0].seed}. Several captions of an image are taken for independent "
+        "queries, which makes intervals of captions somewhat too narrow."
+    )
+    text = page(title or f"Report: {', '.join(names)}", parts, foot)
+    write_text(out / PAGE, text)
+    write_text(out / NUMBERS, json.dumps(_without_nan(numbers), indent=2) + "\n")
+    return out / PAGE
+
+
+def sections_of(run, tell=lambda name: None):
+    """The sections that apply to a run, in the order of the page.
+
+    Args:
+        run: a `ReportedRun`.
+        tell: as in `write_report`.
+
+    Yields:
+        `Section`s.
+    """
+    few = min(run.records.num_images, run.records.num_captions) < _FEWEST
+    makers = {**OF_ALL, **(OF_UNCERTAINTY if run.is_uncertain and not few else {})}
+    for name, make in makers.items():
+        tell(name)
+        section = make(run)
+        if section is not None:
+            yield section
+    if not run.is_uncertain or few:
+        text = FEW if run.is_uncertain else NO_UNCERTAINTY
+        yield Section("no_uncertainty", "Uncertainty", text)
 
 
 def page(title, runs, foot):
@@ -70,8 +166,34 @@ def png(figure):
     return stream.getvalue()
 
 
+def _drawn(sections, out, prefix):
+    """Pairs of a section and its figures as PNG, which are also written as files."""
+    drawn = []
+    for section in sections:
+        pictures = {}
+        for number, (text, figure) in enumerate(section.figures.items()):
+            pictures[text] = png(figure)
+            which = f"_{number + 1}" if len(section.figures) > 1 else ""
+            with atomic(out / f"{prefix}{section.name}{which}.png") as temporary:
+                temporary.write_bytes(pictures[text])
+        drawn.append((section, pictures))
+    return drawn
+
+
+def _plain(name):
+    return "_".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
+
+
+def _without_nan(value):
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _section(section, pictures, place):
     yield f'<section id="{place}"><h2>{html.escape(section.title)}</h2>'
+    for verdict in section.verdicts:
+        yield f"<p><strong>{html.escape(verdict)}</strong></p>"
     yield f"<p>{html.escape(section.text)}</p>"
     for text, contents in pictures.items():
         words = html.escape(text)
@@ -81,14 +203,32 @@ def _section(section, pictures, place):
             f"<figcaption>{words}</figcaption></figure>"
         )
     if section.numbers:
-        rows = [
-            (number.label, number.text, f"{number.estimate.n:,} {number.of}")
-            for number in section.numbers
-        ]
-        yield _table("", ("number", "value [95 % interval]", "n"), rows)
+        yield _table("", *_number_rows(section.numbers))
     for table in section.tables:
         yield _table(table.title, table.header, table.rows)
     yield "</section>"
+
+
+def _number_rows(numbers):
+    """Header and rows of a table of `Number`s, with a column of chance where one knows it."""
+    with_chance = any(number.chance is not None for number in numbers)
+    rows = []
+    for (is_zero, unit, of), group in itertools.groupby(numbers, _zero_unit_and_of):
+        group = list(group)
+        if is_zero:  # one row for all
+            labels = "; ".join(number.label for number in group)
+            group = [group[0]._replace(label=labels)]
+        for number in group:
+            chance = "" if number.chance is None else f"{number.chance:{number.form}} {unit}"
+            count = f"{number.estimate.n:,} {of}"
+            rows.append((number.label, number.text, *([chance] if with_chance else []), count))
+    chance = ["chance"] if with_chance else []
+    return ("number", "value [95 % interval]", *chance, "n"), rows
+
+
+def _zero_unit_and_of(number):
+    is_zero = number.chance is None and not any(number.estimate[:3])
+    return is_zero, number.unit, number.of
 
 
 def _table(title, header, rows):

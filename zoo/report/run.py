@@ -3,9 +3,8 @@
 import numpy as np
 
 from zoo import data, evaluation, training
-from zoo.report.learning_curves import training_curves
-from zoo.report.results_table import print_results
-from zoo.report.run_figures import draw
+from zoo.report.curves import training_curves
+from zoo.report.results import draw, print_results
 from zoo.report.style import save
 
 

@@ -1,19 +1,36 @@
-"""A section of a report: one question, its figures, and its numbers with intervals."""
+"""Sections of a report: the run that they read, and the numbers and figures that they give."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from zoo.report.bootstrap import Estimate
+import numpy as np
+
+from zoo import metrics, similarities
+from zoo.evaluation.retrieval import EncodedSplit, encode
+from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap
+from zoo.report.style import DIRECTIONS
 
 
 class Number(NamedTuple):
-    """A line of a section's table: what it is, what it came to, and of what."""
+    """A line of a section's table.
+
+    Attributes:
+        label: what the number is.
+        estimate: its `Estimate`.
+        unit: of the number.
+        form: format specification of the number.
+        of: what the bootstrap resamples.
+        chance: the value of a random ranking, or None.
+    """
 
     label: str
     estimate: Estimate
     unit: str = ""
     form: str = ".1f"
     of: str = "queries"
+    chance: float | None = None
 
     @property
     def text(self):
@@ -31,15 +48,16 @@ class Table(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """What one module of `zoo.report` has to say about a run.
+    """The answer to one question about a run.
 
     Attributes:
         name: of its files and its place in the page, letters and underscores.
         title: the heading.
         text: what was done, and how to read the figure.
         numbers: `Number`s.
-        figures: matplotlib figures by the text that says what they show.
+        figures: dict from a description to a matplotlib figure.
         tables: `Table`s.
+        verdicts: sentences that stand out above the text.
     """
 
     name: str
@@ -48,14 +66,133 @@ class Section:
     numbers: tuple[Number, ...] = ()
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
     tables: tuple[Table, ...] = ()
+    verdicts: tuple[str, ...] = ()
 
     def as_dict(self):
         """The numbers as JSON values, by label."""
+        return {number.label: _json_of(number) for number in self.numbers}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReportedRun:
+    """An evaluated run as the sections of its report read it.
+
+    Attributes:
+        name: of the run in the report.
+        split: an `EncodedSplit`.
+        similarity: the layer or function to rank by.
+        model: the `DualEncoder`; None where nothing can be encoded anew.
+        picture: function from an image's index to its pixels, 0 … 255, or None.
+        true_matches: `(M,)`, the number of images that each caption is true of; None if unknown.
+        generic: a caption that is true of every image.
+        items: number of images or captions that an experiment encodes anew.
+        resamples: of the bootstrap.
+        seed: of everything that is drawn at random.
+    """
+
+    name: str
+    split: EncodedSplit
+    similarity: Any
+    model: Any = None
+    picture: Callable | None = None
+    true_matches: np.ndarray | None = None
+    generic: str = "a picture."
+    items: int = 256
+    resamples: int = RESAMPLES
+    seed: int = 0
+
+    @property
+    def records(self):
+        return self.split.records
+
+    @property
+    def is_uncertain(self):
+        """Whether the embeddings have an uncertainty."""
+        return self.split.image_uncertainty is not None
+
+    @property
+    def is_gaussian(self):
+        return "log_variance" in self.split.images
+
+    @functools.cached_property
+    def pairs(self):
+        """All similarities, kept where they fit into 1 GiB."""
+        return self.split.pairs(self.similarity).kept()
+
+    @functools.cached_property
+    def ranks(self):
+        """`QueryRanks` by direction, both ranked in blocks."""
+        truth = self.split.relevance
         return {
-            number.label: {
-                **dict(zip(Estimate._fields, number.estimate, strict=True)),
-                "unit": number.unit,
-                "of": number.of,
-            }
-            for number in self.numbers
+            "i2t": metrics.rank_queries(self.pairs, truth),
+            "t2i": metrics.rank_queries(self.pairs.transposed(), truth.transposed()),
         }
+
+    @property
+    def uncertainty(self):
+        """The queries' uncertainties by direction."""
+        return {"i2t": self.split.image_uncertainty, "t2i": self.split.caption_uncertainty}
+
+    def ranks_and_uncertainty(self, direction):
+        """Best ranks and uncertainties of the queries with a positive, `(queries,)` each."""
+        ranks = self.ranks[direction]
+        return ranks.best_rank[ranks.has_positive], self.uncertainty[direction][ranks.has_positive]
+
+    def estimate(self, statistic, *columns):
+        """`zoo.metrics.bootstrap` with this report's number of resamples and seed."""
+        return bootstrap(statistic, *columns, resamples=self.resamples, seed=self.seed)
+
+    def choose(self, count):
+        """At most `items` of `count` positions, drawn at random, in order."""
+        generator = np.random.default_rng([self.seed, count])
+        return np.sort(generator.choice(count, min(self.items, count), replace=False))
+
+
+def of_model(model, split, name, ranking="own", **options):
+    """Encodes a split for a report.
+
+    ```python
+    run = zoo.report.of_model(model, split, "my run")
+    zoo.report.write_report([run], "report")
+    ```
+
+    Args:
+        model: a `DualEncoder` with a tokenizer.
+        split: a `zoo.data.Split`.
+        name: of the run in the report.
+        ranking: `"own"`, or another of `zoo.similarities.NAMES` to rank by.
+        **options: of `ReportedRun`.
+
+    Raises:
+        ValueError: if the ranking is unknown.
+    """
+    similarity = model.similarity if ranking == "own" else similarities.get(ranking, model)
+    return ReportedRun(
+        name,
+        encode(model, split.records, split.source),
+        similarity,
+        model=model,
+        picture=split.picture,
+        true_matches=split.true_matches,
+        generic=generic_caption(split.records),
+        **options,
+    )
+
+
+def generic_caption(records):
+    """A caption that is true of a whole data set: "this is a bird." where most captions say so."""
+    birds = np.mean(["bird" in caption.lower() for caption in records.captions[:1000]])
+    return "this is a bird." if birds > 0.5 else "a picture."
+
+
+def by_direction(function):
+    """The items of `function(direction, words)` for both directions, as a tuple."""
+    return tuple(
+        item for direction, words in DIRECTIONS.items() for item in function(direction, words)
+    )
+
+
+def _json_of(number):
+    values = dict(zip(Estimate._fields, number.estimate, strict=True))
+    values |= {"unit": number.unit, "of": number.of}
+    return values if number.chance is None else values | {"chance": number.chance}

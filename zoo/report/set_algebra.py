@@ -1,4 +1,4 @@
-"""Set algebra of Gaussians: is a mixture of two images where both may be, an erased one wider?"""
+"""Section on set algebra: the Gaussians of mixed and of erased images beside the originals'."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,20 @@ import tensorflow as tf
 
 from zoo.data import images
 from zoo.data.seeding import step_seed
+from zoo.metrics.statistics import nan_mean, percentage
 from zoo.report import confidence_regions
-from zoo.report.bootstrap import mean, percent
 from zoo.report.ellipses import draw_gaussian, name_axes, principal_plane
 from zoo.report.section import Number, Section
 from zoo.report.style import MARKERS, PALETTE, new_figure, styled
 
 ERASED = 0.3  # of the area
-DRAWS = 512
+NUM_SAMPLES = 512
 CONTROL = "of another pair"
 
 
 @dataclass(frozen=True)
 class Algebra:
-    """Pairs of images with what was made of them.
+    """Pairs of images, their mixes and their erased versions, encoded.
 
     Attributes:
         first, second: `(pairs,)` indices of images.
@@ -36,7 +36,7 @@ class Algebra:
 
 
 def make(run):
-    """Draws pairs of images of different labels, averages their pixels, erases of the first.
+    """Draws pairs of images of different labels, mixes them and erases a part of the first.
 
     Args:
         run: a `ReportedRun` with a model and pictures.
@@ -71,7 +71,7 @@ def make(run):
 
 
 def measure(algebra, plane, seed=0):
-    """What lies in what, for every pair.
+    """Shares of areas and masses that lie in each other, for every pair.
 
     Args:
         algebra: an `Algebra`.
@@ -88,8 +88,8 @@ def measure(algebra, plane, seed=0):
     """
     generator = np.random.default_rng(seed)
     gaussians = algebra.embeddings
-    noise = generator.standard_normal((DRAWS, gaussians["mix"]["mean"].shape[1]))
-    disc = confidence_regions.unit_disc(generator, DRAWS)
+    noise = generator.standard_normal((NUM_SAMPLES, gaussians["mix"]["mean"].shape[1]))
+    disc = confidence_regions.unit_disc(generator, NUM_SAMPLES)
     flat = {
         name: list(zip(*plane.project(g["mean"], g["log_variance"]), strict=True))
         for name, g in gaussians.items()
@@ -193,29 +193,29 @@ def section(run):
         ),
     )
     numbers = [
-        Number(label, run.estimate(mean, found[name]), "%", of="pairs") for label, name in lines
+        Number(label, run.estimate(nan_mean, found[name]), "%", of="pairs") for label, name in lines
     ]
     numbers += [
         Number(
             "mixes wider than the mean of their originals (log det Σ)",
-            run.estimate(percent, found["wider_mix"]),
+            run.estimate(percentage, found["wider_mix"]),
             "%",
             of="pairs",
         ),
         Number(
             "erased images wider than the originals (log det Σ)",
-            run.estimate(percent, found["wider_erased"]),
+            run.estimate(percentage, found["wider_erased"]),
             "%",
             of="images",
         ),
     ]
     text = (
-        "Pairs of images of different labels. A mix is the mean of their pixels: what it shows may "
-        "be either, so its ellipse should lie in the intersection of theirs, more than in that of "
-        f"two other images. An image with {100 * ERASED:.0f} % of its area erased should include "
-        "what it was. The plane is that of the two main directions of all images' means; there "
-        "ellipses overlap that are far apart in the whole space. The pair below is the one whose "
-        "share in the intersection is the median."
+        "Pairs of images of different labels. A mix is the mean of their pixels. It may show "
+        "either, so its ellipse should lie in the intersection of theirs, more than in that of "
+        f"two other images. The ellipse of an image with {100 * ERASED:.0f} % of its area erased "
+        "should include the original's. The plane is that of the two main directions of all "
+        "images' means; there, ellipses overlap that are far apart in the whole space. The figure "
+        "is of the pair with the median share in the intersection."
     )
     order = np.argsort(found["mix_area"], kind="stable")
     typical = order[len(order) // 2]

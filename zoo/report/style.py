@@ -1,13 +1,15 @@
-"""One look for every figure, without touching matplotlib's global state."""
+"""The look that all figures share; matplotlib's global state is left alone."""
 
 import functools
 import math
 
 import matplotlib
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from zoo.files.atomic import atomic
+from zoo.metrics import wilson_interval
 
 # Okabe and Ito's palette, which colour-blind readers tell apart, without its yellow (too faint on
 # white). Markers differ as well, so that nothing hangs on colour alone.
@@ -49,7 +51,7 @@ STYLE = {
 
 
 def styled(draw):
-    """Decorates a function that makes a figure, so that it draws in the zoo's style."""
+    """Decorator of a function that makes a figure: it draws in the zoo's style."""
 
     @functools.wraps(draw)
     def wrapper(*args, **kwargs):
@@ -69,6 +71,10 @@ def new_figure(width, height):
 def save(figure, path, dpi=150):
     """Writes a figure atomically, in the format of the suffix (`.png`, `.svg`, `.pdf`).
 
+    ```python
+    save(training_curves({"loss": [2.0, 1.0]}), Path("loss.png"))
+    ```
+
     Args:
         figure: what a function of `zoo.report` returned.
         path: the file. Its folder is made when missing.
@@ -83,6 +89,45 @@ def save(figure, path, dpi=150):
     with matplotlib.rc_context(STYLE), atomic(path) as temporary:
         figure.savefig(temporary, dpi=dpi)
     return path
+
+
+def draw_shares(axis, x, successes, counts, **style):
+    """Draws shares in percent with their 95 % Wilson intervals.
+
+    Args:
+        axis: to draw on.
+        x: `(shares,)` positions.
+        successes, counts: `(shares,)` whole numbers; a share is their quotient.
+        **style: of `axis.errorbar`.
+
+    Returns:
+        The upper ends of the intervals in percent, `(shares,)`.
+    """
+    share = 100 * np.asarray(successes) / np.asarray(counts)
+    low, high = (100 * end for end in wilson_interval(successes, counts))
+    bars = np.maximum([share - low, high - share], 0.0)
+    axis.errorbar(x, share, yerr=bars, capsize=2.5, elinewidth=1, **style)
+    return high
+
+
+def legend_below(figure, axis, columns=2):
+    """The legend of one axis below all panels, where it covers no error bar."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def show_image(axis, image):
+    """Shows pixels 0 … 255 without ticks, grid and frame."""
+    axis.imshow(np.clip(np.asarray(image), 0, 255).astype(np.uint8), interpolation="lanczos")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    axis.grid(False)
+    axis.spines[:].set_visible(False)
+
+
+def mark(right):
+    """A check mark or a cross."""
+    return "✓" if right else "✗"
 
 
 def format_spearman(value):

@@ -1,4 +1,4 @@
-"""What the model's uncertainty is worth on the data it was evaluated on."""
+"""The quality of the model's uncertainty on the data it was evaluated on."""
 
 import threading
 
@@ -9,11 +9,11 @@ NO_UNCERTAINTY = "This model embeds items as points: it has no uncertainty to ra
 UNKNOWN = "The images and captions here do not say what matches, so errors cannot be counted."
 
 
-class Worth:
+class UncertaintyQuality:
     """Recall by uncertainty and risk–coverage of both directions.
 
-    Read from what the run measured; where it has not, measured on the gallery when first asked
-    for, which takes seconds.
+    They are read from the run's results. A run without them is measured on the gallery at the
+    first call of `curves`, which takes seconds.
 
     Args:
         gallery: a `Gallery`.
@@ -44,9 +44,9 @@ class Worth:
         return self._measured
 
     def of(self, side):
-        """`recall_by_uncertainty` of queries of a side, if the gallery is the data it is of.
+        """`recall_by_uncertainty` of queries of a side; None for a gallery of other data.
 
-        None as long as it is not measured: no query waits for that.
+        It is None until it is measured, so that no query waits.
         """
         if not self._own_data or not self._measured:
             return None

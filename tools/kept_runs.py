@@ -1,19 +1,20 @@
-"""What is kept of measured runs, so that their tables can be made again: settings and results.
+"""Keeps the settings and results of measured runs, from which their tables can be made again.
 
-    python -m zoo.report keep runs/* --out docs/runs
+    python -m tools.kept_runs runs/* --out docs/runs
 
 Each run becomes a folder with `config.json` and `metrics.json`, some kilobytes, which
-`python -m zoo.report models` reads as it reads the run. Folders are named by their last part
-(`keep` refuses two of one name); curves of many points and folders of the machine are left out.
+`python -m tools.models_page` reads as it reads the run. Folders are named by their last part, and
+two of one name are refused. Curves of many points and folders of the machine are left out.
 """
 
 import json
 from pathlib import Path, PurePath
 
+from tools.runs_parser import runs_parser
+from zoo import cli
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.run_folder import RunFolder
-from zoo.report.runs_parser import runs_parser
 
 LONGEST = 20  # numbers of a list that is kept: ten bins are, a curve of all queries is not
 
@@ -70,6 +71,10 @@ def _without_place(word):
 
 
 def _parser():
-    parser = runs_parser("keep", __doc__)
+    parser = runs_parser("kept_runs", __doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of what is kept")
     return parser
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,24 +1,31 @@
-"""Attention maps: where in an image each element of its set looks."""
+"""Sheets of images: the attention of sets, and the crops of the controlled ambiguity experiment."""
 
 import textwrap
 
 import numpy as np
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from zoo.evaluation.sets import nearest_captions
-from zoo.report.style import new_figure, styled, with_minus
+from zoo.report.style import PALETTE, mark, new_figure, show_image, styled, with_minus
 
 _CELL = 1.7  # inches
 _TEXT = 0.62
 _WIDTH = 30  # letters of a caption in a line
+_CROPS = ("A", "B", "C")
 
 
 @styled
 def attention_sheet(images, attention, captions=None, cosines=None):
-    """One row an image: the image, then for each element where it looks, and what is near to it.
+    """One row an image: the image, then the attention and the nearest caption of each element.
 
-    Brighter is more attention, on a scale of its own for each map: from none to its largest value,
-    which is written below it as a multiple of even attention.
+    Brighter is more attention. Each map has its own scale, from none to its largest value, which
+    is written below it as a multiple of even attention.
+
+    ```python
+    maps = np.full((1, 2, 7, 7), 1 / 49)
+    figure = attention_sheet(np.zeros((1, 56, 56, 3)), maps)
+    ```
 
     Args:
         images: `q` images `(height, width, 3)`, 0 … 255.
@@ -36,11 +43,11 @@ def attention_sheet(images, attention, captions=None, cosines=None):
     grid = figure.subplots(rows, count + 1, squeeze=False)
     for row, axes in enumerate(grid):
         image = np.clip(np.asarray(images[row]), 0, 255).astype(np.uint8)
-        _show(axes[0], image)
+        show_image(axes[0], image)
         if row == 0:
             axes[0].set_title("image", fontsize=9)
         for k, axis in enumerate(axes[1:]):
-            _show(axis, overlay(image, attention[row, k]))
+            show_image(axis, overlay(image, attention[row, k]))
             if row == 0:
                 axis.set_title(f"element {k + 1}", fontsize=9)
             even = attention[row, k].max() * attention[row, k].size
@@ -57,7 +64,7 @@ def attention_sheet(images, attention, captions=None, cosines=None):
 
 
 def overlay(image, attention):
-    """An image that is dark where there is no attention, and itself where there is most.
+    """An image that is dark where there is no attention and unchanged where there is most.
 
     Args:
         image: uint8 `(height, width, 3)`.
@@ -81,7 +88,7 @@ def attention_sheet_of(sets, records, picture, size, rows=6):
         records: of the split.
         picture: function from an image's index to its pixels.
         size: `(rows, columns)` of the feature map.
-        rows: how many images, evenly spaced.
+        rows: number of images, evenly spaced.
     """
     shown = np.linspace(0, records.num_images - 1, min(rows, records.num_images)).astype(int)
     found, cosines = nearest_captions(
@@ -96,9 +103,55 @@ def attention_sheet_of(sets, records, picture, size, rows=6):
     )
 
 
-def _show(axis, image):
-    axis.imshow(image, interpolation="lanczos")
-    axis.set_xticks([])
-    axis.set_yticks([])
-    axis.grid(False)
-    axis.spines[:].set_visible(False)
+@styled
+def crop_sheet(pictures, boxes, captions, image_uncertainty, caption_uncertainty):
+    """One row a picture: the places of A, B and C, and the uncertainties of A and C.
+
+    Args:
+        pictures: `r` arrays `(height, width, 3)`, 0 … 255.
+        boxes: `(r, 3, 4)`, (x, y, width, height) of A, B and C in pixels.
+        captions: `r` pairs of captions, A and "A and B".
+        image_uncertainty, caption_uncertainty: `(r, 2)`, of A and C.
+
+    Returns:
+        A matplotlib figure.
+    """
+    rows = len(pictures)
+    figure = new_figure(9.2, 1.75 * rows)
+    grid = figure.add_gridspec(rows, 2, width_ratios=[1.6, 7.6])
+    for row in range(rows):
+        axis = figure.add_subplot(grid[row, 0])
+        show_image(axis, pictures[row])
+        for number, (x, y, width, height) in enumerate(np.asarray(boxes[row])):
+            axis.add_patch(
+                Rectangle(
+                    (x - 0.5, y - 0.5),
+                    width,
+                    height,
+                    fill=False,
+                    edgecolor=PALETTE[number],
+                    linewidth=1.6,
+                    linestyle="--" if number == 2 else "-",
+                )
+            )
+            axis.annotate(
+                _CROPS[number],
+                (x, y),
+                color="white",
+                fontsize=7,
+                va="top",
+                bbox={"facecolor": PALETTE[number], "edgecolor": "none", "pad": 0.8},
+            )
+        axis = figure.add_subplot(grid[row, 1])
+        axis.set_axis_off()
+        crops, texts = np.asarray(image_uncertainty[row]), np.asarray(caption_uncertainty[row])
+        lines = [
+            f"crop  A  u = {with_minus(f'{crops[0]:.2f}')}    "
+            f"C  u = {with_minus(f'{crops[1]:.2f}')}    {mark(crops[1] > crops[0])}",
+            f"caption  A  u = {with_minus(f'{texts[0]:.2f}')}    "
+            f"C  u = {with_minus(f'{texts[1]:.2f}')}    {mark(texts[1] < texts[0])}",
+            f"A: {textwrap.shorten(captions[row][0], 115, placeholder=' …')}",
+            *textwrap.wrap(f"C: {captions[row][1]}", 115)[:3],
+        ]
+        axis.text(0, 0.5, "\n".join(lines), va="center", fontsize=8.5, linespacing=1.5)
+    return figure

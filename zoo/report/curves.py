@@ -1,8 +1,8 @@
-"""Loss, its parts and the learning rate over the epochs."""
+"""Curves over the epochs of training: of one run, and of several systems and seeds."""
 
 import numpy as np
 
-from zoo.report.style import GREY, PALETTE, new_figure, styled
+from zoo.report.style import DIRECTIONS, GREY, MARKERS, PALETTE, new_figure, styled
 
 _NOT_CURVES = ("phase", "epoch", "seconds")
 _COLUMNS = 3
@@ -12,10 +12,14 @@ _COLUMNS = 3
 def training_curves(history):
     """One panel for every logged value, over the epochs of all phases.
 
+    ```python
+    figure = training_curves({"loss": [2.0, 1.5, 1.2], "val_loss": [2.1, 1.7, 1.6]})
+    ```
+
     Args:
         history: columns of one length, as `zoo.training.history.read_history` or Keras'
-            `History.history` give them. `val_NAME` is drawn with `NAME`; with a column `phase`
-            the phases are set apart and named.
+            `History.history` give them. `val_NAME` is drawn with `NAME`. A column `phase` sets
+            the phases apart and names them.
 
     Returns:
         A matplotlib figure.
@@ -49,6 +53,58 @@ def training_curves(history):
         elif position + columns >= len(panels):
             axis.set_xlabel("epoch")
             axis.tick_params(labelbottom=True)  # the row below may have no panel here
+    return figure
+
+
+@styled
+def curves_over_seeds(histories, value="asp", title="ASP (%)"):
+    """A logged value over the epochs, one panel a direction, one curve a system.
+
+    The curve is the mean over the seeds, the band their least and largest value.
+
+    ```python
+    seeds = [{"val_i2t_asp": [50, 55], "val_t2i_asp": [51, 56]}]
+    figure = curves_over_seeds({"base": seeds})
+    ```
+
+    Args:
+        histories: `{system: [history, …]}`, one history a seed, as
+            `zoo.training.read_history` gives them. Epochs without the value are left out.
+        value: name of the columns, without `val_i2t_` and `val_t2i_`.
+        title: of the value, with its unit.
+
+    Returns:
+        A matplotlib figure.
+
+    Raises:
+        ValueError: if no history has the columns.
+    """
+    figure = new_figure(9.0, 3.4)
+    axes = figure.subplots(1, 2, sharey=True)
+    drawn = 0
+    for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
+        for place, (system, runs) in enumerate(histories.items()):
+            curves = [
+                np.asarray(run[f"val_{side}_{value}"], float)
+                for run in runs
+                if f"val_{side}_{value}" in run
+            ]
+            if not curves:
+                continue
+            curves = np.stack([curve[: min(map(len, curves))] for curve in curves])
+            measured = np.isfinite(curves).all(axis=0)
+            epochs, curves = np.flatnonzero(measured) + 1, curves[:, measured]
+            color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
+            axis.plot(epochs, curves.mean(0), color=color, marker=marker, label=system)
+            axis.fill_between(epochs, curves.min(0), curves.max(0), color=color, alpha=0.18, lw=0)
+            drawn += 1
+        axis.set_title(name)
+        axis.set_xlabel("epoch")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    if not drawn:
+        raise ValueError(f"`histories` must have columns val_i2t_{value}; received none")
+    axes[0].set_ylabel(title)
+    axes[1].legend(loc="lower right")
     return figure
 
 
@@ -88,7 +144,7 @@ def _phases(axis, phases):
             fontsize=8,
             color="#5A5A5A",
         )
-    # Room for the names above the curves.
+    # The names of the phases need room above the curves.
     low, high = axis.get_ylim()
     if axis.get_yscale() == "log":
         axis.set_ylim(low, high * (high / low) ** 0.15)

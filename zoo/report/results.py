@@ -1,11 +1,16 @@
-"""The results of a run as a table on the terminal."""
+"""The results of one evaluation: a table on the terminal, and the figures of a run's folder."""
 
 import re
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from zoo import similarities
+from zoo.report import retrieval_sheets, style, uncertainty_plots
+from zoo.report.ellipses import confidence_ellipses, principal_plane
+from zoo.report.gaussian_shape import items_of
 from zoo.report.style import DIRECTIONS
 
 _RECALL = re.compile(r"recall@(\d+)")
@@ -16,8 +21,8 @@ def results_table(metrics, title=None, chance=None):
     """A table with a row for each direction and a column for each metric, in percent.
 
     Args:
-        metrics: what `zoo.metrics.evaluate_retrieval` returned, or a dict of several such by name,
-            e.g. by test-time similarity, which are set one below the other.
+        metrics: the result of `zoo.metrics.evaluate_retrieval`, or a dict of several by name, for
+            instance of the test-time similarity, one below the other.
         title: line above the table.
         chance: the same metrics of a random ranking, for a row to compare with.
 
@@ -67,7 +72,12 @@ def results_table(metrics, title=None, chance=None):
 
 
 def print_results(metrics, title=None, chance=None, console=None):
-    """Prints `results_table` on the terminal."""
+    """Prints `results_table` on the terminal.
+
+    ```python
+    print_results(zoo.metrics.evaluate_retrieval(similarity, relevance), title="Toy Birds, in %")
+    ```
+    """
     (console or Console()).print(results_table(metrics, title, chance))
 
 
@@ -108,3 +118,61 @@ def _footer(blocks):
     if left_out:
         lines.append(f"left out: {left_out:,} queries without a positive")
     return "\n".join(lines) or None
+
+
+def draw(folder, results, split, model, picture, true_matches=None):
+    """Writes the figures of an evaluated split as PNG: retrieval sheets, and of its uncertainties.
+
+    Args:
+        folder: a `Path`.
+        results: of `zoo.evaluation.evaluate`.
+        split: the `EncodedSplit` that was evaluated.
+        model: the `DualEncoder`.
+        picture: function from an image's index to its pixels `(height, width, 3)`, 0 … 255; None,
+            for features, draws no sheets.
+        true_matches: `(M,)`, the number of images that each caption is true of, or None.
+    """
+    figures = {}
+    if picture is not None:
+        similarity = _ranking(next(iter(results["retrieval"])), model)
+        figures |= _sheets(split, split.pairs(similarity).kept(), picture)
+    if "uncertainty" in results:
+        quality = results["uncertainty"]
+        bins = {side: quality[side]["recall_by_uncertainty"] for side in quality}
+        curves = {side: quality[side]["risk_coverage"] for side in quality}
+        figures["recall_by_uncertainty"] = uncertainty_plots.recall_by_uncertainty_plot(**bins)
+        figures["risk_coverage"] = uncertainty_plots.risk_coverage_plot(**curves)
+        if "log_variance" in split.images:
+            labels = np.unique(split.records.image_labels)[:5]
+            plane = principal_plane(split.images["mean"])
+            figures["confidence_ellipses"] = confidence_ellipses(
+                *items_of(split, labels, each=4), plane=plane
+            )
+        if true_matches is not None:
+            figures["ambiguity"] = uncertainty_plots.uncertainty_against_matches(
+                split.caption_uncertainty, true_matches, split.measure
+            )
+    for name, figure in figures.items():
+        style.save(figure, folder / f"{name}.png")
+
+
+def _ranking(name, model):
+    """The similarity with this name in the results."""
+    own = model.similarity
+    return own if similarities.name_of(own) == name else similarities.get(name, model)
+
+
+def _sheets(split, pairs, picture, rows=6):
+    """Queries from the most certain to the most uncertain, with their best answers."""
+    records = split.records
+    captions = _spread(split.caption_uncertainty, records.num_captions, rows)
+    images = _spread(split.image_uncertainty, records.num_images, rows)
+    return {
+        "text_to_image": retrieval_sheets.sheet_of_captions(split, pairs, picture, captions),
+        "image_to_text": retrieval_sheets.sheet_of_images(split, pairs, picture, images),
+    }
+
+
+def _spread(values, count, rows):
+    order = np.arange(count) if values is None else np.argsort(values, kind="stable")
+    return order[np.linspace(0, count - 1, rows).round().astype(int)]

@@ -1,8 +1,8 @@
-"""Tables of what runs reached, in Markdown, from their metrics.json: for docs, and for drift's end.
+"""Tables of the results of runs in Markdown, from their metrics.json.
 
-    python -m zoo.report models runs/*                         # on the terminal
-    python -m zoo.report models runs/* --out docs/models.md    # between its two marks
-    python -m zoo.report models runs/* --papers                # with what the papers report
+    python -m tools.models_page runs/*                         # on the terminal
+    python -m tools.models_page runs/* --out docs/models.md    # between its two marks
+    python -m tools.models_page runs/* --papers                # with the papers' figures
 
 Runs that differ in the seed alone are one row, mean ± standard deviation over the seeds. Each split
 has a table of its own, since figures of different data are not comparable. An existing file must
@@ -14,11 +14,12 @@ from collections import defaultdict
 from pathlib import Path
 
 from recipes import seed_table as table
+from tools import paper_figures
+from tools.runs_parser import runs_parser
+from zoo import cli
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.run_folder import RunFolder
-from zoo.report import paper_figures
-from zoo.report.runs_parser import runs_parser
 
 BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
 # In these, runs of one row may differ.
@@ -166,7 +167,11 @@ def _seed(run):
 
 
 def _parser():
-    parser = runs_parser("models", __doc__)
+    parser = runs_parser("models_page", __doc__)
     parser.add_argument("--out", type=Path, help="Markdown file; default: print")
     parser.add_argument("--papers", action="store_true", help="add what the papers report")
     return parser
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,4 +1,4 @@
-"""The command line of what `python -m zoo.report` does to run folders."""
+"""The command line of the tools that read run folders."""
 
 import argparse
 from pathlib import Path
@@ -7,9 +7,9 @@ from zoo.cli import OneLineParser
 
 
 def runs_parser(command, description):
-    """A parser of `python -m zoo.report COMMAND RUN [RUN ...]`, to which options can be added."""
+    """A parser of `python -m tools.COMMAND RUN [RUN ...]`, to which options can be added."""
     parser = OneLineParser(
-        prog=f"python -m zoo.report {command}",
+        prog=f"python -m tools.{command}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

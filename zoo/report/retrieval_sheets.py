@@ -5,8 +5,9 @@ import textwrap
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from zoo.report.style import PALETTE, new_figure, styled, with_minus
+from zoo.report.style import PALETTE, mark, new_figure, show_image, styled, with_minus
 
+TOP = 5
 RIGHT, WRONG = PALETTE[2], PALETTE[1]
 _PALE = "#5A5A5A"
 _CELL = 1.35  # inches
@@ -18,6 +19,11 @@ def text_to_image_sheet(
     captions, images, correct, query_uncertainty=None, image_uncertainty=None, scores=None
 ):
     """One row a caption: the caption, then the images that it retrieves, the best first.
+
+    ```python
+    pictures = [[np.zeros((64, 64, 3)), np.ones((64, 64, 3))]]
+    figure = text_to_image_sheet(["a red bird"], pictures, [[True, False]])
+    ```
 
     A correct image has a thick solid frame and a check mark, a wrong one a thin dashed frame and
     a cross.
@@ -44,10 +50,10 @@ def text_to_image_sheet(
         _write(axis, captions[row], uncertainty)
         for column in range(columns):
             axis = figure.add_subplot(grid[row, column + 1])
-            _show(axis, images[row][column])
+            show_image(axis, images[row][column])
             right = correct[row, column]
             _frame(axis, right)
-            below = f"{_mark(right)}  " + "\n".join(_notes(row, column, scores, image_uncertainty))
+            below = f"{mark(right)}  " + "\n".join(_notes(row, column, scores, image_uncertainty))
             axis.set_xlabel(below, color=RIGHT if right else WRONG, fontsize=8)
             if row == 0:
                 axis.set_title(f"{column + 1}", loc="center", fontsize=9)
@@ -60,6 +66,11 @@ def image_to_text_sheet(
     images, captions, correct, query_uncertainty=None, caption_uncertainty=None, scores=None
 ):
     """One row an image: the image, then the captions that it retrieves, the best first.
+
+    ```python
+    captions = [["a red bird", "a cat"]]
+    figure = image_to_text_sheet([np.zeros((64, 64, 3))], captions, [[True, False]])
+    ```
 
     Args:
         images: `q` images, `(height, width, 3)` with values in 0 … 255.
@@ -79,7 +90,7 @@ def image_to_text_sheet(
     grid = figure.add_gridspec(rows, 2, width_ratios=[1.5, 7.7])
     for row in range(rows):
         axis = figure.add_subplot(grid[row, 0])
-        _show(axis, images[row])
+        show_image(axis, images[row])
         if query_uncertainty is not None:
             axis.set_xlabel(f"uncertainty {_number(query_uncertainty[row])}", fontsize=8)
         axis = figure.add_subplot(grid[row, 1])
@@ -94,13 +105,59 @@ def image_to_text_sheet(
             }
             line = textwrap.shorten(str(captions[row][column]), 84, placeholder=" …")
             axis.text(0.0, s=f"{column + 1}", color=_PALE, **style)
-            axis.text(0.02, s=_mark(right), color=RIGHT if right else WRONG, **style)
+            axis.text(0.02, s=mark(right), color=RIGHT if right else WRONG, **style)
             axis.text(0.045, s=line, **style)
             notes = _notes(row, column, scores, caption_uncertainty)
             for x, note in zip((1.0, 0.9), reversed(notes), strict=False):
                 axis.text(x, s=note, ha="right", color=_PALE, **style)
     _explain(figure, scores, caption_uncertainty)
     return figure
+
+
+def sheet_of_captions(split, pairs, picture, queries):
+    """`text_to_image_sheet` of some captions of a split.
+
+    Args:
+        split: an `EncodedSplit`.
+        pairs: its similarities, `(images, captions)`.
+        picture: function from an image's index to its pixels.
+        queries: indices of captions.
+    """
+    records = split.records
+    found, scores = best(pairs.transposed(), queries)
+    return text_to_image_sheet(
+        [records.captions[query] for query in queries],
+        [[picture(image) for image in row] for row in found],
+        records.image_labels[found] == records.caption_labels[queries][:, None],
+        _taken(split.caption_uncertainty, queries),
+        _taken(split.image_uncertainty, found),
+        scores,
+    )
+
+
+def sheet_of_images(split, pairs, picture, queries):
+    """`image_to_text_sheet` of some images of a split, as `sheet_of_captions`."""
+    records = split.records
+    found, scores = best(pairs, queries)
+    return image_to_text_sheet(
+        [picture(query) for query in queries],
+        [[records.captions[caption] for caption in row] for row in found],
+        records.caption_labels[found] == records.image_labels[queries][:, None],
+        _taken(split.image_uncertainty, queries),
+        _taken(split.caption_uncertainty, found),
+        scores,
+    )
+
+
+def best(pairs, queries, top=TOP):
+    """The best answers of some queries and their similarities, `(queries, top)` each."""
+    scores = np.concatenate([pairs.rows(query, query + 1) for query in queries])
+    found = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+    return found, np.take_along_axis(scores, found, axis=1)
+
+
+def _taken(values, positions):
+    return None if values is None else values[positions]
 
 
 def _notes(row, column, s=None, u=None):
@@ -119,10 +176,6 @@ def _explain(figure, scores, uncertainty):
     figure.supxlabel("     ".join(words), x=0.005, ha="left", fontsize=8, color=_PALE)
 
 
-def _mark(right):
-    return "✓" if right else "✗"
-
-
 def _write(axis, text, uncertainty):
     axis.set_axis_off()
     place = {"transform": axis.transAxes, "va": "top"}
@@ -131,14 +184,6 @@ def _write(axis, text, uncertainty):
     if uncertainty is not None:
         y = 0.93 - 0.15 * len(lines)
         axis.text(0.0, y, f"uncertainty {_number(uncertainty)}", fontsize=8, color=_PALE, **place)
-
-
-def _show(axis, image):
-    axis.imshow(np.clip(np.asarray(image), 0, 255).astype("uint8"), interpolation="lanczos")
-    axis.set_xticks([])
-    axis.set_yticks([])
-    axis.grid(False)
-    axis.spines[:].set_visible(False)
 
 
 def _frame(axis, right):

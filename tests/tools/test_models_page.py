@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from tools import models_page, paper_figures
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.report import models_page, paper_figures
 
 
 def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=True, **settings):
@@ -23,8 +23,8 @@ def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=Tr
         "seconds": 120.0,
     }
     if uncertain:
-        worth = {"spearman_of_bins": -0.5, "risk_coverage": {"aurc": 0.25}}
-        metrics |= {"uncertainty": {"i2t": worth, "t2i": worth}, "ambiguity_spearman": 0.3}
+        quality = {"spearman_of_bins": -0.5, "risk_coverage": {"aurc": 0.25}}
+        metrics |= {"uncertainty": {"i2t": quality, "t2i": quality}, "ambiguity_spearman": 0.3}
     run.finish(metrics)
     return run
 

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from tools import kept_runs, models_page
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.report import kept_runs, models_page
 
 
 def finished(folder, **metrics):

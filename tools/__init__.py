@@ -1,0 +1,1 @@
+"""What maintainers make pages of `docs` with. Not part of the wheel."""

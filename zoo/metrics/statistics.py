@@ -1,0 +1,194 @@
+"""Interval estimates and rank correlation, from SciPy."""
+
+import math
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+RESAMPLES = 500
+_RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled in more steps
+
+
+class Estimate(NamedTuple):
+    """A number with its interval and the number of queries behind it.
+
+    Attributes:
+        value: of the statistic; NaN where it is undefined.
+        low, high: the ends of the interval; NaN where there is none.
+        n: number of queries.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def text(self, form=".1f"):
+        """The number as `17.3 [15.1, 19.6]`, or `undefined`."""
+        if not math.isfinite(self.value):
+            return "undefined"
+        value, low, high = (f"{number:{form}}".replace("-", "−") for number in self[:3])
+        return f"{value} [{low}, {high}]"
+
+    def scaled(self, factor):
+        """The estimate of `factor` times the number, such as 100 for percent."""
+        return Estimate(self.value * factor, self.low * factor, self.high * factor, self.n)
+
+
+def bootstrap(statistic, *columns, resamples=RESAMPLES, seed=0, confidence_level=0.95):
+    """Percentile bootstrap interval of a statistic of queries.
+
+    Queries are resampled with replacement, the same for all columns. The resamples depend on the
+    seed and the number of queries alone, so statistics of the same queries are paired.
+
+    ```python
+    found = bootstrap(np.mean, [1.0, 2.0, 4.0])
+    print(found.text())  # 2.3 [1.2, 4.0]
+    ```
+
+    Args:
+        statistic: function of the columns that returns a number. It may return NaN; such resamples
+            are left out of the interval.
+        columns: arrays `(queries,)`. SciPy hands all of them over in their common dtype.
+        resamples: number of resamples.
+        seed: of the resampling.
+        confidence_level: of the interval, in (0, 1).
+
+    Returns:
+        An `Estimate`. Both ends are NaN where no resample has a number. The interval of a single
+        query is its value.
+
+    Raises:
+        ValueError: if the columns are empty or differ in length, or `confidence_level` is not in
+            (0, 1).
+
+    Relations: the percentile method of `scipy.stats.bootstrap(paired=True)`, which gives NaN as
+        soon as one resample is undefined, and refuses a single query.
+
+    Reference: Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13.
+    """
+    columns = [np.asarray(column) for column in columns]
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1 or not min(lengths):
+        raise ValueError(f"`columns` must have one length of at least 1; received {lengths}")
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"`confidence_level` must be in (0, 1); received {confidence_level}")
+    (count,) = lengths
+    value = float(statistic(*columns))
+    if count == 1:
+        return Estimate(value, value, value, count)
+    with warnings.catch_warnings():
+        # Of a resample that has no number: it is left out below.
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        resampled = stats.bootstrap(
+            columns,
+            statistic,
+            n_resamples=resamples,
+            batch=max(1, _RESAMPLED_AT_ONCE // count),
+            vectorized=False,
+            paired=True,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        )
+    found = resampled.bootstrap_distribution
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return Estimate(value, math.nan, math.nan, count)
+    tail = (1 - confidence_level) / 2
+    low, high = np.quantile(found, [tail, 1 - tail])
+    return Estimate(value, float(low), float(high), count)
+
+
+def nan_mean(values):
+    """The mean of the numbers that are finite; NaN, without a warning, if there are none."""
+    values = np.asarray(values, float)
+    finite = np.isfinite(values)
+    return values[finite].mean() if finite.any() else math.nan
+
+
+def percentage(values):
+    """The mean of shares or booleans, in percent."""
+    return 100.0 * np.mean(values)
+
+
+def wilson_interval(successes, counts, confidence_level=0.95):
+    """Wilson score intervals of several shares.
+
+    ```python
+    low, high = wilson_interval([8, 1], [10, 10])  # [0.49, 0.02], [0.94, 0.40]
+    ```
+
+    Args:
+        successes: `(shares,)` whole numbers.
+        counts: `(shares,)` whole numbers of at least 1, not below `successes`.
+        confidence_level: of the intervals, in (0, 1).
+
+    Returns:
+        Two arrays `(shares,)`, the lower and the upper ends, in [0, 1].
+
+    Raises:
+        ValueError: if the lengths differ, or a share is not in [0, 1].
+
+    Relations: `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")`, share by share.
+    """
+    ends = [
+        stats.binomtest(int(k), int(n)).proportion_ci(confidence_level, method="wilson")
+        for k, n in zip(successes, counts, strict=True)
+    ]
+    low, high = np.array(ends, float).reshape(-1, 2).T
+    return low, high
+
+
+def spearman(first, second):
+    """Spearman's rank correlation, ties at their average rank.
+
+    ```python
+    spearman([0.1, 0.2, 0.3], [1, 4, 9])  # 1.0
+    ```
+
+    Args:
+        first: `(n,)` numbers, for instance the uncertainty.
+        second: `(n,)` numbers, for instance the error or the true number of matches.
+
+    Returns:
+        A float in [−1, 1]; NaN where either is constant.
+
+    Raises:
+        ValueError: if lengths differ, there are fewer than two, or a number is not finite.
+
+    Relations: `scipy.stats.spearmanr`, which warns about constant input.
+    """
+    first, second = finite(first, "first"), finite(second, "second")
+    same_length(first, second, "first", "`second`")
+    if len(first) < 2:
+        raise ValueError(f"`first` must hold at least two numbers; received {len(first)}")
+    if not np.ptp(first) or not np.ptp(second):
+        return math.nan
+    return float(stats.spearmanr(first, second).statistic)
+
+
+def finite(values, name):
+    """A float64 array `(queries,)`.
+
+    Raises:
+        ValueError: if it has another shape, or a number is not finite.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"`{name}` must be one number a query; received shape {values.shape}")
+    if not np.isfinite(values).all():
+        position = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"`{name}` must be finite; received {values[position]} at position {position}"
+        )
+    return values
+
+
+def same_length(values, others, name, other_name):
+    """Raises a ValueError if two arrays differ in length."""
+    if len(values) != len(others):
+        raise ValueError(
+            f"`{name}` must be as long as {other_name}, {len(others)}; received {len(values)}"
+        )

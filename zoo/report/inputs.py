@@ -1,0 +1,248 @@
+"""Sections on what makes an input uncertain: erased pixels, lost words, the words themselves."""
+
+from collections import Counter
+
+import numpy as np
+import tensorflow as tf
+
+from zoo.data import images
+from zoo.data.captions import drop_words, normalise, token_ids
+from zoo.data.seeding import step_seed
+from zoo.embeddings import uncertainty
+from zoo.metrics import bootstrap, spearman
+from zoo.metrics.statistics import nan_mean, percentage
+from zoo.report.section import Number, Section
+from zoo.report.style import MARKERS, PALETTE, new_figure, styled
+
+ERASED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)  # of the picture's area
+DROPPED = (0.0, 0.2, 0.4, 0.6, 0.8)  # probability of each word
+BINS, WORDS = 5, 10
+MODES = {"mask": "words become <unk>", "delete": "words are deleted"}
+
+
+def erased_uncertainty(run, chosen, shares=ERASED):
+    """The uncertainty of some images with a square of each share of the area erased.
+
+    Each image loses squares around one place of its own, so that levels differ in size alone.
+
+    Args:
+        run: a `ReportedRun` with a model and pictures.
+        chosen: indices of images.
+        shares: of the area, in [0, 1).
+
+    Returns:
+        `(len(chosen), len(shares))`.
+    """
+    pictures = tf.constant(np.stack([run.picture(index) for index in chosen]))
+    key = step_seed(run.seed, 0)
+    columns = [
+        _measured(run, run.model.image_encoder, images.erase(pictures, share, key).numpy())
+        for share in shares
+    ]
+    return np.stack(columns, axis=1)
+
+
+def dropped_uncertainty(run, chosen, mode, rates=DROPPED):
+    """The uncertainty of some captions that lose words with each probability.
+
+    Args:
+        run: a `ReportedRun` with a model.
+        chosen: indices of captions.
+        mode: of `zoo.data.captions.drop_words`.
+        rates: probabilities of each word.
+
+    Returns:
+        `(len(chosen), len(rates))`.
+    """
+    tokenizer = run.model.tokenizer
+    ids = tf.constant(token_ids(tokenizer, run.records.captions[chosen]))
+    words = getattr(tokenizer, "word_ids", None)
+    # One seed for all rates: a word that is lost at a low rate is lost at a high one too.
+    key = step_seed(run.seed, 0)
+    columns = [
+        _measured(run, run.model.caption_encoder, drop_words(ids, rate, key, mode, words).numpy())
+        for rate in rates
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _measured(run, encoder, inputs):
+    """The uncertainties of some inputs, by the run's measure."""
+    embedding = encoder.predict(np.asarray(inputs), batch_size=64, verbose=0)
+    return np.asarray(uncertainty(embedding, run.split.measure_name))
+
+
+@styled
+def corruption_plot(curves, measure):
+    """Mean uncertainty over the amount of corruption, one panel an experiment.
+
+    Args:
+        curves: by title `(levels, values, x label)`: levels in percent, values
+            `(items, levels)`.
+        measure: name of the uncertainty with its unit.
+
+    Returns:
+        A matplotlib figure; bands are 95 % bootstrap intervals of the mean over the items.
+    """
+    figure = new_figure(3.9 * len(curves), 3.6)
+    axes = figure.subplots(1, len(curves), squeeze=False)[0]
+    for number, (axis, (title, curve)) in enumerate(zip(axes, curves.items(), strict=True)):
+        levels, values, label = curve
+        bands = [bootstrap(nan_mean, column, resamples=200) for column in values.T]
+        color = PALETTE[number]
+        axis.plot(levels, [b.value for b in bands], color=color, marker=MARKERS[number])
+        low, high = [b.low for b in bands], [b.high for b in bands]
+        axis.fill_between(levels, low, high, color=color, alpha=0.2, linewidth=0)
+        axis.set(title=f"{title}  (n = {len(values):,})", xlabel=label)
+        if number == 0:
+            axis.set_ylabel(f"mean uncertainty, {measure}")
+    return figure
+
+
+def corruption_section(run):
+    """Uncertainty of images that lose pixels and of captions that lose words."""
+    if run.model is None:
+        return None
+    curves, numbers = {}, []
+    if run.picture is not None:
+        chosen = run.choose(run.records.num_images)
+        values = erased_uncertainty(run, chosen)
+        label = "area erased (%)"
+        curves["Erased pixels"] = (100 * np.array(ERASED), values, label)
+        numbers += _numbers(run, "images, erased pixels", ERASED, values, "images")
+    chosen = run.choose(run.records.num_captions)
+    for mode, words in MODES.items():
+        values = dropped_uncertainty(run, chosen, mode)
+        label = "probability of losing a word (%)"
+        curves[words.capitalize()] = (100 * np.array(DROPPED), values, label)
+        numbers += _numbers(run, f"captions, {words}", DROPPED, values, "captions")
+    text = (
+        "Random items lose more and more: images a square in the mean colour of ImageNet around a "
+        "place of their own, captions words at random. ρ is each item's own Spearman correlation "
+        "of loss and uncertainty, averaged. Deleted words leave a short caption, such as training "
+        "has shown; <unk> says that something is missing."
+    )
+    if run.picture is None:
+        text += " There are no pictures to erase: this run reads features."
+    figure = corruption_plot(curves, run.split.measure)
+    figures = {"Mean uncertainty over erased area and lost words": figure}
+    return Section("corruption", "Erased pixels and lost words", text, tuple(numbers), figures)
+
+
+def _numbers(run, label, levels, values, of):
+    each = np.array([spearman(levels, row) for row in values])
+    more = values[:, -1] > values[:, 0]
+    yield Number(
+        f"{label}: mean ρ of loss and uncertainty", run.estimate(nan_mean, each), "", "+.2f", of
+    )
+    yield Number(
+        f"{label}: more uncertain at {100 * levels[-1]:.0f} % than whole",
+        run.estimate(percentage, more),
+        "%",
+        of=of,
+    )
+
+
+def words_of(captions):
+    """The normalised words of each caption."""
+    lines = []
+    for start in range(0, len(captions), 8192):
+        block = tf.constant(list(captions[start : start + 8192]), tf.string)
+        lines += [line.decode("utf-8").split() for line in normalise(block).numpy()]
+    return lines
+
+
+def tf_idf(lines, bins):
+    """The TF-IDF of the words that a bin has more often than the captions at large.
+
+    tf is the share of the bin's words, idf is log(M / number of captions with the word). Words
+    that are equally frequent in all bins, such as "the", and words of all captions are left out.
+
+    ```python
+    tf_idf([["red", "bird"], ["bird"]], [0, 1])[0]  # {"red": 0.35}
+    ```
+
+    Args:
+        lines: the words of each of M captions.
+        bins: `(M,)` whole numbers from 0, the bin of each caption.
+
+    Returns:
+        A list by bin of dicts from word to score.
+
+    Reference: PCME (Chun et al., CVPR 2021), supplementary F.2.
+    """
+    captions_with = Counter(word for line in lines for word in set(line))
+    overall = Counter(word for line in lines for word in line)
+    size = overall.total()
+    counts = [Counter() for _ in range(int(np.max(bins)) + 1)]
+    for line, number in zip(lines, bins, strict=True):
+        counts[number].update(line)
+    return [
+        {
+            word: count / total * np.log(len(lines) / captions_with[word])
+            for word, count in counted.items()
+            if captions_with[word] < len(lines) and count * size > overall[word] * total
+        }
+        for counted in counts
+        for total in [max(1, counted.total())]
+    ]
+
+
+def quantile_bins(values, bins=BINS):
+    """The bin of each value, bins of equal size; equal values are told apart by their order."""
+    place = np.empty(len(values), int)
+    place[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return place * bins // len(values)
+
+
+@styled
+def words_plot(scores, words=WORDS):
+    """The words of highest TF-IDF in each bin, from certain to uncertain.
+
+    Args:
+        scores: of `tf_idf`.
+        words: how many a bin.
+
+    Returns:
+        A matplotlib figure.
+    """
+    figure = new_figure(2.1 * len(scores) + 0.4, 0.26 * words + 1.0)
+    axes = figure.subplots(1, len(scores), sharex=True)
+    for number, (axis, scored) in enumerate(zip(np.atleast_1d(axes), scores, strict=True)):
+        best = sorted(scored.items(), key=lambda item: (-item[1], item[0]))[:words]
+        place = np.arange(len(best))
+        axis.barh(place, [100 * score for _, score in best], color=PALETTE[0], height=0.7)
+        axis.set_yticks(place, [word for word, _ in best])
+        axis.set_ylim(words - 0.4, -0.6)
+        axis.grid(axis="y", visible=False)
+        axis.set_title(f"bin {number + 1}{_end(number, len(scores))}", fontsize=9.5)
+        axis.set_xlabel("TF-IDF × 100")
+    return figure
+
+
+def words_section(run):
+    """The words of certain and of uncertain captions, and the correlation with length."""
+    lines = words_of(run.records.captions)
+    values = run.split.caption_uncertainty
+    bins = min(BINS, len(lines))
+    figure = words_plot(tf_idf(lines, quantile_bins(values, bins)))
+    length = np.array([len(line) for line in lines])
+    number = Number(
+        "Spearman's ρ of caption uncertainty and number of words",
+        run.estimate(spearman, values, length),
+        form="+.2f",
+        of="captions",
+    )
+    text = (
+        f"Captions in {bins} bins of equal size by their uncertainty, and the words of highest "
+        "TF-IDF in each, out of those that the bin has more often than the others. If ρ with the "
+        "length is near −1, uncertainty may be no more than brevity."
+    )
+    figures = {"Words of highest TF-IDF by bin of caption uncertainty": figure}
+    return Section("words", "Words of certain and uncertain captions", text, (number,), figures)
+
+
+def _end(number, bins):
+    if number == 0:
+        return ": most certain"
+    return ": most uncertain" if number == bins - 1 else ""
