@@ -208,7 +208,7 @@ def test_a_foreign_faiss_file(saved):
 
 
 def test_another_similarity(saved):
-    with pytest.raises(InputError, match="built for the similarity ClosedFormSampledDistance"):
+    with pytest.raises(InputError, match="built for the similarity csd, not for wasserstein_2"):
         Index.load(saved, similarity=S.Wasserstein2())
 
 

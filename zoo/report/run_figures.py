@@ -46,6 +46,7 @@ def draw(folder, results, split, model, picture, matches=None):
 def _ranking(name, model):
     """The similarity that results go by."""
     own = model.similarity
+    name = similarities.current_name(name) or name  # of a run that is older than its name
     return own if similarities.name_of(own) == name else similarities.get(name, model)
 
 
