@@ -40,7 +40,7 @@ def create(kind, metric, training, total, options):
         )
     dim = training.shape[1]
     if kind == "flat":
-        index = faiss.IndexFlatL2(dim) if metric == L2 else faiss.IndexFlat(dim, metric)
+        index = faiss.IndexFlatL2(dim) if metric == L2 else faiss.IndexFlatIP(dim)
     elif kind == "hnsw":
         index = faiss.IndexHNSWFlat(dim, options.get("links", 32), metric)
         index.hnsw.efConstruction = options.get("build_effort", 100)

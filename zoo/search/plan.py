@@ -3,11 +3,33 @@
 from zoo import embeddings
 from zoo.embeddings import GAUSSIAN, POINT, SET
 from zoo.search import units, vectors
+from zoo.search.kinds import KINDS
 
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets
 KEPT = "gallery_"  # columns with the embeddings themselves
 _PARTS = {POINT: ("mean",), GAUSSIAN: ("mean", "log_variance"), SET: ("elements",)}
+
+
+_CHOICES = {
+    "similarity": None,
+    "embedding": tuple(_PARTS),
+    "dim": None,
+    "kind": KINDS,
+    "side": SIDES,
+    "space": tuple(vectors.SPACES),
+    "candidates": None,
+    "uncertainty_measure": None,
+    "next_id": None,
+}
+
+
+def check_saved(description):
+    """Raises KeyError or ValueError unless saved values are a description of an index."""
+    for key, choices in _CHOICES.items():
+        value = description[key]
+        if choices is not None and value not in choices:
+            raise ValueError(f"{key!r} must be one of {choices}; found {value!r}")
 
 
 def describe(gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure):

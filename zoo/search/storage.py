@@ -21,7 +21,7 @@ import numpy as np
 
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
-from zoo.search import kinds, units
+from zoo.search import kinds, plan, units
 
 VERSION = 2
 MANIFEST = "index.json"
@@ -101,14 +101,15 @@ def read(folder, verify=True):
                 f"{path}: has version {version}; this zoo reads version {VERSION}: build the index "
                 "again"
             )
-        files, shape = dict(manifest["files"]), manifest[FAISS_FILE]
-        data = folder / manifest["data"]
-    except (ValueError, KeyError, TypeError) as error:
+        plan.check_saved(manifest)
+        files = {str(name): (f["bytes"], f["sha256"]) for name, f in manifest["files"].items()}
+        data, shape = folder / manifest["data"], manifest.get(FAISS_FILE)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: not the description of an index ({error})") from error
     if FAISS_FILE not in files:
         raise InputError(f"{path}: lists no {FAISS_FILE} among its files")
-    for name, facts in files.items():
-        _check(data / name, facts, verify)
+    for name, (size, digest) in files.items():
+        _check(data / name, size, digest, verify)
     try:
         index = faiss.read_index(str(data / FAISS_FILE))
         columns = {
@@ -190,7 +191,8 @@ def _write_files(data, index, columns):
 def _shape(index):
     """What tells FAISS' file of one index from that of another."""
     kind = type(kinds.rows(index)).__name__ if hasattr(index, "id_map") else type(index).__name__
-    return {"kind": kind, "rows": int(index.ntotal), "dim": int(index.d)}
+    numbers = {"metric": index.metric_type, "rows": index.ntotal, "dim": index.d}
+    return {"kind": kind, **{name: int(number) for name, number in numbers.items()}}
 
 
 def _facts(path):
@@ -199,13 +201,13 @@ def _facts(path):
     return {"bytes": path.stat().st_size, "sha256": digest}
 
 
-def _check(path, facts, verify):
+def _check(path, size, digest, verify):
     if not path.is_file():
         raise InputError(f"{path}: is missing from the index")
-    size = path.stat().st_size
-    if size != facts["bytes"]:
-        raise InputError(f"{path}: expected {facts['bytes']:,} bytes, found {size:,}; truncated?")
-    if verify and _facts(path)["sha256"] != facts["sha256"]:
+    found = path.stat().st_size
+    if found != size:
+        raise InputError(f"{path}: expected {size:,} bytes, found {found:,}; truncated?")
+    if verify and _facts(path)["sha256"] != digest:
         raise InputError(f"{path}: its checksum is another than when the index was saved")
 
 
