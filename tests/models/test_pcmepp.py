@@ -79,9 +79,9 @@ def test_the_loss_is_that_of_the_paper():
     ("builder", "options"),
     [
         ("pcmepp", {}),
-        ("pcmepp", {"distance": "wasserstein_2"}),
+        ("pcmepp", {"distance": "squared_wasserstein_2"}),
         ("pcmepp", {"distance": "match_probability", "scale": 2.0}),
-        ("pcmepp", {"distance": "mean"}),
+        ("pcmepp", {"distance": "squared_euclidean"}),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
         ("infonce", {}),
         ("vse_infinity", {"mining": "sum"}),
@@ -172,7 +172,12 @@ def test_what_only_the_variance_depends_on():
 
 
 def test_what_is_missing_is_said():
-    with pytest.raises(ValueError, match="`distance`"):
-        zoo.models.pcmepp("tiny", vocabulary_size=10, distance="cosine")
+    for distance, message in (
+        ("cosine", "`distance` must be one of .*'squared_wasserstein_2'.*received 'cosine'"),
+        ("mean", "'mean' is now called 'euclidean'"),
+        ("hamming", "must be one of .*received 'hamming'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            zoo.models.pcmepp("tiny", vocabulary_size=10, distance=distance)
     with pytest.raises(ValueError, match="`caption_backbone`"):
         zoo.models.pcmepp("tiny")

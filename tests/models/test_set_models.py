@@ -149,7 +149,7 @@ def test_the_ablation_of_similarities(similarity):
         "maximum_pair": cosines.max((2, 3)),
         "chamfer": (best[0] + best[1]) / 2,
         "smooth_chamfer": soft[0] + soft[1],
-        "match_probability": (1 / (1 + np.exp(5 * distances - 5))).mean((2, 3)),
+        "set_match_probability": (1 / (1 + np.exp(5 * distances - 5))).mean((2, 3)),
     }
     np.testing.assert_allclose(value, expected[similarity], atol=1e-5)
 
