@@ -4,9 +4,9 @@ import re
 
 import keras
 import numpy as np
-import oracles
 import pytest
 
+import oracles
 import zoo
 from zoo import losses, similarities
 from zoo.search import SPACES
