@@ -54,7 +54,7 @@ def curve(sizes, data, num_queries, recall, ivfpq):
     tuned = tune(graph, last(queries, num_queries), K, recall + 0.003)
     sample, options = first(gallery, ivfpq.pop("training")), ivfpq
     coded = Index.build(gallery, CSD, kind="ivfpq", training=sample, options=options)
-    means = Index.build(gallery, CSD, candidates_by="mean")
+    means = Index.build(gallery, CSD, candidates_by="euclidean")
     runs = {
         "flat, D+1": lambda: flat.search(asked, K),
         f"HNSW, D+1, efSearch {graph.effort}": lambda: graph.search(asked, K),
@@ -126,7 +126,7 @@ def one_spread(gallery, queries, num_queries=256):
     sample = first(gallery, 10_000)
     coded = Index.build(gallery, CSD, kind="ivfpq", training=sample)
     row["IVF-PQ"] = recall_of(coded.search(asked, K)[1], truth)
-    means = Index.build(gallery, CSD, candidates_by="mean")
+    means = Index.build(gallery, CSD, candidates_by="euclidean")
     for count in RERANKED:
         row[f"μ_then_{count}"] = recall_of(means.search(asked, K, candidates=count)[1], truth)
     return row

@@ -5,8 +5,6 @@ from typing import TypedDict
 import keras
 import numpy as np
 
-from zoo import losses
-
 
 class Result(TypedDict):
     """One item that was found. Percentiles are among the gallery's items of its side."""
@@ -77,11 +75,6 @@ def certainty(gallery, query, side, recall_bins=None):
     return value, reference.percentile(value), reference.sentence(value, recall_bins)
 
 
-def is_probabilistic(model):
-    """Whether sigmoids of the model's own logits are match probabilities: it was trained so."""
-    return isinstance(model.loss, losses.MatchingCrossentropy)
-
-
 def _found(gallery, query, side, similarity, k):
     name = similarity or gallery.own_similarity
     if name not in gallery.similarity_names:
@@ -94,7 +87,7 @@ def _found(gallery, query, side, similarity, k):
     scores, items = scores[items >= 0], items[items >= 0]
     names = gallery.image_names if side == "images" else gallery.captions
     probability = None
-    if is_probabilistic(gallery.model):
+    if gallery.model.gives_match_probability:
         logits = scores if name == gallery.own_similarity else _logits(gallery, query, side, items)
         probability = np.asarray(keras.ops.sigmoid(logits))
     reference = gallery.references.get(side)

@@ -14,7 +14,7 @@ from demo.encoders import Encoders
 from demo.reference import Reference
 from zoo import similarities
 from zoo.embeddings import kind
-from zoo.search import Index, units
+from zoo.search import Index
 
 SIDES = ("images", "captions")
 _THUMBNAIL = 256  # pixels of the longer side
@@ -68,8 +68,7 @@ class Gallery:
     @functools.cached_property
     def similarity_names(self):
         """The similarities that this kind of embedding can be ranked by, the model's own first."""
-        rankings = {name: units.ranking(similarities.get(name)) for name in similarities.NAMES}
-        fitting = [name for name, known in rankings.items() if known and self.kind in known.kinds]
+        fitting = similarities.names(lambda cls: cls.space and self.kind in cls.embeddings)
         return list(dict.fromkeys([self.own_similarity, *fitting]))
 
     def index(self, side, name):

@@ -2,25 +2,6 @@
 
 import tensorflow as tf
 
-from zoo.errors import InputError
-
-
-def space_of(similarity):
-    """Name of the space in which a similarity is searched; None for a layer of the user's own.
-
-    Raises:
-        InputError: if `zoo.search` cannot be imported.
-    """
-    try:
-        from zoo.search import units
-    except ImportError as error:
-        raise InputError(
-            f"the index signatures need the extra halo-zoo[search]: {error}; "
-            "--no-index leaves them out"
-        ) from error
-    ranking = units.ranking(similarity)
-    return None if ranking is None else ranking.space
-
 
 def search_vectors(embedding, space):
     """The coordinates that FAISS or any other L2 or inner-product search takes.

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from export import requests
-from export.search_vectors import search_vectors, space_of
+from export.search_vectors import search_vectors
 from export.stored_weights import StoredWeights
 from zoo import embeddings
 from zoo.errors import InputError
@@ -61,7 +61,7 @@ class Signatures(tf.Module):
         weights = list({id(w): w for tower in towers for w in tower.weights}.values())
         self.stored_weights = StoredWeights(weights, storage)
         self.tokenizer = None if image_only else model.tokenizer  # its tables are saved with us
-        space = space_of(model.similarity) if index else None
+        searched = index and model.similarity.space is not None
 
         def with_weights(function, *arguments):
             # Inside, every Keras variable is what is stored, and a state that a layer changes (of
@@ -113,16 +113,19 @@ class Signatures(tf.Module):
         if raw is images:
             self._add("encode_images", lambda x: encode(from_images(x)), raw)
         self._add(f"encode_{numbers.name}", lambda x: encode(from_numbers(x)), numbers)
-        if space:
-            self._add("index_images", lambda x: _index(encode(from_images(x)), space), raw)
+
+        def indexed(embedding):
+            space = model.similarity.space_for(embeddings.kind(embedding))
+            return {**encode(embedding), **search_vectors(embedding, space)}
+
+        if searched:
+            self._add("index_images", lambda x: indexed(from_images(x)), raw)
         if image_only:
             return
         self._add("encode_captions", lambda t: encode(embed_captions(t)), captions)
         self._add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
-        if space:
-            self._add(
-                "index_captions", lambda t: _index(encode(embed_captions(t)), space), captions
-            )
+        if searched:
+            self._add("index_captions", lambda t: indexed(embed_captions(t)), captions)
 
     def _add(self, name, function, *specs):
         arguments = [spec.name for spec in specs]
@@ -156,10 +159,6 @@ def _uncertainty(model, embedding):
     if not embeddings.has_uncertainty(embedding):
         return {}
     return {"uncertainty": model.uncertainty(embedding)}
-
-
-def _index(embedding, space):
-    return {**embedding, **search_vectors(embedding, space)}
 
 
 def _image_inputs(encoder, batch_size, image_size):

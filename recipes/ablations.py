@@ -76,7 +76,7 @@ SWEEPS = {
         {
             "K = 4, T = 4, smooth-Chamfer, α = 16": [],
             "MIL": ["--similarity=maximum_pair"],
-            "MP": ["--similarity=match_probability"],
+            "MP": ["--similarity=set_match_probability"],
             "Chamfer": ["--similarity=chamfer"],
             **{f"K = {count}": [f"--num-slots={count}"] for count in (1, 2, 8)},
             **{f"T = {count}": [f"--num-iterations={count}"] for count in (1, 2, 6)},

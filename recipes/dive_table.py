@@ -25,7 +25,7 @@ FLAGS = {
     "DivE, K = 1": ("--num-slots=1",),
     "PIE-Net with smooth-Chamfer": ("--method=pvse", "--similarity=smooth_chamfer"),
     "slots with MIL": ("--similarity=maximum_pair",),
-    "slots with MP": ("--similarity=match_probability",),
+    "slots with MP": ("--similarity=set_match_probability",),
     "slots with Chamfer": ("--similarity=chamfer",),
     "DivE, K = 2": ("--num-slots=2",),
     "DivE, T = 1": ("--num-iterations=1",),

@@ -80,7 +80,7 @@ class Settings(training.RetrievalSettings):
         0.1, "probability of losing a word", source="supplementary A", toy=0.3
     )
     test_similarities: tuple[str, ...] = setting(
-        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table E.1"
+        ("own", "euclidean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table E.1"
     )
 
     def __post_init__(self):

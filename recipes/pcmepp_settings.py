@@ -12,8 +12,8 @@ BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))
 METHODS = ("pcmepp", "mean_only", "wasserstein_2", "pcme", "infonce", "vse_infinity")
 DISTANCES = {
     "pcmepp": "csd",
-    "mean_only": "mean",
-    "wasserstein_2": "wasserstein_2",
+    "mean_only": "squared_euclidean",
+    "wasserstein_2": "squared_wasserstein_2",
     "pcme": "match_probability",
 }
 
@@ -77,7 +77,7 @@ class Settings(training.RetrievalSettings):
     last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=6, smoke=1)
     averaged_epochs: int = setting(10, "of SWA; 0: none", source="section 4.1", toy=6, smoke=1)
     test_similarities: tuple[str, ...] = setting(
-        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table C.4"
+        ("own", "euclidean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table C.4"
     )
 
     def __post_init__(self):

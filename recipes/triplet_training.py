@@ -70,7 +70,7 @@ class GaussianSettings(TripletSettings):
     )
     initial_log_variance: float = setting(0.0, "at the start; 0 is the middle of the bounds")
     test_similarities: tuple[str, ...] = setting(
-        ("own", "mean"), f"rankings: own, {', '.join(similarities.NAMES)}"
+        ("own", "euclidean"), f"rankings: own, {', '.join(similarities.NAMES)}"
     )
 
     def of_gaussian(self):

@@ -18,6 +18,8 @@ zoo takes either form.
 
 from keras import ops
 
+# The kinds of embedding, as `kind` and errors call them.
+POINT, GAUSSIAN, SET, TOKENS = "a point", "a Gaussian", "a set", "a token sequence"
 GAUSSIAN_UNCERTAINTIES = ("log_det", "geometric_mean", "total_variance")
 SET_UNCERTAINTIES = ("circular_variance",)
 
@@ -128,15 +130,15 @@ def kind(embedding):
     """`"a point"`, `"a Gaussian"`, `"a set"` or `"a token sequence"`, to choose a path by."""
     embedding = as_embedding(embedding)
     if "tokens" in embedding:
-        return "a token sequence"
+        return TOKENS
     if "elements" in embedding:
-        return "a set"
-    return "a Gaussian" if "log_variance" in embedding else "a point"
+        return SET
+    return GAUSSIAN if "log_variance" in embedding else POINT
 
 
 def has_uncertainty(embedding):
     """Whether `uncertainty` is defined for this kind of embedding."""
-    return kind(embedding) in ("a Gaussian", "a set")
+    return kind(embedding) in (GAUSSIAN, SET)
 
 
 def distribution(embedding):

@@ -29,7 +29,7 @@ def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
 def test_another_similarity_ranks_but_the_probability_stays_the_models(
     gaussians, caption_embedding
 ):
-    answer = answers.search(gaussians, caption_embedding, "images", "mean", k=4)
+    answer = answers.search(gaussians, caption_embedding, "images", "euclidean", k=4)
     images = gaussians.embeddings["images"]
     distance = np.linalg.norm(images["mean"] - caption_embedding["mean"], axis=1)
     items = [result["item"] for result in answer["results"]]
@@ -100,10 +100,19 @@ def test_a_set_has_circular_variance_and_no_match_probability(sets):
 
 def test_similarities_fit_the_embedding(gaussians, points, sets):
     assert gaussians.similarity_names[0] == "match_probability"
-    assert {"csd", "wasserstein_2", "mean", "kl"} <= set(gaussians.similarity_names)
-    assert set(points.similarity_names) == {"mean", "cosine"}
+    assert {"csd", "wasserstein_2", "euclidean", "kl"} <= set(gaussians.similarity_names)
+    assert set(points.similarity_names) == {"euclidean", "squared_euclidean", "cosine"}
     assert {"chamfer", "maximum_pair", "smooth_chamfer"} <= set(sets.similarity_names)
-    assert not {"csd", "mean", "cosine"} & set(sets.similarity_names)
+    assert not {"csd", "euclidean", "cosine"} & set(sets.similarity_names)
+
+
+def test_a_probability_is_not_taken_for_a_logit(sets):
+    """`SetMatchProbability` applies the sigmoid itself, and this model was trained on triplets."""
+    assert {"set_match_probability", "match_probability"} <= set(sets.similarity_names)
+    query = sets.encoders.captions([CAPTION])
+    answer = answers.search(sets, query, "images", "set_match_probability", k=3)
+    assert all(0 < result["similarity"] < 1 for result in answer["results"])
+    assert all(result["match_probability"] is None for result in answer["results"])
 
 
 def test_an_unknown_similarity_is_an_error(gaussians, caption_embedding):

@@ -16,10 +16,16 @@ _TINY = {"dim": 8, "word_dim": 6, "image_size": SIZE}
 COUNT = 100  # pictures and captions that are compared
 
 
-def tiny(name, tokenizer):
-    """The system `name`; a builder that knows other words for its sizes is to be added here."""
+def tiny(name, tokenizer, **chosen):
+    """The system `name`; a builder that knows other words for its sizes is to be added here.
+
+    Args:
+        name: of the builder.
+        tokenizer: of the captions.
+        **chosen: options of the builder.
+    """
     builder = getattr(models, name)
     known = inspect.signature(builder).parameters
     takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
     options = {key: value for key, value in _TINY.items() if takes_all or key in known}
-    return builder("tiny", tokenizer=tokenizer, **options)
+    return builder("tiny", tokenizer=tokenizer, **{**options, **chosen})

@@ -6,9 +6,12 @@ import annotation_folder
 import numpy as np
 import pytest
 
+from zoo import similarities
 from zoo.errors import InputError
 from zoo.metrics import evaluate_retrieval
 from zoo.metrics.__main__ import main
+
+GAUSSIAN_NAMES = similarities.names(lambda cls: "a Gaussian" in cls.embeddings)
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def test_points_by_cosine(tmp_path, arrays, capsys):
         arrays["image_labels"][:, None] == arrays["caption_labels"],
     )
     written = json.loads((tmp_path / "metrics.json").read_text())
-    assert written.pop("similarity") == "Cosine"
+    assert written.pop("similarity") == "cosine"
     assert written == pytest.approx(expected)
     shown = capsys.readouterr().out
     assert f"{expected['rsum']:.2f}" in shown
@@ -53,9 +56,11 @@ def test_gaussians_by_the_similarity_that_is_asked_for(tmp_path, arrays):
         arrays[f"{side}_log_variance"] = np.zeros((size, 4), np.float32)
     out = tmp_path / "metrics.json"
     path = save(tmp_path, arrays)
-    for flags, name in (([], "ClosedFormSampledDistance"), (["--similarity", "Wasserstein2"],) * 2):
+    for flags, name in (([], "csd"), *((["--similarity", name], name) for name in GAUSSIAN_NAMES)):
         main([path, "--out", str(out), *flags])
-        assert json.loads(out.read_text())["similarity"] == (name if flags == [] else flags[1])
+        results = json.loads(out.read_text())
+        assert results["similarity"] == name
+        assert 0 < results["rsum"] <= 600
 
 
 def test_coco_table(tmp_path, arrays, capsys):
@@ -73,7 +78,11 @@ def test_coco_table(tmp_path, arrays, capsys):
         (lambda a: a.pop("caption_mean"), [], "lacks the array 'caption_mean'"),
         (lambda a: a.pop("image_labels"), [], "lacks the array 'image_labels'"),
         (lambda a: a.update(image_labels=np.arange(9)), [], r"embeddings.npz.*\(9, 50\)"),
-        (lambda a: None, ["--similarity", "cosine"], "Cosine, .*received 'cosine'"),
+        (lambda a: None, ["--similarity", "hamming"], "cosine, .*received 'hamming'"),
+        (lambda a: None, ["--similarity", "Cosine"], "'Cosine' is now called 'cosine'"),
+        (lambda a: None, ["--similarity", "mean"], "'mean' is now called 'euclidean'"),
+        (lambda a: None, ["--similarity", "sgr"], "'sgr' needs a model"),
+        (lambda a: None, ["--similarity", "csd"], "csd takes a Gaussian; the file holds a point"),
         (lambda a: a["image_mean"].fill(np.nan), [], "NaN"),
     ],
 )

@@ -121,9 +121,9 @@ def test_figure_a1_with_much_of_every_term():
     ("builder", "options"),
     [
         ("pcmepp", {}),
-        ("pcmepp", {"distance": "wasserstein_2"}),
+        ("pcmepp", {"distance": "squared_wasserstein_2"}),
         ("pcmepp", {"distance": "match_probability", "scale": 2.0}),
-        ("pcmepp", {"distance": "mean"}),
+        ("pcmepp", {"distance": "squared_euclidean"}),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
         ("infonce", {}),
         ("vse_infinity", {"mining": "sum"}),
@@ -224,7 +224,12 @@ def test_the_temperature_of_infonce():
 
 
 def test_what_is_missing_is_said():
-    with pytest.raises(ValueError, match="`distance`"):
-        zoo.models.pcmepp("tiny", vocabulary_size=10, distance="cosine")
+    for distance, message in (
+        ("cosine", "`distance` must be one of .*'squared_wasserstein_2'.*received 'cosine'"),
+        ("mean", "'mean' is now called 'euclidean'"),
+        ("hamming", "must be one of .*received 'hamming'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            zoo.models.pcmepp("tiny", vocabulary_size=10, distance=distance)
     with pytest.raises(ValueError, match="`caption_backbone`"):
         zoo.models.pcmepp("tiny")

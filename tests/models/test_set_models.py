@@ -194,7 +194,7 @@ def test_the_ablation_of_similarities(similarity):
         "maximum_pair": cosines.max((2, 3)),
         "chamfer": (best[0] + best[1]) / 2,
         "smooth_chamfer": soft[0] + soft[1],
-        "match_probability": (1 / (1 + np.exp(-cosines))).mean((2, 3)),
+        "set_match_probability": (1 / (1 + np.exp(-cosines))).mean((2, 3)),
     }
     np.testing.assert_allclose(value, expected[similarity], atol=1e-5)
 

@@ -54,8 +54,8 @@ def finished(birds, tmp_path_factory):
 @pytest.mark.slow
 def test_a_run_leaves_everything_a_reader_needs(finished):
     metrics = finished.metrics
-    assert set(metrics["retrieval"]) == {"match_probability", "mean"}
-    assert 0 <= metrics["retrieval"]["mean"]["i2t_r_precision"] <= 100
+    assert set(metrics["retrieval"]) == {"match_probability", "euclidean"}
+    assert 0 <= metrics["retrieval"]["euclidean"]["i2t_r_precision"] <= 100
     assert set(metrics["uncertainty"]) == {"i2t", "t2i"}
     history = training.read_history(finished.history_path)
     assert history["phase"] == ["warm_up"] + 3 * ["fine_tuning"]
@@ -128,7 +128,7 @@ def test_means_alone(birds, tmp_path, capsys):
         arguments(birds, out, "--mean-only", "--warm-up-epochs=0", "--fine-tuning-epochs=1")
     )
     metrics = RunFolder.existing(out).metrics
-    assert set(metrics["retrieval"]) == {"mean"}
+    assert set(metrics["retrieval"]) == {"euclidean"}
     assert "uncertainty" not in metrics
     assert not (out / "plots" / "confidence_ellipses.png").exists()
 

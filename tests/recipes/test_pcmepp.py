@@ -57,7 +57,7 @@ def test_phases_averaging_and_results(finished):
     rates = [peak, 0.1 * peak, 0.1 * peak]
     np.testing.assert_allclose(history["learning_rate"], rates, rtol=1e-5)
     metrics = finished.metrics
-    assert list(metrics["retrieval"]) == ["csd", "mean"]
+    assert list(metrics["retrieval"]) == ["csd", "euclidean"]
     assert {"chance", "uncertainty", "ambiguity_spearman", "seconds"} <= set(metrics)
     assert {path.stem for path in finished.plots.iterdir()} == {
         "ambiguity",

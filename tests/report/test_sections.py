@@ -1,11 +1,13 @@
 """Numbers of the sections, recomputed by hand from the run they are of."""
 
+import keras
 import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import spearmanr
 from synthetic_run import records, run
 
+from zoo import losses, models, similarities
 from zoo.metrics import normalised_aurc
 from zoo.report import calibration, gaussian_shape, inputs, retrieval
 from zoo.report.page import sections_of, write_report
@@ -19,7 +21,14 @@ from zoo.report.uncertainty_quality import (
     spearman_of_bins,
     tenths,
 )
-from zoo.similarities import Cosine, KLDivergence, SmoothChamfer, Wasserstein2
+from zoo.similarities import (
+    ClosedFormSampledDistance,
+    Cosine,
+    KLDivergence,
+    SetMatchProbability,
+    SmoothChamfer,
+    Wasserstein2,
+)
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +134,24 @@ def test_perfectly_calibrated_predictions_have_no_error():
 
 
 def test_similarities_without_a_probability_get_a_sentence():
+    sigmoid_already = run(kind="set", similarity=SetMatchProbability())
+    assert "no log-odds" in calibration.section(sigmoid_already).text
     for similarity in (Wasserstein2(), KLDivergence()):
         section = calibration.section(run(similarity=similarity))
         assert not section.figures
         assert "no log-odds" in section.text
+
+
+def test_untrained_scales_are_not_calibrated():
+    tower = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    own = ClosedFormSampledDistance()
+    model = models.DualEncoder(tower, tower, own, loss=losses.MatchingCrossentropy())
+    assert calibration.section(run(similarity=own, model=model)).figures
+    for name in ("euclidean", "match_probability"):
+        other = run(similarity=similarities.get(name, model), model=model)
+        assert "no log-odds" in calibration.section(other).text
+    model.loss = losses.TripletRanking()
+    assert "no log-odds" in calibration.section(run(similarity=own, model=model)).text
 
 
 def test_effective_dimensions_of_spheres_and_needles():

@@ -38,7 +38,7 @@ def test_candidates_are_scored_exactly(gaussians, similarity, side):
 def test_the_papers_scheme_misses_what_its_candidates_lack(gaussians):
     gallery, queries = gaussians(2000, spread=2.0), gaussians(50)
     truth = Index.build(gallery, S.closed_form_sampled_distance).search(queries, 10)
-    scheme = Index.build(gallery, S.closed_form_sampled_distance, candidates_by="mean")
+    scheme = Index.build(gallery, S.closed_form_sampled_distance, candidates_by="euclidean")
     recalls = [
         recall_of(scheme.search(queries, 10, candidates=count)[1], truth[1])
         for count in (10, 30, 2000)

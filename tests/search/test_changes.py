@@ -1,5 +1,6 @@
 """Adding, removing, filtering, saving, and every way in which these can be asked wrongly."""
 
+import hashlib
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 
+import faiss
 import numpy as np
 import pytest
 
@@ -163,7 +165,7 @@ def saved(gaussians, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["index.faiss", "ids.npy"])
+@pytest.mark.parametrize("name", ["index.faiss", "uncertainty.npy"])
 def test_damaged_files(saved, name):
     path = saved / "data-1" / name
     whole = path.read_bytes()
@@ -181,7 +183,7 @@ def test_damaged_files(saved, name):
 def test_foreign_files(saved, tmp_path_factory):
     manifest = json.loads((saved / "index.json").read_text())
     (saved / "index.json").write_text(json.dumps({**manifest, "version": 99}))
-    with pytest.raises(InputError, match="version 99"):
+    with pytest.raises(InputError, match=r"version 99.*build the index again"):
         Index.load(saved)
     (saved / "index.json").write_text("[]")
     with pytest.raises(InputError, match="not the description"):
@@ -207,8 +209,68 @@ def test_a_foreign_faiss_file(saved):
         Index.load(saved)
 
 
+def rewritten(folder, **changes):
+    """Changes the manifest, which then has the checksums of the files as they are."""
+    path = folder / "index.json"
+    manifest = json.loads(path.read_text())
+    for name, facts in manifest["files"].items():
+        content = (folder / manifest["data"] / name).read_bytes()
+        facts.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
+    path.write_text(json.dumps({**manifest, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"files": {}}, r"index\.json: lists no index\.faiss"),
+        ({"files": {"index.faiss": {}}}, "not the description of an index .*bytes"),
+        ({"kind": "annoy"}, "not the description of an index .*'kind' must be one of"),
+        ({"space": None}, "not the description of an index .*'space' must be one of"),
+        ({"similarity": {"function": "hamming"}}, r"index\.json: its similarity: "),
+        ({"similarity": {}}, r"index\.json: its similarity: 'layer'"),
+    ],
+)
+def test_a_damaged_manifest(saved, changes, message):
+    rewritten(saved, **changes)
+    with pytest.raises(InputError, match=message):
+        Index.load(saved)
+
+
+def test_a_column_that_is_not_listed(saved):
+    path = saved / "index.json"
+    manifest = json.loads(path.read_text())
+    del manifest["files"]["uncertainty.npy"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"lists no uncertainty\.npy"):
+        Index.load(saved)
+
+
+@pytest.mark.parametrize("other", [{"items": 30}, {"items": 40, "kind": "hnsw"}, {"items": 0}])
+def test_the_faiss_file_of_another_index(saved, gaussians, tmp_path_factory, other):
+    path = saved / "data-1" / "index.faiss"
+    if other["items"]:
+        folder = tmp_path_factory.mktemp("other")
+        Index.build(gaussians(other["items"]), "csd", kind=other.get("kind", "flat")).save(folder)
+        path.write_bytes((folder / "data-1" / "index.faiss").read_bytes())
+    else:
+        faiss.write_index(faiss.IndexFlatL2(3), str(path))
+    rewritten(saved)
+    with pytest.raises(InputError, match=r"index\.faiss: is of another index: expected .*found"):
+        Index.load(saved)
+
+
+@pytest.mark.parametrize("name", ["uncertainty", "ids", "gallery_elements"])
+def test_a_shortened_column(sets, tmp_path, name):
+    Index.build(sets(50), S.MaximumPair()).save(tmp_path)
+    path = tmp_path / "data-1" / f"{name}.npy"
+    np.save(path, np.load(path)[:10])
+    rewritten(tmp_path)
+    with pytest.raises(InputError, match=r"expected 50 rows, found 10|lacks 40 of the ids"):
+        Index.load(tmp_path)
+
+
 def test_another_similarity(saved):
-    with pytest.raises(InputError, match="built for the similarity ClosedFormSampledDistance"):
+    with pytest.raises(InputError, match="built for the similarity csd, not for wasserstein_2"):
         Index.load(saved, similarity=S.Wasserstein2())
 
 
@@ -237,7 +299,7 @@ def test_bad_arguments(gaussians, sets):
         "`options` of kind": lambda: Index.build(gallery, "csd", options={"links": 3}),
         "at least 256": lambda: Index.build(gallery, "csd", kind="ivfpq"),
         "`side` must be": lambda: Index.build(gallery, "csd", side="left"),
-        "must be a Gaussian for Closed": lambda: Index.build({"mean": np.eye(3)}, "csd"),
+        "must be a Gaussian for csd": lambda: Index.build({"mean": np.eye(3)}, "csd"),
         "'elements' for sets": lambda: Index.build(gallery, "csd", candidates_by="elements"),
         "`candidates_by` must be one": lambda: Index.build(gallery, "csd", candidates_by="tree"),
         "`candidates` must be": lambda: Index.build(gallery, "kl", candidates=0),
@@ -261,7 +323,8 @@ def test_adding_in_chunks_takes_flat_memory(rng):
         return {"mean": mean, "log_variance": mean}
 
     index = Index.build(chunk(1000), "csd", options={"total": 200_000})
-    buffer = int(index.faiss.codes.data())
+    flat = faiss.downcast_index(index.faiss.index)
+    buffer = int(flat.codes.data())
     peaks = []
     for _ in range(6):
         more = chunk(30_000)
@@ -271,6 +334,6 @@ def test_adding_in_chunks_takes_flat_memory(rng):
         peaks.append(tracemalloc.get_traced_memory()[1] - before)
         tracemalloc.stop()
     assert len(index) == 181_000
-    assert int(index.faiss.codes.data()) == buffer  # FAISS never moved its vectors
-    # Chunks of vectors, the columns (13 bytes an item, growing by half), nothing that grows more.
+    assert int(flat.codes.data()) == buffer  # FAISS never moved its vectors
+    # Chunks of vectors, the ids (8 bytes, doubling) and uncertainties (4), nothing that grows more.
     assert max(peaks) < 16384 * 33 * 4 * 3 + 13 * 181_000 * 2.5

@@ -9,8 +9,9 @@ from zoo import similarities as S
 from zoo.data import cub, toy_birds
 from zoo.data.sources import Pictures
 from zoo.evaluation import encode
-from zoo.search import SPACES, Index
+from zoo.search import SPACES, Index, exact
 from zoo.search.exact import search_l2
+from zoo.search.products import matrix_products
 
 
 def csd(gallery, queries):
@@ -77,6 +78,8 @@ LAYERS = [
     S.Wasserstein2(squared=True),
     S.Cosine(scale=14.0, learn_scale=True),
     S.EuclideanDistance(scale=2.0, shift=1.0),
+    S.SquaredEuclidean(scale=2.0, shift=1.0),
+    S.SquaredWasserstein2(scale=2.0, shift=1.0),
     S.cosine,
 ]
 
@@ -105,7 +108,8 @@ def test_near_duplicates_far_from_the_origin(rng):
     np.testing.assert_array_equal(rows[:, 0], np.arange(20))
     np.testing.assert_allclose(squared, np.sort(exact, axis=1)[:, :5], rtol=1e-5)
     # What is avoided: FAISS alone cannot tell them apart.
-    assert not np.allclose(index.search(query, 5)[0], squared, rtol=0.5, atol=0)
+    with matrix_products():
+        assert not np.allclose(index.search(query, 5)[0], squared, rtol=0.5, atol=0)
 
 
 def test_the_extra_coordinate_is_csd_for_any_engine(gaussians):
@@ -131,3 +135,34 @@ def test_sampled_distribution_objects_are_taken(gaussians):
     index = Index.build(distribution(gallery), "csd")
     ids = index.search(distribution(queries), 5)[1]
     np.testing.assert_array_equal(ids, Index.build(gallery, "csd").search(queries, 5)[1])
+
+
+def test_faiss_has_its_own_settings_back(gaussians, monkeypatch):
+    def settings():
+        return (
+            faiss.cvar.distance_compute_blas_threshold,
+            faiss.cvar.distance_compute_blas_database_bs,
+        )
+
+    before, during = settings(), []
+    index = Index.build(gaussians(200), "csd")
+    search = exact.search_l2
+    monkeypatch.setattr(
+        exact, "search_l2", lambda *arguments: during.append(settings()) or search(*arguments)
+    )
+    with matrix_products():  # of another thread, say
+        index.search(gaussians(3), 2)
+        assert settings() == during[0] == (1, 2048)
+    assert settings() == before
+    with pytest.raises(ZeroDivisionError), matrix_products():
+        raise ZeroDivisionError
+    assert settings() == before
+
+
+def test_match_probability_and_average_l2_find_sets(sets):
+    for similarity in (S.MatchProbability(2.0, 3.0), S.AverageL2()):
+        gallery, queries = sets(60), sets(5)
+        index = Index.build(gallery, similarity, candidates=60)
+        full = np.asarray(similarity(gallery, queries)).T
+        ids = index.search(queries, 5)[1]
+        np.testing.assert_array_equal(ids, np.argsort(-full, axis=1)[:, :5])

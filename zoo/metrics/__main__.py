@@ -15,17 +15,13 @@ import numpy as np
 
 from zoo import similarities
 from zoo.cli import run
-from zoo.embeddings import kind
+from zoo.embeddings import GAUSSIAN, POINT, SET, kind
 from zoo.errors import InputError
 from zoo.metrics import PairwiseSimilarity, coco_benchmark, evaluate_retrieval
 from zoo.metrics.relevance import LabelRelevance
 
 PARTS = ("mean", "log_variance", "elements")
-DEFAULTS = {
-    "a point": "Cosine",
-    "a Gaussian": "ClosedFormSampledDistance",
-    "a set": "SmoothChamfer",
-}
+DEFAULTS = {POINT: "cosine", GAUSSIAN: "csd", SET: "smooth_chamfer"}
 
 
 def main(argv=None):
@@ -45,7 +41,7 @@ def main(argv=None):
             results = evaluate_retrieval(pairs, LabelRelevance(*labels))
     except ValueError as error:
         raise InputError(f"{options.embeddings}: {error}") from error
-    results = {"similarity": type(layer).__name__, **results}
+    results = {"similarity": layer.identifier, **results}
     if options.out:
         options.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     width = max(map(len, results))
@@ -63,8 +59,8 @@ def _parser():
     parser.add_argument(
         "--similarity",
         metavar="NAME",
-        help="a layer of zoo.similarities with its default settings "
-        f"(default: {', '.join(f'{layer} for {kind}' for kind, layer in DEFAULTS.items())})",
+        help=f"{', '.join(similarities.NAMES)}, with its default settings "
+        f"(default: {', '.join(f'{name} for {kind}' for kind, name in DEFAULTS.items())})",
     )
     parser.add_argument(
         "--coco",
@@ -107,17 +103,16 @@ def _embedding(arrays, side, options):
 
 
 def _similarity(name, images):
-    name = name or DEFAULTS[kind(images)]
-    layers = {
-        key: value
-        for key in similarities.__all__
-        if isinstance(value := getattr(similarities, key), type)
-        and issubclass(value, similarities.Similarity)
-        and value is not similarities.Similarity
-    }
-    if name not in layers:
-        raise InputError(f"--similarity must be one of {', '.join(layers)}; received {name!r}")
-    return layers[name]()
+    what = kind(images)
+    try:
+        layer = similarities.get(name or DEFAULTS[what])
+    except ValueError as error:
+        raise InputError(f"--similarity: {error}") from error
+    if what not in layer.embeddings:
+        raise InputError(
+            f"--similarity {name} takes {' or '.join(layer.embeddings)}; the file holds {what}"
+        )
+    return layer
 
 
 if __name__ == "__main__":

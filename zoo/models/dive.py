@@ -35,7 +35,7 @@ def dive(
         num_slots: elements of a set (K); 1 is a single embedding.
         num_iterations: rounds of aggregation (T).
         similarity: `"smooth_chamfer"`, `"chamfer"`, `"maximum_pair"` (MIL) or
-            `"match_probability"` (MP): the ablation of table 3, left.
+            `"set_match_probability"` (MP): the ablation of table 3, left.
         alpha: of smooth-Chamfer (α).
         margin, mining: of `zoo.losses.TripletRanking` (δ).
         discrepancy_weight, diversity_weight: of the maximum mean discrepancy between the elements

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo import embeddings, global_batch
+from zoo import embeddings, global_batch, losses
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -157,6 +157,17 @@ class DualEncoder(keras.Model):
     def uncertainty(self, embedding, measure=None):
         """`zoo.embeddings.uncertainty` with this system's own measure as the default."""
         return embeddings.uncertainty(embedding, measure or self.uncertainty_measure)
+
+    @property
+    def gives_match_probability(self):
+        """Whether the sigmoid of this model's similarity is the probability of a match.
+
+        It is where the similarity is a log-odds (`Similarity.is_log_odds`) whose scale and shift
+        were trained as such, by `MatchingCrossentropy`. Another similarity put in place of the
+        trained one ranks, and its scale and shift mean nothing.
+        """
+        trained = isinstance(self.loss, losses.MatchingCrossentropy)
+        return trained and getattr(self.similarity, "is_log_odds", False)
 
     def with_image_encoder(self, image_encoder):
         """This model with another image encoder, sharing everything else, weights included.

@@ -1,15 +1,9 @@
 """PCME++: improved probabilistic cross-modal embeddings."""
 
 from zoo import losses, similarities
+from zoo.embeddings import POINT
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pooled import pooled_encoders
-
-DISTANCES = {
-    "csd": similarities.ClosedFormSampledDistance,
-    "wasserstein_2": similarities.SquaredWasserstein2,
-    "match_probability": similarities.MatchProbability,
-    "mean": similarities.SquaredEuclidean,
-}
 
 
 def pcmepp(
@@ -42,9 +36,10 @@ def pcmepp(
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`;
             `caption_backbone`, `drop_rate`, `pooling`, `log_variance_bias` and others.
-        distance: `"csd"`; or an ablation: `"wasserstein_2"`, which learns no uncertainty,
-            `"match_probability"`, PCME's over seven samples, or `"mean"`, points without
-            variance ("μ only", no VIB).
+        distance: name of the similarity, one whose logits are the log-odds of a match: `"csd"`; or
+            an ablation: `"squared_wasserstein_2"`, which learns no uncertainty,
+            `"match_probability"`, PCME's over seven samples, or `"squared_euclidean"`, points
+            without variance ("μ only", no VIB).
         scale, shift: initial a and b of the logit −a · distance + b.
         pseudo_positive_weight: α; 0 leaves the pseudo-positives out.
         kl_weight: β of KL(N(μ, σ²) ‖ N(0, I)), the information bottleneck; 0 leaves it out.
@@ -65,25 +60,36 @@ def pcmepp(
     Released code differs: it counts the matching loss twice, so its VIB is half as strong as in
         figure A.1; log σ² starts at 0, logits near −10⁴ at D = 1024 (see `PooledGaussianHead`).
     """
-    if distance not in DISTANCES:
-        raise ValueError(f"`distance` must be one of {tuple(DISTANCES)}; received {distance!r}")
-    if distance == "mean":
+    similarity = _similarity(distance, scale, shift, seed)
+    is_gaussian = POINT not in similarity.embeddings
+    if not is_gaussian:
         towers["covariance"] = None
     image_encoder, caption_encoder = pooled_encoders(
         image_backbone, tokenizer=tokenizer, dim=dim, seed=seed, **towers
     )
-    is_gaussian = distance != "mean"
     bottleneck = []
     if is_gaussian and kl_weight:
         bottleneck = [losses.KLRegularizer(kl_weight, kl_reduction)]
-    sampling = {"num_samples": 7, "seed": seed} if distance == "match_probability" else {}
     return DualEncoder(
         image_encoder,
         caption_encoder,
-        similarity=DISTANCES[distance](scale, shift, **sampling),
+        similarity=similarity,
         loss=losses.MatchingCrossentropy(pseudo_positive_weight=pseudo_positive_weight),
         auxiliaries=bottleneck,
         tokenizer=tokenizer,
         uncertainty_measure="total_variance" if is_gaussian else None,
         name="pcmepp",
     )
+
+
+def _similarity(distance, scale, shift, seed):
+    """A log-odds similarity by its name, with PCME++'s initial scale and shift."""
+    chosen = similarities.get_class(distance)
+    if not chosen.is_log_odds:
+        known = similarities.names(lambda cls: cls.is_log_odds)
+        raise ValueError(
+            f"`distance` must be one of {known}, whose logits are the log-odds of a match; "
+            f"received {distance!r}"
+        )
+    sampling = {"seed": seed} if issubclass(chosen, similarities.MatchProbability) else {}
+    return chosen(scale, shift, **sampling)

@@ -3,9 +3,11 @@
 import keras
 
 from zoo import encoders, similarities
+from zoo.embeddings import SET
 from zoo.models.dual_encoder import DualEncoder
 
-SIMILARITIES = ("smooth_chamfer", "chamfer", "maximum_pair", "match_probability")
+# Of sets and of nothing else.
+SIMILARITIES = similarities.names(lambda cls: cls.embeddings == (SET,))
 
 
 def set_backbones(
@@ -80,11 +82,7 @@ def set_similarity(name, alpha=16.0):
     """
     if name not in SIMILARITIES:
         raise ValueError(f"`similarity` must be one of {SIMILARITIES}; received {name!r}")
-    if name == "smooth_chamfer":
-        return similarities.SmoothChamfer(alpha)
-    if name == "match_probability":
-        return similarities.SetMatchProbability()
-    return similarities.Chamfer() if name == "chamfer" else similarities.MaximumPair()
+    return similarities.SmoothChamfer(alpha) if name == "smooth_chamfer" else similarities.get(name)
 
 
 def set_model(backbones, dim, set_layer, terms, name, project_map=False, **parts):

@@ -26,9 +26,11 @@ from zoo.report.section import of_model
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    if options.ranking != "own" and options.ranking not in similarities.NAMES:
-        known = ", ".join(("own", *similarities.NAMES))
-        raise InputError(f"--ranking must be one of {known}; received {options.ranking!r}")
+    if options.ranking != "own":
+        try:
+            similarities.check_name(options.ranking)
+        except ValueError as error:
+            raise InputError(f"--ranking must be 'own' or a similarity: {error}") from error
     for name in ("items", "resamples"):
         if getattr(options, name) < 2:
             raise InputError(f"--{name} must be at least 2; received {getattr(options, name)}")

@@ -116,10 +116,10 @@ def reliability_diagram(pairs, best):
 def section(run):
     """Reliability and expected calibration error, where a logit is the log-odds of a match."""
     title = "Calibration"
-    if not gives_probability(run.similarity):
+    if not gives_probability(run):
         text = (
-            "This model's similarity is no log-odds: it was trained to rank, not to give the "
-            "probability of a match. There is nothing to calibrate."
+            "This similarity is no log-odds: it was trained to rank, not to give the probability of "
+            "a match. There is nothing to calibrate."
         )
         return Section("calibration", title, text)
     bins, logits = pair_bins(run)
@@ -142,9 +142,11 @@ def section(run):
     return Section("calibration", title, text, tuple(numbers), {"Reliability diagrams": figure})
 
 
-def gives_probability(similarity):
-    """Whether its logits are log-odds: those with a learned scale and shift are."""
-    return hasattr(similarity, "scale") and hasattr(similarity, "shift")
+def gives_probability(run):
+    """Whether the logits are log-odds: by kind, and trained as such where the model is known."""
+    if run.model is None:
+        return getattr(run.similarity, "is_log_odds", False)
+    return run.similarity is run.model.similarity and run.model.gives_match_probability
 
 
 def _error(run, label, bins, of):

@@ -159,6 +159,7 @@ def draw(folder, results, split, model, picture, true_matches=None):
 def _ranking(name, model):
     """The similarity with this name in the results."""
     own = model.similarity
+    name = similarities.current_name(name) or name  # of a run that is older than its name
     return own if similarities.name_of(own) == name else similarities.get(name, model)
 
 

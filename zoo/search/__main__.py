@@ -118,6 +118,14 @@ def _read_json(path):
         raise InputError(f"{path}: not valid JSON: {error}") from error
 
 
+def _similarity(name):
+    try:
+        zoo.similarities.check_name(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return name
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m zoo.search",
@@ -134,7 +142,7 @@ def _parser():
     made.add_argument("--kind", choices=KINDS, default="flat")
     made.add_argument(
         "--similarity",
-        choices=zoo.similarities.NAMES,
+        type=_similarity,
         metavar="NAME",
         help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
     )

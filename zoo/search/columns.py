@@ -1,48 +1,32 @@
-"""What an index keeps beside FAISS: columns with one row an item, growing in place; and ids."""
+"""What an index keeps beside FAISS: columns with one row an item; and the ids of new items."""
 
 import numpy as np
 
 
 class Column:
-    """An array that rows are appended to, with room to spare.
+    """An array that rows are appended to. What was appended is put together when it is read.
 
     Args:
-        values: the first rows, kept as they are (they may be a memory map) until they change.
+        values: the first rows; they may be a memory map.
     """
 
     def __init__(self, values):
-        self._buffer = np.asanyarray(values)
-        self._size = len(self._buffer)
+        self._parts = [np.asanyarray(values)]
 
     @property
     def values(self):
-        """The rows, without a copy."""
-        return self._buffer[: self._size]
-
-    def __len__(self):
-        return self._size
+        """All rows as one array."""
+        if len(self._parts) > 1:
+            self._parts = [np.concatenate(self._parts)]
+        return self._parts[0]
 
     def append(self, values):
-        """Adds rows; the buffer grows by half when it is full."""
-        needed = self._size + len(values)
-        if needed > len(self._buffer):
-            room = max(needed, self._size + self._size // 2)
-            buffer = np.empty((room, *self._buffer.shape[1:]), self._buffer.dtype)
-            buffer[: self._size] = self.values
-            self._buffer = buffer
-        self._buffer[self._size : needed] = values
-        self._size = needed
-
-    def set(self, rows, value):
-        """Gives some rows one value."""
-        if not self._buffer.flags.writeable:  # read from a file
-            self._buffer = np.array(self._buffer)
-        self.values[rows] = value
+        """Adds rows."""
+        self._parts.append(values)
 
     def keep(self, mask):
         """Drops the rows where `mask` is false."""
-        self._buffer = np.array(self.values[mask])
-        self._size = len(self._buffer)
+        self._parts = [np.array(self.values[mask])]
 
 
 def assign_ids(ids, count, taken, next_id):
@@ -79,13 +63,12 @@ def assign_ids(ids, count, taken, next_id):
     return given
 
 
-def rows_of(ids, held, alive):
-    """The rows of some ids, in the order given.
+def held_ids(ids, held):
+    """Checked ids of items that are there, int64.
 
     Args:
         ids: whole numbers, each once.
-        held: int64 ids of all rows.
-        alive: `(rows,)` whether a row is still there.
+        held: int64 ids of the items.
 
     Raises:
         ValueError: if an id is not there, or given twice.
@@ -93,11 +76,10 @@ def rows_of(ids, held, alive):
     ids = np.atleast_1d(np.asarray(ids))
     if len(np.unique(ids)) < len(ids):
         raise ValueError("`ids` must be distinct; received one more than once")
-    rows = np.flatnonzero(alive & np.isin(held, ids))
-    missing = ids[~np.isin(ids, held[rows])]
+    missing = ids[~np.isin(ids, held)]
     if len(missing):
         raise ValueError(f"`ids` must be in the index; it lacks {_some(missing)}")
-    return rows
+    return ids.astype(np.int64)
 
 
 def _some(ids):

@@ -1,35 +1,35 @@
-"""The items of an index: what goes into FAISS, what is kept beside it, and their ids."""
+"""The items of an index: what goes into FAISS, and what is kept beside it."""
 
 import numpy as np
 
 from zoo import embeddings
-from zoo.search import kinds, plan, units, vectors
-from zoo.search.columns import Column, assign_ids, rows_of
+from zoo.embeddings import POINT, SET
+from zoo.search import kinds, plan, vectors
+from zoo.search.columns import Column, assign_ids, held_ids
 
 CHUNK = 16384  # items turned into vectors at once
-_KEPT = "gallery_"
 
 
 class Gallery:
-    """Items in a FAISS index, which only knows rows; see `Index`, which searches them.
+    """Items in a FAISS index, which holds their vectors and ids; see `Index`, which searches them.
 
     Args:
         description: see `zoo.search.plan.describe`.
-        similarity: a layer or function.
-        faiss_index: the FAISS index.
-        columns: dict of arrays with one row an item: `ids` and `alive` always, `uncertainty` where
-            the embedding has one, `spread` (Σσ²) or the embeddings themselves where candidates are
-            ranked; and `owner`, with one row an element.
+        similarity: a layer or a `units.Quantity`.
+        faiss_index: a `faiss.IndexIDMap`. Each row has the id of its item; of a removed row that
+            FAISS cannot take out it is −1.
+        columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
+            one an entry of `ids`.
     """
 
     def __init__(self, description, similarity, faiss_index, columns):
         self.description, self.similarity, self.faiss = description, similarity, faiss_index
-        self._known = units.ranking(similarity)
+        self._rows = kinds.rows(faiss_index)
         self._space = vectors.SPACES[description["space"]]
-        self._direct = plan.is_direct(description, self._known)
-        self._spread = plan.adds_spread(description, self._known)
+        self._direct = plan.is_direct(description, similarity)
+        self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
-        self._size = int(np.count_nonzero(columns["alive"]))
+        self._changed()
 
     def add(self, gallery_embeddings, ids=None):
         """Adds items, a chunk at a time, so that memory beyond the index stays small.
@@ -44,28 +44,27 @@ class Gallery:
         arrays = vectors.as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
         count = vectors.length(arrays)
-        ids = assign_ids(ids, count, self._ids[self._alive], self.description["next_id"])
+        ids = assign_ids(ids, count, self._ids, self.description["next_id"])
         for start in range(0, count, CHUNK):
             chosen = slice(start, start + CHUNK)
-            chunk = vectors.take(arrays, chosen)
-            first = len(self._ids)
-            new = {"ids": ids[chosen], "alive": np.ones(len(ids[chosen]), bool)}
-            new |= self._beside(chunk, first)
-            self.faiss.add(self._space.gallery(chunk))
-            for name, values in new.items():
+            chunk, row_ids = vectors.take(arrays, chosen), ids[chosen]
+            for name, values in self._beside(chunk, row_ids).items():
                 if name in self._columns:
                     self._columns[name].append(values)
                 else:
                     self._columns[name] = Column(values)
-            self._size += len(new["ids"])
+            if self.description["embedding"] == SET:
+                row_ids = row_ids[vectors.element_owners(chunk)]
+            self.faiss.add_with_ids(self._space.gallery(chunk), row_ids)
+        self._changed()
         if count:
             self.description["next_id"] = max(self.description["next_id"], int(ids.max()) + 1)
 
     def remove(self, ids):
         """Removes items.
 
-        A flat index shrinks. In the others the rows are passed over from now on, and their memory
-        comes back when the index is built again.
+        A flat index shrinks. FAISS cannot take rows out of a graph, nor renumber those of IVF: they
+        are passed over from now on, and their memory comes back when the index is built again.
 
         Args:
             ids: of items in the index, each once.
@@ -73,22 +72,16 @@ class Gallery:
         Raises:
             ValueError: if one is not there. Nothing has then been removed.
         """
-        rows = rows_of(ids, self._ids, self._alive)
-        gone = np.zeros(len(self._ids), bool)
-        gone[rows] = True
-        self._size -= len(rows)
-        if self.description["kind"] != "flat":
-            self._columns["alive"].set(gone, False)
-            return
-        owners = self._columns.pop("owner", None)
-        faiss_rows = gone if owners is None else gone[owners.values]
-        kinds.remove(self.faiss, faiss_rows)
-        for column in self._columns.values():
-            column.keep(~gone)
-        if owners is not None:
-            owners.keep(~faiss_rows)
-            renumbered = np.cumsum(~gone) - 1
-            self._columns["owner"] = Column(renumbered[owners.values])
+        ids = held_ids(ids, self.ids)
+        gone, is_flat = np.isin(self._ids, ids), self.description["kind"] == "flat"
+        if is_flat:
+            kinds.remove(self.faiss, ids)
+        else:
+            self._row_ids[np.isin(self._row_ids, ids)] = kinds.REMOVED
+        if is_flat or self.description["embedding"] == SET:
+            for column in self._columns.values():
+                column.keep(~gone)
+        self._changed()
 
     def __len__(self):
         return self._size
@@ -96,47 +89,63 @@ class Gallery:
     @property
     def ids(self):
         """The ids in the index, int64 `(len(index),)`, in the order of adding."""
-        return self._ids[self._alive]
+        return self._ids[self._ids != kinds.REMOVED]
 
     @property
     def _ids(self):
-        return self._columns["ids"].values
+        """The id of every row of the columns."""
+        if self.description["embedding"] != SET:
+            return self._row_ids
+        return self._columns["ids"].values if "ids" in self._columns else np.empty(0, np.int64)
+
+    def _changed(self):
+        """Looks at FAISS' ids again; asking for them in every search would slow it."""
+        self._row_ids = kinds.row_ids(self.faiss)
+        self._has_removed = bool((self._row_ids == kinds.REMOVED).any())
+        self._size = int(np.count_nonzero(self._ids != kinds.REMOVED))
+        self._owners = None
 
     @property
-    def _alive(self):
-        return self._columns["alive"].values
+    def _owner(self):
+        """The item, as a row of the columns, of every row of FAISS; of sets only."""
+        if self._owners is None:
+            order = np.argsort(self._ids)
+            place = np.searchsorted(self._ids, self._row_ids, sorter=order)
+            owners = order[np.minimum(place, len(order) - 1)]
+            self._owners = np.where(self._ids[owners] == self._row_ids, owners, kinds.REMOVED)
+        return self._owners
 
-    def _beside(self, chunk, first):
-        """The columns of new items that this index needs beside FAISS."""
+    def _beside(self, chunk, ids):
+        """The columns of new items."""
         new = {}
-        if self.description["embedding"] != units.POINT:
+        if self.description["embedding"] != POINT:
             measure = self.description["uncertainty_measure"]
             new["uncertainty"] = np.asarray(embeddings.uncertainty(chunk, measure))
-        if self._space.name == "elements":
-            new["owner"] = first + vectors.element_owners(chunk)
+        if self.description["embedding"] == SET:
+            new["ids"] = ids
         if self._spread:
             new["spread"] = vectors.total_variance(chunk)
         elif not self._direct:
-            new |= {_KEPT + key: value for key, value in chunk.items()}
+            new |= {plan.KEPT + key: value for key, value in chunk.items()}
         return new
 
     def _mask(self, max_uncertainty):
         """The rows of FAISS that may be found, or None for all."""
-        mask = None if self._size == len(self._ids) else self._alive
-        if max_uncertainty is not None:
-            if "uncertainty" not in self._columns:
-                raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
-            sure = self._columns["uncertainty"].values <= max_uncertainty
-            mask = sure if mask is None else sure & mask
-        if mask is None or "owner" not in self._columns:
+        mask = self._row_ids != kinds.REMOVED if self._has_removed else None
+        if max_uncertainty is None:
             return mask
-        return mask[self._columns["owner"].values]
+        if "uncertainty" not in self._columns:
+            raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
+        sure = self._columns["uncertainty"].values <= max_uncertainty
+        if self.description["embedding"] == SET:
+            sure = sure[self._owner]
+        return sure if mask is None else sure & mask
 
     @property
     def _embeddings(self):
         """The gallery itself, where candidates are ranked by it."""
         return {
-            name.removeprefix(_KEPT): column.values
+            name.removeprefix(plan.KEPT): column.values
             for name, column in self._columns.items()
-            if name.startswith(_KEPT)
+            if name.startswith(plan.KEPT)
         }

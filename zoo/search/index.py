@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from zoo.embeddings import SET
 from zoo.search import kinds, plan, storage, units, vectors
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
@@ -11,22 +12,28 @@ from zoo.search.rerank import Reranker, best, unique_candidates
 class Index(Gallery):
     """A gallery of embeddings, searched by FAISS and scored in its similarity's own units.
 
-    CSD, W2, the cosine and the distance of means are searched directly, see `SearchSpace`: a flat
-    index ranks as the similarity does, HNSW and IVF-PQ lose what they lose on any vectors. For all
-    other similarities a space finds `candidates` items and the similarity itself ranks those, so
-    the scores are exact and a neighbour beyond the candidates is missed. Of sets every element is
-    indexed, and there are so many candidates an element.
+    CSD, W2, the cosine and the distance of means, squared or not, are searched directly, see
+    `SearchSpace`: a flat index ranks as the similarity does, HNSW and IVF-PQ lose what they lose on
+    any vectors. For all other similarities a space finds `candidates` items and the similarity
+    itself ranks those, so the scores are exact and a neighbour beyond the candidates is missed. Of
+    sets every element is indexed, and there are so many candidates an element.
 
     ```python
-    index = Index.build(model.encode_images(photos), model.similarity, kind="hnsw")
-    scores, ids = index.search(model.encode_captions(["a red crown"]), k=10)
+    photos = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    caption = {"mean": np.array([[0.8, 0.6]]), "log_variance": np.full((1, 2), -2.0)}
+    index = zoo.search.Index.build(photos, "csd")
+    scores, ids = index.search(caption, k=2)  # ids is [[0, 1]]
     ```
+
+    With a model: `Index.build(model.encode_images(photos), model.similarity)`, and
+    `search(model.encode_captions(["a red crown"]), k=10)`.
 
     Made by `build` and `load`.
 
     Attributes:
-        faiss: the FAISS index. Its rows are items, for sets elements, in the order of adding.
-        similarity: the layer or function that scores.
+        faiss: the FAISS index, a `faiss.IndexIDMap`. Its rows are items, for sets elements, in the
+            order of adding; they have the ids of their items.
+        similarity: the layer that scores, or what calls the function.
         description: what the index is, JSON values.
     """
 
@@ -35,7 +42,7 @@ class Index(Gallery):
         self._effort = self.effort
         self._reranker = Reranker(similarity, description["side"])
         if self._direct or self._spread:
-            self._score = self._known.scorer(similarity)
+            self._score = similarity.scorer()
 
     @classmethod
     def build(
@@ -65,8 +72,8 @@ class Index(Gallery):
             side: `"images"` if the gallery is images and queries are captions, else `"captions"`.
             candidates: how many the similarity ranks itself, by default 200 where it has to. Where
                 it need not, a number makes it rank again what IVF-PQ found.
-            candidates_by: the space that finds them, a name of `SearchSpace`. CSD with `"mean"` is
-                PCME++'s own scheme: search μ, rank again by σ.
+            candidates_by: the space that finds them, a name of `SearchSpace`. CSD with
+                `"euclidean"` is PCME++'s own scheme: search μ, rank again by σ.
             uncertainty_measure: of `max_uncertainty`, see `zoo.embeddings.uncertainty`.
             training: embeddings that IVF-PQ is trained on, by default the gallery.
             options: of the kind, see `zoo.search.kinds.create`; and `total`, how many items are to
@@ -91,9 +98,9 @@ class Index(Gallery):
             sample = vectors.take(sample, slice(0, 1))
         rows = space.gallery(sample)
         faiss_index = kinds.create(kind, space.metric, rows, total, options)
-        kinds.reserve(kind, faiss_index, total * max(1, len(rows)) if kind != "ivfpq" else 0)
-        empty = {"ids": np.empty(0, np.int64), "alive": np.empty(0, bool)}
-        index = cls(description, similarity, faiss_index, empty)
+        room = total * max(1, len(rows)) if kind != "ivfpq" else 0
+        kinds.reserve(kind, kinds.rows(faiss_index), room)
+        index = cls(description, similarity, faiss_index, {})
         index.add(gallery, ids)
         return index
 
@@ -116,7 +123,7 @@ class Index(Gallery):
                 from 1 to its size; or candidates are given where nothing is ranked again.
         """
         queries = vectors.as_arrays(queries, "queries")
-        plan.check_queries(self.description, self._known, queries)
+        plan.check_queries(self.description, self.similarity, queries)
         if not self._size:
             raise ValueError("the index is empty: there is nothing to search")
         if k != int(k) or not 1 <= k <= self._size:
@@ -140,7 +147,7 @@ class Index(Gallery):
     def query_vectors(self, queries):
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
         queries = vectors.as_arrays(queries, "queries")
-        plan.check_queries(self.description, self._known, queries)
+        plan.check_queries(self.description, self.similarity, queries)
         return np.ascontiguousarray(self._space.queries(queries), np.float32)
 
     def save(self, folder):
@@ -167,26 +174,27 @@ class Index(Gallery):
             InputError: if it is no index, damaged, or of another similarity.
         """
         description, faiss_index, columns = storage.read(folder, verify)
-        saved = units.from_json(description["similarity"])
+        saved = storage.saved_similarity(folder, description)
         similarity = saved if similarity is None else units.resolve(similarity)
         storage.check_same(folder, units.name_of(saved), units.name_of(similarity))
+        storage.check_columns(folder, plan.columns(description, similarity), columns, faiss_index)
         return cls(description, similarity, faiss_index, columns)
 
     @property
     def effort(self):
         """How hard an approximate index looks: HNSW's efSearch, IVF-PQ's nprobe; flat has None."""
-        return kinds.get_effort(self.description["kind"], self.faiss)
+        return kinds.get_effort(self.description["kind"], self._rows)
 
     @effort.setter
     def effort(self, effort):
-        kinds.set_effort(self.description["kind"], self.faiss, effort)
+        kinds.set_effort(self.description["kind"], self._rows, effort)
         self._effort = self.effort
 
     def _nearest(self, queries, k, mask):
         rows = self._space.queries(queries)
-        k = min(k, self.faiss.ntotal)
+        k = min(k, len(self._row_ids))
         effort = self._effort if mask is None else self.effort
-        return nearest(self.description["kind"], self.faiss, rows, k, mask, effort)
+        return nearest(self.description["kind"], self._rows, rows, k, mask, effort)
 
     def _direct_search(self, queries, k, mask):
         values, rows = self._nearest(queries, k, mask)
@@ -197,15 +205,15 @@ class Index(Gallery):
         return self._score(values), rows
 
     def _ranked_search(self, queries, k, mask, candidates):
-        ascending = self._known is not None and self._known.ascending
+        ascending = units.least_first(self.similarity)
         values, rows = self._nearest(queries, candidates, mask)
         if self._spread:
             variance = self._columns["spread"].values[rows]
             values = values + variance + vectors.total_variance(queries)[:, None]
             values[rows < 0] = np.nan
             return best(self._score(values), rows, k, ascending)
-        if "owner" in self._columns:
-            rows = np.where(rows < 0, -1, self._columns["owner"].values[rows])
+        if self.description["embedding"] == SET:
+            rows = np.where(rows < 0, -1, self._owner[rows])
             rows = unique_candidates(vectors.by_query(queries, rows))
         scores = self._reranker.scores(queries, self._embeddings, rows)
         return best(scores, rows, k, ascending)

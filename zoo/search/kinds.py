@@ -3,13 +3,7 @@
 import faiss
 import numpy as np
 
-# FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix product that it
-# uses for larger ones. Its memory per query is bounded, so one query may use the product as well.
-faiss.cvar.distance_compute_blas_threshold = 1
-# Items of one product: with FAISS' own 1,024 it is too small for BLAS, from 64 queries on up to a
-# fifth slower.
-faiss.cvar.distance_compute_blas_database_bs = 2048
-
+REMOVED = -1  # id of a row that is passed over, which is also how FAISS says "none"
 L2 = faiss.METRIC_L2
 KINDS = ("flat", "hnsw", "ivfpq")
 _OPTIONS = {
@@ -23,7 +17,7 @@ _MIN_TRAINING = 256  # centroids of one byte of a product quantizer
 
 
 def create(kind, metric, training, total, options):
-    """An empty FAISS index, trained where its kind needs that.
+    """An empty `faiss.IndexIDMap`, over an index that is trained where its kind needs that.
 
     Args:
         kind: one of `KINDS`.
@@ -46,13 +40,26 @@ def create(kind, metric, training, total, options):
         )
     dim = training.shape[1]
     if kind == "flat":
-        return faiss.IndexFlatL2(dim) if metric == L2 else faiss.IndexFlat(dim, metric)
-    if kind == "hnsw":
+        index = faiss.IndexFlatL2(dim) if metric == L2 else faiss.IndexFlatIP(dim)
+    elif kind == "hnsw":
         index = faiss.IndexHNSWFlat(dim, options.get("links", 32), metric)
         index.hnsw.efConstruction = options.get("build_effort", 100)
         index.hnsw.efSearch = EFFORT["hnsw"]
-        return index
-    return _ivfpq(metric, training, total, options)
+    else:
+        index = _ivfpq(metric, training, total, options)
+    return faiss.IndexIDMap(index)
+
+
+def rows(index):
+    """The index below the ids, with its own type; it knows rows."""
+    return faiss.downcast_index(index.index)
+
+
+def row_ids(index):
+    """The id of every row, int64, FAISS' own memory; to be asked for again when rows change."""
+    if not index.ntotal:
+        return np.empty(0, np.int64)
+    return faiss.rev_swig_ptr(index.id_map.data(), index.ntotal)
 
 
 def _ivfpq(metric, training, total, options):
@@ -80,10 +87,8 @@ def _ivfpq(metric, training, total, options):
 
 
 def parts(kind, index):
-    """The FAISS index with its own type, whose search parameters can be set."""
-    if kind == "ivfpq":
-        return faiss.extract_index_ivf(index)
-    return faiss.downcast_index(index)
+    """The part of what `rows` gives whose search parameters can be set."""
+    return faiss.extract_index_ivf(index) if kind == "ivfpq" else index
 
 
 def get_effort(kind, index):
@@ -111,7 +116,7 @@ def flat_part(kind, index):
     """The flat index with the vectors themselves, or None where only codes are kept."""
     if kind == "ivfpq":
         return None
-    return faiss.downcast_index(index if kind == "flat" else parts(kind, index).storage)
+    return index if kind == "flat" else faiss.downcast_index(index.storage)
 
 
 def reserve(kind, index, rows):
@@ -150,11 +155,12 @@ def search_parameters(kind, effort, k, mask=None):
     return faiss.SearchParametersPreTransform(index_params=inner), (*kept, inner)
 
 
-def remove(index, mask):
-    """Takes the rows where `mask` is true out of a flat index; those behind them move up."""
-    index.remove_ids(_selector(mask)[0])
-    if hasattr(index, "clear_l2norms"):  # of other rows now
-        index.clear_l2norms()
+def remove(index, ids):
+    """Takes the rows of some ids out of a flat index; those behind them move up."""
+    index.remove_ids(ids)
+    flat = rows(index)
+    if hasattr(flat, "clear_l2norms"):  # of other rows now
+        flat.clear_l2norms()
 
 
 def _selector(mask):

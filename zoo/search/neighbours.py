@@ -4,6 +4,7 @@ import faiss
 import numpy as np
 
 from zoo.search import exact, kinds
+from zoo.search.products import matrix_products
 
 FEW = 0.02  # share of the rows below which a graph is scanned: its edges mostly lead astray
 
@@ -13,7 +14,7 @@ def nearest(kind, index, queries, k, mask=None, effort=None):
 
     Args:
         kind: of `zoo.search.kinds.KINDS`.
-        index: the FAISS index.
+        index: the FAISS index, of rows; see `kinds.rows`.
         queries: float32 `(queries, dim)`.
         k: how many, at most `index.ntotal`.
         mask: `(rows,)` boolean, the rows that may be found; None for all.
@@ -27,8 +28,12 @@ def nearest(kind, index, queries, k, mask=None, effort=None):
     if mask is not None and not mask.any():
         return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), -1)
     if kind == "flat" and index.metric_type == faiss.METRIC_L2 and mask is None:
-        return exact.search_l2(index, queries, k)
+        with matrix_products():
+            return exact.search_l2(index, queries, k)
     if kind == "hnsw" and mask is not None and np.count_nonzero(mask) < FEW * len(mask):
         kind, index = "flat", kinds.flat_part(kind, index)
     parameters, _kept = kinds.search_parameters(kind, effort, k, mask)
-    return index.search(queries, k, params=parameters)
+    if kind == "hnsw":
+        return index.search(queries, k, params=parameters)
+    with matrix_products():
+        return index.search(queries, k, params=parameters)

@@ -1,10 +1,35 @@
 """What an index is: the checked description of how one similarity is searched over one gallery."""
 
 from zoo import embeddings
+from zoo.embeddings import GAUSSIAN, POINT, SET
 from zoo.search import units, vectors
+from zoo.search.kinds import KINDS
 
 SIDES = ("images", "captions")
-_DIM_OF = {units.POINT: "mean", units.GAUSSIAN: "mean", units.SET: "elements"}
+ELEMENTS = "elements"  # the space of sets
+KEPT = "gallery_"  # columns with the embeddings themselves
+_PARTS = {POINT: ("mean",), GAUSSIAN: ("mean", "log_variance"), SET: ("elements",)}
+
+
+_CHOICES = {
+    "similarity": None,
+    "embedding": tuple(_PARTS),
+    "dim": None,
+    "kind": KINDS,
+    "side": SIDES,
+    "space": tuple(vectors.SPACES),
+    "candidates": None,
+    "uncertainty_measure": None,
+    "next_id": None,
+}
+
+
+def check_saved(description):
+    """Raises KeyError or ValueError unless saved values are a description of an index."""
+    for key, choices in _CHOICES.items():
+        value = description[key]
+        if choices is not None and value not in choices:
+            raise ValueError(f"{key!r} must be one of {choices}; found {value!r}")
 
 
 def describe(gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure):
@@ -22,8 +47,8 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
         raise ValueError(f"`side` must be one of {SIDES}; received {side!r}")
     if vectors.length(gallery) == 0:
         raise ValueError("`gallery_embeddings` must hold at least one item; received none")
-    known = units.ranking(similarity)
-    space = candidates_by or (known and known.space)
+    what = embeddings.kind(gallery)
+    space = candidates_by or similarity.space_for(what)
     if space not in vectors.SPACES:
         raise ValueError(
             f"`candidates_by` must be one of {tuple(vectors.SPACES)}; received {candidates_by!r} "
@@ -31,11 +56,10 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
         )
     if candidates is not None and (candidates != int(candidates) or candidates < 1):
         raise ValueError(f"`candidates` must be a whole number ≥ 1; received {candidates}")
-    what = embeddings.kind(gallery)
     description = {
         "similarity": units.to_json(similarity),
         "embedding": what,
-        "dim": int(gallery[_DIM_OF[what]].shape[-1]),
+        "dim": int(gallery[_PARTS[what][0]].shape[-1]),
         "kind": kind,
         "side": side,
         "space": space,
@@ -43,65 +67,79 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
         "uncertainty_measure": uncertainty_measure,
         "next_id": 0,
     }
-    _check_fit(description, similarity, known)
-    if candidates is None and not is_direct(description, known):
+    _check_fit(description, similarity)
+    if candidates is None and not is_direct(description, similarity):
         description["candidates"] = units.DEFAULT_CANDIDATES
     return description
 
 
-def is_direct(description, known):
+def is_direct(description, similarity):
     """Whether the space's own order is the similarity's, so that nothing is ranked again."""
-    own_space = known is not None and known.scorer is not None
-    return own_space and description["space"] == known.space and not description["candidates"]
+    own_space = similarity.from_space is not None and description["space"] == similarity.space
+    return own_space and not description["candidates"]
 
 
-def adds_spread(description, known):
+def adds_spread(description, similarity):
     """Whether CSD ranks what a search for means found: one sum a candidate, and no gallery."""
-    csd = known is not None and known.space == "csd" and known.scorer is not None
-    return csd and description["space"] == "mean" and description["kind"] != "ivfpq"
+    csd = similarity.from_space is not None and similarity.space == "csd"
+    return csd and description["space"] == "euclidean" and description["kind"] != "ivfpq"
 
 
-def check_gallery(description, arrays, columns):
+def columns(description, similarity):
+    """Names of the columns that an index has beside FAISS; sets with a mask have it too."""
+    what, names = description["embedding"], []
+    if what != POINT:
+        names.append("uncertainty")
+    if what == SET:
+        names.append("ids")
+    if adds_spread(description, similarity):
+        names.append("spread")
+    elif not is_direct(description, similarity):
+        names += [KEPT + part for part in _PARTS[what]]
+    return names
+
+
+def check_gallery(description, arrays, held):
     """Raises ValueError unless further items are of the gallery's kind, dimension and size."""
     name, what = "`gallery_embeddings`", embeddings.kind(arrays)
     if what != description["embedding"]:
         raise ValueError(f"{name} must be {description['embedding']}; received {what}")
-    values = arrays[_DIM_OF[what]]
+    values = arrays[_PARTS[what][0]]
     if values.shape[-1] != description["dim"]:
         raise ValueError(
             f"{name} must have dimension {description['dim']}; received {values.shape[-1]}"
         )
-    if what != units.SET or "gallery_elements" not in columns:
+    if what != SET or "gallery_elements" not in held:
         return
-    size = columns["gallery_elements"].values.shape[1]
+    size = held["gallery_elements"].values.shape[1]
     if values.shape[1] != size:
         raise ValueError(f"{name} must have {size} elements an item; received {values.shape[1]}")
-    if ("mask" in arrays) != ("gallery_mask" in columns):
+    if ("mask" in arrays) != ("gallery_mask" in held):
         raise ValueError(f"{name} must have a 'mask' if, and only if, the first items had one")
 
 
-def check_queries(description, known, queries):
+def check_queries(description, similarity, queries):
     """Raises ValueError unless queries are of the kind and the dimension of the gallery."""
-    what = embeddings.kind(queries)
-    allowed = known.kinds if known and description["space"] != "elements" else ()
-    if what != description["embedding"] and not {what, description["embedding"]} <= {*allowed}:
-        raise ValueError(f"`queries` must be {description['embedding']}; received {what}")
-    dim = queries[_DIM_OF[what]].shape[-1]
+    what, own = embeddings.kind(queries), description["embedding"]
+    mixed = {what, own} <= {POINT, GAUSSIAN} & {*similarity.embeddings}
+    if what != own and not mixed:
+        raise ValueError(f"`queries` must be {own}; received {what}")
+    dim = queries[_PARTS[what][0]].shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
 
 
-def _check_fit(description, similarity, known):
+def _check_fit(description, similarity):
     what, space = description["embedding"], description["space"]
-    name = units.name_of(similarity)
-    if known is not None and what not in known.kinds:
+    if similarity.embeddings and what not in similarity.embeddings:
         raise ValueError(
-            f"`gallery_embeddings` must be {known.kinds[0]} for {name}; received {what}"
+            f"`gallery_embeddings` must be {' or '.join(similarity.embeddings)} for "
+            f"{units.name_of(similarity)}; received {what}"
         )
-    if (what == units.SET) != (space == "elements"):
+    if (what == SET) != (space == ELEMENTS):
         raise ValueError(
             f"`candidates_by` must be 'elements' for sets and for nothing else; "
             f"received {space!r} for {what}"
         )
-    if space in ("csd", "wasserstein_2") and what != units.GAUSSIAN:
+    if space in ("csd", "wasserstein_2") and what != GAUSSIAN:
         raise ValueError(f"`candidates_by` {space!r} needs Gaussians; received {what}")

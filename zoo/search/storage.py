@@ -2,7 +2,7 @@
 
 ```
 index.json          version, what the index is, and the name, size and checksum of every file
-data-<number>/      index.faiss (FAISS' own format) and one .npy a column
+data-<number>/      index.faiss (FAISS' own format, ids included) and one .npy a column
 ```
 
 A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
@@ -21,8 +21,9 @@ import numpy as np
 
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
+from zoo.search import kinds, plan, units
 
-VERSION = 1
+VERSION = 2
 MANIFEST = "index.json"
 FAISS_FILE = "index.faiss"
 _DATA = re.compile(r"data-(\d+)")
@@ -55,7 +56,13 @@ def write(folder, description, index, columns):
         try:
             _write_files(data, index, columns)
             files = {path.name: _facts(path) for path in sorted(data.iterdir())}
-            manifest = {"version": VERSION, **description, "data": data.name, "files": files}
+            manifest = {
+                "version": VERSION,
+                **description,
+                "data": data.name,
+                "files": files,
+                FAISS_FILE: _shape(index),
+            }
             write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
         except BaseException:
             shutil.rmtree(data, ignore_errors=True)
@@ -88,14 +95,21 @@ def read(folder, verify=True):
         raise InputError(f"{folder}: expected a folder with an {MANIFEST}, as `Index.save` makes")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        version, files = manifest["version"], dict(manifest["files"])
-        data = folder / manifest["data"]
-    except (ValueError, KeyError, TypeError) as error:
+        version = manifest["version"]
+        if version != VERSION:
+            raise InputError(
+                f"{path}: has version {version}; this zoo reads version {VERSION}: build the index "
+                "again"
+            )
+        plan.check_saved(manifest)
+        files = {str(name): (f["bytes"], f["sha256"]) for name, f in manifest["files"].items()}
+        data, shape = folder / manifest["data"], manifest.get(FAISS_FILE)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: not the description of an index ({error})") from error
-    if version != VERSION:
-        raise InputError(f"{path}: has version {version}; this zoo reads version {VERSION}")
-    for name, facts in files.items():
-        _check(data / name, facts, verify)
+    if FAISS_FILE not in files:
+        raise InputError(f"{path}: lists no {FAISS_FILE} among its files")
+    for name, (size, digest) in files.items():
+        _check(data / name, size, digest, verify)
     try:
         index = faiss.read_index(str(data / FAISS_FILE))
         columns = {
@@ -105,7 +119,50 @@ def read(folder, verify=True):
         }
     except (RuntimeError, ValueError, OSError) as error:
         raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
+    found = _shape(index)
+    if found != shape:
+        raise InputError(
+            f"{data / FAISS_FILE}: is of another index: expected {shape}, found {found}"
+        )
     return manifest, index, columns
+
+
+def saved_similarity(folder, description):
+    """The similarity that an index was built for.
+
+    Raises:
+        InputError: if there is no such similarity.
+    """
+    try:
+        return units.from_json(description["similarity"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{Path(folder) / MANIFEST}: its similarity: {reason}") from error
+
+
+def check_columns(folder, names, columns, index):
+    """Raises InputError unless there is every column, with one row an item.
+
+    Args:
+        folder: of the index.
+        names: of the columns that the index needs.
+        columns: dict of arrays.
+        index: a `faiss.IndexIDMap`.
+    """
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise InputError(f"{Path(folder) / MANIFEST}: lists no {missing[0]}.npy among its files")
+    row_ids = kinds.row_ids(index)
+    items = len(row_ids)
+    if "ids" in names:
+        items = len(columns["ids"])
+        unknown = np.setdiff1d(row_ids, [*columns["ids"], kinds.REMOVED])
+        if len(unknown):
+            raise InputError(f"{folder}: ids.npy lacks {len(unknown):,} of the ids in {FAISS_FILE}")
+    for name, values in columns.items():
+        if values.ndim == 0 or len(values) != items:
+            found = values.shape[0] if values.ndim else "none"
+            raise InputError(f"{folder}: {name}.npy: expected {items:,} rows, found {found}")
 
 
 def check_same(folder, saved, wanted):
@@ -131,19 +188,26 @@ def _write_files(data, index, columns):
             os.close(descriptor)
 
 
+def _shape(index):
+    """What tells FAISS' file of one index from that of another."""
+    kind = type(kinds.rows(index)).__name__ if hasattr(index, "id_map") else type(index).__name__
+    numbers = {"metric": index.metric_type, "rows": index.ntotal, "dim": index.d}
+    return {"kind": kind, **{name: int(number) for name, number in numbers.items()}}
+
+
 def _facts(path):
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"bytes": path.stat().st_size, "sha256": digest}
 
 
-def _check(path, facts, verify):
+def _check(path, size, digest, verify):
     if not path.is_file():
         raise InputError(f"{path}: is missing from the index")
-    size = path.stat().st_size
-    if size != facts["bytes"]:
-        raise InputError(f"{path}: expected {facts['bytes']:,} bytes, found {size:,}; truncated?")
-    if verify and _facts(path)["sha256"] != facts["sha256"]:
+    found = path.stat().st_size
+    if found != size:
+        raise InputError(f"{path}: expected {size:,} bytes, found {found:,}; truncated?")
+    if verify and _facts(path)["sha256"] != digest:
         raise InputError(f"{path}: its checksum is another than when the index was saved")
 
 

@@ -34,16 +34,16 @@ def tune(index, queries, k=10, recall=0.99, most=16384):
         raise ValueError("`index` must be approximate; kind 'flat' is exact and needs no tuning")
     if not 0 < recall <= 1:
         raise ValueError(f"`recall` must be in (0, 1]; received {recall}")
-    vectors = index.query_vectors(queries)
-    truth = _truth(kind, index.faiss, vectors, k)
-    most = most if kind == "hnsw" else min(most, kinds.parts(kind, index.faiss).nlist)
+    vectors, rows = index.query_vectors(queries), kinds.rows(index.faiss)
+    truth = _truth(kind, rows, vectors, k)
+    most = most if kind == "hnsw" else min(most, kinds.parts(kind, rows).nlist)
     tried = {}
 
     def reached(effort):
         if effort not in tried:
             index.effort = effort
             start = time.perf_counter()
-            found = index.faiss.search(vectors, k)[1]
+            found = rows.search(vectors, k)[1]
             seconds = time.perf_counter() - start
             tried[effort] = {
                 "effort": effort,

@@ -17,7 +17,7 @@ class SearchSpace:
     |---|---|---|---|---|
     | `"csd"` | [μ, √Σσ²] | [μ, 0] | squared L2 | CSD − Σσ² of the query |
     | `"wasserstein_2"` | [μ, σ] | [μ, σ] | squared L2 | W2² |
-    | `"mean"` | μ | μ | squared L2 | ‖μ − μ'‖² |
+    | `"euclidean"` | μ | μ | squared L2 | ‖μ − μ'‖² |
     | `"cosine"` | μ / ‖μ‖ | μ / ‖μ‖ | inner product | cosine |
     | `"elements"` | x / ‖x‖ of every element | likewise | inner product | cosine of two elements |
 
@@ -161,7 +161,7 @@ SPACES = {
     for space in (
         SearchSpace("csd", faiss.METRIC_L2, _mean_and_spread, _mean_and_zero, total_variance),
         SearchSpace("wasserstein_2", faiss.METRIC_L2, _mean_and_deviation, _mean_and_deviation),
-        SearchSpace("mean", faiss.METRIC_L2, _mean, _mean),
+        SearchSpace("euclidean", faiss.METRIC_L2, _mean, _mean),
         SearchSpace("cosine", faiss.METRIC_INNER_PRODUCT, _direction, _direction),
         SearchSpace("elements", faiss.METRIC_INNER_PRODUCT, _elements, _elements),
     )

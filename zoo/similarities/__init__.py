@@ -1,11 +1,21 @@
 """Similarities: two batches of embeddings in, an `(images, captions)` matrix out.
 
-Functions give the mathematical quantity, layers the matching logits (higher is better).
+Functions give the mathematical quantity, layers the matching logits (higher is better). What other
+rooms need to know of a similarity stands on its class, see `Similarity`; importing the class below
+gives it its name.
 """
 
 from zoo.similarities.average import AverageSimilarity
 from zoo.similarities.base import Similarity
-from zoo.similarities.by_name import NAMES, get, name_of
+from zoo.similarities.by_name import (
+    check_name,
+    current_name,
+    get,
+    get_class,
+    name_of,
+    names,
+    owner_of,
+)
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
 from zoo.similarities.divergence import (
     JeffreysDivergence,
@@ -45,6 +55,8 @@ from zoo.similarities.sets import (
 )
 from zoo.similarities.squared import SquaredEuclidean, SquaredWasserstein2
 
+NAMES = names()  # of the similarities that `get` makes
+
 __all__ = [
     "NAMES",
     "AverageL2",
@@ -72,9 +84,12 @@ __all__ = [
     "average_l2",
     "bhattacharyya_distance",
     "chamfer",
+    "check_name",
     "closed_form_sampled_distance",
     "cosine",
+    "current_name",
     "get",
+    "get_class",
     "jeffreys_divergence",
     "kl_divergence",
     "log_expected_likelihood",
@@ -83,6 +98,8 @@ __all__ = [
     "min_kl_divergence",
     "moment_matched_match_probability",
     "name_of",
+    "names",
+    "owner_of",
     "reverse_kl_divergence",
     "sample",
     "smooth_chamfer",

@@ -9,6 +9,12 @@ from zoo.similarities.base import Similarity
 class AverageSimilarity(Similarity):
     """The mean of similarities of the same embeddings, such as SGRAF's of its two parts.
 
+    ```python
+    images, captions = np.array([[0.0, 1.0]]), np.array([[0.6, 0.8], [1.0, 0.0]])
+    parts = [zoo.similarities.Cosine(), zoo.similarities.EuclideanDistance()]
+    zoo.similarities.AverageSimilarity(parts)(images, captions)  # (1, 2)
+    ```
+
     Args:
         parts: similarity layers, at least one, of one unit.
 
@@ -23,11 +29,16 @@ class AverageSimilarity(Similarity):
     Reference: SGRAF (Diao et al., AAAI 2021), section 4.2, of models that were trained apart.
     """
 
+    identifier = "average"
+    needs_model = True
+
     def __init__(self, parts, **kwargs):
         super().__init__(**kwargs)
         self.parts = list(parts)
         if not self.parts:
             raise ValueError("`parts` must hold at least one similarity; received none")
+        kinds = (set(getattr(part, "embeddings", ())) for part in self.parts)
+        self.embeddings = tuple(sorted(set.intersection(*kinds)))
 
     def call(self, images, captions, training=None):
         total = sum(part(images, captions, training=training) for part in self.parts)

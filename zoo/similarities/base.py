@@ -1,15 +1,48 @@
 """The contract of every similarity layer."""
 
 import keras
+import numpy as np
 
-from zoo.embeddings import as_embedding
+from zoo.embeddings import SET, as_embedding
+
+REGISTERED = {}  # identifier: class
 
 
 class Similarity(keras.layers.Layer):
     """Base of the similarity layers: two batches of embeddings in, a matrix of logits out.
 
-    Subclasses write `call(images, captions)`. They create their scale and shift, if any, in
-    `__init__`, since there are only scalars and no shape to wait for.
+    A subclass writes `call(images, captions)` and states the class attributes below. Search,
+    calibration, export, demo, evaluation and recipes read them, so a new similarity needs no entry
+    elsewhere. A subclass with a `call` of its own inherits none of them. Scale and shift, if any,
+    are created in `__init__`: they are scalars, and no shape has to be known.
+
+    ```python
+    class Manhattan(zoo.similarities.Similarity):
+        identifier = "manhattan"
+        embeddings = ("a point", "a Gaussian")
+        space = "euclidean"  # finds the candidates, which `call` ranks
+
+        def call(self, images, captions):
+            difference = images["mean"][:, None] - captions["mean"][None]
+            return -keras.ops.sum(keras.ops.abs(difference), axis=-1)
+    ```
+
+    Class attributes:
+        identifier: the public name in flags, results and `zoo.similarities.get`. Stating it
+            registers the class.
+        embeddings: the kinds of embedding it takes, as `zoo.embeddings.kind` calls them.
+        space: name of the `zoo.search.SearchSpace` that finds its neighbours or candidates for
+            them; None where no index can. Sets are found by their elements, see `space_for`.
+        from_space: function from the space's values (NumPy) to the values of `function`, for
+            every item; None where the space only finds candidates.
+        function: the mathematical quantity, `(images, captions) -> (N, M)`, or None.
+        is_distance: whether the least value of `function` is the best. The greatest output of the
+            layer is the best in any case.
+        is_log_odds: whether the output is the log-odds of a match once it has been trained with
+            `zoo.losses.MatchingCrossentropy`. A model knows whether it has been, see
+            `zoo.models.DualEncoder.gives_match_probability`.
+        needs_model: whether the layer means nothing without trained weights, so that
+            `zoo.similarities.get` cannot make one.
 
     Call arguments:
         images: N embeddings of images, a dict of tensors or what `encode_images` returned.
@@ -17,7 +50,29 @@ class Similarity(keras.layers.Layer):
 
     Output: `(N, M)` float32, higher is better. Always float32, whatever the global precision:
         distances of near-identical points do not survive half precision.
+
+    Raises:
+        ValueError: when a class states an identifier that another class has.
     """
+
+    identifier = None
+    embeddings = ()
+    space = None
+    from_space = None
+    function = None
+    is_distance = False
+    is_log_odds = False
+    needs_model = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = vars(cls)
+        if "call" in own:
+            for name in _STATED:
+                if name not in own:
+                    setattr(cls, name, vars(Similarity)[name])
+        if own.get("identifier") is not None:
+            _register(cls)
 
     def __init__(self, **kwargs):
         kwargs.setdefault("dtype", "float32")
@@ -28,3 +83,58 @@ class Similarity(keras.layers.Layer):
         # Distributions are not tensors, so Keras must not see them as layer inputs.
         images, captions = as_embedding(images, "images"), as_embedding(captions, "captions")
         return super().__call__(images, captions, **kwargs)
+
+    @classmethod
+    def for_ranking(cls, trained=None):
+        """A layer to rank by where the model was trained with another similarity.
+
+        Args:
+            trained: the model's own similarity, or None.
+        """
+        return cls()
+
+    @classmethod
+    def space_for(cls, kind):
+        """Name of the space that finds neighbours among embeddings of a kind, or None."""
+        return "elements" if cls.space and kind == SET else cls.space
+
+    def scorer(self):
+        """The function from the space's values to this layer's output, as NumPy arrays.
+
+        Learned numbers are read once, since reading them takes as long as a search. None where the
+        space only finds candidates.
+        """
+        return None
+
+
+_STATED = (
+    "identifier",
+    "embeddings",
+    "space",
+    "from_space",
+    "function",
+    "is_distance",
+    "is_log_odds",
+    "needs_model",
+)
+
+
+def _register(cls):
+    before = REGISTERED.get(cls.identifier)
+    same = before and (before.__module__, before.__qualname__) == (cls.__module__, cls.__qualname__)
+    if before and not same:  # the same class again is a notebook's cell that runs twice
+        raise ValueError(
+            f"`identifier` must be free; {cls.identifier!r} is {before.__module__}."
+            f"{before.__qualname__}"
+        )
+    REGISTERED[cls.identifier] = cls
+
+
+def unchanged(value):
+    """`from_space` of a quantity that is the space's own value."""
+    return value
+
+
+def root(value):
+    """`from_space` of a distance whose square is the space's value."""
+    return np.sqrt(np.maximum(value, 0.0))

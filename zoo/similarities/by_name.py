@@ -1,71 +1,80 @@
 """Similarities by name, for ranking at test time."""
 
-from zoo.similarities.divergence import (
-    JeffreysDivergence,
-    KLDivergence,
-    MinKLDivergence,
-    ReverseKLDivergence,
-)
-from zoo.similarities.euclidean import EuclideanDistance
-from zoo.similarities.gaussian import ClosedFormSampledDistance, Wasserstein2
-from zoo.similarities.monte_carlo import AverageL2, MatchProbability
-from zoo.similarities.overlap import Bhattacharyya, ExpectedLikelihood
-from zoo.similarities.points import Cosine
-from zoo.similarities.set_probability import SetMatchProbability
-from zoo.similarities.sets import Chamfer, MaximumPair, SmoothChamfer
-from zoo.similarities.squared import SquaredEuclidean, SquaredWasserstein2
+from zoo.similarities.base import REGISTERED
 
-_CLASSES = {
-    "average_l2": AverageL2,
-    "bhattacharyya": Bhattacharyya,
-    "chamfer": Chamfer,
-    "cosine": Cosine,
-    "csd": ClosedFormSampledDistance,
-    "elk": ExpectedLikelihood,
-    "jeffreys": JeffreysDivergence,
-    "kl": KLDivergence,
-    "match_probability": MatchProbability,
-    "maximum_pair": MaximumPair,
-    "mean": EuclideanDistance,
-    "min_kl": MinKLDivergence,
-    "reverse_kl": ReverseKLDivergence,
-    "set_match_probability": SetMatchProbability,
-    "smooth_chamfer": SmoothChamfer,
-    "wasserstein_2": Wasserstein2,
-}
-NAMES = tuple(_CLASSES)
-# A square ranks as its root does.
-_SQUARES = {SquaredEuclidean: "mean", SquaredWasserstein2: "wasserstein_2"}
+_FORMER = {"mean": "euclidean"}
 
 
 def get(name, model=None):
     """A similarity by name: the rows of PCME's table E.1 and PCME++'s table C.4.
 
+    ```python
+    zoo.similarities.get("csd")
+    ```
+
     Args:
-        name: one of `zoo.similarities.NAMES`; `"mean"` is the distance of the means alone.
-        model: a `DualEncoder`. When its own similarity is of this kind it is returned, with its
-            learned scale and shift, on which the ranking by match probability depends.
+        name: the `identifier` of a class; `zoo.similarities.NAMES` has those of the library.
+        model: a `DualEncoder`. When its own similarity has this name it is returned, with its
+            learned scale and shift.
 
     Raises:
-        ValueError: if the name is unknown.
+        ValueError: if the name is unknown, or the similarity is nothing without a model that was
+            trained with it.
     """
-    if name not in _CLASSES:
-        raise ValueError(f"`name` must be one of {NAMES}; received {name!r}")
-    similarity_class = _CLASSES[name]
+    similarity_class = get_class(name)
     own = getattr(model, "similarity", None)
-    if type(own) is similarity_class:
+    if getattr(own, "identifier", None) == name:
         return own
-    if similarity_class is MatchProbability:
-        learned = hasattr(own, "scale") and hasattr(own, "shift")
-        return MatchProbability(*((float(own.scale), float(own.shift)) if learned else (10, 10)))
-    return similarity_class()
+    check_name(name)
+    return similarity_class.for_ranking(own)
+
+
+def check_name(name):
+    """Raises ValueError unless a name is that of a similarity that needs no trained model."""
+    if get_class(name).needs_model:
+        raise ValueError(f"the similarity {name!r} needs a model that was trained with it")
+
+
+def get_class(name):
+    """The class of a similarity by its name.
+
+    Raises:
+        ValueError: if the name is unknown; of a former name it says what it is now.
+    """
+    if name in REGISTERED:
+        return REGISTERED[name]
+    if new := current_name(name):
+        raise ValueError(f"the similarity {name!r} is now called {new!r}")
+    raise ValueError(f"the similarity must be one of {', '.join(names())}; received {name!r}")
+
+
+def current_name(name):
+    """The name of today of a similarity by any name that it has had in files, or None."""
+    if name in REGISTERED:
+        return name
+    of_class = {cls.__name__: identifier for identifier, cls in REGISTERED.items()}
+    return (_FORMER | of_class).get(name)
+
+
+def names(which=lambda cls: True):
+    """The names under which `get` gives a similarity without a model, sorted.
+
+    ```python
+    zoo.similarities.names(lambda cls: cls.is_log_odds)
+    ```
+
+    Args:
+        which: function from a class to whether to name it.
+    """
+    known = REGISTERED.items()
+    return tuple(sorted(name for name, cls in known if not cls.needs_model and which(cls)))
 
 
 def name_of(similarity):
-    """The name under which `get` gives the ranking of a similarity layer.
+    """The name of a similarity layer: its class' `identifier`, else the layer's own name."""
+    return getattr(similarity, "identifier", None) or similarity.name
 
-    One that has no name of its own, such as cross-attention, which needs its weights, is called
-    by its layer's name.
-    """
-    names = {cls: name for name, cls in _CLASSES.items()} | _SQUARES
-    return names.get(type(similarity), similarity.name)
+
+def owner_of(function):
+    """The class whose mathematical quantity a function of `zoo.similarities` is, or None."""
+    return next((cls for cls in REGISTERED.values() if cls.function is function), None)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.embeddings import tokens
+from zoo.embeddings import TOKENS, tokens
 from zoo.numerics import unit
 from zoo.similarities.alignment import AlignmentFiltration, AlignmentGraph
 from zoo.similarities.base import Similarity
@@ -63,6 +63,9 @@ class CrossAttention(Similarity):
     Raises:
         ValueError: if the embeddings are no token sequences, or of another `dim`.
     """
+
+    embeddings = (TOKENS,)
+    needs_model = True
 
     def __init__(self, dim, similarity_dim=256, sharpness=9.0, **kwargs):
         super().__init__(**kwargs)
@@ -145,6 +148,15 @@ class CrossAttention(Similarity):
 class SimilarityReasoning(CrossAttention):
     """SGR: the alignments are a graph, and some steps of it gather them in the pair's.
 
+    ```python
+    tokens = {
+        "tokens": keras.random.normal((2, 5, 8)),
+        "mask": keras.ops.ones((2, 5), "bool"),
+        "pooled": keras.random.normal((2, 8)),
+    }
+    zoo.similarities.SimilarityReasoning(dim=8, similarity_dim=4)(tokens, tokens)  # (2, 2)
+    ```
+
     Args:
         dim, similarity_dim, sharpness: of `CrossAttention`, as are call arguments and output.
         num_steps: graph convolutions, each with its own weights.
@@ -152,6 +164,8 @@ class SimilarityReasoning(CrossAttention):
     Reference: SGRAF (Diao et al., "Similarity Reasoning and Filtration for Image-Text Matching",
         AAAI 2021), section 3.2.
     """
+
+    identifier = "sgr"
 
     def __init__(self, dim, similarity_dim=256, sharpness=9.0, num_steps=3, **kwargs):
         super().__init__(dim, similarity_dim, sharpness, **kwargs)
@@ -174,6 +188,15 @@ class SimilarityReasoning(CrossAttention):
 class SimilarityFiltration(CrossAttention):
     """SAF: the mean of the alignments by gates that keep what matters and suppress the rest.
 
+    ```python
+    tokens = {
+        "tokens": keras.random.normal((2, 5, 8)),
+        "mask": keras.ops.ones((2, 5), "bool"),
+        "pooled": keras.random.normal((2, 8)),
+    }
+    zoo.similarities.SimilarityFiltration(dim=8, similarity_dim=4)(tokens, tokens)  # (2, 2)
+    ```
+
     Args:
         dim, similarity_dim, sharpness: of `CrossAttention`, as are call arguments and output.
 
@@ -182,6 +205,8 @@ class SimilarityFiltration(CrossAttention):
 
     Released code differs: it normalises the gates of each caption of a batch apart.
     """
+
+    identifier = "saf"
 
     def __init__(self, dim, similarity_dim=256, sharpness=9.0, **kwargs):
         super().__init__(dim, similarity_dim, sharpness, **kwargs)

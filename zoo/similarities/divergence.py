@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.embeddings import GAUSSIAN
 from zoo.numerics import about_common_centre, gaussian_pair, outer_sum, product
 from zoo.similarities.base import Similarity
 
@@ -84,7 +85,19 @@ def jeffreys_divergence(images, captions):
 
 @keras.saving.register_keras_serializable(package="halo")
 class KLDivergence(Similarity):
-    """−KL(image ‖ caption), for Gaussians; `(N, M)` float32 ≤ 0. See `kl_divergence`."""
+    """−KL(image ‖ caption), for Gaussians; `(N, M)` float32 ≤ 0. See `kl_divergence`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.KLDivergence()(gaussian, gaussian)  # (2, 2)
+    ```
+    """
+
+    identifier = "kl"
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    function = staticmethod(kl_divergence)
+    is_distance = True
 
     def call(self, images, captions):
         return -kl_divergence(images, captions)
@@ -92,7 +105,19 @@ class KLDivergence(Similarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class ReverseKLDivergence(Similarity):
-    """−KL(caption ‖ image), for Gaussians; `(N, M)` float32 ≤ 0. See `reverse_kl_divergence`."""
+    """−KL(caption ‖ image), for Gaussians; `(N, M)` float32 ≤ 0. See `reverse_kl_divergence`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.ReverseKLDivergence()(gaussian, gaussian)  # (2, 2)
+    ```
+    """
+
+    identifier = "reverse_kl"
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    function = staticmethod(reverse_kl_divergence)
+    is_distance = True
 
     def call(self, images, captions):
         return -reverse_kl_divergence(images, captions)
@@ -100,7 +125,19 @@ class ReverseKLDivergence(Similarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class MinKLDivergence(Similarity):
-    """−min of both KLs, for Gaussians; `(N, M)` float32 ≤ 0. See `min_kl_divergence`."""
+    """−min of both KLs, for Gaussians; `(N, M)` float32 ≤ 0. See `min_kl_divergence`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.MinKLDivergence()(gaussian, gaussian)  # (2, 2)
+    ```
+    """
+
+    identifier = "min_kl"
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    function = staticmethod(min_kl_divergence)
+    is_distance = True
 
     def call(self, images, captions):
         return -min_kl_divergence(images, captions)
@@ -108,7 +145,19 @@ class MinKLDivergence(Similarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class JeffreysDivergence(Similarity):
-    """−Jeffreys divergence, for Gaussians; `(N, M)` float32 ≤ 0. See `jeffreys_divergence`."""
+    """−Jeffreys divergence, for Gaussians; `(N, M)` float32 ≤ 0. See `jeffreys_divergence`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.JeffreysDivergence()(gaussian, gaussian)  # (2, 2)
+    ```
+    """
+
+    identifier = "jeffreys"
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    function = staticmethod(jeffreys_divergence)
+    is_distance = True
 
     def call(self, images, captions):
         return -jeffreys_divergence(images, captions)

@@ -2,13 +2,20 @@
 
 import keras
 
+from zoo.embeddings import GAUSSIAN, POINT
 from zoo.numerics import point_pair, safe_sqrt, squared_distance
+from zoo.similarities.base import root
 from zoo.similarities.scale import ScaledSimilarity
 
 
 @keras.saving.register_keras_serializable(package="halo")
 class EuclideanDistance(ScaledSimilarity):
     """Matching logits −scale · ‖μ_v − μ_t‖₂ + shift, both learned: "μ only".
+
+    ```python
+    images, captions = np.array([[0.0, 1.0]]), np.array([[0.6, 0.8], [1.0, 0.0]])
+    zoo.similarities.EuclideanDistance()(images, captions)  # (1, 2)
+    ```
 
     Args:
         scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
@@ -24,6 +31,12 @@ class EuclideanDistance(ScaledSimilarity):
 
     Reference: PCME (Chun et al., CVPR 2021), the rows "μ only" of table 1.
     """
+
+    identifier = "euclidean"
+    embeddings = (POINT, GAUSSIAN)
+    space = "euclidean"
+    from_space = staticmethod(root)
+    is_log_odds = True
 
     def __init__(self, scale=1.0, shift=0.0, **kwargs):
         super().__init__(scale, shift, **kwargs)

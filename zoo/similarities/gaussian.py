@@ -1,8 +1,10 @@
 """Distances between Gaussians that are one matrix product: CSD and 2-Wasserstein."""
 
 import keras
+import numpy as np
 from keras import ops
 
+from zoo.embeddings import GAUSSIAN
 from zoo.numerics import (
     gaussian_pair,
     joint_squared_distance,
@@ -10,7 +12,7 @@ from zoo.numerics import (
     safe_sqrt,
     squared_distance,
 )
-from zoo.similarities.base import Similarity
+from zoo.similarities.base import Similarity, root, unchanged
 from zoo.similarities.scale import ScaledSimilarity
 
 
@@ -75,6 +77,11 @@ def wasserstein_2(images, captions, squared=False):
 class ClosedFormSampledDistance(ScaledSimilarity):
     """Matching logits −scale · CSD + shift, both learned (PCME++).
 
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.ClosedFormSampledDistance(scale=5.0, shift=5.0)(gaussian, gaussian)  # (2, 2)
+    ```
+
     Args:
         scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
         shift: initial value of the learned shift.
@@ -91,6 +98,14 @@ class ClosedFormSampledDistance(ScaledSimilarity):
         bias: at 0 and dim = 1024 the initial logits are near −10⁴.
     """
 
+    identifier = "csd"
+    embeddings = (GAUSSIAN,)
+    space = "csd"
+    from_space = staticmethod(unchanged)
+    function = staticmethod(closed_form_sampled_distance)
+    is_distance = True
+    is_log_odds = True
+
     def __init__(self, scale=5.0, shift=5.0, **kwargs):
         super().__init__(scale, shift, **kwargs)
 
@@ -101,6 +116,11 @@ class ClosedFormSampledDistance(ScaledSimilarity):
 @keras.saving.register_keras_serializable(package="halo")
 class Wasserstein2(Similarity):
     """−W2, the negative 2-Wasserstein distance (Gaussian VSE++ and VSRN).
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.Wasserstein2()(gaussian, gaussian)  # (2, 2)
+    ```
 
     Args:
         squared: whether to leave the root out, −W2².
@@ -114,12 +134,22 @@ class Wasserstein2(Similarity):
     Reference: Pishdad et al., 2022, section 3.
     """
 
+    identifier = "wasserstein_2"
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    from_space = staticmethod(root)
+    function = staticmethod(wasserstein_2)
+    is_distance = True
+
     def __init__(self, squared=False, **kwargs):
         super().__init__(**kwargs)
         self.squared = bool(squared)
 
     def call(self, images, captions):
         return -wasserstein_2(images, captions, squared=self.squared)
+
+    def scorer(self):
+        return lambda value: -np.maximum(value, 0.0) if self.squared else -root(value)
 
     def get_config(self):
         return {**super().get_config(), "squared": self.squared}

@@ -3,11 +3,13 @@
 import keras
 import numpy as np
 
-from zoo.embeddings import elements, gaussian, kind
+from zoo.embeddings import GAUSSIAN, SET, elements, gaussian, kind
 from zoo.similarities.base import Similarity
+from zoo.similarities.euclidean import EuclideanDistance
 from zoo.similarities.moment_matched import moment_matched_logit
 from zoo.similarities.sampled import average_l2, reparameterize, sample, sampled_logit
 from zoo.similarities.scale import add_scale_and_shift
+from zoo.similarities.set_probability import SetMatchProbability
 
 METHODS = ("sampled", "moment_matched")
 
@@ -34,7 +36,7 @@ class SampledSimilarity(Similarity):
         self.seed_generator = keras.random.SeedGenerator(self.seed)
 
     def samples(self, embedding, name, training):
-        if kind(embedding) == "a set":
+        if kind(embedding) == SET:
             values, mask = elements(embedding, name)
             return {"elements": values} if mask is None else {"elements": values, "mask": mask}
         mean, log_variance = gaussian(embedding, name)
@@ -56,6 +58,11 @@ class MatchProbability(SampledSimilarity):
     """The logit of PCME's match probability, log p − log(1 − p), computed in log space.
 
     Fresh noise in training, constant tables in inference: see `SampledSimilarity`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.MatchProbability(scale=5.0, shift=5.0)(gaussian, gaussian)  # (2, 2)
+    ```
 
     Args:
         scale: initial value of the learned scale a > 0. See `Bounded` on how it stays positive.
@@ -83,12 +90,24 @@ class MatchProbability(SampledSimilarity):
         Released code differs: its a and b are half of ours, as its p is sigmoid(2x).
     """
 
+    identifier = "match_probability"
+    embeddings = (GAUSSIAN, SET)
+    space = "csd"
+    is_log_odds = True
+
     def __init__(self, scale, shift, num_samples=7, seed=0, method="sampled", **kwargs):
         super().__init__(num_samples, seed, **kwargs)
         if method not in METHODS:
             raise ValueError(f"`method` must be one of {METHODS}; received {method!r}")
         add_scale_and_shift(self, scale, shift)
         self.method = method
+
+    @classmethod
+    def for_ranking(cls, trained=None):
+        """PCME's a = b = 10, or those of a layer trained on the same, unsquared distance."""
+        if isinstance(trained, (EuclideanDistance, SetMatchProbability)):
+            return cls(float(trained.scale), float(trained.shift))
+        return cls(10.0, 10.0)
 
     def call(self, images, captions, training=False):
         if self.method == "moment_matched":
@@ -110,6 +129,11 @@ class MatchProbability(SampledSimilarity):
 class AverageL2(SampledSimilarity):
     """−mean ‖z_v − z_t‖₂ over the pairs of samples; see `average_l2`.
 
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.AverageL2()(gaussian, gaussian)  # (2, 2)
+    ```
+
     Args:
         num_samples: J, draws per item.
         seed: int; of the training noise and of the tables, see `SampledSimilarity`.
@@ -120,6 +144,10 @@ class AverageL2(SampledSimilarity):
 
     Reference: PCME (Chun et al., CVPR 2021), table E.1.
     """
+
+    identifier = "average_l2"
+    embeddings = (GAUSSIAN, SET)
+    space = "csd"
 
     def call(self, images, captions, training=False):
         images = self.samples(images, "images", training)

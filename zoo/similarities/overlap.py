@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from zoo.embeddings import GAUSSIAN
 from zoo.numerics import about_common_centre, gaussian_pair, outer_sum
 from zoo.similarities.base import Similarity
 from zoo.similarities.summed_variance import SummedVarianceTerms
@@ -67,7 +68,18 @@ def bhattacharyya_distance(images, captions):
 
 @keras.saving.register_keras_serializable(package="halo")
 class ExpectedLikelihood(Similarity):
-    """log ∫ p q, for Gaussians; `(N, M)` float32. See `log_expected_likelihood`."""
+    """log ∫ p q, for Gaussians; `(N, M)` float32. See `log_expected_likelihood`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.ExpectedLikelihood()(gaussian, gaussian)  # (2, 2)
+    ```
+    """
+
+    identifier = "elk"
+    embeddings = (GAUSSIAN,)
+    space = "csd"
+    function = staticmethod(log_expected_likelihood)
 
     def call(self, images, captions):
         return log_expected_likelihood(images, captions)
@@ -75,7 +87,19 @@ class ExpectedLikelihood(Similarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class Bhattacharyya(Similarity):
-    """−Bhattacharyya distance, for Gaussians; `(N, M)` ≤ 0. See `bhattacharyya_distance`."""
+    """−Bhattacharyya distance, for Gaussians; `(N, M)` ≤ 0. See `bhattacharyya_distance`.
+
+    ```python
+    gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.similarities.Bhattacharyya()(gaussian, gaussian)  # (2, 2)
+    ```
+    """
+
+    identifier = "bhattacharyya"
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    function = staticmethod(bhattacharyya_distance)
+    is_distance = True
 
     def call(self, images, captions):
         return -bhattacharyya_distance(images, captions)

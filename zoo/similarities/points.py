@@ -5,8 +5,9 @@ import math
 import keras
 from keras import ops
 
+from zoo.embeddings import GAUSSIAN, POINT
 from zoo.numerics import point_pair, product, unit
-from zoo.similarities.base import Similarity
+from zoo.similarities.base import Similarity, unchanged
 from zoo.similarities.scale import Bounded
 
 
@@ -35,6 +36,11 @@ def cosine(images, captions):
 class Cosine(Similarity):
     """scale · cosine: plain for VSE++, with a learned scale for InfoNCE (CLIP).
 
+    ```python
+    images, captions = np.array([[0.0, 1.0]]), np.array([[0.6, 0.8], [1.0, 0.0]])
+    zoo.similarities.Cosine()(images, captions)  # (1, 2)
+    ```
+
     Args:
         scale: the factor, > 0. CLIP starts at 1/0.07 = 14.3.
         learn_scale: whether log scale is a trained weight, as in CLIP.
@@ -53,6 +59,12 @@ class Cosine(Similarity):
 
     Reference: VSE++ (Faghri et al., BMVC 2018); CLIP (Radford et al., ICML 2021), section 2.3.
     """
+
+    identifier = "cosine"
+    embeddings = (POINT, GAUSSIAN)
+    space = "cosine"
+    from_space = staticmethod(unchanged)
+    function = staticmethod(cosine)
 
     def __init__(self, scale=1.0, learn_scale=False, max_scale=100.0, **kwargs):
         super().__init__(**kwargs)
@@ -81,6 +93,10 @@ class Cosine(Similarity):
         if self.learn_scale or self.initial_scale != 1.0:
             similarity = self.scale * similarity
         return similarity
+
+    def scorer(self):
+        scale = float(self.scale)
+        return lambda value: scale * value
 
     def get_config(self):
         return {

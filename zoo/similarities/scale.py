@@ -63,6 +63,12 @@ class ScaledSimilarity(Similarity):
         super().__init__(**kwargs)
         add_scale_and_shift(self, scale, shift)
 
+    def scorer(self):
+        if self.from_space is None:
+            return None
+        scale, shift = float(self.scale), float(self.shift)
+        return lambda value: shift - scale * self.from_space(value)
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.embeddings import SET
 from zoo.numerics import element_pair, elements_first, product, sizes, unit
 from zoo.similarities.base import Similarity
 from zoo.similarities.scale import add_scale_and_shift
@@ -13,6 +14,12 @@ class SetMatchProbability(Similarity):
     """Mean over all pairs of elements of sigmoid(scale · cos(x, y) + shift); DivE's row "MP".
 
     A probability, for losses with a margin, and not a logit.
+
+    ```python
+    images = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one set of two
+    captions = np.array([[[0.6, 0.8]]])  # one set of one
+    zoo.similarities.SetMatchProbability()(images, captions)  # (1, 1)
+    ```
 
     Args:
         scale: initial value of the learned α > 0.
@@ -36,6 +43,10 @@ class SetMatchProbability(Similarity):
 
     Released code differs: its α = 1 and β = 0 are no parameters of the model and stay.
     """
+
+    identifier = "set_match_probability"
+    embeddings = (SET,)
+    space = "elements"
 
     def __init__(self, scale=1.0, shift=0.0, **kwargs):
         super().__init__(**kwargs)

@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from zoo.embeddings import SET
 from zoo.numerics import element_pair, elements_first, product, sizes, unit
 from zoo.similarities.base import Similarity
 
@@ -98,7 +99,19 @@ def smooth_chamfer(images, captions, alpha=16.0):
 
 @keras.saving.register_keras_serializable(package="halo")
 class MaximumPair(Similarity):
-    """The best cosine over all pairs of elements of two sets; see `maximum_pair` (PVSE)."""
+    """The best cosine over all pairs of elements of two sets; see `maximum_pair` (PVSE).
+
+    ```python
+    images = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one set of two
+    captions = np.array([[[0.6, 0.8]]])  # one set of one
+    zoo.similarities.MaximumPair()(images, captions)  # (1, 1)
+    ```
+    """
+
+    identifier = "maximum_pair"
+    embeddings = (SET,)
+    space = "elements"
+    function = staticmethod(maximum_pair)
 
     def call(self, images, captions):
         return maximum_pair(images, captions)
@@ -106,7 +119,19 @@ class MaximumPair(Similarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class Chamfer(Similarity):
-    """Chamfer similarity of two sets; see `chamfer` (DivE's ablation)."""
+    """Chamfer similarity of two sets; see `chamfer` (DivE's ablation).
+
+    ```python
+    images = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one set of two
+    captions = np.array([[[0.6, 0.8]]])  # one set of one
+    zoo.similarities.Chamfer()(images, captions)  # (1, 1)
+    ```
+    """
+
+    identifier = "chamfer"
+    embeddings = (SET,)
+    space = "elements"
+    function = staticmethod(chamfer)
 
     def call(self, images, captions):
         return chamfer(images, captions)
@@ -115,6 +140,12 @@ class Chamfer(Similarity):
 @keras.saving.register_keras_serializable(package="halo")
 class SmoothChamfer(Similarity):
     """Smooth-Chamfer similarity of two sets; see `smooth_chamfer` (DivE).
+
+    ```python
+    images = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one set of two
+    captions = np.array([[[0.6, 0.8]]])  # one set of one
+    zoo.similarities.SmoothChamfer(alpha=16.0)(images, captions)  # (1, 1)
+    ```
 
     Args:
         alpha: α > 0, the sharpness.
@@ -125,6 +156,11 @@ class SmoothChamfer(Similarity):
 
     Output: `(N, M)` float32.
     """
+
+    identifier = "smooth_chamfer"
+    embeddings = (SET,)
+    space = "elements"
+    function = staticmethod(smooth_chamfer)
 
     def __init__(self, alpha=16.0, **kwargs):
         super().__init__(**kwargs)

@@ -92,9 +92,11 @@ class RetrievalSettings(RankingSettings):
     )
 
     def __post_init__(self):
-        unknown = set(self.test_similarities) - {OWN, *similarities.NAMES}
-        if unknown:
-            raise ValueError(f"--test-similarities: unknown {sorted(unknown)}")
+        for name in set(self.test_similarities) - {OWN}:
+            try:
+                similarities.check_name(name)
+            except ValueError as error:
+                raise ValueError(f"--test-similarities: {error}") from error
 
     def data(self, loader, toy, **options):
         """The description of the data for `zoo.data.open`.

@@ -1,0 +1,218 @@
+"""Every builder with each of its options: saved and loaded, searched, reported, asked, exported.
+
+What cannot be combined is refused in a sentence, and is listed here.
+"""
+
+import inspect
+import itertools
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tiny_models
+from scipy.special import expit
+
+from demo import answers
+from demo.encoders import Encoders
+from demo.gallery import Gallery
+from export.signatures import Signatures
+from zoo import data, embeddings, models, report, similarities
+from zoo.data import captions, toy_birds
+from zoo.embeddings import GAUSSIAN, POINT, TOKENS
+from zoo.errors import InputError
+from zoo.evaluation.retrieval import EncodedSplit
+from zoo.report.sections import sections_of
+from zoo.search import SPACES, Index
+from zoo.search.vectors import as_arrays
+
+
+def _choices(name, values):
+    return [{name: value} for value in values]
+
+
+ON_GAUSSIANS = similarities.names(lambda cls: GAUSSIAN in cls.embeddings)
+# `{}` is a builder's defaults. Sizes, weights and rates change no kind and no similarity.
+VARIANTS = {
+    "dive": _choices("similarity", models.SET_SIMILARITIES),
+    "gaussian_vsepp": [
+        {},
+        *_choices("covariance", ("spherical_mean", "spherical_one")),
+        *_choices("similarity", ON_GAUSSIANS),
+    ],
+    "gaussian_vsrn": [{}],
+    "infonce": [{}],
+    "pcme": [{}, {"method": "moment_matched"}, {"covariance": None}],
+    "pcme_bert": [{}],
+    "pcmepp": [
+        *_choices("distance", similarities.names(lambda cls: cls.is_log_odds)),
+        {"pooling": "mean"},
+    ],
+    "pvse": [{}],
+    "sgraf": _choices("module", ("both", "saf", "sgr")),
+    "vse0": [{}],
+    "vse_infinity": [{}],
+    "vsepp": [{}],
+    "vsrn": [{}],
+}
+SYSTEMS = [(name, options) for name, variants in VARIANTS.items() for options in variants]
+
+
+def _label(system):
+    return "-".join([system[0], *map(str, itertools.chain(*system[1].items()))])
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    """Sixteen drawn birds, ten captions each."""
+    root = tmp_path_factory.mktemp("matrix") / "birds"
+    toy_birds.generate(root, num_classes=16, images_per_class=4, image_size=48)
+    return data.open({"loader": "cub", "root": str(root), "image_size": tiny_models.SIZE})
+
+
+class System:
+    """One builder with one of its options, and what it makes of the split.
+
+    Attributes:
+        is_new: whether no earlier one has this builder and kind, so that the model is saved whole.
+    """
+
+    def __init__(self, builder, options, split, towers):
+        self.texts = list(split.records.captions)
+        if builder == "gaussian_vsepp" and "similarity" in options:  # any layer for Gaussians
+            own = towers[builder]
+            self.model, similarity = own.model, similarities.get(options["similarity"])
+            self.pixels, self.images, self.captions = own.pixels, own.images, own.captions
+            self.model = models.DualEncoder(
+                own.model.image_encoder,
+                own.model.caption_encoder,
+                similarity,
+                loss=own.model.loss,
+                tokenizer=own.model.tokenizer,
+                uncertainty_measure=own.model.uncertainty_measure,
+            )
+        else:
+            tokenizer = captions.word_tokenizer(self.texts, max_words=5)
+            self.model = tiny_models.tiny(builder, tokenizer, **options)
+            pixels = next(iter(split.source.in_order(split.records.num_images)))
+            self.pixels = tf.cast(pixels, "float32")
+            self.images = self.model.image_encoder(self.pixels, training=False)
+            self.captions = self.model.caption_encoder(tokenizer(self.texts), training=False)
+            towers.setdefault(builder, self)
+        self.kind = embeddings.kind(self.model.image_encoder.output)
+        self.is_new = towers.setdefault((builder, self.kind), self) is self
+        self.similarity = self.model.similarity
+        self.logits = np.asarray(self.similarity(self.images, self.captions))
+
+
+@pytest.fixture(scope="module")
+def towers():
+    return {}
+
+
+@pytest.fixture(scope="module", params=SYSTEMS, ids=_label)
+def system(request, split, towers):
+    return System(*request.param, split, towers)
+
+
+def test_every_builder_and_option_is_here():
+    assert set(VARIANTS) == set(tiny_models.BUILDERS)
+    for name, variants in VARIANTS.items():
+        known = inspect.signature(getattr(models, name)).parameters
+        takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        assert takes_all or all(options.keys() <= known.keys() for options in variants)
+
+
+def test_saved_and_loaded_it_says_the_same(system, tmp_path):
+    if not system.is_new:  # to save time
+        layer = system.similarity
+        loaded = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+        loaded.set_weights(layer.get_weights())
+        values = loaded(system.images, system.captions)
+        np.testing.assert_allclose(values, system.logits, atol=1e-4)
+        return
+    system.model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for found, expected in zip(loaded.weights, system.model.weights, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert loaded.gives_match_probability == system.model.gives_match_probability
+    assert loaded.similarity.identifier == system.similarity.identifier
+    texts = loaded.caption_encoder(loaded.tokenizer(system.texts), training=False)
+    np.testing.assert_allclose(loaded.similarity(system.images, texts), system.logits, atol=1e-4)
+
+
+def test_an_index_ranks_as_the_similarity(system):
+    if system.kind == TOKENS:
+        with pytest.raises(ValueError, match="must have vectors to search by; received a token"):
+            Index.build(system.images, system.similarity)
+        return
+    count = len(system.logits)
+    candidates = None if system.similarity.from_space else 8 * count
+    index = Index.build(system.images, system.similarity, candidates=candidates)
+    scores, ids = index.search(system.captions, count)
+    found = np.take_along_axis(system.logits.T, ids, axis=1)
+    np.testing.assert_allclose(scores, found, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores, -np.sort(-system.logits.T), rtol=1e-4, atol=1e-4)
+
+
+def test_the_report_calibrates_probabilities_only(system, split):
+    sides, values = [system.images, system.captions], []
+    if embeddings.has_uncertainty(system.images):
+        values = [np.asarray(system.model.uncertainty(side)) for side in sides]
+    encoded = EncodedSplit(split.records, *sides, *values)
+    run = report.ReportedRun("tiny", encoded, system.similarity, model=system.model, resamples=3)
+    retrieval, calibration = itertools.islice(sections_of(run), 2)
+    assert retrieval.numbers
+    assert bool(calibration.figures) == system.model.gives_match_probability
+
+
+def test_the_demo_answers(system, split):
+    if system.kind == TOKENS:
+        with pytest.raises(InputError, match="can only show points, Gaussians and sets"):
+            Encoders(system.model)
+        return
+    paths = list(split.records.image_paths)
+    sides = {
+        "images": {key: np.asarray(value) for key, value in system.images.items()},
+        "captions": {key: np.asarray(value) for key, value in system.captions.items()},
+    }
+    gallery = Gallery("tiny", _encoders(system), paths, paths, system.texts, sides)
+    assert gallery.similarity_names[0] == system.similarity.identifier
+    query = {key: value[:1] for key, value in sides["captions"].items()}
+    answer = answers.search(gallery, query, "images", k=3)
+    best = [result["similarity"] for result in answer["results"]]
+    np.testing.assert_allclose(best, -np.sort(-system.logits[:, 0])[:3], rtol=1e-4, atol=1e-4)
+    for result in answer["results"]:
+        if system.model.gives_match_probability:
+            assert result["match_probability"] == pytest.approx(expit(result["similarity"]))
+        else:
+            assert result["match_probability"] is None
+    assert (answer["uncertainty"] is None) == (system.kind == POINT)
+
+
+def _encoders(system):
+    """What the demo's answers need of `Encoders`, which compile both towers for a second each."""
+    measure = None if system.kind == POINT else system.model.uncertainty_measure
+    return types.SimpleNamespace(
+        model=system.model,
+        measure=measure,
+        uncertainty=lambda embedding: (
+            measure and np.asarray(embeddings.uncertainty(embedding, measure))
+        ),
+    )
+
+
+def test_the_exports_index_is_the_librarys(system):
+    functions = Signatures(system.model).functions
+    assert {"encode_images", "encode_captions", "match"} <= functions.keys()
+    if system.kind == TOKENS:
+        assert "index_captions" not in functions
+        return
+    found = functions["index_captions"](tf.constant(system.texts))
+    space = SPACES[system.similarity.space_for(system.kind)]
+    arrays = as_arrays(system.captions)
+    for name, expected in (("gallery", space.gallery(arrays)), ("query", space.queries(arrays))):
+        given = np.asarray(found[name]).reshape(expected.shape)
+        np.testing.assert_allclose(given, expected, atol=1e-5)
+    assert ("offset" in found) == (space.offset is not None)
