@@ -155,7 +155,7 @@ def test_the_rest_client_sends_nothing_for_a_file_that_is_not_there(tmp_path):
         (resized("BMP", 18, "<ii", 9_000, -9_000), "at most 50,000,000 pixels"),
         (resized("WEBP", 26, "<HH", 16_000, 16_000), "at most 50,000,000 pixels"),
         (picture("WEBP")[:28], "pixels"),
-        (picture("GIF")[:12], "pixels"),
+        (picture("GIF")[:12], "GIF"),
     ],
 )
 def test_what_is_no_sound_picture_is_rejected(client, contents, message):

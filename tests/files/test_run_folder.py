@@ -93,6 +93,15 @@ def test_a_config_of_a_wrong_kind_is_said(tmp_path, text, why):
             read()
 
 
+def test_data_of_a_wrong_kind_are_said(tmp_path):
+    run = RunFolder.open(tmp_path / "run", {"seed": 0})
+    run.write_json("config.json", {"settings": {}, "data": ["cub"]})
+    with pytest.raises(
+        InputError, match=r"config\.json: expected an object as 'data', found a list"
+    ):
+        _ = run.data
+
+
 def test_results_of_a_wrong_kind_are_said(tmp_path):
     run = RunFolder.open(tmp_path / "run", {"seed": 0})
     run.metrics_path.write_text('["rsum"]')

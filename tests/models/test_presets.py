@@ -114,20 +114,27 @@ def test_a_truncated_file_is_not_called_missing(file, tmp_path):
         zoo.from_preset(tmp_path / "weights.h5")
 
 
+def _with_layer_as_dtype(config):
+    """A configuration in which every layer that has a dtype has a layer as its dtype."""
+    if isinstance(config, list):
+        return [_with_layer_as_dtype(value) for value in config]
+    if not isinstance(config, dict):
+        return config
+    layer = {"module": "keras.layers", "class_name": "Flatten", "config": {}}
+    return {
+        key: layer if key == "dtype" and isinstance(value, dict) else _with_layer_as_dtype(value)
+        for key, value in config.items()
+    }
+
+
 def test_a_layer_as_dtype_in_the_config_is_one_error(file, tmp_path):
     changed = tmp_path / "mine.keras"
     with zipfile.ZipFile(file) as source, zipfile.ZipFile(changed, "w") as target:
         for name in source.namelist():
             content = source.read(name)
             if name == "config.json":
-                config = json.loads(content)
-                config["config"]["image_encoder"]["config"]["layers"][1]["config"]["dtype"] = {
-                    "module": "keras.layers",
-                    "class_name": "Flatten",
-                    "config": {},
-                    "registered_name": None,
-                }
-                content = json.dumps(config)
+                content = json.dumps(_with_layer_as_dtype(json.loads(content)))
+                assert "Flatten" in content
             target.writestr(name, content)
     with pytest.raises(InputError, match=r"mine\.keras: not a model that this version can read"):
         zoo.from_preset(changed)

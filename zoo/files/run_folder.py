@@ -135,6 +135,10 @@ class RunFolder:
                 'do not; add a line beside "settings", such as "data": {"loader": "toy_birds", '
                 '"image_size": 64} (docs/data.md lists the loaders and their options)'
             )
+        if not isinstance(data, dict):
+            raise InputError(
+                f"{self.config_path}: expected an object as 'data', found {_json_kind(data)}"
+            )
         return data
 
     @property
