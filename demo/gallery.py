@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from demo.encoders import Encoders
 from demo.reference import Reference
@@ -94,7 +94,7 @@ class Gallery:
         """An image as a small JPEG in a data URI: the page then asks the server for no file."""
         with Image.open(self.image_paths[image]) as picture:
             picture.draft("RGB", (_THUMBNAIL, _THUMBNAIL))
-            picture = picture.convert("RGB")
+            picture = ImageOps.exif_transpose(picture).convert("RGB")
         picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
         return data_uri(picture)
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -16,7 +17,7 @@ from zoo.files import RunFolder
 
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m export", description=__doc__)
-    parser.add_argument("run", metavar="RUN", help="run folder, preset folder or preset name")
+    parser.add_argument("run", metavar="RUN", help="run folder, preset or .keras file")
     parser.add_argument("out", metavar="OUT", help="folder of the versions, made when missing")
     parser.add_argument("--version", type=int, default=1, help="number of the version (1)")
     parser.add_argument("--image-only", action="store_true", help="no captions, no tokenizer")
@@ -31,8 +32,15 @@ def main(argv=None):
     parser.add_argument(
         "--storage", choices=STORAGE, default="float32", help="of the weights (float32)"
     )
-    parser.add_argument("--resize", choices=("crop", "stretch"), help="default: the run's, or crop")
-    parser.add_argument("--crop-fraction", type=float, help="default: the run's, or 1")
+    parser.add_argument(
+        "--resize",
+        choices=("crop", "stretch"),
+        default="crop",
+        help="crop the middle, as every recipe does, or stretch the whole (crop)",
+    )
+    parser.add_argument(
+        "--crop-fraction", type=float, default=1.0, help="of the shorter side, for crop (1)"
+    )
     parser.add_argument(
         "--max-pixels", type=int, default=MAX_PIXELS, help=f"of a picture ({MAX_PIXELS:,})"
     )
@@ -40,9 +48,6 @@ def main(argv=None):
     name, out = options.pop("run"), options.pop("out")
     model = models.from_preset(name)
     config, metrics = _record(name)
-    settings = config.get("settings", {})
-    options["resize"] = options["resize"] or settings.get("resize", "crop")
-    options["crop_fraction"] = options["crop_fraction"] or settings.get("crop_fraction", 1.0)
     target = export_model(model, out, config=config, metrics=metrics, **options)
     facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
     for output, error in facts["largest_errors"].items():
@@ -56,12 +61,14 @@ def _record(name):
     presets = models.list_presets()
     if name in presets:
         return presets[name], presets[name].get("metrics")
+    if Path(name).is_file():
+        return {}, None
     folder = RunFolder(name)
     if folder.config_path.is_file():
         return folder.config, folder.metrics
     card = folder.path / "preset.json"
     if card.is_file():
-        card = folder.read_json("preset.json")
+        card = folder.read_object("preset.json")
         return card, card.get("metrics")
     return {}, None
 

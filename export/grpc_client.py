@@ -41,7 +41,7 @@ class Client:
         self._model, self._version, self._timeout = model, version, timeout
 
     def encode_images(self, images):
-        """Embeddings of JPEG or PNG bytes, a list."""
+        """Embeddings of the bytes of pictures, a list."""
         return self.predict("encode_images", {"images": images})
 
     def encode_captions(self, captions):

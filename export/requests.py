@@ -6,11 +6,10 @@ that passes has a finite embedding.
 
 import tensorflow as tf
 
+from export import picture_headers
 from zoo.data import images
 
 MAX_PIXELS = 50_000_000  # a decoded picture of 150 MB; cameras of today stay below
-_PNG = b"\x89PNG\r\n\x1a\n"
-_HEADER = 24  # bytes of a PNG up to its width and height
 
 
 def require(condition, message, *values):
@@ -20,7 +19,7 @@ def require(condition, message, *values):
 
 
 def decoded(contents, size, mode, crop_fraction, max_pixels=MAX_PIXELS):
-    """Bytes of JPEG or PNG pictures as the training pipeline makes them.
+    """Bytes of pictures as the training pipeline makes them, of every format that it reads.
 
     Args:
         contents: strings `(batch,)`.
@@ -35,6 +34,11 @@ def decoded(contents, size, mode, crop_fraction, max_pixels=MAX_PIXELS):
     def one(content):
         with tf.control_dependencies([_check_area(content, max_pixels)]):
             content = tf.identity(content)
+        content = tf.cond(
+            picture_headers.is_gif(content),
+            lambda: picture_headers.first_picture(content),
+            lambda: content,
+        )
         return images.prepare(content, size, mode, crop_fraction)
 
     with tf.control_dependencies([_check_count(contents, "images")]):
@@ -81,23 +85,11 @@ def _check_count(batch, name):
 
 
 def _check_area(content, max_pixels):
-    header = tf.strings.substr(content, 0, _HEADER)
-    header = tf.strings.substr(tf.strings.join([header, "\0" * _HEADER]), 0, _HEADER)
-    is_png = tf.strings.substr(header, 0, len(_PNG)) == _PNG
-    is_jpeg = tf.io.is_jpeg(content)
-    kind = require(is_png | is_jpeg, "`images` must be the bytes of JPEG or PNG files")
+    known, height, width = picture_headers.size(content)
+    kind = require(known, f"`images` must be the bytes of {picture_headers.NAMES} files")
     with tf.control_dependencies([kind]):
-        height, width = tf.cond(
-            is_jpeg,
-            lambda: tuple(tf.unstack(tf.cast(tf.io.extract_jpeg_shape(content)[:2], tf.int64))),
-            lambda: (_big_endian(header, 20), _big_endian(header, 16)),
-        )
+        height, width = tf.identity(height), tf.identity(width)
     message = f"`images` must have at most {max_pixels:,} pixels; received height and width"
     # Divided, since the product of two declared sizes of 2³² does not fit.
     fits = (height > 0) & (width > 0) & (height <= max_pixels // tf.maximum(width, 1))
     return require(fits, message, height, width)
-
-
-def _big_endian(header, start):
-    digits = tf.io.decode_raw(tf.strings.substr(header, start, 4), tf.uint8)
-    return tf.reduce_sum(tf.cast(digits, tf.int64) * [1 << 24, 1 << 16, 1 << 8, 1])

@@ -18,6 +18,15 @@ shift 2
 case $signature in images | captions) signature=encode_$signature ;; esac
 argument=${signature#*_}
 
+if [ "$argument" = images ]; then
+  for item in "$@"; do
+    if [ ! -f "$item" ] || [ ! -r "$item" ]; then
+      printf 'error: %s: no such file, or it cannot be read\n' "$item" >&2
+      exit 2
+    fi
+  done
+fi
+
 body=$(mktemp)
 trap 'rm -f "$body"' EXIT
 {

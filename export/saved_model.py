@@ -1,5 +1,6 @@
 """Writes a `DualEncoder` as a versioned SavedModel that TensorFlow Serving takes as it is."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -56,7 +57,8 @@ def export_model(
         The folder `OUT/VERSION`.
 
     Raises:
-        InputError: if the version exists, `out` holds other files, or the model cannot be served.
+        InputError: if the version exists, `out` holds other files or cannot be written, or the
+            model cannot be served.
         RuntimeError: if the saved float32 model does not give the Keras model's numbers.
     """
     out = Path(out)
@@ -73,23 +75,27 @@ def export_model(
     module = Signatures(model, index=index, image_size=image_size, **settings)
     concrete = module.concrete()
     is_new = not out.exists()
-    out.parent.mkdir(parents=True, exist_ok=True)
     # Names that start with a point are no versions, so a server never sees an unfinished one.
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=out.parent if is_new else out))
+    with _writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        home = out.parent if is_new else out
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=home))
     try:
         folder = partial / target.name if is_new else partial
-        tf.saved_model.save(module, str(folder), signatures=concrete)
-        write_batching(folder, batch_size)
-        write_warmup(folder, concrete, model.tokenizer, batch_size)
+        with _writing(out):
+            tf.saved_model.save(module, str(folder), signatures=concrete)
+            write_batching(folder, batch_size)
+            write_warmup(folder, concrete, model.tokenizer, batch_size)
         errors = compare(folder, model, batch_size, resize, crop_fraction)
         if storage == "float32":
             _check_errors(errors)
         facts = describe(model, concrete, settings, errors)
-        write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
-        write_card(folder / "model_card.md", facts, config, metrics)
-        if is_new:
-            write_server_files(partial)
-        partial.chmod(0o755)  # mkdtemp's 0700 would keep a server's user out
+        with _writing(out):
+            write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
+            write_card(folder / "model_card.md", facts, config, metrics)
+            if is_new:
+                write_server_files(partial)
+            partial.chmod(0o755)  # mkdtemp's 0700 would keep a server's user out
         try:
             os.rename(partial, out if is_new else target)
         except OSError as error:
@@ -97,6 +103,22 @@ def export_model(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
+
+
+@contextlib.contextmanager
+def _writing(out):
+    """Errors of the disk name the folder that was asked for, not the unfinished one."""
+    try:
+        yield
+    except InputError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        raise InputError(f"{out}: cannot be written: {error.__cause__.strerror}") from error
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    except tf.errors.OpError as error:
+        reason = error.message.strip().split("\n")[0]
+        raise InputError(f"{out}: cannot be written: {reason}") from error
 
 
 def _check(out, version, batch_size, storage):

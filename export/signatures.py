@@ -15,7 +15,7 @@ class Signatures(tf.Module):
 
     | signature | takes | gives |
     |---|---|---|
-    | `encode_images` | `images`: JPEG or PNG bytes `(N,)` | the embedding, `uncertainty` |
+    | `encode_images` | `images`: bytes of pictures `(N,)` | the embedding, `uncertainty` |
     | `encode_pixels` | `pixels`: float32 `(N, size, size, 3)`, 0 … 255 | the same |
     | `encode_captions` | `captions`: strings `(M,)` | the same |
     | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |

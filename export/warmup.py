@@ -7,13 +7,15 @@ from export.serving_files import NAME
 from zoo.errors import InputError
 
 BATCHES = (1, 8)
+MATCH_OUTPUTS = ("similarity", "pairs")
 
 
 def write_warmup(folder, signatures, tokenizer=None, batch_size=None):
-    """Writes PredictionLog records for every signature but `match`.
+    """Writes PredictionLog records for every signature.
 
     A failing record keeps the server from loading the model, and a server that merges requests
-    refuses `match` as a whole (see `Signatures`); its parts are warm by the other records.
+    refuses `match` as a whole (see `Signatures`). Its record asks for the outputs that
+    `export.grpc_client` asks for, and what is not the whole signature is not merged.
 
     Args:
         folder: of the version.
@@ -32,10 +34,9 @@ def write_warmup(folder, signatures, tokenizer=None, batch_size=None):
     path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:
         for name, function in signatures.items():
-            if name == "match":
-                continue
+            outputs = MATCH_OUTPUTS if name == "match" else ()
             for count in [batch_size] if batch_size else BATCHES:
-                request = predict_pb2.PredictRequest()
+                request = predict_pb2.PredictRequest(output_filter=outputs)
                 request.model_spec.name = NAME
                 request.model_spec.signature_name = name
                 for argument, value in request_inputs(function, count, tokenizer).items():

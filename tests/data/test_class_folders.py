@@ -40,16 +40,11 @@ def test_labels_follow_the_folders(folders):
     assert batch["images"].shape == (3, 8, 8, 3)
 
 
-def test_names_from_a_file_and_prompts(folders, tmp_path):
+def test_names_from_a_file(folders, tmp_path):
     table = tmp_path / "names.txt"
     table.write_text("n01 tench, Tinca tinca\nn02 goldfish\ngreat_owl owl\nn03 shark\n")
     records = _load(folders, class_names=table).records
     assert records.class_names == ("owl", "tench", "goldfish")
-    texts, labels = class_folders.prompts(records.class_names, ("a {}.", "a photo of a {}."))
-    assert texts[:3] == ["a owl.", "a photo of a owl.", "a tench."]
-    np.testing.assert_array_equal(labels, [0, 0, 1, 1, 2, 2])
-    with pytest.raises(ValueError, match="each; received 'a bird'"):
-        class_folders.prompts(["x"], ["a bird"])
     table.write_text("n01 tench\nn02\n")
     with pytest.raises(InputError, match=re.escape(f"{table}:2: expected 'FOLDER name'")):
         _load(folders, class_names=table)

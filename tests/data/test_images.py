@@ -5,9 +5,10 @@ import io
 import numpy as np
 import pytest
 import tensorflow as tf
-from PIL import Image
+from PIL import Image, ImageOps
 
-from zoo.data import images
+from zoo.data import files, images
+from zoo.data.orientation import jpeg_orientation
 from zoo.data.seeding import step_seed
 
 
@@ -53,6 +54,99 @@ def test_sixteen_bits_and_animations():
         np.testing.assert_array_equal(images.decode(data), expected)
     lossless = _encode(first, format="WEBP", lossless=True)
     np.testing.assert_array_equal(images.decode(lossless), _picture())
+
+
+def _oriented(orientation, **options):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return _encode(Image.fromarray(_picture()), format="JPEG", quality=95, exif=exif, **options)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_jpeg_is_turned_as_pillow_turns_it(orientation):
+    data = _oriented(orientation)
+    with Image.open(io.BytesIO(data)) as pillow:
+        expected = np.asarray(ImageOps.exif_transpose(pillow).convert("RGB"))
+    assert jpeg_orientation(data) == orientation
+    np.testing.assert_array_equal(images.decode(data), expected)
+    in_graph = tf.data.Dataset.from_tensors(data).map(images.decode)
+    np.testing.assert_array_equal(next(iter(in_graph)), expected)
+
+
+def _with_segments(data, *segments):
+    return data[:2] + b"".join(segments) + data[2:]
+
+
+def _app1(tiff, name=b"Exif\0\0"):
+    content = name + tiff
+    return b"\xff\xe1" + (len(content) + 2).to_bytes(2, "big") + content
+
+
+def _tiff(order, kind=3, value=6, tag=0x0112):
+    size = {3: 2, 4: 4}[kind]
+    number = lambda n, count: n.to_bytes(count, order)  # noqa: E731
+    other = number(0x010F, 2) + number(2, 2) + number(3, 4) + b"abc\0"
+    entry = number(tag, 2) + number(kind, 2) + number(1, 4) + number(value, size) + bytes(4 - size)
+    mark = b"II*\0" if order == "little" else b"MM\0*"
+    return mark + number(8, 4) + number(2, 2) + other + entry + bytes(4)
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize("kind", [3, 4])
+def test_both_byte_orders_and_segments_before(order, kind):
+    plain = _encode(Image.fromarray(_picture()), format="JPEG")
+    xmp = _app1(b"<x:xmpmeta/>", b"http://ns.adobe.com/xap/1.0/\0")
+    comment = b"\xff\xfe\x00\x06abcd"
+    data = _with_segments(plain, comment, xmp, _app1(_tiff(order, kind)))
+    with Image.open(io.BytesIO(data)) as pillow:
+        assert pillow.getexif()[0x0112] == 6
+    assert jpeg_orientation(data) == 6
+
+
+@pytest.mark.parametrize(
+    "tiff",
+    [
+        b"",
+        b"MM\0*",
+        b"nonsense that is no TIFF at all, and some more of it",
+        _tiff("big")[:-12],
+        _tiff("big", value=9),
+        _tiff("big", value=0),
+        _tiff("big", tag=0x0113),
+        b"MM\0*\xff\xff\xff\xff" + bytes(30),
+        b"II*\0\x08\0\0\0\xff\xff" + bytes(30),
+    ],
+)
+def test_damaged_exif_data_turn_nothing(tiff):
+    plain = _encode(Image.fromarray(_picture()), format="JPEG")
+    data = _with_segments(plain, _app1(tiff))
+    assert jpeg_orientation(data) == 1
+    np.testing.assert_array_equal(images.decode(data), images.decode(plain))
+
+
+def test_what_a_cut_jpeg_states_is_not_read_outside_of_it():
+    data = _oriented(6)
+    for size in range(0, 90):
+        assert 1 <= int(jpeg_orientation(data[:size])) <= 8
+
+
+def one_of_each_format():
+    """`{format: bytes}`, a photo in each format of `zoo.data.files.FORMATS`."""
+    photo = Image.fromarray(_picture())
+    return {kind: _encode(photo, format=kind) for kind in files.FORMATS}
+
+
+def test_every_format_is_checked_and_decoded(tmp_path):
+    for kind, data in one_of_each_format().items():
+        (tmp_path / "photo").write_bytes(data)
+        assert files.check_images([tmp_path / "photo"]) == [None], kind
+        error = np.abs(images.decode(data).numpy().astype(int) - _picture()).mean()
+        assert error < 8, kind  # a palette and the compressions lose that much
+
+
+def test_suffixes_are_those_of_the_formats():
+    known = Image.registered_extensions()
+    assert {known[suffix] for suffix in files.SUFFIXES} | {"MPO"} == set(files.FORMATS)
 
 
 def test_resize_takes_the_middle_or_stretches():

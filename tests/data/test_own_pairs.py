@@ -66,6 +66,40 @@ def test_bad_rows(photos, text, why, kind):
     assert records.captions[0] == "first"
 
 
+def test_commas_without_quotes_are_noticed(photos):
+    table = photos / "pairs.csv"
+    table.write_text("image,caption\na.jpg,first\nb.png,a dog, running\nc.jpg,last\n")
+    why = "pairs.csv:3: expected 2 fields, found 3; put a text with commas in double quotes"
+    with pytest.raises(InputError, match=re.escape(why)):
+        _load(table)
+    records = _load(table, skip_bad=True).records
+    assert list(records.captions) == ["first", "last"]
+    assert [item.kind for item in records.skipped] == ["rows with too many fields"]
+    (photos / "pairs.tsv").write_text("image\tcaption\na.jpg\ta dog, running\nb.png\tx\ty\n")
+    with pytest.raises(InputError, match=r"pairs.tsv:3: expected 2 fields, found 3; .* tabs"):
+        _load(photos / "pairs.tsv")
+
+
+def test_line_ends_inside_of_a_caption(photos):
+    separator = "\u2028"  # of str.splitlines, and of no CSV
+    text = f'image,caption\r\na.jpg,"one\r\ntwo"\r\nb.png,a{separator}b\r\nc.jpg\r\n'
+    (photos / "pairs.csv").write_text(text, newline="")
+    with pytest.raises(InputError, match=r"pairs.csv:5: expected text"):
+        _load(photos / "pairs.csv")
+    (photos / "pairs.csv").write_text(text.replace("c.jpg\r\n", ""), newline="")
+    assert list(_load(photos / "pairs.csv").records.captions) == ["one\r\ntwo", f"a{separator}b"]
+
+
+def test_duplicate_pairs_are_counted_and_reported(photos, capsys):
+    (photos / "pairs.csv").write_text(CSV + "./a.jpg, first \nb.png,first\n")
+    records = own_pairs.load(photos / "pairs.csv", image_size=8).records
+    assert list(records.captions) == ["first", "third", "second, with a comma", "first"]
+    (skipped,) = records.skipped
+    assert skipped.kind == "duplicate pairs"
+    assert skipped.where.endswith("pairs.csv:5")
+    assert "left out: 1 duplicate pairs" in capsys.readouterr().out
+
+
 def test_bad_tables(photos, tmp_path):
     (photos / "pairs.csv").write_text("picture,caption\na.jpg,first\n")
     with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image'"):

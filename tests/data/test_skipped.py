@@ -70,6 +70,15 @@ def test_the_list_in_the_run_folder(tmp_path):
             own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False)
 
 
+def test_splits_of_one_table_list_a_missing_photo_once(photos):
+    (photos / "pairs.csv").write_text("image,caption\na.jpg,x\nb.png,y\ngone.jpg,z\n")
+    whole = own_pairs.load(photos / "pairs.csv", image_size=8, verbose=False).records
+    counts = write_skipped(photos / "run", whole.select([0]), whole.select([1]))
+    assert counts == {"pairs.csv": {"missing photos": 1}}
+    (line,) = (photos / "run" / "skipped.jsonl").read_text().splitlines()
+    assert json.loads(line)["where"] == str(photos / "gone.jpg")
+
+
 def test_nothing_left_out_gives_an_empty_list(tmp_path, toy_records):
     assert write_skipped(tmp_path, toy_records) == {toy_records.name: {}}
     assert (tmp_path / "skipped.jsonl").read_text() == ""

@@ -1,7 +1,10 @@
 """What `python -m export` writes, and what it refuses to write."""
 
 import json
+import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from export.signatures import Signatures
 from export.stored_weights import StoredWeights
 from zoo.errors import InputError
 from zoo.files import RunFolder
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +58,12 @@ def test_warm_up_records_run_on_the_export(pcme):
         name = request.model_spec.signature_name
         inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
         outputs = signatures[name](**{key: tf.constant(v) for key, v in inputs.items()})
+        # A server that merges requests refuses `match` as a whole, and a failing record stops it.
+        assert list(request.output_filter) == (["similarity", "pairs"] if name == "match" else [])
+        assert set(request.output_filter) <= set(outputs)
         assert all(np.isfinite(value).all() for value in outputs.values())
         warmed.add(name)
-    # A server that merges requests refuses `match` as a whole, and a failing record stops it.
-    assert warmed == set(signatures) - {"match"}
+    assert warmed == set(signatures)
     assert signatures["match"].structured_outputs["pairs"].shape.rank == 0
     del model
 
@@ -92,6 +99,54 @@ def test_an_export_that_fails_leaves_nothing(pcme, tmp_path, monkeypatch, is_new
         export_model(pcme.model, out, version=2, image_only=True, index=False)
     assert files(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ([] if is_new else ["out"])
+
+
+FULL_DISK = """
+import sys
+import resource
+import signal
+import zoo
+from export.__main__ import main
+from zoo.cli import run
+
+def limited(path, *arguments):
+    model = zoo.from_preset(path)
+    zoo.models.from_preset = lambda name: model
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    main([path, *arguments])
+
+run(limited, *sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(run_folder, tmp_path, is_new):
+    # A limit on the size of a file stands for the full disk.
+    out = tmp_path / "out"
+    if not is_new:
+        out.mkdir()
+        (out / "models.config").write_text("")
+    before = sorted(tmp_path.rglob("*"))
+    command = [sys.executable, "-c", FULL_DISK, run_folder.path, out, "--version=2", "--image-only"]
+    done = subprocess.run(
+        [*command, "--no-index"], capture_output=True, text=True, timeout=300, cwd=ROOT
+    )
+    assert done.returncode == 2, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert line.startswith(f"error: {out}: cannot be written: ")
+    assert "Traceback" not in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_a_folder_refuses_is_said_of_it(pcme, tmp_path, monkeypatch):
+    def full(*_):
+        raise tf.errors.ResourceExhaustedError(None, None, "x/variables; No space left on device")
+
+    monkeypatch.setattr(saved_model, "write_warmup", full)
+    with pytest.raises(InputError, match=r"out: cannot be written: .*No space left on device"):
+        export_model(pcme.model, tmp_path / "out", image_only=True, index=False)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ import grpc
 import numpy as np
 import prediction_service
 import pytest
-from PIL import Image
+import tensorflow as tf
+from PIL import Image, ImageOps
 
-from export import grpc_client
+from export import grpc_client, picture_headers
 from zoo.data import images as pipeline
+from zoo.data.files import FORMATS, check_images
 
 REST_CLIENT = pathlib.Path(grpc_client.__file__).parent / "rest_client.sh"
 
@@ -55,6 +57,13 @@ def declared(width, height):
     chunk = b"IHDR" + header
     start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(header))
     return start + chunk + struct.pack(">I", zlib.crc32(chunk)) + b"\0" * 64
+
+
+def resized(form, place, layout, *sides):
+    """A picture whose header declares other sides."""
+    data = bytearray(picture(form))
+    struct.pack_into(layout, data, place, *sides)
+    return bytes(data)
 
 
 def rejected(call, *arguments):
@@ -107,15 +116,34 @@ def test_the_rest_client(service, pcme, birds, tmp_path):
         (tmp_path / "no.jpg").write_text("no picture")
         code, answer = ask("images", tmp_path / "no.jpg")
         assert code != 0
-        assert "JPEG or PNG" in answer["error"]
+        assert "JPEG, PNG" in answer["error"]
+
+
+def test_the_rest_client_sends_nothing_for_a_file_that_is_not_there(tmp_path):
+    (tmp_path / "there.jpg").write_bytes(picture())
+    (tmp_path / "bin").mkdir()
+    curl = tmp_path / "bin" / "curl"
+    curl.write_text(f"#!/bin/sh\ntouch {tmp_path / 'asked'}\n")
+    curl.chmod(0o755)
+    for missing in (tmp_path / "missing.jpg", tmp_path):
+        done = subprocess.run(
+            [REST_CLIENT, "http://localhost:1", "images", tmp_path / "there.jpg", missing],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        )
+        assert done.returncode == 2
+        assert done.stderr == f"error: {missing}: no such file, or it cannot be read\n"
+        assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (b"", "JPEG or PNG"),
-        (b"not a picture", "JPEG or PNG"),
-        (picture("GIF"), "JPEG or PNG"),
+        (b"", "JPEG, PNG, GIF, BMP or WebP"),
+        (b"not a picture", "JPEG, PNG, GIF, BMP or WebP"),
+        (picture("TIFF"), "JPEG, PNG, GIF, BMP or WebP"),
         (picture("JPEG")[:-200], "JPEG"),
         (picture("JPEG")[:10], "JPEG"),
         (picture("PNG")[:200], "PNG"),
@@ -123,6 +151,11 @@ def test_the_rest_client(service, pcme, birds, tmp_path):
         (declared(20_000, 20_000), "at most 50,000,000 pixels"),
         (declared(2**31 - 1, 2**31 - 1), "at most 50,000,000 pixels"),
         (declared(0, 5), "pixels"),
+        (resized("GIF", 6, "<HH", 9_000, 9_000), "at most 50,000,000 pixels"),
+        (resized("BMP", 18, "<ii", 9_000, -9_000), "at most 50,000,000 pixels"),
+        (resized("WEBP", 26, "<HH", 16_000, 16_000), "at most 50,000,000 pixels"),
+        (picture("WEBP")[:28], "pixels"),
+        (picture("GIF")[:12], "GIF"),
     ],
 )
 def test_what_is_no_sound_picture_is_rejected(client, contents, message):
@@ -154,6 +187,82 @@ def test_odd_pictures_give_what_the_training_pipeline_makes_of_them(client, pcme
     for key, value in expected.items():
         assert np.isfinite(value).all()
         np.testing.assert_allclose(found[key], value, atol=1e-5)
+
+
+def test_every_format_that_trains_is_served(client, pcme, tmp_path):
+    served = {kind: picture(kind) for kind in FORMATS}
+    stream = io.BytesIO()
+    Image.open(io.BytesIO(picture("PNG"))).save(stream, "WEBP", lossless=True)
+    served["lossless WebP"] = stream.getvalue()
+    for kind, data in served.items():
+        (tmp_path / "photo").write_bytes(data)
+        assert check_images([tmp_path / "photo"]) == [None], kind
+    pixels = np.stack([pipeline.prepare(one, 32) for one in served.values()]).astype("float32")
+    expected = pcme.model.image_encoder.predict(pixels, verbose=0)
+    found = client.encode_images(list(served.values()))
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value, atol=1e-5)
+
+
+def _animation(count, size):
+    rng = np.random.default_rng(2)
+    frames = [
+        Image.fromarray(rng.integers(0, 256, (*size, 3), dtype=np.uint8)) for _ in range(count)
+    ]
+    stream = io.BytesIO()
+    frames[0].save(stream, "GIF", save_all=True, append_images=frames[1:])
+    return stream.getvalue()
+
+
+def test_of_an_animation_the_first_picture_is_served(client, pcme):
+    data = _animation(3, (40, 30))
+    pixels = pipeline.prepare(data, 32).numpy()[None].astype("float32")
+    expected = pcme.model.image_encoder.predict(pixels, verbose=0)
+    np.testing.assert_allclose(client.encode_images([data])["mean"], expected["mean"], atol=1e-5)
+
+
+def test_of_an_animation_the_other_pictures_take_no_memory():
+    data = _animation(4, (40, 30))
+    first = picture_headers.first_picture(tf.constant(data)).numpy()
+    with Image.open(io.BytesIO(first)) as cut:
+        assert cut.n_frames == 1
+        shown = np.asarray(cut.convert("RGB"))
+    np.testing.assert_array_equal(pipeline.decode(data), shown)
+    # The picture itself may declare more than the screen it lies on.
+    place = data.index(b"\x2c\0\0\0\0" + struct.pack("<HH", 30, 40))
+    wide = bytearray(data)
+    struct.pack_into("<HH", wide, place + 5, 60_000, 60_000)
+    known, height, width = picture_headers.size(tf.constant(bytes(wide)))
+    assert (bool(known), int(height), int(width)) == (True, 60_000, 60_000)
+
+
+@pytest.mark.parametrize("kind", [*FORMATS, "lossless", "alpha"])
+def test_sizes_are_read_from_headers(kind):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (21, 34, 3), np.uint8))
+    stream = io.BytesIO()
+    if kind == "alpha":
+        image.putalpha(99)
+    image.save(
+        stream,
+        "WEBP" if kind in ("lossless", "alpha") else kind,
+        **({"lossless": True} if kind == "lossless" else {}),
+    )
+    found = picture_headers.size(tf.constant(stream.getvalue()))
+    assert [int(value) for value in found] == [1, 21, 34]
+
+
+def test_a_photo_on_its_side_is_served_upright(client, pcme):
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    stream = io.BytesIO()
+    Image.open(io.BytesIO(picture())).save(stream, "JPEG", exif=exif, quality=95)
+    with Image.open(io.BytesIO(stream.getvalue())) as photo:
+        turned = np.asarray(ImageOps.exif_transpose(photo))
+    upright = pcme.model.image_encoder.predict(
+        np.round(pipeline.resize(turned, 32))[None], verbose=0
+    )
+    found = client.encode_images([stream.getvalue()])
+    np.testing.assert_allclose(found["mean"], upright["mean"], atol=1e-5)
 
 
 def test_odd_captions_have_a_finite_embedding(client):

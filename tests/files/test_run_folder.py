@@ -71,6 +71,48 @@ def test_what_is_no_run_folder_is_said(tmp_path):
         RunFolder.open(tmp_path / "run", {})
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[1, 2]", r"config\.json: expected a JSON object, found a list"),
+        ("null", r"config\.json: expected a JSON object, found null"),
+        ("{}", r"config\.json: expected an object as 'settings', found nothing"),
+        ('{"settings": 3}', r"config\.json: expected an object as 'settings', found a number"),
+        ("[" * 100_000, r"config\.json is not valid JSON"),
+    ],
+)
+def test_a_config_of_a_wrong_kind_is_said(tmp_path, text, why):
+    run = RunFolder.open(tmp_path / "run", {"seed": 0})
+    run.config_path.write_text(text)
+    for read in (
+        lambda: run.config,
+        lambda: run.settings,
+        lambda: RunFolder.open(tmp_path / "run", {"seed": 0}),
+    ):
+        with pytest.raises(InputError, match=why):
+            read()
+
+
+def test_data_of_a_wrong_kind_are_said(tmp_path):
+    run = RunFolder.open(tmp_path / "run", {"seed": 0})
+    run.write_json("config.json", {"settings": {}, "data": ["cub"]})
+    with pytest.raises(
+        InputError, match=r"config\.json: expected an object as 'data', found a list"
+    ):
+        _ = run.data
+
+
+def test_results_of_a_wrong_kind_are_said(tmp_path):
+    run = RunFolder.open(tmp_path / "run", {"seed": 0})
+    run.metrics_path.write_text('["rsum"]')
+    with pytest.raises(InputError, match=r"metrics\.json: expected a JSON object, found a list"):
+        _ = run.metrics
+    run.metrics_path.unlink()
+    run.metrics_path.mkdir()
+    with pytest.raises(InputError, match=r"metrics\.json: Is a directory"):
+        _ = run.metrics
+
+
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path):
     path = tmp_path / "metrics.json"
     write_text(path, "old")

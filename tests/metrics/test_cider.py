@@ -94,6 +94,7 @@ def test_cider_to_a_memory_map(tmp_path, dtype):
     mapped = cider(GROUPS, CANDIDATES, out=path, dtype=dtype)
     assert isinstance(mapped, np.memmap)
     mapped.flush()
+    assert [file.name for file in tmp_path.iterdir()] == ["semantic.npy"]
     read = np.load(path, mmap_mode="r")
     assert read.dtype == dtype
     np.testing.assert_allclose(read, cider(GROUPS, CANDIDATES), rtol=1e-3, atol=1e-6)

@@ -26,8 +26,9 @@ def test_class_names_are_spoken():
     assert spoken("017.Red_tailed_Hawk") == "red tailed hawk"
     assert spoken("St. Bernard") == "st. bernard"
     assert class_prompts(["001.A_b", "c"], ["a {}.", "{}!"]) == ["a a b.", "a b!", "a c.", "c!"]
-    with pytest.raises(ValueError, match="`sentences`"):
-        class_prompts(["a"], ["no place"])
+    for sentence in ("no place", "{} two {}"):
+        with pytest.raises(ValueError, match=r"`sentences` must have one \{\} each"):
+            class_prompts(["a"], [sentence])
 
 
 @pytest.mark.parametrize("kept", [None, 2, [1, 2, 3, 5]])

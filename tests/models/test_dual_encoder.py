@@ -172,3 +172,109 @@ def test_matches_are_labels_that_agree_unless_the_batch_says_otherwise():
 def test_nothing_to_encode_is_said():
     with pytest.raises(ValueError, match="received none"):
         build("point").encode_images(np.zeros((0, 6, 6, 3)))
+
+
+class PixelMean(layers.Layer):
+    def call(self, images):
+        return {"mean": keras.ops.mean(images, axis=(1, 2))}
+
+
+class WordMean(layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.words = layers.Embedding(20, 3)
+        self.words.build(None)
+        self.built = True
+
+    def call(self, ids):
+        return {"mean": keras.ops.mean(self.words(ids), axis=1)}
+
+
+def test_encoders_may_be_layers_and_need_not_be_models():
+    model = DualEncoder(PixelMean(), WordMean(), similarities.Cosine(), losses.InfoNCE())
+    model.compile("adam")
+    data = batch()
+    model.fit(endless(data), steps_per_epoch=1, verbose=0)
+    whole = model.encode_images(data["images"])
+    np.testing.assert_allclose(whole, data["images"].mean((1, 2)), rtol=1e-5)
+    np.testing.assert_array_equal(model.encode_images(data["images"], batch_size=3), whole)
+    dataset = tf.data.Dataset.from_tensor_slices(data["images"]).batch(3)
+    np.testing.assert_array_equal(model.encode_images(dataset), whole)
+    assert model.encode_captions(data["captions"]).shape == (4, 3)
+    with pytest.raises(ValueError, match="received none"):
+        model.encode_images(np.zeros((0, 6, 6, 3)))
+
+
+@pytest.mark.parametrize(
+    ("images", "why"),
+    [
+        (["a.jpg", "b.jpg"], r"must be pixels; received strings.*prepare"),
+        (np.array(["a.jpg"]), r"must be pixels; received strings"),
+        (tf.constant(["a.jpg"]), r"must be pixels; received strings"),
+        ("a.jpg", r"must be pictures .*; received 'a\.jpg'"),
+        (None, r"must be pictures .*; received None"),
+        ([np.zeros((6, 6, 3)), np.zeros((5, 6, 3))], r"one shape; received \(6, 6, 3\) and \(5"),
+        (np.zeros((6, 6, 3)), r"\(N, 6, 6, 3\); received \(6, 6, 3\): one item without the axis"),
+        (np.zeros((2, 50, 50, 3)), r"\(N, 6, 6, 3\); received \(2, 50, 50, 3\)"),
+        (np.zeros((2, 6, 6, 1)), r"\(N, 6, 6, 3\); received \(2, 6, 6, 1\)"),
+        (
+            tf.data.Dataset.from_tensors({"images": np.zeros((2, 6, 6, 3))}),
+            r"dataset of batches of images alone; received one of dicts",
+        ),
+    ],
+)
+def test_what_are_no_pictures_of_the_model_is_said(images, why):
+    with pytest.raises(ValueError, match=f"`images` must .*{why}|`images` {why}"):
+        build("point").encode_images(images)
+
+
+@pytest.mark.parametrize(
+    ("captions", "why"),
+    [
+        (["a dog", 3], r"all be strings, or all be token ids; item 1 is 3 of type int"),
+        (np.array(["a dog", None], object), r"item 1 is None of type NoneType"),
+        ([[1, 2, 3, 4, 5], [1, 2]], r"must be of one shape; received \(5,\) and \(2,\)"),
+        (np.arange(5), r"\(N, 5\); received \(5,\): one item without the axis"),
+        (np.zeros((2, 7), int), r"\(N, 5\); received \(2, 7\)"),
+        (3, r"must be strings or token ids \(M, length\); received 3"),
+    ],
+)
+def test_what_are_no_captions_is_said(captions, why):
+    tokenizer = layers.TextVectorization(output_sequence_length=5, vocabulary=["red"])
+    with pytest.raises(ValueError, match=why):
+        build("point", tokenizer=tokenizer).encode_captions(captions)
+
+
+def test_pictures_up_to_one_are_warned_of(recwarn):
+    model, images = build("point"), batch()["images"]
+    with pytest.warns(UserWarning, match=r"0 … 255; the largest value is 1"):
+        model.encode_images(images / images.max())
+    recwarn.clear()
+    for fine in (images, np.zeros((1, 6, 6, 3), "float32"), np.ones((1, 6, 6, 3), "uint8")):
+        model.encode_images(fine)
+    assert not [one for one in recwarn if "0 … 255" in str(one.message)]
+
+
+def _without(key):
+    return {name: value for name, value in batch().items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ((batch()["images"], batch()["captions"]), "received a tuple"),
+        (batch()["images"], "received one tensor"),
+        (_without("image_labels"), r"without \['image_labels'\]"),
+        (_without("captions"), r"without \['captions'\]"),
+        ({**batch(), "captions": np.array(["a dog"] * 4)}, "received strings as 'captions'"),
+        ({**batch(), "images": np.array(["a.jpg"] * 4)}, "received strings as 'images'"),
+    ],
+)
+def test_a_batch_of_another_form_is_one_error_that_says_who_makes_one(given, why):
+    model = build("point")
+    model.compile("adam")
+    for step in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match=why) as caught:
+            step(tf.data.Dataset.from_tensors(given), verbose=0)
+        assert "`zoo.data.batches.image_caption_pairs(" in str(caught.value)
+        assert "'image_labels' and 'caption_labels' or 'matches'" in str(caught.value)

@@ -1,4 +1,5 @@
 import json
+import zipfile
 
 import keras
 import numpy as np
@@ -53,6 +54,99 @@ def test_what_is_no_preset_is_named(tmp_path):
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(other / "model.keras")
     with pytest.raises(InputError, match="expected a DualEncoder, received Sequential"):
         zoo.from_preset(other)
+
+
+@pytest.fixture(scope="module")
+def file(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "mine.keras"
+    model.compile("adam")
+    model.save(path)
+    return path
+
+
+def test_a_file_is_read_too_and_compiled_on_request(model, file, recwarn):
+    loaded = zoo.from_preset(file)
+    np.testing.assert_array_equal(
+        model.encode_captions("red bird").mean(), loaded.encode_captions("red bird").mean()
+    )
+    assert not loaded.compiled
+    assert not [warning for warning in recwarn if "optimizer" in str(warning.message)]
+    assert zoo.from_preset(file, compile=True).compiled
+
+
+def _members(path):
+    """A place inside the content of each member of the archive."""
+    with zipfile.ZipFile(path) as archive:
+        return {one.filename: one.header_offset + 60 for one in archive.infolist()}
+
+
+def test_one_flipped_bit_is_named_with_its_place(file, tmp_path):
+    damaged = tmp_path / "mine.keras"
+    for member, place in _members(file).items():
+        content = bytearray(file.read_bytes())
+        content[place] ^= 1
+        damaged.write_bytes(content)
+        with pytest.raises(InputError, match=rf"mine\.keras: not a model: damaged.*{member}"):
+            zoo.from_preset(damaged)
+
+
+def test_any_flipped_bit_is_one_error_or_no_harm(file, tmp_path):
+    whole = file.read_bytes()
+    damaged = tmp_path / "mine.keras"
+    rng = np.random.default_rng(0)
+    headers = rng.integers(len(whole) - 400, len(whole), 12)  # the archive's own directory
+    for place in [*headers, *rng.integers(0, len(whole), 8)]:
+        content = bytearray(whole)
+        content[place] ^= 1 << int(rng.integers(8))
+        damaged.write_bytes(content)
+        try:
+            zoo.from_preset(damaged)
+        except InputError as error:
+            assert "mine.keras: not a model" in str(error)  # noqa: PT017
+
+
+def test_a_truncated_file_is_not_called_missing(file, tmp_path):
+    (tmp_path / "mine.keras").write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match=r"mine\.keras: not a model: cut off"):
+        zoo.from_preset(tmp_path / "mine.keras")
+    (tmp_path / "weights.h5").write_bytes(b"")
+    with pytest.raises(InputError, match=r"weights\.h5: not a model: expected a \.keras file"):
+        zoo.from_preset(tmp_path / "weights.h5")
+
+
+def _with_layer_as_dtype(config):
+    """A configuration in which every layer that has a dtype has a layer as its dtype."""
+    if isinstance(config, list):
+        return [_with_layer_as_dtype(value) for value in config]
+    if not isinstance(config, dict):
+        return config
+    layer = {"module": "keras.layers", "class_name": "Flatten", "config": {}}
+    return {
+        key: layer if key == "dtype" and isinstance(value, dict) else _with_layer_as_dtype(value)
+        for key, value in config.items()
+    }
+
+
+def test_a_layer_as_dtype_in_the_config_is_one_error(file, tmp_path):
+    changed = tmp_path / "mine.keras"
+    with zipfile.ZipFile(file) as source, zipfile.ZipFile(changed, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "config.json":
+                content = json.dumps(_with_layer_as_dtype(json.loads(content)))
+                assert "Flatten" in content
+            target.writestr(name, content)
+    with pytest.raises(InputError, match=r"mine\.keras: not a model that this version can read"):
+        zoo.from_preset(changed)
+
+
+def test_a_card_of_a_wrong_kind_is_said(model, tmp_path, monkeypatch):
+    zoo.save_preset(model, tmp_path / "mine")
+    monkeypatch.setattr(zoo.models.presets, "PACKAGED", tmp_path)
+    for text, why in (("[1]", "expected a JSON object"), ("{", "not JSON")):
+        (tmp_path / "mine" / "preset.json").write_text(text)
+        with pytest.raises(InputError, match=rf"preset\.json: {why}"):
+            zoo.list_presets()
 
 
 def test_the_packaged_preset_loads_and_knows_red_from_blue():

@@ -81,6 +81,34 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
         main(["query", str(out)])
 
 
+def test_what_is_left_out_is_said(run_folder, photos, tmp_path, capsys):
+    for name in ("e.tif", "f.TIF", "g.avif", ".hidden"):
+        (photos / name).write_bytes(b"")
+    build(run_folder, photos, tmp_path / "out")
+    printed = capsys.readouterr().out
+    assert "left out 4 files of other kinds: 2 .tif, 1 .avif, 1 .txt" in printed.replace(
+        "1 .txt, 1 .avif", "1 .avif, 1 .txt"
+    )
+    assert "4 items" in printed
+
+
+def test_a_file_is_no_caption(run_folder, photos, tmp_path, capsys):
+    out = tmp_path / "out"
+    build(run_folder, photos, out)
+    for text in (str(photos / "a.png"), "photo.jpg", str(photos / "notes.txt")):
+        with pytest.raises(InputError, match=rf"'{text}' is an image file.*--image {text}"):
+            main(["query", str(out), text])
+    main(["query", str(out), "a bird like photo.jpg"])
+    assert "a.png" in capsys.readouterr().out
+
+
+def test_commas_without_quotes_are_noticed(run_folder, tmp_path):
+    table = tmp_path / "captions.csv"
+    table.write_text("number,caption\n1,red\n2,a bird, green\n")
+    with pytest.raises(InputError, match=r"captions\.csv:3: expected 2 fields, found 3"):
+        build(run_folder, table, tmp_path / "new", "--captions")
+
+
 def test_captions_from_a_table_and_a_text_file(run_folder, photos, tmp_path, capsys):
     table = tmp_path / "captions.csv"
     table.write_text('caption,other\n"red",1\n"green",2\n"blue, a bird",3\n')

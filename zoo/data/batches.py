@@ -212,7 +212,8 @@ def pairs(records, image_size=224):
     }
 
     def load(element):
-        return {**element, "images": images.resize(images.read(element["images"]), image_size)}
+        picture = images.prepare(tf.io.read_file(element["images"]), image_size)
+        return {**element, "images": tf.cast(picture, tf.float32)}
 
     dataset = tf.data.Dataset.from_tensor_slices(columns)
     if image_size is None:

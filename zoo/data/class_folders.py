@@ -2,15 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from zoo.data.batches import image_batches
-from zoo.data.files import check_images, existing_folder, read_lines
+from zoo.data.files import SUFFIXES, check_images, existing_folder, read_lines
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Pictures
 from zoo.errors import InputError
-
-_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 
 
 def load(root, class_names=None, image_size=224, skip_bad=False, verbose=True):
@@ -41,7 +37,7 @@ def load(root, class_names=None, image_size=224, skip_bad=False, verbose=True):
     names = _names(class_names, problems) if class_names is not None else {}
     paths, labels, kept = [], [], []
     for folder in folders:
-        own = sorted(path for path in folder.iterdir() if path.suffix.lower() in _SUFFIXES)
+        own = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
         if class_names is not None and folder.name not in names:
             problems.bad("unknown classes", folder, f"a class that {class_names} does not list")
         elif not own:
@@ -72,27 +68,6 @@ def load(root, class_names=None, image_size=224, skip_bad=False, verbose=True):
         print(records.summary())
     source = Pictures(records, image_size, cache=False)
     return Loaded(records, image_batches(records, source, 1).unbatch())
-
-
-def prompts(class_names, templates=("a photo of a {}.",)):
-    """A caption of every class in every form.
-
-    Args:
-        class_names: of the records.
-        templates: each with one `{}` for the name.
-
-    Returns:
-        `(captions, labels)`: a list of strings, all forms of the first class first, and int32, the
-        class of each.
-
-    Raises:
-        ValueError: if a template has another number of `{}`.
-    """
-    for template in templates:
-        if template.count("{}") != 1:
-            raise ValueError(f"`templates` must have one '{{}}' each; received {template!r}")
-    captions = [template.format(name) for name in class_names for template in templates]
-    return captions, np.repeat(np.arange(len(class_names), dtype=np.int32), len(templates))
 
 
 def _names(path, problems):

@@ -1,12 +1,14 @@
 """A frozen backbone's features, computed once and stored."""
 
 import hashlib
-import os
 from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from zoo.files.atomic import atomic
+from zoo.files.disk import open_memmap
 
 
 def cached(folder, backbone, records, source, batch_size=32, verbose=True):
@@ -25,18 +27,19 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
 
     Returns:
         A read-only `np.memmap` `(N, …)`, for `zoo.data.sources.Features`.
+
+    Raises:
+        InputError: if the file cannot be written, such as on a full disk.
     """
     path = Path(folder) / f"features-{_digest(backbone, records)}.npy"
     if path.exists():
         return np.load(path, mmap_mode="r")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     shape = (records.num_images, *backbone.output_shape[1:])
     progress = keras.utils.Progbar(len(records.image_paths), unit_name="image", verbose=verbose)
     # `predict_on_batch` gives every replica of a strategy the whole batch.
     forward = tf.function(lambda images: backbone(images, training=False), reduce_retracing=True)
-    try:
-        stored = np.lib.format.open_memmap(unfinished, "w+", np.float16, shape)
+    with atomic(path) as unfinished:
+        stored = open_memmap(unfinished, np.float16, shape)
         done = 0
         for batch in source.in_order(batch_size):
             # Half precision ends at 65,504.
@@ -45,9 +48,6 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
             done += len(features)
             progress.update(done)
         stored.flush()
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
     return np.load(path, mmap_mode="r")
 
 

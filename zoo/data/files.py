@@ -14,7 +14,9 @@ from PIL import Image
 
 from zoo.errors import InputError
 
-FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")  # what tf.io.decode_image reads
+# What `zoo.data.images.decode` reads, and so what trains, is searched and is served.
+FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
+SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
 MAX_PIXELS = 64_000_000
 _REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
 
@@ -31,8 +33,8 @@ def existing_folder(path, what="folder"):
     return path
 
 
-def read_lines(path):
-    """The lines of a UTF-8 file without their ends.
+def read_text(path):
+    """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
 
     Raises:
         InputError: if it cannot be read or decoded, with the line of the first bad byte.
@@ -42,12 +44,21 @@ def read_lines(path):
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     try:
-        return data.decode("utf-8-sig").splitlines()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{path}:{line}: expected UTF-8, found byte {data[error.start]:#x}"
         ) from None
+
+
+def read_lines(path):
+    """The lines of a UTF-8 file without their ends.
+
+    Raises:
+        InputError: as `read_text`.
+    """
+    return read_text(path).splitlines()
 
 
 def read_numbered(path, count=1):

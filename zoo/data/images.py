@@ -4,6 +4,7 @@ import math
 
 import tensorflow as tf
 
+from zoo.data.orientation import jpeg_orientation, upright
 from zoo.data.seeding import uniform
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
@@ -15,13 +16,18 @@ def decode(contents):
     """JPEG, PNG, GIF, BMP or plain WebP bytes to uint8 `(height, width, 3)`.
 
     Grey and CMYK become RGB, 16 bits 8, an alpha channel is dropped, of an animation the first
-    picture is taken.
+    picture is taken. A JPEG is turned as its EXIF orientation says.
     """
-    image = tf.cond(
-        tf.io.is_jpeg(contents),
+
+    def jpeg():
         # The accurate transform gives Pillow's pixels, on which most backbones were trained; the
         # default is off by one on average.
-        lambda: tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE"),
+        image = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE")
+        return upright(image, jpeg_orientation(contents))
+
+    image = tf.cond(
+        tf.io.is_jpeg(contents),
+        jpeg,
         lambda: tf.io.decode_image(contents, channels=3, expand_animations=False),
     )
     image.set_shape((None, None, 3))
@@ -60,9 +66,10 @@ def resize(image, size, mode="crop", crop_fraction=1.0):
 
 
 def prepare(contents, size, mode="crop", crop_fraction=1.0):
-    """JPEG or PNG bytes to what an image encoder is fed, uint8 `(size, size, 3)`.
+    """The bytes of a picture to what an image encoder is fed, uint8 `(size, size, 3)`.
 
-    Training, evaluation and the exported model all call this, so they see the same pixels.
+    Training, evaluation, search, shards, the demo and the exported model all call this, so they
+    see the same pixels.
 
     Args:
         contents: a string scalar, the bytes of a file.

@@ -1,16 +1,15 @@
 """Pictures and captions of one's own: a table of image paths and captions."""
 
-import csv
-import io
 import json
+from collections import defaultdict
 from pathlib import Path
 
 from zoo.data.files import read_lines
 from zoo.data.items import Item, gather
 from zoo.data.records import Problems
+from zoo.data.tables import SEPARATORS, read_table
 from zoo.errors import InputError
 
-_CSV = {".csv": ",", ".tsv": "\t"}
 _JSON_LINES = (".jsonl", ".ndjson")
 
 
@@ -32,8 +31,8 @@ def load(
     holiday/beach.jpg,a castle of sand
     ```
 
-    An image may have several rows. In JSON Lines, `{"image": …, "caption": …}`, a caption may
-    also be a list of strings.
+    An image may have several rows; a caption that an image has already is left out and reported.
+    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings.
 
     Args:
         table: the file; `.csv` and `.tsv` need a first line with the names of the columns.
@@ -56,14 +55,15 @@ def load(
     """
     table = Path(table).expanduser()
     problems = Problems(skip_bad)
-    if table.suffix in _CSV:
-        rows = _csv_rows(table, (image_column, caption_column))
+    columns = image_column, caption_column
+    if table.suffix in SEPARATORS:
+        rows = _table_rows(table, columns, problems)
     elif table.suffix in _JSON_LINES:
-        rows = _json_rows(table, (image_column, caption_column), problems)
+        rows = _json_rows(table, columns, problems)
     else:
-        kinds = ", ".join((*_CSV, *_JSON_LINES))
+        kinds = ", ".join((*SEPARATORS, *_JSON_LINES))
         raise InputError(f"{table}: expected a file of one of the kinds {kinds}")
-    found = {}
+    found, known = {}, defaultdict(set)
     for line, image, captions in rows:
         where = f"{table}:{line}"
         if not isinstance(image, str) or not image.strip():
@@ -75,27 +75,25 @@ def load(
             problems.bad("empty captions", where, f"expected text as {caption_column!r}")
         name = Path(image.strip()).as_posix()
         item = found.setdefault(name, Item((name,), name, [], None, where))
-        item.captions.extend(text for text, bad in zip(own, empty, strict=True) if not bad)
+        for text, bad in zip(own, empty, strict=True):
+            if bad:
+                continue
+            if text.strip() in known[name]:
+                problems.missing("duplicate pairs", where, f"{name} has this caption already")
+                continue
+            known[name].add(text.strip())
+            item.captions.append(text)
     items = [item for item in found.values() if item.captions]
     images = table.parent if images is None else images
     return gather(table.name, items, images, image_size, problems, missing, verbose)
 
 
-def _csv_rows(table, columns):
-    lines = read_lines(table)
-    reader = csv.DictReader(
-        io.StringIO("\n".join(lines)), delimiter=_CSV[table.suffix], strict=True
-    )
-    try:
-        for column in columns:
-            if column not in (reader.fieldnames or ()):
-                raise InputError(
-                    f"{table}:1: expected a column {column!r}, found {reader.fieldnames or 'none'}"
-                )
-        for row in reader:
-            yield reader.line_num, row[columns[0]], row[columns[1]]
-    except csv.Error as error:
-        raise InputError(f"{table}:{reader.line_num}: {error}") from error
+def _table_rows(table, columns, problems):
+    def bad(where, why):
+        problems.bad("rows with too many fields", where, why)
+
+    for line, (image, caption) in read_table(table, columns, bad):
+        yield line, image, caption
 
 
 def _json_rows(table, keys, problems):

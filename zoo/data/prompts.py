@@ -23,18 +23,18 @@ def class_prompts(class_names, sentences=None):
     Args:
         class_names: strings, such as `Records.class_names`: `"017.Red_tailed_Hawk"` is read as
             "red tailed hawk".
-        sentences: templates with `{}`, by default `templates()`.
+        sentences: templates with one `{}` each, by default `templates()`.
 
     Returns:
         A list with all prompts of the first class, then all of the second, and so on.
 
     Raises:
-        ValueError: if a template has no place for the name.
+        ValueError: if a template has another number of places for the name than one.
     """
     sentences = templates() if sentences is None else sentences
     for sentence in sentences:
-        if "{}" not in sentence:
-            raise ValueError(f"`sentences` must have a {{}} each; received {sentence!r}")
+        if sentence.count("{}") != 1:
+            raise ValueError(f"`sentences` must have one {{}} each; received {sentence!r}")
     return [sentence.replace("{}", spoken(name)) for name in class_names for sentence in sentences]
 
 

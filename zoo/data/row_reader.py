@@ -1,110 +1,69 @@
-"""Rows of an array in the graph: of one in memory, or of a file through the memory map."""
+"""Rows of an array in the graph: of one in memory, or of a file that stays on the disk."""
 
-import ctypes
 import mmap
-import threading
-import time
-import uuid
-import weakref
+import os
 
 import numpy as np
 import tensorflow as tf
 
-_ALIGNMENT = 64  # bytes; what TensorFlow needs to take memory that is not its own
 _SMALL = 1 << 29  # bytes, of files that are read whole
-_INTERVAL = 0.1  # seconds
 
 
 def row_reader(array):
     """A function from row numbers to rows.
 
-    A file of more than half a GiB stays where it is: rows are copied out of the memory map when
-    they are asked for, and the pages that held them are handed back, so that a process which goes
-    through the file does not grow with it.
+    A file of more than half a GiB stays where it is: its rows are read when they are asked for.
+    They are read as bytes and not through the memory map, whose pages would count as memory of
+    the process until it has grown by the whole file.
 
     Args:
-        array: `(rows, …)`, in memory or an `np.memmap` in C order.
+        array: `(rows, …)`, in memory or a whole `np.memmap` in C order.
 
     Returns:
         A function of int `(n,)` that gives `(n, …)`, in the graph.
 
     Raises:
-        ValueError: if a memory map is not in C order, or starts between two elements.
+        ValueError: if a memory map is not in C order, or is a part of another.
     """
     if not isinstance(array, np.memmap) or array.nbytes <= _SMALL:
         with tf.device("CPU:0"):
             tensor = tf.constant(np.asarray(array))
         return lambda rows: tf.gather(tensor, rows)
-    if not array.flags.c_contiguous or array.offset % array.itemsize:
+    if not array.flags.c_contiguous:
         raise ValueError(
-            "`array` must be a memory map in C order that starts at a multiple of its element's "
-            f"size; received one with offset {array.offset}, strides {array.strides}"
+            f"`array` must be a memory map in C order; received one with strides {array.strides}"
         )
-    if array.offset % _ALIGNMENT == 0:
-        read_all = _mapped(array.filename, array.dtype, array.offset, array.shape)
-        return lambda rows: tf.gather(read_all(), rows)
-    # NumPy before 1.14 aligned to 16 bytes, and so are SCAN's files. From its first byte on a
-    # file is aligned, header and all, so rows are cut out of it one by one.
-    start, size, shape = array.offset // array.itemsize, array[0].size, array.shape[1:]
-    read_all = _mapped(array.filename, array.dtype, 0, (start + array.size,))
+    if not isinstance(array.base, mmap.mmap):  # a part has the offset of the whole
+        raise ValueError("`array` must be a whole memory map; received a part of one")
+    fetch = _FileRows(array.filename, array.dtype, array.offset, array.shape)
 
     def read(rows):
-        flat = read_all()
-
-        def one(row):
-            first = start + tf.cast(row, tf.int64) * size
-            return tf.reshape(flat[first : first + size], shape)
-
-        return tf.map_fn(one, rows, fn_output_signature=flat.dtype)
+        found = tf.numpy_function(fetch, [rows], array.dtype, stateful=False)
+        return tf.ensure_shape(found, (*rows.shape, *array.shape[1:]))
 
     return read
 
 
-def _mapped(filename, dtype, offset, shape):
-    """A function that gives, in the graph, a part of a file as a tensor without reading it.
+class _FileRows:
+    """Rows of an array in a file, as NumPy arrays.
 
-    A pipeline copies the tensors that it captures when an iterator is made, and so would a whole
-    file be; of a resource it captures the handle.
+    TensorFlow never forgets a Python function that it was given, so this keeps no file open.
     """
-    with tf.device("CPU:0"):
-        tensor = _tensor(filename, dtype, offset, shape)
-        handle = tf.raw_ops.VarHandleOp(
-            dtype=tensor.dtype, shape=tensor.shape, shared_name=f"rows-{uuid.uuid4()}"
-        )
-        tf.raw_ops.AssignVariableOp(resource=handle, value=tensor)
 
-    def read_all():
-        with tf.device("CPU:0"):
-            return tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
+    def __init__(self, path, dtype, offset, shape):
+        self.path, self.dtype, self.offset, self.shape = path, dtype, offset, shape
 
-    done = weakref.finalize(
-        read_all, tf.raw_ops.DestroyResourceOp, resource=handle, ignore_lookup_error=True
-    )
-    done.atexit = False
-    return read_all
-
-
-def _tensor(filename, dtype, offset, shape):
-    with open(filename, "rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    # DLPack refuses read-only memory, and a private writable map larger than the machine's memory
-    # is refused by Linux. Nothing writes to a tensor, so it is told of the address alone.
-    address = np.frombuffer(mapped, np.uint8).ctypes.data
-    memory = (ctypes.c_char * len(mapped)).from_address(address)
-    memory.mapped = mapped  # stays as long as the tensor
-    view = np.ndarray(shape, dtype, memory, offset)
-    forget = threading.Thread(target=_forget_pages, args=(weakref.ref(mapped),), daemon=True)
-    forget.start()
-    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
-
-
-def _forget_pages(reference):
-    """Hands the pages of a file back that were read, again and again, until it is not used.
-
-    Otherwise a process that goes through the file keeps what it has read until memory runs out
-    and looks as large as the file. What is used again comes from the system's cache.
-    """
-    while (mapped := reference()) is not None and hasattr(mapped, "madvise"):
-        mapped.madvise(mmap.MADV_DONTNEED)
-        del mapped
-        time.sleep(_INTERVAL)
+    def __call__(self, rows):
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.shape[0]:
+            raise IndexError(f"rows must be below {self.shape[0]}; received {rows.tolist()}")
+        found = np.empty((len(rows), *self.shape[1:]), self.dtype)
+        content = found.reshape(len(rows), -1).view(np.uint8)
+        with open(self.path, "rb", buffering=0) as file:
+            for row, into in zip(rows.tolist(), content, strict=True):
+                place, done = self.offset + row * into.size, 0
+                while done < into.size:
+                    count = os.preadv(file.fileno(), [into[done:]], place + done)
+                    if count == 0:
+                        raise EOFError(f"{self.path}: ends before row {row}")
+                    done += count
+        return found

@@ -124,8 +124,8 @@ def read(
         pairs = pairs.shuffle(buffer_size, seed=seed)
 
     def decode(pair):
-        picture = images.resize(images.decode(pair["images"]), image_size)
-        return {**pair, "images": picture}
+        picture = images.prepare(pair["images"], image_size)
+        return {**pair, "images": tf.cast(picture, tf.float32)}
 
     captions = sum(shard["captions"] for shard in own)
     pairs = pairs.map(decode, num_parallel_calls=tf.data.AUTOTUNE)

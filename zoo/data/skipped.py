@@ -12,8 +12,10 @@ FILE_NAME = "skipped.jsonl"
 def write_skipped(run, *records):
     """Writes what was left out of some splits as JSON Lines, whole or not at all.
 
-    A line is `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a
-    `records.Skipped`. Without anything left out the file is there and empty.
+    Splits that were cut out of one table share what the table's loader left out; it is listed and
+    counted once, with the first of them. A line is
+    `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a `records.Skipped`.
+    Without anything left out the file is there and empty.
 
     Args:
         run: the folder, such as `zoo.files.RunFolder`.
@@ -25,10 +27,13 @@ def write_skipped(run, *records):
     Raises:
         InputError: if the file cannot be written.
     """
-    rows = [
-        json.dumps({"data": one.name, **item._asdict()}, ensure_ascii=False)
-        for one in records
-        for item in one.skipped
-    ]
+    listed, rows, counts = set(), [], {one.name: Counter() for one in records}
+    for one in records:
+        for item in one.skipped:
+            if item in listed:
+                continue
+            listed.add(item)
+            counts[one.name][item.kind] += 1
+            rows.append(json.dumps({"data": one.name, **item._asdict()}, ensure_ascii=False))
     write_text(Path(run) / FILE_NAME, "".join(f"{row}\n" for row in rows))
-    return {one.name: dict(Counter(item.kind for item in one.skipped)) for one in records}
+    return {name: dict(kinds) for name, kinds in counts.items()}

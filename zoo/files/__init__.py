@@ -2,6 +2,16 @@
 
 from zoo.files.atomic import atomic, remove_leftovers, write_text
 from zoo.files.cache import cache_folder
+from zoo.files.disk import open_memmap
+from zoo.files.lock import locked
 from zoo.files.run_folder import RunFolder
 
-__all__ = ["RunFolder", "atomic", "cache_folder", "remove_leftovers", "write_text"]
+__all__ = [
+    "RunFolder",
+    "atomic",
+    "cache_folder",
+    "locked",
+    "open_memmap",
+    "remove_leftovers",
+    "write_text",
+]

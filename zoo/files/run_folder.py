@@ -10,6 +10,7 @@ from pathlib import Path
 
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, remove_leftovers, write_text
+from zoo.files.lock import LOCK_FILE
 
 MODEL_SUFFIX = ".keras"
 
@@ -73,7 +74,7 @@ class RunFolder:
                 run.write_json("config.json", {**run.config, "data": data})
         else:
             remove_leftovers(run.path)
-            if run.path.exists() and any(run.path.iterdir()):
+            if run.path.exists() and {entry.name for entry in run.path.iterdir()} - {LOCK_FILE}:
                 raise InputError(
                     f"{run.path} holds other files and no config.json; choose another --out"
                 )
@@ -108,8 +109,12 @@ class RunFolder:
 
     @property
     def config(self):
-        """The content of `config.json`."""
-        return self.read_json("config.json")
+        """The content of `config.json`, whose `settings` are an object."""
+        config = self.read_object("config.json")
+        if not isinstance(config.get("settings"), dict):
+            found = _json_kind(config["settings"]) if "settings" in config else "nothing"
+            raise InputError(f"{self.config_path}: expected an object as 'settings', found {found}")
+        return config
 
     @property
     def settings(self):
@@ -130,12 +135,16 @@ class RunFolder:
                 'do not; add a line beside "settings", such as "data": {"loader": "toy_birds", '
                 '"image_size": 64} (docs/data.md lists the loaders and their options)'
             )
+        if not isinstance(data, dict):
+            raise InputError(
+                f"{self.config_path}: expected an object as 'data', found {_json_kind(data)}"
+            )
         return data
 
     @property
     def metrics(self):
         """The results, or None while the run is not finished."""
-        return self.read_json("metrics.json") if self.finished else None
+        return self.read_object("metrics.json") if self.finished else None
 
     @property
     def finished(self):
@@ -166,15 +175,30 @@ class RunFolder:
         """Reads a JSON file of the folder.
 
         Raises:
-            InputError: if it is missing or not JSON.
+            InputError: if it is missing, cannot be read or is not JSON.
         """
         path = self.path / name
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"no such file: {path}") from None
-        except ValueError as error:
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not valid JSON: {error}") from error
+
+    def read_object(self, name):
+        """`read_json` of a file that has to hold an object.
+
+        Raises:
+            InputError: as `read_json`, and if it holds something else.
+        """
+        value = self.read_json(name)
+        if not isinstance(value, dict):
+            raise InputError(
+                f"{self.path / name}: expected a JSON object, found {_json_kind(value)}"
+            )
+        return value
 
     def __fspath__(self):
         return str(self.path)
@@ -183,7 +207,7 @@ class RunFolder:
         return f"RunFolder({str(self.path)!r})"
 
     def _check_same(self, settings, ignore, defaults):
-        before = dict(self.config.get("settings", {}))
+        before = dict(self.settings)
         for name in settings.keys() - before.keys():
             # A run of a version that did not have a setting yet was what is now the default.
             if settings[name] in defaults.get(name, ()):
@@ -200,6 +224,11 @@ class RunFolder:
                 f"{self.path} holds a run with other settings: {'; '.join(differences)}. "
                 "Choose another --out"
             )
+
+
+def _json_kind(value):
+    kinds = {list: "a list", str: "text", bool: "a truth value", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 def _as_json(settings):

@@ -1,4 +1,4 @@
-"""Softmax and maximum over positions of which some are padding."""
+"""Softmax, mean and maximum over positions of which some are padding."""
 
 import keras
 from keras import ops
@@ -22,6 +22,23 @@ def masked_softmax(scores, mask=None, axis=-1):
     mask = ops.cast(mask, "bool")
     weights = ops.softmax(ops.where(mask, scores, -1e30), axis=axis)
     return ops.where(mask, weights, 0.0)
+
+
+def masked_mean(features, mask=None):
+    """Mean of every channel over the positions that count.
+
+    Args:
+        features: `(batch, positions, channels)`.
+        mask: `(batch, positions)`, True where a position counts, or None.
+
+    Returns:
+        `(batch, channels)`; zeros where no position counts.
+    """
+    if mask is None:
+        return ops.mean(features, axis=1)
+    present = ops.cast(ops.expand_dims(mask, -1), features.dtype)
+    count = ops.maximum(ops.sum(present, axis=1), 1)
+    return ops.sum(features * present, axis=1) / count
 
 
 def masked_max(features, mask):

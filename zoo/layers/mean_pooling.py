@@ -1,7 +1,8 @@
 """The mean of local features, without the padding."""
 
 import keras
-from keras import ops
+
+from zoo.layers.masking import masked_mean
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -20,11 +21,7 @@ class MeanPooling(keras.layers.Layer):
         self.built = True
 
     def call(self, features, mask=None):
-        if mask is None:
-            return ops.mean(features, axis=1)
-        present = ops.cast(ops.expand_dims(mask, -1), features.dtype)
-        count = ops.maximum(ops.sum(present, axis=1), 1)
-        return ops.sum(features * present, axis=1) / count
+        return masked_mean(features, mask)
 
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.layers.covariance import Covariance
 from zoo.layers.generalized_pooling import GeneralizedPooling
-from zoo.layers.masking import drop_positions, masked_softmax
+from zoo.layers.masking import drop_positions, masked_mean
 from zoo.layers.unit_length import unit_length
 
 POOLINGS = ("generalized", "mean")
@@ -138,12 +138,7 @@ class PooledGaussianHead(keras.layers.Layer):
         return GeneralizedPooling(dtype=self.dtype_policy, name=name)
 
     def _pool(self, pooling, features, mask):
-        if pooling is not None:
-            return pooling(features, mask=mask)
-        if mask is None:
-            return ops.mean(features, axis=1)
-        weights = masked_softmax(ops.zeros(ops.shape(features)[:2]), mask)
-        return ops.sum(features * ops.cast(ops.expand_dims(weights, -1), features.dtype), axis=1)
+        return masked_mean(features, mask) if pooling is None else pooling(features, mask=mask)
 
     def _drop(self, shape, mask):
         return drop_positions(shape, mask, self.drop_rate, self.seed_generator)

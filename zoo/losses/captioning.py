@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.masking import masked_softmax
+from zoo.layers.masking import masked_mean, masked_softmax
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import mean_over
 
@@ -98,8 +98,7 @@ class Captioning(Auxiliary):
 
     def _next_words(self, regions, before):
         present = ops.any(ops.not_equal(regions, 0), axis=-1)
-        share = masked_softmax(ops.zeros_like(regions[..., 0]), present)
-        start = self.start(ops.einsum("mk,mkd->md", share, regions))
+        start = self.start(masked_mean(regions, present))
         states = self.reader(self.words(before), initial_state=start)
         scores = ops.einsum("mtd,mkd->mtk", self.query(states), regions)
         weights = masked_softmax(scores, ops.expand_dims(present, 1))

@@ -8,7 +8,6 @@ from zoo.metrics.annotations import (
     relevance_of_matches,
 )
 from zoo.metrics.blocks import MeanSimilarity, PairwiseSimilarity
-from zoo.metrics.callback import RetrievalEvaluation
 from zoo.metrics.chance import chance
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import Cider, cider
@@ -42,7 +41,6 @@ __all__ = [
     "MeanSimilarity",
     "PairwiseSimilarity",
     "QueryRanks",
-    "RetrievalEvaluation",
     "Verdict",
     "average_semantic_precision",
     "bootstrap",

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from zoo.files.atomic import atomic
+from zoo.files.disk import open_memmap
 from zoo.metrics.cider_factors import weighted_columns
 from zoo.metrics.ngrams import NgramVocabulary
 
@@ -53,6 +55,7 @@ class Cider:
             references: G groups of captions.
             candidates: M captions.
             out: a path at which to write an `.npy` file, mapped into memory; None for an array.
+                The file is whole or not there.
             dtype: `"float32"` or `"float16"`. float16 makes ties of scores that nearly agree.
 
         Returns:
@@ -60,6 +63,7 @@ class Cider:
 
         Raises:
             ValueError: if a group is empty, or a group or a candidate is no text.
+            InputError: if the file cannot be written, such as on a full disk.
         """
         if np.dtype(dtype) not in (np.float32, np.float16):
             raise ValueError(f"`dtype` must be float32 or float16; received {dtype!r}")
@@ -81,12 +85,10 @@ class Cider:
         blocks = self._blocks(left, right, mean, *lengths)
         shape = (mean.shape[0], len(candidates))
         if out is None:
-            scores = np.empty(shape, dtype)
-        else:
-            scores = np.lib.format.open_memmap(out, mode="w+", dtype=dtype, shape=shape)
-        for start, block in blocks:
-            scores[start : start + len(block)] = block
-        return scores
+            return _filled(np.empty(shape, dtype), blocks)
+        with atomic(out) as unfinished:
+            _filled(open_memmap(unfinished, dtype, shape), blocks).flush()
+        return np.load(out, mmap_mode="r+")
 
     def _columns(self, counts, weigh_by_count):
         """Rows of unit length for each n-gram order, over columns (n-gram, t) if clipped."""
@@ -143,6 +145,12 @@ def cider(references, candidates, variant="cider_d", tokenizer=None, **kwargs):
     _flatten(references, "references")  # so that an error names what was given here
     scorer = Cider(references, variant, tokenizer, **kwargs)
     return scorer.score(references, candidates, **scoring)
+
+
+def _filled(scores, blocks):
+    for start, block in blocks:
+        scores[start : start + len(block)] = block
+    return scores
 
 
 def _flatten(groups, name):

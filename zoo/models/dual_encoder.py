@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from zoo import embeddings, global_batch, losses
+from zoo.models import inputs as checked
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -97,9 +98,11 @@ class DualEncoder(keras.Model):
         return global_batch.share(total)
 
     def train_step(self, data):
+        checked.check_training_batch(data)
         return global_batch.one_value_a_replica(super().train_step(data))
 
     def test_step(self, data):
+        checked.check_training_batch(data)
         return global_batch.one_value_a_replica(super().test_step(data))
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
@@ -113,14 +116,20 @@ class DualEncoder(keras.Model):
         """Embeds images as the user sees them.
 
         Args:
-            images: an array `(N, height, width, 3)`, 0…255, or a `tf.data.Dataset` of batches.
+            images: an array `(N, height, width, 3)` of the model's own height and width, 0…255,
+                see `zoo.data.images.prepare`; or a `tf.data.Dataset` of batches of that.
             batch_size: how many at once, for arrays.
 
         Returns:
             A `tfp.distributions.MultivariateNormalDiag` for Gaussian models, a `(N, K, dim)`
             tensor for sets, a `(N, dim)` tensor for points.
+
+        Raises:
+            ValueError: if these are no pictures, or not of the size that the model takes.
+            UserWarning: a warning, where pictures are floats of at most 1.
         """
-        return _view(self._embed(self.image_encoder, images, batch_size))
+        images = checked.image_array(images, _input_shape(self.image_encoder))
+        return _view(_embed(self.image_encoder, images, batch_size))
 
     def encode_captions(self, captions, batch_size=256):
         """Embeds captions as the user sees them.
@@ -134,19 +143,21 @@ class DualEncoder(keras.Model):
             As `encode_images`.
 
         Raises:
-            ValueError: if strings are given and the model has no tokenizer.
+            ValueError: if strings are given and the model has no tokenizer, if only some are
+                strings, or if token ids have another shape than the model takes.
         """
-        return _view(self._embed(self.caption_encoder, self.tokenize(captions), batch_size))
+        ids = checked.caption_array(self.tokenize(captions), _input_shape(self.caption_encoder))
+        return _view(_embed(self.caption_encoder, ids, batch_size))
 
     def tokenize(self, captions):
-        """Token ids `(M, length)` of strings; anything else is returned as it is."""
-        strings = [captions] if isinstance(captions, str) else captions
-        is_text = isinstance(strings, (list, tuple)) and all(isinstance(s, str) for s in strings)
-        if isinstance(strings, np.ndarray):
-            is_text = strings.dtype.kind in "OSU"
-        elif hasattr(strings, "dtype"):
-            is_text = strings.dtype == "string"
-        if not is_text:
+        """Token ids `(M, length)` of strings; anything else is returned as it is.
+
+        Raises:
+            ValueError: if strings are given and the model has no tokenizer, or if only some are
+                strings.
+        """
+        strings = [captions] if isinstance(captions, (str, bytes)) else captions
+        if not checked.is_text(strings):
             return captions
         if self.tokenizer is None:
             raise ValueError(
@@ -224,15 +235,6 @@ class DualEncoder(keras.Model):
         ]
         return cls(**config)
 
-    @staticmethod
-    def _embed(encoder, inputs, batch_size):
-        # `predict` compiles once, and takes arrays as well as datasets, which have their batches.
-        is_array = hasattr(inputs, "shape") or isinstance(inputs, (list, tuple))
-        inputs = np.asarray(inputs) if is_array else inputs
-        if is_array and len(inputs) == 0:
-            raise ValueError("there must be at least one item to encode; received none")
-        return encoder.predict(inputs, batch_size=batch_size if is_array else None, verbose=0)
-
 
 def match_matrix(batch):
     """Which image matches which caption, float32 `(images, captions)`."""
@@ -250,3 +252,26 @@ def _view(embedding):
     if "log_variance" in embedding:
         return embeddings.distribution(embedding)
     return ops.convert_to_tensor(embedding["mean"])
+
+
+def _input_shape(encoder):
+    """The shape that an encoder is known to take, `(None, …)`, or None of a layer that is no
+    model of one input."""
+    shape = getattr(encoder, "input_shape", None)
+    return shape if isinstance(shape, tuple) and shape and not isinstance(shape[0], tuple) else None
+
+
+def _embed(encoder, inputs, batch_size):
+    is_array = hasattr(inputs, "shape")
+    if is_array and len(inputs) == 0:
+        raise ValueError("there must be at least one item to encode; received none")
+    if hasattr(encoder, "predict"):
+        # `predict` compiles once, and takes arrays as well as datasets, which have their batches.
+        return encoder.predict(inputs, batch_size=batch_size if is_array else None, verbose=0)
+    batches = inputs
+    if is_array:
+        batches = [inputs[at : at + batch_size] for at in range(0, len(inputs), batch_size)]
+    parts = [encoder(ops.convert_to_tensor(batch), training=False) for batch in batches]
+    return keras.tree.map_structure(
+        lambda *values: np.concatenate([ops.convert_to_numpy(value) for value in values]), *parts
+    )

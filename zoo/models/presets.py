@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import tempfile
+import zipfile
 
 import keras
 
@@ -25,34 +26,59 @@ def list_presets():
     }
 
 
-def from_preset(name_or_path):
+def from_preset(name_or_path, compile=False):
     """Loads a trained `DualEncoder`.
 
     Args:
-        name_or_path: a name out of `list_presets()`, or a folder that holds a `model.keras`: what
-            `save_preset` wrote, or the run folder of a recipe.
+        name_or_path: a name out of `list_presets()`; a folder that holds a `model.keras`: what
+            `save_preset` wrote, or the run folder of a recipe; or a `.keras` file.
+        compile: whether the model comes back compiled as it was saved, to train or `evaluate` it
+            further. Encoding, ranking and searching need no optimizer.
 
     Raises:
-        InputError: if there is neither such a name nor such a folder, or the file in it is not a
-            model of the zoo.
+        InputError: if there is neither such a name nor such a folder or file, or the file is
+            damaged or not a model of the zoo.
     """
-    folder = PACKAGED / str(name_or_path)
-    if str(name_or_path) not in list_presets():
-        folder = pathlib.Path(name_or_path)
-    path = folder / MODEL_FILE
+    path = pathlib.Path(name_or_path).expanduser()
+    if str(name_or_path) in list_presets():
+        path = PACKAGED / str(name_or_path) / MODEL_FILE
+    elif not path.is_file():
+        path = path / MODEL_FILE
     if not path.is_file():
         raise InputError(
-            f"`name_or_path` must be one of {sorted(list_presets())} or a folder with a "
-            f"{MODEL_FILE}; received {str(name_or_path)!r}"
+            f"`name_or_path` must be one of {sorted(list_presets())}, a .keras file or a folder "
+            f"with a {MODEL_FILE}; received {str(name_or_path)!r}"
         )
+    _check_whole(path)
     try:
-        model = keras.saving.load_model(path)
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        reason = str(error).strip().split("\n")[0]
+        model = keras.saving.load_model(path, compile=compile)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a file says may be wrong in any way
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"{path}: not a model that this version can read: {reason}") from error
     if not isinstance(model, DualEncoder):
         raise InputError(f"{path}: expected a DualEncoder, received {type(model).__name__}")
     return model
+
+
+def _check_whole(path):
+    """Compares the checksums in a `.keras` file, which Keras reads past."""
+    if path.suffix != ".keras":
+        raise InputError(f"{path}: not a model: expected a .keras file")
+    try:
+        if not zipfile.is_zipfile(path):
+            raise InputError(f"{path}: not a model: cut off or not a .keras file at all")
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except Exception as error:  # zipfile and zlib raise seven kinds for a damaged header
+        raise InputError(f"{path}: not a model: damaged ({error})") from error
+    if damaged is not None:
+        raise InputError(f"{path}: not a model: damaged in {damaged} (its checksum is another)")
 
 
 def save_preset(model, path, card=None):
@@ -87,9 +113,13 @@ def save_preset(model, path, card=None):
 
 
 def _read_card(folder):
+    path = folder / CARD_FILE
     try:
-        return json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
+        card = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {"name": folder.name}
-    except ValueError as error:
-        raise InputError(f"{folder / CARD_FILE}: not JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from error
+    if not isinstance(card, dict):
+        raise InputError(f"{path}: expected a JSON object, found {card!r:.40}")
+    return card

@@ -118,8 +118,8 @@ def section(run):
     title = "Calibration"
     if not gives_probability(run):
         text = (
-            "This similarity is no log-odds: it was trained to rank, not to give the probability of "
-            "a match. There is nothing to calibrate."
+            "This similarity is no log-odds: it was trained to rank, not to give the probability "
+            "of a match. There is nothing to calibrate."
         )
         return Section("calibration", title, text)
     bins, logits = pair_bins(run)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import zoo
 from zoo.cli import run
+from zoo.data.files import SUFFIXES
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.search import encode
@@ -39,6 +40,7 @@ def build(options):
         encoder = model.encode_captions
     else:
         names, paths = encode.list_images(options.source, options.column or "image")
+        _report(encode.left_out(options.source))
         names, items = encode.without_bad(names, paths, options.skip_bad)
         encoder = encode.image_encoder(model)
     folder = options.out / "embeddings"
@@ -56,12 +58,17 @@ def build(options):
 
 def query(options):
     """Encodes one query and prints what the index finds."""
+    if (options.text is None) == (options.image is None):
+        raise InputError("query: expected either a text or --image FILE")
+    if options.text is not None and _is_picture(options.text):
+        raise InputError(
+            f"query: {options.text!r} is an image file, not a caption; search with "
+            f"--image {options.text}"
+        )
     setup = _read_json(options.folder / SETUP)
     names = _read_json(options.folder / encode.ITEMS)
     index = Index.load(options.folder / "index")
     model = zoo.from_preset(options.model or setup["model"])
-    if (options.text is None) == (options.image is None):
-        raise InputError("query: expected either a text or --image FILE")
     if options.image is not None:
         _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
         asked = encode.image_encoder(model)([path])
@@ -75,6 +82,20 @@ def query(options):
     for rank, (score, item) in enumerate(zip(scores[0], ids[0], strict=True), start=1):
         if item >= 0:
             print(f"{rank:4d} {score:12.5g}  {names[item]}")
+
+
+def _report(others):
+    """Says which files of a folder are not indexed: their suffix is of no format that is read."""
+    if others:
+        kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
+        print(f"left out {sum(others.values()):,} files of other kinds: {kinds}")
+
+
+def _is_picture(text):
+    """Whether a query is a file, or the name of one, and no caption."""
+    name = text.strip()
+    is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
+    return is_name or (len(name) < 256 and Path(name).is_file())
 
 
 def _index(shards, similarity, options, total):

@@ -1,22 +1,21 @@
 """Encodes many images or captions into shards on disk, and goes on where it was stopped."""
 
-import csv
 import hashlib
-import io
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from zoo.data import images
-from zoo.data.files import check_images, existing_folder, read_lines
+from zoo.data.files import SUFFIXES, check_images, existing_folder, read_lines
+from zoo.data.tables import SEPARATORS, read_table
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, remove_leftovers, write_text
 from zoo.search import vectors
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp")
-TABLES = {".csv": ",", ".tsv": "\t"}
 JOB = "job.json"
 ITEMS = "items.json"
 
@@ -35,7 +34,7 @@ def list_images(source, column="image"):
         InputError: if there is none.
     """
     source = Path(source).expanduser()
-    if source.suffix in TABLES:
+    if source.suffix in SEPARATORS:
         names = list_captions(source, column)
         return names, [source.parent / name for name in names]
     folder = existing_folder(source, "folder of images, or CSV or TSV file")
@@ -45,6 +44,23 @@ def list_images(source, column="image"):
     return [path.relative_to(folder).as_posix() for path in paths], paths
 
 
+def left_out(source):
+    """How many files of a folder are no pictures by their suffix: `{suffix: count}`, most first.
+
+    Args:
+        source: as of `list_images`; a table leaves out nothing. Hidden files are not counted.
+    """
+    source = Path(source).expanduser()
+    if not source.is_dir():
+        return {}
+    others = (
+        path.suffix.lower() or "no suffix"
+        for path in source.rglob("*")
+        if path.is_file() and path.suffix.lower() not in SUFFIXES and path.name[0] != "."
+    )
+    return dict(Counter(others).most_common())
+
+
 def list_captions(source, column="caption"):
     """The texts of one column of a table, or the lines of a text file.
 
@@ -52,20 +68,10 @@ def list_captions(source, column="caption"):
         InputError: if there is none, or one is empty, with file and line.
     """
     source = Path(source).expanduser()
-    lines = read_lines(source)
-    if source.suffix not in TABLES:
-        numbered = list(enumerate(lines, start=1))
+    if source.suffix in SEPARATORS:
+        numbered = [(line, value) for line, (value,) in read_table(source, [column])]
     else:
-        text = io.StringIO("\n".join(lines))
-        reader = csv.DictReader(text, delimiter=TABLES[source.suffix], strict=True)
-        try:
-            if column not in (reader.fieldnames or ()):
-                raise InputError(
-                    f"{source}:1: expected a column {column!r}, found {reader.fieldnames or 'none'}"
-                )
-            numbered = [(reader.line_num, row[column]) for row in reader]
-        except csv.Error as error:
-            raise InputError(f"{source}:{reader.line_num}: {error}") from error
+        numbered = list(enumerate(read_lines(source), start=1))
     for line, value in numbered:
         if not (value or "").strip():
             raise InputError(f"{source}:{line}: expected text as {column!r}, found nothing")
@@ -92,12 +98,20 @@ def without_bad(names, paths, skip_bad):
 
 
 def image_encoder(model):
-    """A function from image paths to an embedding, for `encode_shards`."""
-    size = model.image_encoder.inputs[0].shape[1] or 224
+    """A function from image paths to an embedding, for `encode_shards`.
+
+    Raises:
+        InputError: if the model reads no pictures.
+    """
+    shape = getattr(model.image_encoder, "input_shape", None)
+    if shape is not None and (not isinstance(shape, tuple) or len(shape) != 4):
+        raise InputError(f"the model reads features of shape {shape}, not pictures")
+    size = (shape and shape[1]) or 224
 
     def encode(paths):
-        pixels = [images.resize(images.read(str(path)), size) for path in paths]
-        return model.encode_images(np.stack(pixels), batch_size=len(pixels))
+        pixels = [images.prepare(tf.io.read_file(str(path)), size) for path in paths]
+        pixels = np.stack(pixels).astype(np.float32)
+        return model.encode_images(pixels, batch_size=len(pixels))
 
     return encode
 

@@ -87,7 +87,7 @@ class Execution:
         return [keras.callbacks.TensorBoard(folder, write_graph=False)]
 
     def agree(self, epochs_done):
-        """Whether all workers found the same checkpoint.
+        """Checks that all workers found the same checkpoint.
 
         Raises:
             InputError: if they did not: `--out` is not one folder that all of them see.

@@ -1,0 +1,77 @@
+"""One process at a time trains in a run folder."""
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from zoo.errors import InputError
+from zoo.files import RunFolder, locked
+
+HOLDER = """
+import sys
+from zoo.files.lock import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock of `tmp_path / "run"`."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path / "run"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_process_is_told_who_trains(holder, tmp_path):
+    with (
+        pytest.raises(InputError, match=rf"another process \({holder.pid} on .*\) is training in"),
+        locked(tmp_path / "run"),
+    ):
+        pytest.fail("the lock was given twice")
+
+
+def test_a_killed_process_holds_nothing(holder, tmp_path):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with locked(tmp_path / "run"):
+        pass
+
+
+def test_it_is_free_after_the_block_and_after_an_error(tmp_path):
+    for _ in range(2):
+        with pytest.raises(KeyError), locked(tmp_path / "run"):
+            raise KeyError
+    with locked(tmp_path / "run"), locked(tmp_path / "other"):
+        pass
+    with locked(tmp_path / "run"):
+        run = RunFolder.open(tmp_path / "run", {"seed": 0})  # the lock is no other file
+    assert run.settings == {"seed": 0}
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write"), locked(tmp_path / "file"):
+        pass
+
+
+def test_a_file_system_without_locks_is_a_warning(tmp_path, monkeypatch):
+    def none(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.warns(UserWarning, match="without locks"), locked(tmp_path / "run"):
+        pass

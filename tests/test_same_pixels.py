@@ -1,0 +1,125 @@
+"""A photo gives the model the same pixels whichever way it comes."""
+
+import base64
+import io
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from export import requests
+from export.signatures import Signatures
+from zoo.data import batches, images, own_pairs, shards, sources
+from zoo.data.captions import WordTokenizer
+from zoo.data.files import FORMATS
+from zoo.evaluation import encode as encode_split
+from zoo.models import DualEncoder
+from zoo.search import encode
+from zoo.similarities import Cosine
+
+SIZE = 8
+
+
+def _model():
+    """A model whose embedding of a picture is its pixels."""
+    image = keras.Input((SIZE, SIZE, 3))
+    caption = keras.Input((4,), dtype="int32")
+    return DualEncoder(
+        keras.Model(image, {"mean": keras.layers.Flatten()(image)}),
+        keras.Model(caption, {"mean": keras.layers.Embedding(9, SIZE * SIZE * 3)(caption)[:, 0]}),
+        Cosine(),
+        tokenizer=WordTokenizer(["photo"], max_words=4),
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of one photo in each format, and of a JPEG that lies on its side."""
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 256, (7, 9, 3), dtype=np.uint8)
+    photo = Image.fromarray(coarse).resize((43, 31), Image.Resampling.BICUBIC)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    photo.save(tmp_path / "side.jpg", exif=exif)
+    for kind in FORMATS:
+        photo.save(tmp_path / f"photo.{kind.lower()}", format=kind)
+    names = ["side.jpg", *(f"photo.{kind.lower()}" for kind in FORMATS)]
+    rows = "".join(f"{name},a photo\n" for name in names)
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + rows)
+    return tmp_path / "pairs.csv"
+
+
+def test_every_way_gives_the_same_pixels(table, tmp_path):
+    model = _model()
+    records, dataset = own_pairs.load(table, image_size=SIZE, verbose=False)
+    paths = list(records.image_paths)
+    contents = [tf.io.read_file(path) for path in paths]
+    expected = np.stack([images.prepare(one, SIZE) for one in contents]).astype(np.float32)
+    assert len(np.unique(expected[0])) > 9
+
+    def pairs(given):
+        return np.stack([pair["images"] for pair in given.as_numpy_iterator()])
+
+    def stored():
+        shards.write(records, tmp_path / "shards", num_shards=1, verbose=False)
+        return pairs(shards.read(tmp_path / "shards", image_size=SIZE, verbose=False))
+
+    def trained(cache):
+        source = sources.Pictures(records, SIZE, cache=cache)
+        stream = batches.image_caption_pairs(
+            records, model.tokenizer, source, len(paths), num_steps=1
+        )
+        (batch,) = stream.as_numpy_iterator()
+        return batch["images"][np.argsort(batch["image_labels"])]
+
+    def encoded():
+        source = sources.Pictures(records, SIZE)
+        return encode_split(model, records, source).images["mean"].reshape(expected.shape)
+
+    def served():
+        return requests.decoded(tf.stack(contents), SIZE, "crop", 1.0)
+
+    def answered():
+        found = Signatures(model, index=False).concrete()["encode_images"](tf.stack(contents))
+        return np.reshape(found["mean"], expected.shape)
+
+    ways = {
+        "pairs": lambda: pairs(dataset),
+        "shards": stored,
+        "training, cached": lambda: trained(True),
+        "training, not cached": lambda: trained(False),
+        "evaluation": encoded,
+        "search": lambda: np.reshape(encode.image_encoder(model)(paths), expected.shape),
+        "export, decoded": served,
+        "export, embedded": answered,
+    }
+    for name, way in ways.items():
+        np.testing.assert_array_equal(way(), expected, err_msg=name)
+
+
+def test_the_demo_sees_them_too(table):
+    encoders = pytest.importorskip("demo.encoders")
+    records, _ = own_pairs.load(table, image_size=SIZE, verbose=False)
+    demo = encoders.Encoders(_model())
+    for path in records.image_paths:
+        contents = tf.io.read_file(path)
+        expected = images.prepare(contents, SIZE).numpy()
+        np.testing.assert_array_equal(demo.pixels(contents), expected)
+        found = demo.files([path])["mean"]
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+def test_the_gallery_shows_a_photo_upright(tmp_path):
+    gallery = pytest.importorskip("demo.gallery")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (64, 32)).save(tmp_path / "side.jpg", exif=exif)
+
+    class One:
+        image_paths = [tmp_path / "side.jpg"]
+
+    uri = gallery.Gallery.thumbnail.__wrapped__(One(), 0)
+    with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as shown:
+        assert shown.height > shown.width
