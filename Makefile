@@ -4,8 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN ?= runs/pcme_toy_birds
 
-export TF_CPP_MIN_LOG_LEVEL ?= 3
-
 .PHONY: all setup lock lint format test test-slow benchmarks clean
 
 all: setup

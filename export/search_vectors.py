@@ -2,22 +2,19 @@
 
 import tensorflow as tf
 
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingPackageError
 
 
 def space_of(similarity):
     """Name of the space in which a similarity is searched; None for a layer of the user's own.
 
     Raises:
-        InputError: if `zoo.search` cannot be imported.
+        InputError: if FAISS is not installed.
     """
     try:
         from zoo.search import units
-    except ImportError as error:
-        raise InputError(
-            f"the index signatures need the extra halo-zoo[search]: {error}; "
-            "--no-index leaves them out"
-        ) from error
+    except MissingPackageError as error:
+        raise InputError(f"index signatures: {error}; --no-index leaves them out") from error
     ranking = units.ranking(similarity)
     return None if ranking is None else ranking.space
 

@@ -107,6 +107,40 @@ def run(main, *args):
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def program(command: str) -> str:
+    """What the usage of a command line calls it.
+
+    Args:
+        command: its own name, `"python -m export"`.
+
+    Returns:
+        `"halo export"` where it runs as a subcommand of `halo` (`zoo.halo`), else `command`.
+    """
+    return sys.argv[0] if sys.argv[0].startswith("halo ") else command
+
+
+def is_interactive() -> bool:
+    """Whether standard output can draw over what it has written: a terminal or a notebook."""
+    return "ipykernel" in sys.modules or bool(sys.stdout and sys.stdout.isatty())
+
+
+def verbosity(shown: bool = True) -> int:
+    """Keras' `verbose` for a progress bar.
+
+    Keras itself takes every standard output of a POSIX system for a terminal.
+
+    Args:
+        shown: whether progress is to be seen at all.
+
+    Returns:
+        0 for nothing, 1 for a bar, 2 for one line at the end, where standard output is a file or
+        a pipe, so that it holds no control characters.
+    """
+    if not shown:
+        return 0
+    return 1 if is_interactive() else 2
+
+
 class OneLineParser(argparse.ArgumentParser):
     """A parser whose errors are one line on stderr, with exit code 2."""
 

@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from zoo.cli import verbosity
+
 
 def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     """The features of all images of a split as a float16 memory map on disk.
@@ -32,7 +34,9 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     shape = (records.num_images, *backbone.output_shape[1:])
-    progress = keras.utils.Progbar(len(records.image_paths), unit_name="image", verbose=verbose)
+    progress = keras.utils.Progbar(
+        len(records.image_paths), unit_name="image", verbose=verbosity(verbose)
+    )
     # `predict_on_batch` gives every replica of a strategy the whole batch.
     forward = tf.function(lambda images: backbone(images, training=False), reduce_retracing=True)
     try:

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from zoo.encoders.clip_weights import load_clip_weights
+from zoo.errors import require
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -56,7 +57,8 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
 
     Released code differs: PCME++ normalises by ImageNet's statistics.
     """
-    import keras_hub  # here, since it takes a second and 150 MB that few models need
+    # Here, since it takes a second and 150 MB that few models need.
+    keras_hub = require("keras_hub", extra="text")
 
     config = _config(name, _IMAGE)
     encoder = keras_hub.models.CLIPVisionEncoder(
@@ -104,7 +106,7 @@ def clip_text(
 
     Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
     """
-    import keras_hub
+    keras_hub = require("keras_hub", extra="text")
 
     config = _config(name, _TEXT)
     encoder = keras_hub.models.CLIPTextEncoder(

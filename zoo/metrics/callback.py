@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from zoo.cli import verbosity
 from zoo.embeddings import as_embedding, concatenate
 from zoo.metrics.retrieval import evaluate_embeddings
 
@@ -77,7 +78,10 @@ class RetrievalEvaluation(keras.callbacks.Callback):
                 `similarity`.
         """
         bar = keras.utils.Progbar(
-            self._num_items(), verbose=self.verbose, stateful_metrics=["rsum"], unit_name="item"
+            self._num_items(),
+            verbose=verbosity(self.verbose),
+            stateful_metrics=["rsum"],
+            unit_name="item",
         )
         images, captions, image_labels, caption_labels = [], [], [], []
         seen = 0
