@@ -1,9 +1,14 @@
 """Every line of docs/questions.md and the README's code run."""
 
+import dataclasses
+import importlib.util
 import pathlib
 import re
+import shlex
 
 import pytest
+
+from zoo import cli
 
 ROOT = pathlib.Path(__file__).parent.parent
 CODE = re.compile(r"```python\n(.*?)```", re.S)
@@ -27,6 +32,25 @@ def test_the_readmes_code_runs(tmp_path, monkeypatch):
     vague, exact = names["zoo"].from_preset("toy_birds_pcme").uncertainty(names["captions"])
     assert vague > exact
     assert names["model"].similarity(names["images"], names["captions"]).shape == (480, 2)
+
+
+def test_the_readmes_recipes_have_a_run_folder_each():
+    commands = re.findall(r"^python recipes/(\w+)\.py(.*)$", (ROOT / "README.md").read_text(), re.M)
+    assert len(commands) >= 4
+    folders = {}
+    for name, flags in commands:
+        settings = cli.parse(_settings_of(name), shlex.split(flags, comments=True))
+        folders.setdefault(settings.out, []).append((name, dataclasses.replace(settings, out=None)))
+    for folder, runs in folders.items():
+        assert len(runs) == 1 or all(run == runs[0] for run in runs), folder
+
+
+def _settings_of(recipe):
+    path = ROOT / "recipes" / f"{recipe}.py"
+    spec = importlib.util.spec_from_file_location(recipe, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Settings
 
 
 def test_readme_names_things_that_exist():
