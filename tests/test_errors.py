@@ -83,7 +83,7 @@ def test_a_saved_model_that_needs_an_extra_names_it(remove, tmp_path):
     model = zoo.models.pcme_bert("tiny", tokenizer, backbone, dim=8, image_size=16)
     zoo.save_preset(model, tmp_path / "bert")
     remove("keras_hub")
-    with pytest.raises(InputError, match=r"halo-zoo\[text\]"):
+    with pytest.raises(MissingPackageError, match=r"halo-zoo\[text\]"):
         zoo.from_preset(tmp_path / "bert")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from typing import Any
 
 import keras
 from keras import ops
@@ -12,7 +13,13 @@ PADDING = 0
 BASE = {"num_layers": 12, "num_heads": 12, "hidden_dim": 768}
 
 
-def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size):
+def bert(
+    preset: str | os.PathLike | None = None,
+    vocabulary_size: int = 30522,
+    max_length: int = 64,
+    dropout: float = 0.1,
+    **size: Any,
+) -> keras.Model:
     """BERT's hidden states, for `zoo.data.BertTokenizer`'s ids.
 
     Args:

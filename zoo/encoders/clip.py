@@ -1,5 +1,8 @@
 """CLIP's two towers with all their tokens, and a second last block for the variance."""
 
+import os
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -25,7 +28,12 @@ _TEXT = {
 CLIP = tuple(_IMAGE)
 
 
-def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=True):
+def clip_image(
+    name: str = "vit_b_32",
+    weights: str | os.PathLike | None = None,
+    image_size: int = 224,
+    variance_block: bool = True,
+) -> keras.Model:
     """CLIP's vision transformer: images to all tokens.
 
     | name | blocks × width | tokens at 224 | parameters, with the second last block |
@@ -84,8 +92,12 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_block=Tru
 
 
 def clip_text(
-    name="vit_b_32", weights=None, vocabulary_size=49408, max_length=77, variance_block=True
-):
+    name: str = "vit_b_32",
+    weights: str | os.PathLike | None = None,
+    vocabulary_size: int = 49408,
+    max_length: int = 77,
+    variance_block: bool = True,
+) -> keras.Model:
     """CLIP's text transformer: token ids to all tokens.
 
     Args:
@@ -129,7 +141,7 @@ def clip_text(
     return backbone
 
 
-def clip_blocks(backbone):
+def clip_blocks(backbone: keras.Model) -> list[Any]:
     """The parts of a CLIP backbone from the input to the output, for `rates_by_depth`.
 
     As many as this network has blocks, and the embeddings: B has 13 parts, L has 25. The

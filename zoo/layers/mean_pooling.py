@@ -1,7 +1,11 @@
 """The mean of local features, without the padding."""
 
+from typing import Any
+
 import keras
 from keras import ops
+
+from zoo.embeddings import Tensor
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -15,11 +19,11 @@ class MeanPooling(keras.layers.Layer):
     Output: `(batch, channels)`; zeros for an item of which no position counts.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.built = True
 
-    def call(self, features, mask=None):
+    def call(self, features: Tensor, mask: Tensor | None = None) -> Tensor:
         if mask is None:
             return ops.mean(features, axis=1)
         present = ops.cast(ops.expand_dims(mask, -1), features.dtype)

@@ -1,10 +1,14 @@
 """The dual encoder: two towers, a similarity, a loss. The only `keras.Model` subclass here."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 from zoo import embeddings, global_batch
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -52,14 +56,14 @@ class DualEncoder(keras.Model):
 
     def __init__(
         self,
-        image_encoder,
-        caption_encoder,
-        similarity,
-        loss=None,
-        auxiliaries=(),
-        tokenizer=None,
-        uncertainty_measure=None,
-        **kwargs,
+        image_encoder: keras.layers.Layer,
+        caption_encoder: keras.layers.Layer,
+        similarity: keras.layers.Layer,
+        loss: keras.losses.Loss | None = None,
+        auxiliaries: Sequence[keras.layers.Layer] = (),
+        tokenizer: keras.layers.Layer | None = None,
+        uncertainty_measure: str | None = None,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.image_encoder = image_encoder
@@ -73,7 +77,7 @@ class DualEncoder(keras.Model):
         # The encoders arrive built. Nothing is left for Keras to build from a first batch.
         self.built = True
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> dict[str, Embedding]:
         outputs, embed = {}, global_batch.embed
         if "images" in inputs:
             outputs["images"] = embed(self.image_encoder, inputs["images"], training)
@@ -109,7 +113,7 @@ class DualEncoder(keras.Model):
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
 
-    def encode_images(self, images, batch_size=128):
+    def encode_images(self, images: Tensor, batch_size: int = 128) -> EmbeddingLike:
         """Embeds images as the user sees them.
 
         Args:
@@ -122,7 +126,9 @@ class DualEncoder(keras.Model):
         """
         return _view(self._embed(self.image_encoder, images, batch_size))
 
-    def encode_captions(self, captions, batch_size=256):
+    def encode_captions(
+        self, captions: Sequence[str] | Tensor, batch_size: int = 256
+    ) -> EmbeddingLike:
         """Embeds captions as the user sees them.
 
         Args:
@@ -138,7 +144,7 @@ class DualEncoder(keras.Model):
         """
         return _view(self._embed(self.caption_encoder, self.tokenize(captions), batch_size))
 
-    def tokenize(self, captions):
+    def tokenize(self, captions: Sequence[str] | Tensor) -> Tensor:
         """Token ids `(M, length)` of strings; anything else is returned as it is."""
         strings = [captions] if isinstance(captions, str) else captions
         is_text = isinstance(strings, (list, tuple)) and all(isinstance(s, str) for s in strings)
@@ -154,18 +160,18 @@ class DualEncoder(keras.Model):
             )
         return ops.convert_to_numpy(self.tokenizer(list(strings)))
 
-    def uncertainty(self, embedding, measure=None):
+    def uncertainty(self, embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
         """`zoo.embeddings.uncertainty` with this system's own measure as the default."""
         return embeddings.uncertainty(embedding, measure or self.uncertainty_measure)
 
-    def with_image_encoder(self, image_encoder):
+    def with_image_encoder(self, image_encoder: keras.layers.Layer) -> "DualEncoder":
         """This model with another image encoder, sharing everything else, weights included.
 
         With the encoder's head alone it trains on stored features of a frozen backbone.
         """
         return self._with(image_encoder=image_encoder)
 
-    def with_auxiliaries(self, *terms):
+    def with_auxiliaries(self, *terms: keras.layers.Layer) -> "DualEncoder":
         """This model with further auxiliary terms, sharing everything else, weights included."""
         return self._with(auxiliaries=[*self.auxiliaries, *terms])
 
@@ -181,7 +187,7 @@ class DualEncoder(keras.Model):
             name=self.name,
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -195,7 +201,9 @@ class DualEncoder(keras.Model):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> "DualEncoder":
         deserialize = keras.saving.deserialize_keras_object
         config = dict(config)
         for key in ("image_encoder", "caption_encoder", "similarity", "loss", "tokenizer"):
@@ -215,7 +223,7 @@ class DualEncoder(keras.Model):
         return encoder.predict(inputs, batch_size=batch_size if is_array else None, verbose=0)
 
 
-def match_matrix(batch):
+def match_matrix(batch: dict[str, Tensor]) -> Tensor:
     """Which image matches which caption, float32 `(images, captions)`."""
     if "matches" in batch:
         return ops.cast(batch["matches"], "float32")

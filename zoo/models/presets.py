@@ -5,10 +5,11 @@ import os
 import pathlib
 import shutil
 import tempfile
+from typing import Any
 
 import keras
 
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingPackageError
 from zoo.models.dual_encoder import DualEncoder
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
@@ -16,7 +17,7 @@ MODEL_FILE = "model.keras"
 CARD_FILE = "preset.json"
 
 
-def list_presets():
+def list_presets() -> dict[str, dict[str, Any]]:
     """The presets that come with the package: `{name: card}`, a card being a dict that says what
     the model is, what it was trained on and how well it did there."""
     folders = sorted(PACKAGED.iterdir()) if PACKAGED.is_dir() else []
@@ -25,7 +26,7 @@ def list_presets():
     }
 
 
-def from_preset(name_or_path):
+def from_preset(name_or_path: str | os.PathLike) -> DualEncoder:
     """Loads a trained `DualEncoder`.
 
     Args:
@@ -35,6 +36,7 @@ def from_preset(name_or_path):
     Raises:
         InputError: if there is neither such a name nor such a folder, or the file in it is not a
             model of the zoo.
+        MissingPackageError: if the model needs a package of an extra that is not installed.
     """
     folder = PACKAGED / str(name_or_path)
     if str(name_or_path) not in list_presets():
@@ -48,6 +50,7 @@ def from_preset(name_or_path):
     try:
         model = keras.saving.load_model(path)
     except (ValueError, OSError, KeyError, TypeError) as error:
+        _raise_missing_package(error)
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"{path}: not a model that this version can read: {reason}") from error
     if not isinstance(model, DualEncoder):
@@ -55,7 +58,9 @@ def from_preset(name_or_path):
     return model
 
 
-def save_preset(model, path, card=None):
+def save_preset(
+    model: DualEncoder, path: str | os.PathLike, card: dict[str, Any] | None = None
+) -> None:
     """Writes a model as a folder that `from_preset` reads. All or nothing: the folder appears
     complete, or not at all.
 
@@ -84,6 +89,14 @@ def save_preset(model, path, card=None):
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+
+
+def _raise_missing_package(error):
+    """Raises the `MissingPackageError` behind an error, if there is one: Keras hides it."""
+    while error is not None:
+        if isinstance(error, MissingPackageError):
+            raise error
+        error = error.__cause__ or error.__context__
 
 
 def _read_card(folder):
