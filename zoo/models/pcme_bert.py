@@ -6,7 +6,6 @@ from typing import Any
 import keras
 
 from zoo import encoders
-from zoo.encoders.image_features import ImageBackbone
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pcme import pcme
 
@@ -15,7 +14,7 @@ SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 
 
 def pcme_bert(
-    image_backbone: ImageBackbone = "resnet152",
+    image_backbone: str | keras.Model = "resnet152",
     tokenizer: keras.layers.Layer | None = None,
     caption_backbone: keras.Model | None = None,
     vocabulary_size: int | None = None,

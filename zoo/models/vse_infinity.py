@@ -5,13 +5,12 @@ from typing import Any
 import keras
 
 from zoo import losses, similarities
-from zoo.encoders.image_features import ImageBackbone
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pooled import pooled_encoders
 
 
 def vse_infinity(
-    image_backbone: ImageBackbone = "resnet50",
+    image_backbone: str | keras.Model = "resnet50",
     tokenizer: keras.layers.Layer | None = None,
     dim: int = 1024,
     margin: float = 0.2,
