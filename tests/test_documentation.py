@@ -1,7 +1,7 @@
 """Every line of docs/questions.md and the README's code run."""
 
 import dataclasses
-import importlib.util
+import importlib
 import pathlib
 import re
 import shlex
@@ -39,18 +39,12 @@ def test_the_readmes_recipes_have_a_run_folder_each():
     assert len(commands) >= 4
     folders = {}
     for name, flags in commands:
-        settings = cli.parse(_settings_of(name), shlex.split(flags, comments=True))
+        settings = cli.parse(
+            importlib.import_module(name).Settings, shlex.split(flags, comments=True)
+        )
         folders.setdefault(settings.out, []).append((name, dataclasses.replace(settings, out=None)))
     for folder, runs in folders.items():
         assert len(runs) == 1 or all(run == runs[0] for run in runs), folder
-
-
-def _settings_of(recipe):
-    path = ROOT / "recipes" / f"{recipe}.py"
-    spec = importlib.util.spec_from_file_location(recipe, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Settings
 
 
 def test_readme_names_things_that_exist():
