@@ -39,7 +39,7 @@ def test_import_alone_is_enough_to_load_models_with_their_tokenizers(tmp_path):
         check=False,
     )
     assert done.stdout.splitlines() == [
-        "['PIL', 'zoo']",  # heavy libraries wait until a model needs them
+        "['zoo']",  # heavy libraries wait until a model needs them
         "1",  # TensorFlow's warnings and errors stay
         "[[1, 2, 0, 0]] (4,)",
         "[[2, 5, 6, 3, 0]] (8,)",
