@@ -4,9 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN ?= runs/pcme_toy_birds
 
-export TF_CPP_MIN_LOG_LEVEL ?= 3
-
-.PHONY: all setup lock lint format test test-slow benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow wheel benchmarks models-page clean
 
 all: setup
 	$(BIN)/python recipes/pcme_cub.py --out $(RUN)
@@ -37,6 +35,9 @@ test: lint
 
 test-slow: setup
 	$(BIN)/python -m pytest -m very_slow
+
+wheel: setup
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks

@@ -10,7 +10,7 @@ import os
 import pkgutil
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 from rich.console import Console

@@ -14,11 +14,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from zoo.cli import run
+from zoo.cli import OneLineParser, program, run
+from zoo.errors import require
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    require("gradio", extra="demo")
+    require("plotly", extra="demo")
+    # As Ctrl+C does, so that the folder of temporary files goes.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # Gradio serves all of its folder of temporary files, which by default is shared by all its
     # pages on the machine.
     with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
@@ -32,8 +37,8 @@ def main(argv=None):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="python -m demo",
+    parser = OneLineParser(
+        prog=program("python -m demo"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -54,6 +59,4 @@ def _parser():
 
 
 if __name__ == "__main__":
-    # As Ctrl+C does, so that the folder of temporary files goes.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     run(main)

@@ -2,21 +2,18 @@
 
 import argparse
 import json
-import os
 from pathlib import Path
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from export.requests import MAX_PIXELS
 from export.saved_model import export_model
 from export.stored_weights import STORAGE
 from zoo import models
-from zoo.cli import run
+from zoo.cli import OneLineParser, program, run
 from zoo.files import RunFolder
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(prog="python -m export", description=__doc__)
+    parser = OneLineParser(prog=program("python -m export"), description=__doc__)
     parser.add_argument("run", metavar="RUN", help="run folder, preset or .keras file")
     parser.add_argument("out", metavar="OUT", help="folder of the versions, made when missing")
     parser.add_argument("--version", type=int, default=1, help="number of the version (1)")

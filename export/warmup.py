@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from export import probes
 from export.serving_files import NAME
-from zoo.errors import InputError
+from zoo.errors import require
 
 BATCHES = (1, 8)
 MATCH_OUTPUTS = ("similarity", "pairs")
@@ -24,12 +24,10 @@ def write_warmup(folder, signatures, tokenizer=None, batch_size=None):
         batch_size: the one size of a batch, or None for some.
 
     Raises:
-        InputError: if tensorflow-serving-api is missing.
+        MissingPackageError: if tensorflow-serving-api is not installed.
     """
-    try:
-        from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
-    except ImportError as error:
-        raise InputError("an export needs the extra halo-zoo[serving]") from error
+    predict_pb2 = require("tensorflow_serving.apis.predict_pb2", extra="serving")
+    prediction_log_pb2 = require("tensorflow_serving.apis.prediction_log_pb2", extra="serving")
     path = folder / "assets.extra" / "tf_serving_warmup_requests"
     path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:

@@ -1,7 +1,10 @@
 """Every line of docs/questions.md and the README's code run."""
 
+import dataclasses
+import importlib
 import pathlib
 import re
+import shlex
 
 import keras
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 
 import zoo
 import zoo.data
+from zoo import cli
 
 ROOT = pathlib.Path(__file__).parent.parent
 CODE = re.compile(r"```python\n(.*?)```", re.S)
@@ -52,6 +56,19 @@ def test_the_readmes_code_runs(tmp_path, monkeypatch):
     vague, exact = names["zoo"].from_preset("toy_birds_pcme").uncertainty(names["captions"])
     assert vague > exact
     assert names["model"].similarity(names["images"], names["captions"]).shape == (480, 2)
+
+
+def test_the_readmes_recipes_have_a_run_folder_each():
+    commands = re.findall(r"^python recipes/(\w+)\.py(.*)$", (ROOT / "README.md").read_text(), re.M)
+    assert len(commands) >= 4
+    folders = {}
+    for name, flags in commands:
+        settings = cli.parse(
+            importlib.import_module(name).Settings, shlex.split(flags, comments=True)
+        )
+        folders.setdefault(settings.out, []).append((name, dataclasses.replace(settings, out=None)))
+    for folder, runs in folders.items():
+        assert len(runs) == 1 or all(run == runs[0] for run in runs), folder
 
 
 def test_readme_names_things_that_exist():

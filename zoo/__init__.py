@@ -8,9 +8,11 @@ is `zoo.data` on another backend than TensorFlow.
 
 import importlib
 import os
+from types import ModuleType
 
-# TensorFlow reads this once, when it is first imported, and is otherwise loud.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# TensorFlow reads this once, when it is first imported. 1 leaves out information; warnings and
+# errors stay.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 import keras
 
@@ -38,11 +40,11 @@ __all__ = [
 _LAZY = ("data", "evaluation", "metrics", "report", "search")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> ModuleType:
     if name in _LAZY:
         return importlib.import_module(f"zoo.{name}")
     raise AttributeError(f"module 'zoo' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*__all__, *_LAZY, "__version__"])

@@ -22,12 +22,24 @@ import logging
 import sys
 import types
 import typing
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NoReturn, TypeVar
 
 from zoo.errors import InputError
 
+Settings = TypeVar("Settings")
 
-def setting(default, help="", *, source="", toy=..., smoke=..., identity=True, const=None):
+
+def setting(
+    default: Any,
+    help: str = "",
+    *,
+    source: str = "",
+    toy: Any = ...,
+    smoke: Any = ...,
+    identity: bool = True,
+    const: Any = None,
+) -> Any:
     """A field of a settings dataclass, with what `--help` says of it.
 
     Args:
@@ -48,7 +60,11 @@ def setting(default, help="", *, source="", toy=..., smoke=..., identity=True, c
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def parse(settings_class, argv=None, description=None):
+def parse(
+    settings_class: type[Settings],
+    argv: Sequence[str] | None = None,
+    description: str | None = None,
+) -> Settings:
     """Reads a settings dataclass from the command line, one flag a field.
 
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
@@ -87,7 +103,7 @@ def parse(settings_class, argv=None, description=None):
         parser.error(str(error))
 
 
-def run(main, *args):
+def run(main: Callable[..., Any], *args: Any) -> NoReturn:
     """Calls a command line's `main` and ends the process with its exit code.
 
     What a person can mend (`InputError`, a full disk, a missing permission) becomes one line on
@@ -107,10 +123,44 @@ def run(main, *args):
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def program(command: str) -> str:
+    """What the usage of a command line calls it.
+
+    Args:
+        command: its own name, `"python -m export"`.
+
+    Returns:
+        `"halo export"` where it runs as a subcommand of `halo` (`zoo.halo`), else `command`.
+    """
+    return sys.argv[0] if sys.argv[0].startswith("halo ") else command
+
+
+def is_interactive() -> bool:
+    """Whether standard output can draw over what it has written: a terminal or a notebook."""
+    return "ipykernel" in sys.modules or bool(sys.stdout and sys.stdout.isatty())
+
+
+def verbosity(shown: bool = True) -> int:
+    """Keras' `verbose` for a progress bar.
+
+    Keras itself takes every standard output of a POSIX system for a terminal.
+
+    Args:
+        shown: whether progress is to be seen at all.
+
+    Returns:
+        0 for nothing, 1 for a bar, 2 for one line at the end, where standard output is a file or
+        a pipe, so that it holds no control characters.
+    """
+    if not shown:
+        return 0
+    return 1 if is_interactive() else 2
+
+
 class OneLineParser(argparse.ArgumentParser):
     """A parser whose errors are one line on stderr, with exit code 2."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         # argparse prints the whole usage first, which buries the one line that matters.
         self.exit(_complain(f"{message} (--help lists the flags)"))
 
@@ -121,7 +171,8 @@ def _complain(message):
 
 
 def _add_flag(parser, field, hint):
-    kind, options = hint, {}
+    kind: Any = hint
+    options: dict[str, Any] = {}
     optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
     if optional:
         (kind,) = [member for member in typing.get_args(hint) if member is not type(None)]

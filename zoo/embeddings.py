@@ -16,7 +16,14 @@ as a model's output does not. `distribution` turns a Gaussian into TFP's
 zoo takes either form.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from keras import ops
+
+Tensor = Any  # a tensor of Keras' backend or a NumPy array; the backends share no class
+Embedding = dict[str, Tensor]
+EmbeddingLike = Embedding | Tensor  # also a TFP distribution, as `encode_images` returns it
 
 # The kinds of embedding, as `kind` and errors call them.
 POINT, GAUSSIAN, SET, TOKENS = "a point", "a Gaussian", "a set", "a token sequence"
@@ -24,7 +31,7 @@ GAUSSIAN_UNCERTAINTIES = ("log_det", "geometric_mean", "total_variance")
 SET_UNCERTAINTIES = ("circular_variance",)
 
 
-def as_embedding(embedding, name="embedding"):
+def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding:
     """The dict of tensors behind whatever `encode_images` or `encode_captions` returned.
 
     Args:
@@ -57,7 +64,7 @@ def as_embedding(embedding, name="embedding"):
     )
 
 
-def gaussian(embedding, name="embedding"):
+def gaussian(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor]:
     """`(mean, log_variance)` of a Gaussian, float32, both `(batch, dim)`.
 
     Raises:
@@ -78,7 +85,7 @@ def gaussian(embedding, name="embedding"):
     return mean, log_variance
 
 
-def points(embedding, name="embedding"):
+def points(embedding: EmbeddingLike, name: str = "embedding") -> Tensor:
     """The means of points or Gaussians, float32 `(batch, dim)`.
 
     Raises:
@@ -93,7 +100,7 @@ def points(embedding, name="embedding"):
     return mean
 
 
-def elements(embedding, name="embedding"):
+def elements(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor | None]:
     """`(elements, mask)` of sets: float32 `(batch, num_elements, dim)` and bool or None.
 
     Raises:
@@ -112,7 +119,7 @@ def elements(embedding, name="embedding"):
     return values, embedding.get("mask")
 
 
-def tokens(embedding, name="embedding"):
+def tokens(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor, Tensor]:
     """`(tokens, mask, pooled)` of token sequences: float32, bool, float32.
 
     Raises:
@@ -126,7 +133,7 @@ def tokens(embedding, name="embedding"):
     return _float32(embedding["tokens"]), mask, _float32(embedding["pooled"])
 
 
-def kind(embedding):
+def kind(embedding: EmbeddingLike) -> str:
     """`"a point"`, `"a Gaussian"`, `"a set"` or `"a token sequence"`, to choose a path by."""
     embedding = as_embedding(embedding)
     if "tokens" in embedding:
@@ -136,12 +143,12 @@ def kind(embedding):
     return GAUSSIAN if "log_variance" in embedding else POINT
 
 
-def has_uncertainty(embedding):
+def has_uncertainty(embedding: EmbeddingLike) -> bool:
     """Whether `uncertainty` is defined for this kind of embedding."""
     return kind(embedding) in (GAUSSIAN, SET)
 
 
-def distribution(embedding):
+def distribution(embedding: EmbeddingLike) -> Any:
     """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32.
 
     Args:
@@ -163,7 +170,7 @@ def distribution(embedding):
     )
 
 
-def uncertainty(embedding, measure=None):
+def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
     """One number an item: how unsure the embedding is. Higher is less sure.
 
     | measure | of | value |
@@ -207,7 +214,7 @@ def uncertainty(embedding, measure=None):
     return ops.sum(ops.exp(log_variance), axis=-1)
 
 
-def concatenate(embeddings):
+def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:
     """Joins embeddings of one kind along the batch, in order.
 
     Args:

@@ -1,4 +1,7 @@
-"""The one exception for input that a person can mend."""
+"""What a person can mend: bad input, and a package that is not installed."""
+
+import importlib
+from types import ModuleType
 
 
 class InputError(ValueError):
@@ -8,3 +11,32 @@ class InputError(ValueError):
     (`zoo.cli.run`) print it as one line and exit with code 2; everything else that
     is raised is a defect of ours and keeps its traceback.
     """
+
+
+class MissingPackageError(InputError, ImportError):
+    """A package of an extra is not installed. The message names the extra."""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Imports a module that comes with an extra of `halo-zoo`.
+
+    Args:
+        module: its dotted name, `"faiss"`.
+        extra: the extra of pyproject.toml that brings it, `"search"`.
+
+    Returns:
+        The module.
+
+    Raises:
+        MissingPackageError: if its package is not installed. An error inside of an installed
+            package is raised as it is.
+    """
+    package = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise MissingPackageError(
+            f'the package {package} is not installed: pip install "halo-zoo[{extra}]"'
+        ) from error

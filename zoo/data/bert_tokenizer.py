@@ -5,7 +5,7 @@ import keras
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -30,7 +30,8 @@ class BertTokenizer(SubwordTokenizer):
     """
 
     def __init__(self, vocabulary, max_words=64, **kwargs):
-        import keras_hub  # here, since it takes a second and 150 MB that few models need
+        # Here, since it takes a second and 150 MB that few models need.
+        keras_hub = require("keras_hub", extra="text")
 
         self.vocabulary = list(vocabulary)
         absent = [token for token in SPECIAL if token not in self.vocabulary]

@@ -8,7 +8,7 @@ import tensorflow as tf
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 
 START, END = "<|startoftext|>", "<|endoftext|>"
 _MERGES = 49152 - 256 - 2  # CLIP uses so many of the file's merges
@@ -42,7 +42,8 @@ class ClipTokenizer(SubwordTokenizer):
     """
 
     def __init__(self, vocabulary, merges, max_words=77, **kwargs):
-        import keras_hub  # here, since it takes a second and 150 MB that few models need
+        # Here, since it takes a second and 150 MB that few models need.
+        keras_hub = require("keras_hub", extra="text")
 
         self.vocabulary, self.merges = dict(vocabulary), list(merges)
         tokenizer = keras_hub.tokenizers.CLIPTokenizer(self.vocabulary, self.merges)

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from zoo.cli import verbosity
 from zoo.files.atomic import atomic
 from zoo.files.disk import open_memmap
 
@@ -35,7 +36,9 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     if path.exists():
         return np.load(path, mmap_mode="r")
     shape = (records.num_images, *backbone.output_shape[1:])
-    progress = keras.utils.Progbar(len(records.image_paths), unit_name="image", verbose=verbose)
+    progress = keras.utils.Progbar(
+        len(records.image_paths), unit_name="image", verbose=verbosity(verbose)
+    )
     # `predict_on_batch` gives every replica of a strategy the whole batch.
     forward = tf.function(lambda images: backbone(images, training=False), reduce_retracing=True)
     with atomic(path) as unfinished:

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from zoo.cli import verbosity
 from zoo.data import images
 from zoo.errors import InputError
 
@@ -42,7 +43,9 @@ def write(records, folder, num_shards=8, verbose=True):
     order = np.argsort(records.caption_image, kind="stable")
     ends = np.cumsum(np.bincount(records.caption_image, minlength=records.num_images))
     captions_of = np.split(order, ends[:-1])
-    progress = keras.utils.Progbar(records.num_images, verbose=verbose, unit_name="image")
+    progress = keras.utils.Progbar(
+        records.num_images, verbose=verbosity(verbose), unit_name="image"
+    )
     shards, done = [], 0
     try:
         tf.io.gfile.makedirs(str(folder))
@@ -109,7 +112,7 @@ def read(
         if not tf.io.gfile.exists(path):
             raise InputError(f"{path}: no such shard")
     if verify:
-        progress = keras.utils.Progbar(len(paths), verbose=verbose, unit_name="shard")
+        progress = keras.utils.Progbar(len(paths), verbose=verbosity(verbose), unit_name="shard")
         for number, (path, shard) in enumerate(zip(paths, own, strict=True), start=1):
             if _sha256(path) != shard["sha256"]:
                 raise InputError(f"{path}: not as it was written (its SHA-256 is another)")

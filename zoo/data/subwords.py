@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from zoo.errors import require
+
 
 class SubwordTokenizer(keras.layers.Layer):
     """Strings to rows of start, tokens, end and padding.
@@ -39,8 +41,8 @@ class SubwordTokenizer(keras.layers.Layer):
 
     def normalise(self, text):
         """The text in Unicode's composed form, as both tokenizers' eager modes have it."""
-        import tensorflow_text as tf_text  # here, since it takes 120 MB that few models need
-
+        # Here, since it takes 120 MB that few models need.
+        tf_text = require("tensorflow_text", extra="text")
         return tf_text.normalize_utf8(text, "NFC")
 
     def call(self, inputs):

@@ -2,17 +2,24 @@
 
 import os
 import pathlib
+from typing import Any
 
 import keras
 from keras import ops
 
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 
 PADDING = 0
 BASE = {"num_layers": 12, "num_heads": 12, "hidden_dim": 768}
 
 
-def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size):
+def bert(
+    preset: str | os.PathLike | None = None,
+    vocabulary_size: int = 30522,
+    max_length: int = 64,
+    dropout: float = 0.1,
+    **size: Any,
+) -> keras.Model:
     """BERT's hidden states, for `zoo.data.BertTokenizer`'s ids.
 
     Args:
@@ -35,7 +42,8 @@ def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size)
 
     Reference: Devlin et al., "BERT", NAACL 2019.
     """
-    import keras_hub  # here, since it takes a second and 150 MB that few models need
+    # Here, since it takes a second and 150 MB that few models need.
+    keras_hub = require("keras_hub", extra="text")
 
     if preset is not None:
         network = _from_folder(preset, max_length)
@@ -63,7 +71,7 @@ def bert(preset=None, vocabulary_size=30522, max_length=64, dropout=0.1, **size)
 
 
 def _from_folder(preset, max_length):
-    import keras_hub
+    keras_hub = require("keras_hub", extra="text")
 
     path = pathlib.Path(os.fspath(preset)).expanduser()
     if not path.is_dir():

@@ -1,9 +1,13 @@
 """CLIP's two towers with all their tokens, and last blocks of their own for the variance."""
 
+import os
+from typing import Any
+
 import keras
 from keras import ops
 
 from zoo.encoders.clip_weights import load_clip_weights
+from zoo.errors import require
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -24,7 +28,12 @@ _TEXT = {
 CLIP = tuple(_IMAGE)
 
 
-def clip_image(name="vit_b_32", weights=None, image_size=224, variance_blocks=1):
+def clip_image(
+    name: str = "vit_b_32",
+    weights: str | os.PathLike | None = None,
+    image_size: int = 224,
+    variance_blocks: int = 1,
+) -> keras.Model:
     """CLIP's vision transformer: images to all tokens.
 
     | name | blocks × width | tokens at 224 | parameters, with the second last block |
@@ -56,7 +65,8 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_blocks=1)
 
     Released code differs: PCME++ normalises by ImageNet's statistics.
     """
-    import keras_hub  # here, since it takes a second and 150 MB that few models need
+    # Here, since it takes a second and 150 MB that few models need.
+    keras_hub = require("keras_hub", extra="text")
 
     config = _config(name, _IMAGE)
     encoder = keras_hub.models.CLIPVisionEncoder(
@@ -82,8 +92,12 @@ def clip_image(name="vit_b_32", weights=None, image_size=224, variance_blocks=1)
 
 
 def clip_text(
-    name="vit_b_32", weights=None, vocabulary_size=49408, max_length=77, variance_blocks=1
-):
+    name: str = "vit_b_32",
+    weights: str | os.PathLike | None = None,
+    vocabulary_size: int = 49408,
+    max_length: int = 77,
+    variance_blocks: int = 1,
+) -> keras.Model:
     """CLIP's text transformer: token ids to all tokens.
 
     Args:
@@ -104,7 +118,7 @@ def clip_text(
 
     Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
     """
-    import keras_hub
+    keras_hub = require("keras_hub", extra="text")
 
     config = _config(name, _TEXT)
     encoder = keras_hub.models.CLIPTextEncoder(
@@ -127,7 +141,7 @@ def clip_text(
     return backbone
 
 
-def clip_blocks(backbone):
+def clip_blocks(backbone: keras.Model) -> list[Any]:
     """The parts of a CLIP backbone from the input to the output, for `rates_by_depth`.
 
     As many as this network has blocks, and the embeddings: B has 13 parts, L has 25. A block of

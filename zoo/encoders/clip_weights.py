@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 
 from zoo.encoders.weight_arrays import WeightArrays
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 
 _HUGGING_FACE, _OPENAI = "Hugging Face", "OpenAI"
 
@@ -156,7 +156,7 @@ def _resized(positions, count):
 
 
 def _copy_preset(encoder, path, tower):
-    import keras_hub
+    keras_hub = require("keras_hub", extra="text")
 
     try:
         backbone = keras_hub.models.CLIPBackbone.from_preset(str(path))

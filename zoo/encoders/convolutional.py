@@ -1,5 +1,6 @@
 """Convolutional image encoders: images to a map of local features."""
 
+import os
 import pathlib
 
 import keras
@@ -22,7 +23,12 @@ _RESNEXT = "resnext101_32x8d"
 CONVOLUTIONAL = (*_APPLICATIONS, _RESNEXT, "tiny")
 
 
-def convolutional(name, image_size=None, weights=None, trainable=True):
+def convolutional(
+    name: str,
+    image_size: int | None = None,
+    weights: str | os.PathLike | None = None,
+    trainable: bool = True,
+) -> keras.Model:
     """A convolutional network without its pooling and classifier.
 
     | name | parameters | default image | feature map |
@@ -73,7 +79,7 @@ def convolutional(name, image_size=None, weights=None, trainable=True):
     return backbone
 
 
-def backbone_of_file(path):
+def backbone_of_file(path: str | os.PathLike | None) -> str | None:
     """The name of the network that a weights file is named after, or None.
 
     `mobilenetv2_imagenet_notop.weights.h5` and `resnet50_weights_tf.h5` say what they are.

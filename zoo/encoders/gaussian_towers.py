@@ -4,6 +4,8 @@
 can be trained on stored features of a frozen backbone.
 """
 
+from typing import Any
+
 import keras
 
 from zoo.layers.gaussian_head import GaussianHead
@@ -11,7 +13,7 @@ from zoo.layers.mean_pooling import MeanPooling
 from zoo.layers.sentence_gru import SentenceGRU
 
 
-def gaussian_image_encoder(backbone, dim, **head):
+def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
     """Images to Gaussian embeddings.
 
     Args:
@@ -36,7 +38,7 @@ def gaussian_image_encoder(backbone, dim, **head):
     return keras.Model(images, head_model(backbone(images)), name="image_encoder")
 
 
-def gaussian_caption_encoder(backbone, dim, **head):
+def gaussian_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
     """Captions to Gaussian embeddings.
 
     Args:

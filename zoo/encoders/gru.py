@@ -3,22 +3,23 @@
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.sentence_gru import SentenceGRU
 
 PADDING = 0
 
 
 def gru(
-    vocabulary_size,
-    dim,
-    word_dim=300,
-    bidirectional=True,
-    merge="concat",
-    word_vectors=None,
-    max_length=None,
-    dropout=0.0,
-    seed=None,
-):
+    vocabulary_size: int,
+    dim: int,
+    word_dim: int = 300,
+    bidirectional: bool = True,
+    merge: str = "concat",
+    word_vectors: Tensor | None = None,
+    max_length: int | None = None,
+    dropout: float = 0.0,
+    seed: int | None = None,
+) -> keras.Model:
     """Word embeddings and a GRU over them.
 
     Args:

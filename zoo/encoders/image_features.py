@@ -1,12 +1,22 @@
 """What an image encoder starts from: a network over pixels, or features that are there already."""
 
+import os
+from typing import TypeAlias
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.encoders.convolutional import convolutional
 
+ImageBackbone: TypeAlias = (
+    str | keras.Model | tuple[int, ...]
+)  # a name, a network, a shape of features
 
-def image_features(backbone, image_size=None, weights=None):
+
+def image_features(
+    backbone: ImageBackbone, image_size: int | None = None, weights: str | os.PathLike | None = None
+) -> keras.Model:
     """The backbone of an image encoder, by whatever a builder was given.
 
     Args:
@@ -39,7 +49,7 @@ def image_features(backbone, image_size=None, weights=None):
     return keras.Model(features, {"features": regions, "mask": mask}, name="backbone")
 
 
-def positions(output):
+def positions(output: Embedding | Tensor) -> tuple[Tensor, Tensor | None]:
     """The local features of a backbone's output `(batch, positions, channels)`, and their mask.
 
     Args:

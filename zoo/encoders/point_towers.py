@@ -11,7 +11,7 @@ from zoo.layers.region_reasoning import RegionReasoning
 from zoo.layers.unit_length import UnitLength
 
 
-def mean_image_encoder(backbone, dim):
+def mean_image_encoder(backbone: keras.Model, dim: int) -> keras.Model:
     """Images to points: the mean of the local features, a linear map, length one.
 
     Args:
@@ -30,7 +30,7 @@ def mean_image_encoder(backbone, dim):
     return _points(images, point, "image_encoder")
 
 
-def reasoning_image_encoder(backbone, dim, num_layers=4):
+def reasoning_image_encoder(backbone: keras.Model, dim: int, num_layers: int = 4) -> keras.Model:
     """Images to points: regions projected, related by graph convolutions, read by a GRU.
 
     Args:
@@ -52,7 +52,7 @@ def reasoning_image_encoder(backbone, dim, num_layers=4):
     return _points(images, point, "image_encoder")
 
 
-def sentence_caption_encoder(backbone):
+def sentence_caption_encoder(backbone: keras.Model) -> keras.Model:
     """Captions to points: the sentence of a recurrent network, of length one.
 
     Args:

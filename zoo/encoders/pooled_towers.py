@@ -3,12 +3,14 @@
 `encoder.get_layer("backbone")` and `encoder.get_layer("head")` are a Keras model and a layer.
 """
 
+from typing import Any
+
 import keras
 
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 
 
-def pooled_image_encoder(backbone, dim, **head):
+def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
     """Images to pooled Gaussian embeddings, or points.
 
     Args:
@@ -36,7 +38,7 @@ def pooled_image_encoder(backbone, dim, **head):
     return keras.Model(images, embedding, name="image_encoder")
 
 
-def pooled_caption_encoder(backbone, dim, **head):
+def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
     """Captions to pooled Gaussian embeddings, or points.
 
     Args:
@@ -60,7 +62,7 @@ def pooled_caption_encoder(backbone, dim, **head):
     return keras.Model(ids, embedding, name="caption_encoder")
 
 
-def head_alone(encoder):
+def head_alone(encoder: keras.Model) -> keras.Model:
     """The head of an image encoder as a model of stored features of its frozen backbone.
 
     Args:

@@ -1,12 +1,22 @@
 """The encoder of precomputed regions: a residual MLP on each, and their maximum."""
 
+from typing import Any
+
 import keras
 from keras import layers, ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.masking import drop_positions, masked_max
 
 
-def regions(region_dim, dim, num_regions=None, dropout=0.0, drop_rate=0.0, seed=None):
+def regions(
+    region_dim: int,
+    dim: int,
+    num_regions: int | None = None,
+    dropout: float = 0.0,
+    drop_rate: float = 0.0,
+    seed: int | None = None,
+) -> keras.Model:
     """A linear map of each region plus a two-layer MLP on it, and the maximum over the regions.
 
     Args:
@@ -52,7 +62,7 @@ class RegionMask(layers.Layer):
     Output: bool `(batch, num_regions)`.
     """
 
-    def __init__(self, drop_rate=0.0, seed=None, **kwargs):
+    def __init__(self, drop_rate: float = 0.0, seed: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         if not 0 <= drop_rate < 1:
             raise ValueError(f"`drop_rate` must be in [0, 1); received {drop_rate}")
@@ -61,11 +71,11 @@ class RegionMask(layers.Layer):
         self.seed_generator = keras.random.SeedGenerator(seed) if drop_rate else None
         self.built = True
 
-    def call(self, regions, training=False):
+    def call(self, regions: Tensor, training: bool = False) -> Tensor:
         mask = ops.any(ops.not_equal(regions, 0.0), axis=-1)
         if training and self.drop_rate:
             mask = drop_positions(ops.shape(mask), mask, self.drop_rate, self.seed_generator)
         return mask
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "drop_rate": self.drop_rate, "seed": self.seed}

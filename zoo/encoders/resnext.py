@@ -1,5 +1,7 @@
 """ResNeXt: residual blocks of grouped convolutions, laid out as torchvision's."""
 
+import os
+
 import keras
 from keras import layers
 
@@ -7,7 +9,13 @@ from zoo.encoders.weight_arrays import WeightArrays
 from zoo.errors import InputError
 
 
-def resnext(blocks=(3, 4, 23, 3), groups=32, width=8, image_size=224, name="resnext101_32x8d"):
+def resnext(
+    blocks: tuple[int, ...] = (3, 4, 23, 3),
+    groups: int = 32,
+    width: int = 8,
+    image_size: int = 224,
+    name: str = "resnext101_32x8d",
+) -> keras.Model:
     """A ResNeXt without pooling and classifier; the default is ResNeXt-101 32×8d.
 
     Args:
@@ -39,7 +47,7 @@ def resnext(blocks=(3, 4, 23, 3), groups=32, width=8, image_size=224, name="resn
     return keras.Model(images, x, name=name)
 
 
-def load_torchvision_weights(network, path):
+def load_torchvision_weights(network: keras.Model, path: str | os.PathLike) -> None:
     """Copies weights with torchvision's names into a `resnext`.
 
     Such as `resnext101_32x8d` of torchvision, or of WSL-Images, whose state dict has the same

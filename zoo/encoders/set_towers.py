@@ -15,7 +15,9 @@ from zoo.layers.unit_length import UnitLength
 _SET_LAYERS = (SetPrediction, PolysemousEmbedding)
 
 
-def set_image_encoder(backbone, dim, set_layer, project_map=False):
+def set_image_encoder(
+    backbone: keras.Model, dim: int, set_layer: keras.layers.Layer, project_map: bool = False
+) -> keras.Model:
     """Images to sets of embeddings.
 
     Args:
@@ -50,7 +52,9 @@ def set_image_encoder(backbone, dim, set_layer, project_map=False):
     return keras.Model(images, head(_chosen(backbone(images), head_inputs)), name="image_encoder")
 
 
-def set_caption_encoder(backbone, dim, set_layer):
+def set_caption_encoder(
+    backbone: keras.Model, dim: int, set_layer: keras.layers.Layer
+) -> keras.Model:
     """Captions to sets of embeddings.
 
     Args:
@@ -88,7 +92,7 @@ def set_caption_encoder(backbone, dim, set_layer):
     return keras.Model(ids, head(_chosen(backbone(ids), head_inputs)), name="caption_encoder")
 
 
-def with_attention(encoder):
+def with_attention(encoder: keras.Model) -> keras.Model:
     """The encoder of a set model, with what each element looks at.
 
     Works on a model that was just built, trained or loaded, and shares its weights.
@@ -125,7 +129,7 @@ def with_attention(encoder):
     return keras.Model(encoder.input, results, name=encoder.name)
 
 
-def map_size(encoder):
+def map_size(encoder: keras.Model) -> tuple[int, int] | None:
     """`(height, width)` of the feature map that an image encoder attends to, or None."""
     shape = encoder.get_layer("backbone").output_shape
     return tuple(shape[1:3]) if isinstance(shape, tuple) and len(shape) == 4 else None

@@ -11,7 +11,9 @@ from zoo.layers.global_attention import GlobalAttention
 from zoo.layers.unit_length import UnitLength
 
 
-def region_token_encoder(backbone, dim, dropout=0.4, seed=None):
+def region_token_encoder(
+    backbone: keras.Model, dim: int, dropout: float = 0.4, seed: int | None = None
+) -> keras.Model:
     """Images to token sequences: regions projected, and what they attend to together.
 
     Args:
@@ -35,7 +37,9 @@ def region_token_encoder(backbone, dim, dropout=0.4, seed=None):
     return _sequences(images, projected, mask, "image_encoder", True, dropout, seed)
 
 
-def word_token_encoder(backbone, dropout=0.4, seed=None):
+def word_token_encoder(
+    backbone: keras.Model, dropout: float = 0.4, seed: int | None = None
+) -> keras.Model:
     """Captions to token sequences: the states of a network over words, and what they attend to.
 
     Args:

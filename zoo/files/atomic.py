@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from zoo.errors import InputError
@@ -11,7 +12,7 @@ _LEFTOVER = re.compile(r"\.tmp-(\d+)-.+")
 
 
 @contextlib.contextmanager
-def atomic(path):
+def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """A temporary path to write to, which becomes `path` when the block ends without an error.
 
     The temporary file lies in the same folder, because a rename is atomic only within one file
@@ -46,13 +47,13 @@ def atomic(path):
             temporary.unlink(missing_ok=True)
 
 
-def write_text(path, text):
+def write_text(path: str | os.PathLike, text: str) -> None:
     """Writes a text file atomically, as UTF-8."""
     with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def remove_leftovers(folder):
+def remove_leftovers(folder: str | os.PathLike) -> None:
     """Deletes the temporary files of processes that were killed while writing.
 
     Files of another process that is still alive stay.

@@ -6,7 +6,7 @@ from pathlib import Path
 VARIABLE = "HALO_CACHE"
 
 
-def cache_folder(*parts):
+def cache_folder(*parts: str) -> Path:
     """A place below the user's cache folder.
 
     The environment variable `HALO_CACHE` moves it; else it is `$XDG_CACHE_HOME/halo-zoo`, else

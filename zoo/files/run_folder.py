@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, remove_leftovers, write_text
@@ -34,7 +36,7 @@ class RunFolder:
             `existing` reads one.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         self.config_path = self.path / "config.json"
         self.metrics_path = self.path / "metrics.json"
@@ -44,7 +46,13 @@ class RunFolder:
         self.checkpoints = self.path / "checkpoints"
 
     @classmethod
-    def open(cls, path, settings, ignore=(), data=None):
+    def open(
+        cls,
+        path: str | os.PathLike,
+        settings: Any,
+        ignore: Iterable[str] = (),
+        data: dict[str, Any] | None = None,
+    ) -> "RunFolder":
         """Starts a run in an empty or new folder, or goes on with the same run.
 
         Args:
@@ -94,7 +102,7 @@ class RunFolder:
         return run
 
     @classmethod
-    def existing(cls, path):
+    def existing(cls, path: str | os.PathLike) -> "RunFolder":
         """The run in a folder, for reading.
 
         Raises:
@@ -108,7 +116,7 @@ class RunFolder:
         return run
 
     @property
-    def config(self):
+    def config(self) -> dict[str, Any]:
         """The content of `config.json`, whose `settings` are an object."""
         config = self.read_object("config.json")
         if not isinstance(config.get("settings"), dict):
@@ -117,12 +125,12 @@ class RunFolder:
         return config
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         """The settings the run was started with, as JSON values."""
         return self.config["settings"]
 
     @property
-    def data(self):
+    def data(self) -> dict[str, Any]:
         """The description of the data that the run reads, for `zoo.data.open`.
 
         Raises:
@@ -142,27 +150,27 @@ class RunFolder:
         return data
 
     @property
-    def metrics(self):
+    def metrics(self) -> dict[str, Any] | None:
         """The results, or None while the run is not finished."""
         return self.read_object("metrics.json") if self.finished else None
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         """Whether the results are there; they are the last thing that a run writes."""
         return self.metrics_path.exists()
 
-    def finish(self, metrics):
+    def finish(self, metrics: dict[str, Any]) -> None:
         """Writes the results, which marks the run as finished."""
         self.write_json("metrics.json", metrics)
 
-    def save_model(self, model, name="model"):
+    def save_model(self, model: Any, name: str = "model") -> Path:
         """Saves a model as `name.keras` and returns its path."""
         path = self.path / f"{name}{MODEL_SUFFIX}"
         with atomic(path) as temporary:
             model.save(temporary)
         return path
 
-    def write_json(self, name, value):
+    def write_json(self, name: str, value: Any) -> None:
         """Writes a JSON file into the folder.
 
         NumPy numbers and arrays become numbers and lists, paths text, and what is not finite null,
@@ -171,7 +179,7 @@ class RunFolder:
         plain = json.loads(json.dumps(value, default=_encode), parse_constant=lambda _: None)
         write_text(self.path / name, json.dumps(plain, indent=2) + "\n")
 
-    def read_json(self, name):
+    def read_json(self, name: str) -> Any:
         """Reads a JSON file of the folder.
 
         Raises:

@@ -1,9 +1,12 @@
 """The shape of a Gaussian's covariance: free or tied variances, and bounds on them."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
+
+from zoo.embeddings import Tensor
 
 COVARIANCES = ("ellipsoidal", "spherical_mean", "spherical_one")
 
@@ -37,7 +40,13 @@ class Covariance(keras.layers.Layer):
         CVPR 2021), table D.2 (isotropic against full).
     """
 
-    def __init__(self, kind="ellipsoidal", initial_log_variance=0.0, bounds=None, **kwargs):
+    def __init__(
+        self,
+        kind: str = "ellipsoidal",
+        initial_log_variance: float = 0.0,
+        bounds: tuple[float, float] | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         if kind not in COVARIANCES:
             raise ValueError(f"`kind` must be one of {COVARIANCES}; received {kind!r}")
@@ -63,7 +72,7 @@ class Covariance(keras.layers.Layer):
             name="bias",
         )
 
-    def call(self, features):
+    def call(self, features: Tensor) -> Tensor:
         shape = ops.shape(features)
         if self.kind == "spherical_one":
             features = ops.matmul(features, self.kernel)
@@ -77,7 +86,7 @@ class Covariance(keras.layers.Layer):
             value = middle + half * ops.tanh((value - middle) / half)
         return ops.broadcast_to(value, shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "kind": self.kind,

@@ -1,8 +1,11 @@
 """PCME's head: a Gaussian from the global and the attended local features of an item."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.layers.covariance import Covariance
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
@@ -58,17 +61,17 @@ class GaussianHead(keras.layers.Layer):
 
     def __init__(
         self,
-        dim,
-        covariance="ellipsoidal",
-        project_pooled=True,
-        hidden_dim=None,
-        mean_attention=True,
-        variance_attention=True,
-        squash_variance=False,
-        unit_mean=True,
-        log_variance_bias=0.0,
-        variance_bounds=None,
-        **kwargs,
+        dim: int,
+        covariance: str | None = "ellipsoidal",
+        project_pooled: bool = True,
+        hidden_dim: int | None = None,
+        mean_attention: bool = True,
+        variance_attention: bool = True,
+        squash_variance: bool = False,
+        unit_mean: bool = True,
+        log_variance_bias: float = 0.0,
+        variance_bounds: tuple[float, float] | None = None,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         if squash_variance and not variance_attention:
@@ -134,7 +137,13 @@ class GaussianHead(keras.layers.Layer):
             self.variance_pooling.build(features_shape)
             self.variance_local.build((batch, channels))
 
-    def call(self, features, pooled, pooled_variance=None, mask=None):
+    def call(
+        self,
+        features: Tensor,
+        pooled: Tensor,
+        pooled_variance: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> Embedding:
         mean = self.mean_global(pooled) if self.project_pooled else pooled
         if self.mean_attention:
             mean = ops.squeeze(self.mean_local(features, mean, mask=mask), 1)
@@ -155,7 +164,7 @@ class GaussianHead(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         covariance = self.covariance
         return {
             **super().get_config(),

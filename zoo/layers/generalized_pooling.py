@@ -1,8 +1,11 @@
 """Generalized pooling (GPO): learned weights of the sorted features."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.masking import masked_softmax
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.sinusoidal import sinusoidal_encoding
@@ -33,7 +36,9 @@ class GeneralizedPooling(keras.layers.Layer):
     Reference: VSE∞ (Chen et al., CVPR 2021), section 3.2; used by PCME++ (Chun, ICLR 2024).
     """
 
-    def __init__(self, position_dim=32, hidden_dim=32, temperature=0.1, **kwargs):
+    def __init__(
+        self, position_dim: int = 32, hidden_dim: int = 32, temperature: float = 0.1, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         if temperature <= 0:
             raise ValueError(f"`temperature` must be positive; received {temperature}")
@@ -48,7 +53,9 @@ class GeneralizedPooling(keras.layers.Layer):
         self.reader.build((None, features_shape[1], self.position_dim))
         self.score.build((None, features_shape[1], self.hidden_dim))
 
-    def call(self, features, mask=None, return_weights=False):
+    def call(
+        self, features: Tensor, mask: Tensor | None = None, return_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
         length = ops.shape(features)[1]
         ranks = ops.expand_dims(ops.arange(length), 0)
         counts = None
@@ -76,7 +83,7 @@ class GeneralizedPooling(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "position_dim": self.position_dim,

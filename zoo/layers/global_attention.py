@@ -1,8 +1,11 @@
 """One vector of a sequence of tokens, attended to by their own mean."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.masking import masked_softmax
 from zoo.layers.mean_pooling import MeanPooling
 from zoo.layers.unit_length import unit_length
@@ -31,7 +34,9 @@ class GlobalAttention(keras.layers.Layer):
         without.
     """
 
-    def __init__(self, normalize=False, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self, normalize: bool = False, dropout: float = 0.0, seed: int | None = None, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         self.normalize = normalize
         self.dropout = dropout
@@ -63,7 +68,9 @@ class GlobalAttention(keras.layers.Layer):
         self.score = keras.layers.Dense(1, dtype=self.dtype_policy, name="score")
         self.score.build(tokens_shape)
 
-    def call(self, tokens, mask=None, training=None):
+    def call(
+        self, tokens: Tensor, mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         local, pooled = self.local(tokens), self.pooled(self.mean(tokens, mask=mask))
         if self.normalize:
             local = self.local_normalize(local, training=training, mask=mask)
@@ -77,7 +84,7 @@ class GlobalAttention(keras.layers.Layer):
     def compute_mask(self, tokens, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "normalize": self.normalize,

@@ -1,8 +1,12 @@
 """ImageNet's three ways of scaling pixels, as a layer, so that they are saved and exported."""
 
+from typing import Any
+
 import keras
 from keras import ops
 from keras.applications import imagenet_utils
+
+from zoo.embeddings import Tensor
 
 MODES = ("tf", "caffe", "torch")
 
@@ -24,19 +28,19 @@ class ImagePreprocessing(keras.layers.Layer):
         ValueError: on an unknown mode.
     """
 
-    def __init__(self, mode, **kwargs):
+    def __init__(self, mode: str, **kwargs: Any):
         super().__init__(**{**kwargs, "dtype": "float32"})
         if mode not in MODES:
             raise ValueError(f"`mode` must be one of {MODES}; received {mode!r}")
         self.mode = mode
         self.built = True
 
-    def call(self, images):
+    def call(self, images: Tensor) -> Tensor:
         images = ops.cast(images, "float32")
         return imagenet_utils.preprocess_input(images, data_format="channels_last", mode=self.mode)
 
     def compute_output_spec(self, images):
         return keras.KerasTensor(images.shape, dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "mode": self.mode}

@@ -1,8 +1,11 @@
 """Local attention of PIE-Net: several weighted means of the local features of an item."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.masking import masked_softmax
 
 
@@ -28,7 +31,7 @@ class LocalAttention(keras.layers.Layer):
     Reference: PVSE (Song and Soleymani, CVPR 2019), section 3.2.
     """
 
-    def __init__(self, num_embeddings=1, hidden_dim=None, **kwargs):
+    def __init__(self, num_embeddings: int = 1, hidden_dim: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         for name, size in (("num_embeddings", num_embeddings), ("hidden_dim", hidden_dim)):
             if size is not None and size < 1:
@@ -48,7 +51,9 @@ class LocalAttention(keras.layers.Layer):
         self.hidden.build(features_shape)
         self.score.build((*features_shape[:-1], hidden_dim))
 
-    def call(self, features, mask=None, return_attention=False):
+    def call(
+        self, features: Tensor, mask: Tensor | None = None, return_attention: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
         scores = ops.swapaxes(self.score(self.hidden(features)), 1, 2)
         attention = masked_softmax(scores, None if mask is None else ops.expand_dims(mask, 1))
         pooled = ops.matmul(ops.cast(attention, features.dtype), features)
@@ -57,7 +62,7 @@ class LocalAttention(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_embeddings": self.num_embeddings,

@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 
-def masked_softmax(scores, mask=None, axis=-1):
+
+def masked_softmax(scores: Tensor, mask: Tensor | None = None, axis: int = -1) -> Tensor:
     """Softmax that gives masked positions a weight of exactly zero, in float32.
 
     Args:
@@ -24,7 +26,7 @@ def masked_softmax(scores, mask=None, axis=-1):
     return ops.where(mask, weights, 0.0)
 
 
-def masked_mean(features, mask=None):
+def masked_mean(features: Tensor, mask: Tensor | None = None) -> Tensor:
     """Mean of every channel over the positions that count.
 
     Args:
@@ -41,7 +43,7 @@ def masked_mean(features, mask=None):
     return ops.sum(features * present, axis=1) / count
 
 
-def masked_max(features, mask):
+def masked_max(features: Tensor, mask: Tensor) -> Tensor:
     """Largest value of every channel over the positions that count.
 
     Args:
@@ -57,7 +59,9 @@ def masked_max(features, mask):
     return ops.where(ops.any(mask, axis=1), largest, ops.zeros_like(largest))
 
 
-def drop_positions(shape, mask, rate, seed):
+def drop_positions(
+    shape: tuple[int, ...], mask: Tensor | None, rate: float, seed: keras.random.SeedGenerator
+) -> Tensor:
     """The mask that is left when every position is lost with some probability, but never all.
 
     Args:

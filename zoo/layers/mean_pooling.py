@@ -1,7 +1,10 @@
 """The mean of local features, without the padding."""
 
+from typing import Any
+
 import keras
 
+from zoo.embeddings import Tensor
 from zoo.layers.masking import masked_mean
 
 
@@ -16,11 +19,11 @@ class MeanPooling(keras.layers.Layer):
     Output: `(batch, channels)`; zeros for an item of which no position counts.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.built = True
 
-    def call(self, features, mask=None):
+    def call(self, features: Tensor, mask: Tensor | None = None) -> Tensor:
         return masked_mean(features, mask)
 
     def compute_mask(self, features, previous_mask):

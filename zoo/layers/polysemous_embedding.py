@@ -1,8 +1,11 @@
 """PIE-Net: a set of embeddings from the global and the attended local features."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.layers.local_attention import LocalAttention
 
 
@@ -31,7 +34,9 @@ class PolysemousEmbedding(keras.layers.Layer):
     Reference: PVSE (Song and Soleymani, CVPR 2019), equations 1 and 2.
     """
 
-    def __init__(self, dim, num_embeddings=1, hidden_dim=None, **kwargs):
+    def __init__(
+        self, dim: int, num_embeddings: int = 1, hidden_dim: int | None = None, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         if dim < 1:
             raise ValueError(f"`dim` must be a positive integer; received {dim}")
@@ -53,7 +58,13 @@ class PolysemousEmbedding(keras.layers.Layer):
         self.branch.build((features_shape[0], self.attention.num_embeddings, features_shape[-1]))
         self.normalize.build((features_shape[0], self.attention.num_embeddings, self.dim))
 
-    def call(self, features, pooled, mask=None, return_attention=False):
+    def call(
+        self,
+        features: Tensor,
+        pooled: Tensor,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | Embedding:
         if len(features.shape) == 4:
             features = ops.reshape(features, (ops.shape(features)[0], -1, features.shape[-1]))
         attended, attention = self.attention(features, mask=mask, return_attention=True)
@@ -66,7 +77,7 @@ class PolysemousEmbedding(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "dim": self.dim,

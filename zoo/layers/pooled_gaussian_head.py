@@ -1,10 +1,12 @@
 """PCME++'s head: a Gaussian from all local features, pooled by rank."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.layers.covariance import Covariance
 from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.masking import drop_positions, masked_mean
@@ -58,15 +60,15 @@ class PooledGaussianHead(keras.layers.Layer):
 
     def __init__(
         self,
-        dim,
-        covariance="ellipsoidal",
-        pooling="generalized",
-        log_variance_bias=None,
-        variance_bounds=None,
-        normalize=True,
-        drop_rate=0.0,
-        seed=None,
-        **kwargs,
+        dim: int,
+        covariance: str | None = "ellipsoidal",
+        pooling: str = "generalized",
+        log_variance_bias: float | None = None,
+        variance_bounds: tuple[float, float] | None = None,
+        normalize: bool = True,
+        drop_rate: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         if pooling not in POOLINGS:
@@ -107,7 +109,13 @@ class PooledGaussianHead(keras.layers.Layer):
             if self.pooling == "generalized":
                 getattr(self, f"{name}_pooling").build((*shape[:-1], self.dim))
 
-    def call(self, features, variance_features=None, mask=None, training=False):
+    def call(
+        self,
+        features: Tensor,
+        variance_features: Tensor | None = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+    ) -> Embedding:
         if training and self.drop_rate:
             mask = self._drop(ops.shape(features)[:2], mask)
         mean = self._pool(self.mean_pooling, self.mean_map(features), mask)
@@ -143,7 +151,7 @@ class PooledGaussianHead(keras.layers.Layer):
     def _drop(self, shape, mask):
         return drop_positions(shape, mask, self.drop_rate, self.seed_generator)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         covariance = self.covariance
         return {
             **super().get_config(),
@@ -158,6 +166,6 @@ class PooledGaussianHead(keras.layers.Layer):
         }
 
 
-def small_log_variance(dim):
+def small_log_variance(dim: int) -> float:
     """A first log σ² whose total over `dim` dimensions, e⁻³ = 0.05, is small on the unit sphere."""
     return -math.log(dim) - 3.0

@@ -1,8 +1,11 @@
 """VSRN's reasoning over image regions: residual graph convolutions, then a GRU over regions."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.unit_length import unit_length
 
@@ -38,7 +41,9 @@ class RegionGraph(keras.layers.Layer):
         )
         self.normalize.build(regions_shape)
 
-    def call(self, regions, mask=None, training=None):
+    def call(
+        self, regions: Tensor, mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         values = self.g(regions)
         count = ops.shape(regions)[1]
         if mask is not None:
@@ -75,7 +80,7 @@ class RegionReasoning(keras.layers.Layer):
         channels.
     """
 
-    def __init__(self, num_layers=4, **kwargs):
+    def __init__(self, num_layers: int = 4, **kwargs: Any):
         super().__init__(**kwargs)
         if num_layers < 0:
             raise ValueError(f"`num_layers` must not be negative; received {num_layers}")
@@ -92,7 +97,9 @@ class RegionReasoning(keras.layers.Layer):
         )
         self.reader.build(regions_shape)
 
-    def call(self, regions, mask=None, training=None):
+    def call(
+        self, regions: Tensor, mask: Tensor | None = None, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
         for graph in self.graphs:
             regions = graph(regions, mask=mask, training=training)
         regions = unit_length(regions)
@@ -102,5 +109,5 @@ class RegionReasoning(keras.layers.Layer):
     def compute_mask(self, regions, previous_mask):
         return None if previous_mask is None else (previous_mask, None)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "num_layers": self.num_layers}

@@ -1,7 +1,11 @@
 """The recurrent network that reads a sentence."""
 
+from typing import Any
+
 import keras
 from keras import ops
+
+from zoo.embeddings import Tensor
 
 MERGES = ("concat", "ave")
 
@@ -35,7 +39,7 @@ class SentenceGRU(keras.layers.Layer):
         backward half has read one word only.
     """
 
-    def __init__(self, dim, bidirectional=True, merge="concat", **kwargs):
+    def __init__(self, dim: int, bidirectional: bool = True, merge: str = "concat", **kwargs: Any):
         super().__init__(**kwargs)
         if merge not in MERGES:
             raise ValueError(f"`merge` must be one of {MERGES}; received {merge!r}")
@@ -61,7 +65,7 @@ class SentenceGRU(keras.layers.Layer):
     def build(self, words_shape):
         self.gru.build(words_shape)
 
-    def call(self, words, mask=None):
+    def call(self, words: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         read = mask
         if mask is not None:
             # cuDNN rejects an empty sentence
@@ -78,7 +82,7 @@ class SentenceGRU(keras.layers.Layer):
     def compute_mask(self, words, previous_mask):
         return None if previous_mask is None else (previous_mask, None)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "dim": self.dim,

@@ -1,8 +1,11 @@
 """DivE's set prediction: learned slots that gather local features, and the global feature."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.layers.sinusoidal import map_encoding, sequence_encoding
 from zoo.layers.slot_attention import SlotAttention
 
@@ -40,14 +43,14 @@ class SetPrediction(keras.layers.Layer):
 
     def __init__(
         self,
-        num_slots=4,
-        num_iterations=4,
-        encode_positions=False,
-        num_heads=1,
-        head_dim=None,
-        mlp_ratio=4,
-        normalize_over="slots",
-        **kwargs,
+        num_slots: int = 4,
+        num_iterations: int = 4,
+        encode_positions: bool = False,
+        num_heads: int = 1,
+        head_dim: int | None = None,
+        mlp_ratio: int = 4,
+        normalize_over: str = "slots",
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         if num_slots < 1:
@@ -86,7 +89,13 @@ class SetPrediction(keras.layers.Layer):
         self.normalize_slots.build(slots_shape)
         self.normalize_pooled.build(pooled_shape)
 
-    def call(self, features, pooled, mask=None, return_attention=False):
+    def call(
+        self,
+        features: Tensor,
+        pooled: Tensor,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Embedding:
         positions = self._positions(features, mask)
         shape = ops.shape(features)
         features = ops.reshape(features, (shape[0], -1, shape[-1]))
@@ -112,7 +121,7 @@ class SetPrediction(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # there are as many elements for every item
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_slots": self.num_slots,

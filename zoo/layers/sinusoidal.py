@@ -4,8 +4,10 @@ import math
 
 from keras import ops
 
+from zoo.embeddings import Tensor
 
-def sinusoidal_encoding(positions, dim):
+
+def sinusoidal_encoding(positions: Tensor, dim: int) -> Tensor:
     """Sine and cosine in turn, of `positions / 10000^(2i / dim)`.
 
     Args:
@@ -28,7 +30,7 @@ def sinusoidal_encoding(positions, dim):
     return ops.reshape(waves, (*ops.shape(positions), dim))
 
 
-def sequence_encoding(length, dim, mask=None):
+def sequence_encoding(length: int, dim: int, mask: Tensor | None = None) -> Tensor:
     """Encodings of the relative place in a sequence, 2π at its last position.
 
     Args:
@@ -47,7 +49,7 @@ def sequence_encoding(length, dim, mask=None):
     return sinusoidal_encoding(places * (2 * math.pi) / count, dim)
 
 
-def map_encoding(height, width, dim):
+def map_encoding(height: int, width: int, dim: int) -> Tensor:
     """Encodings of the cells of a feature map: half the channels for the row, half the column.
 
     Args:

@@ -1,8 +1,11 @@
 """Slot attention: slots compete for local features, some rounds with shared weights."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.layers.masking import masked_softmax
 
 NORMALIZE_OVER = ("slots", "positions")
@@ -47,12 +50,12 @@ class SlotAttention(keras.layers.Layer):
 
     def __init__(
         self,
-        num_iterations=4,
-        num_heads=1,
-        head_dim=None,
-        mlp_ratio=4,
-        normalize_over="slots",
-        **kwargs,
+        num_iterations: int = 4,
+        num_heads: int = 1,
+        head_dim: int | None = None,
+        mlp_ratio: int = 4,
+        normalize_over: str = "slots",
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         for name, size in (("num_iterations", num_iterations), ("num_heads", num_heads)):
@@ -92,7 +95,14 @@ class SlotAttention(keras.layers.Layer):
         add(dense, "mlp_hidden", (None, dim), inner, activation=_exact_gelu)
         add(dense, "mlp_output", (None, inner), dim)
 
-    def call(self, slots, features, positions=None, mask=None, return_attention=False):
+    def call(
+        self,
+        slots: Tensor,
+        features: Tensor,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
+        return_attention: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         features = self.normalize_features(features)
         located = features if positions is None else features + positions
         keys = self._split(self.key(located))
@@ -130,7 +140,7 @@ class SlotAttention(keras.layers.Layer):
     def compute_mask(self, slots, previous_mask):
         return None  # there are as many slots for every item
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_iterations": self.num_iterations,

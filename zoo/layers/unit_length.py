@@ -1,12 +1,15 @@
 """L2 normalisation with a finite gradient everywhere."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.numerics import unit
 
 
-def unit_length(features):
+def unit_length(features: Tensor) -> Tensor:
     """`features / ‖features‖₂` over the last axis, in float32: half precision is off by 1e-3.
 
     The zero vector stays zero and has a finite gradient, unlike in `ops.normalize`, where it
@@ -25,12 +28,12 @@ class UnitLength(keras.layers.Layer):
     Output: the shape of `features`, float32 whatever the precision, of norm one.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.built = True
 
-    def call(self, features):
+    def call(self, features: Tensor) -> Tensor:
         return unit_length(features)
 
     def compute_output_spec(self, features):

@@ -1,5 +1,7 @@
 """The contract of the terms that join a loss: they read embeddings, not their similarities."""
 
+from typing import Any
+
 import keras
 
 from zoo.embeddings import as_embedding
@@ -25,9 +27,9 @@ class Auxiliary(keras.layers.Layer):
     ids `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.
     """
 
-    reads = ()
+    reads: tuple[str, ...] = ()
 
-    def __init__(self, weight, name, **kwargs):
+    def __init__(self, weight: float, name: str, **kwargs: Any):
         kwargs.setdefault("dtype", "float32")
         super().__init__(name=name, **kwargs)
         self.weight = float(weight)
@@ -41,5 +43,5 @@ class Auxiliary(keras.layers.Layer):
     def compute_output_spec(self, *args, **kwargs):
         return keras.KerasTensor((), dtype="float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "weight": self.weight}

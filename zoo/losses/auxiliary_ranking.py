@@ -1,10 +1,12 @@
 """A loss over the matrix of similarities as a further term of a model's own loss."""
 
 import re
+from typing import Any
 
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.losses.auxiliary import Auxiliary
 from zoo.numerics import product, unit
 from zoo.similarities.sampled import sample
@@ -47,7 +49,15 @@ class AuxiliaryRanking(Auxiliary):
         products without a norm.
     """
 
-    def __init__(self, loss, weight=1.0, num_samples=None, seed=None, name=None, **kwargs):
+    def __init__(
+        self,
+        loss: keras.losses.Loss,
+        weight: float = 1.0,
+        num_samples: int | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ):
         # Not the loss's own name, to which Keras adds a number that differs between runs.
         name = name or re.sub(r"(?<!^)(?=[A-Z])", "_", type(loss).__name__).lower()
         super().__init__(weight, name, **kwargs)
@@ -61,7 +71,14 @@ class AuxiliaryRanking(Auxiliary):
         self.target = "matches" if loss.target_is_label else "semantic"
         self.reads = (self.target,) if num_samples else (self.target, "logits")
 
-    def call(self, images, captions, logits=None, matches=None, semantic=None):
+    def call(
+        self,
+        images: Embedding,
+        captions: Embedding,
+        logits: Tensor | None = None,
+        matches: Tensor | None = None,
+        semantic: Tensor | None = None,
+    ) -> Tensor:
         target = matches if self.target == "matches" else semantic
         if target is None:
             raise ValueError(
@@ -75,7 +92,7 @@ class AuxiliaryRanking(Auxiliary):
             target = ops.repeat(target, self.num_samples, axis=axis)
         return self.loss(target, product(*sides))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "loss": keras.saving.serialize_keras_object(self.loss),
@@ -84,7 +101,7 @@ class AuxiliaryRanking(Auxiliary):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "AuxiliaryRanking":
         loss = keras.saving.deserialize_keras_object(config["loss"])
         return cls(**{**config, "loss": loss})
 

@@ -1,8 +1,11 @@
 """Smooth-AP: the average precision itself as a loss."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.losses.base import MatrixLoss, mean_over, positive
 from zoo.losses.soft_ranks import soft_ranks
 
@@ -29,16 +32,16 @@ class SmoothAveragePrecision(MatrixLoss):
     Reference: Smooth-AP (Brown et al., ECCV 2020) equations 4 to 6.
     """
 
-    def __init__(self, temperature=0.01, name=None):
+    def __init__(self, temperature: float = 0.01, name: str | None = None):
         super().__init__(name=name)
         self.temperature = positive("temperature", temperature)
 
-    def call(self, matches, logits):
+    def call(self, matches: Tensor, logits: Tensor) -> Tensor:
         rows = self._direction(matches, logits)
         columns = self._direction(ops.transpose(matches), ops.transpose(logits))
         return 0.5 * (rows + columns)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "temperature": self.temperature}
 
     def _direction(self, matches, logits):

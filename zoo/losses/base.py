@@ -1,8 +1,13 @@
 """The contract of every loss over the matrix of a batch's images and captions."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
+
+from zoo.embeddings import Tensor
 
 
 class MatrixLoss(keras.losses.Loss):
@@ -28,7 +33,7 @@ class MatrixLoss(keras.losses.Loss):
     target_name = "matches"
     target_is_label = True
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None):
         super().__init__(name=name, reduction=None, dtype="float32")
 
     def __call__(self, matches, logits, sample_weight=None):
@@ -45,7 +50,7 @@ class MatrixLoss(keras.losses.Loss):
         with keras.name_scope(self.name):
             return self.call(matches, logits)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"name": self.name}
 
     def _check_shapes(self, targets, logits):
@@ -73,7 +78,7 @@ class MatrixLoss(keras.losses.Loss):
             )
 
 
-def choice(name, value, allowed):
+def choice(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     """`value`, if it is one of the allowed ones.
 
     Raises:
@@ -84,7 +89,7 @@ def choice(name, value, allowed):
     return value
 
 
-def positive(name, value):
+def positive(name: str, value: Any) -> float:
     """`value` as a float, if it is above zero.
 
     Raises:
@@ -95,7 +100,7 @@ def positive(name, value):
     return float(value)
 
 
-def mean_over(values, weights):
+def mean_over(values: Tensor, weights: Tensor) -> Tensor:
     """Weighted mean of `values`; 0 where the weights sum to 0."""
     return ops.divide_no_nan(ops.sum(values * weights), ops.sum(weights))
 

@@ -1,8 +1,11 @@
 """Captioning: the regions of an image must be able to tell its captions."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Embedding, Tensor
 from zoo.layers.masking import masked_mean, masked_softmax
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import mean_over
@@ -48,13 +51,13 @@ class Captioning(Auxiliary):
 
     def __init__(
         self,
-        vocabulary_size,
-        region_dim,
-        word_dim=300,
-        hidden_dim=512,
-        weight=1.0,
-        name="captioning",
-        **kwargs,
+        vocabulary_size: int,
+        region_dim: int,
+        word_dim: int = 300,
+        hidden_dim: int = 512,
+        weight: float = 1.0,
+        name: str = "captioning",
+        **kwargs: Any,
     ):
         super().__init__(weight, name, **kwargs)
         self.vocabulary_size = vocabulary_size
@@ -75,7 +78,7 @@ class Captioning(Auxiliary):
         self.join.build((None, None, hidden_dim + region_dim))
         self.predict.build((None, None, hidden_dim))
 
-    def call(self, images, captions, ids, matches):
+    def call(self, images: Embedding, captions: Embedding, ids: Tensor, matches: Tensor) -> Tensor:
         if "regions" not in images:
             raise ValueError(
                 "`images` must be an embedding with 'regions', see `zoo.models.with_captioning`; "
@@ -105,7 +108,7 @@ class Captioning(Auxiliary):
         context = ops.einsum("mtk,mkd->mtd", weights, regions)
         return self.predict(self.join(ops.concatenate([states, context], axis=-1)))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,

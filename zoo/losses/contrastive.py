@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.losses.base import MatrixLoss, mean_over
 
 
@@ -25,7 +26,7 @@ class InfoNCE(MatrixLoss):
     Reference: van den Oord et al., 2018, equation 4; CLIP (Radford et al., ICML 2021) figure 3.
     """
 
-    def call(self, matches, logits):
+    def call(self, matches: Tensor, logits: Tensor) -> Tensor:
         rows = _softmax_crossentropy(matches, logits)
         columns = _softmax_crossentropy(ops.transpose(matches), ops.transpose(logits))
         return 0.5 * (rows + columns)

@@ -1,8 +1,11 @@
 """Matching as a yes-or-no question on every pair: the loss of PCME and of PCME++."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.losses.base import MatrixLoss, choice
 
 
@@ -36,7 +39,9 @@ class MatchingCrossentropy(MatrixLoss):
     half as strong as figure A.1 prints them.
     """
 
-    def __init__(self, pseudo_positive_weight=0.0, reduction="mean", name=None):
+    def __init__(
+        self, pseudo_positive_weight: float = 0.0, reduction: str = "mean", name: str | None = None
+    ):
         super().__init__(name=name)
         if not pseudo_positive_weight >= 0:
             raise ValueError(
@@ -45,7 +50,7 @@ class MatchingCrossentropy(MatrixLoss):
         self.pseudo_positive_weight = float(pseudo_positive_weight)
         self.reduction = choice("reduction", reduction, ("mean", "sum"))
 
-    def call(self, matches, logits):
+    def call(self, matches: Tensor, logits: Tensor) -> Tensor:
         loss = self._crossentropy(matches, logits)
         if self.pseudo_positive_weight:
             rows = with_pseudo_positives(matches, logits)
@@ -55,7 +60,7 @@ class MatchingCrossentropy(MatrixLoss):
             loss += 0.5 * self.pseudo_positive_weight * pseudo
         return loss
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "pseudo_positive_weight": self.pseudo_positive_weight,
@@ -67,7 +72,7 @@ class MatchingCrossentropy(MatrixLoss):
         return ops.sum(pairs) if self.reduction == "sum" else ops.mean(pairs)
 
 
-def with_pseudo_positives(matches, logits):
+def with_pseudo_positives(matches: Tensor, logits: Tensor) -> Tensor:
     """The matches of every row, and what looks at least as similar as the row's own match.
 
     The match of row v is its largest label, the first of several. Every t' whose logit reaches

@@ -1,9 +1,11 @@
 """Maximum mean discrepancy: keeps images and captions in one region of the space."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from zoo.embeddings import as_embedding, elements, points
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor, as_embedding, elements, points
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import positive
 from zoo.numerics import common_centre, safe_sqrt, squared_distance
@@ -11,7 +13,9 @@ from zoo.numerics import common_centre, safe_sqrt, squared_distance
 _BLOCK = 800  # points; enough for the speed of a matrix product
 
 
-def maximum_mean_discrepancy(images, captions, gamma=0.5, squared=True):
+def maximum_mean_discrepancy(
+    images: EmbeddingLike, captions: EmbeddingLike, gamma: float = 0.5, squared: bool = True
+) -> Tensor:
     """Squared MMD: mean k(x, x') + mean k(y, y') − 2 mean k(x, y), all pairs, itself included.
 
     Args:
@@ -74,15 +78,22 @@ class MaximumMeanDiscrepancy(Auxiliary):
         section 3.4.
     """
 
-    def __init__(self, weight=0.01, gamma=0.5, squared=True, name="mean_discrepancy", **kwargs):
+    def __init__(
+        self,
+        weight: float = 0.01,
+        gamma: float = 0.5,
+        squared: bool = True,
+        name: str = "mean_discrepancy",
+        **kwargs: Any,
+    ):
         super().__init__(weight, name, **kwargs)
         self.gamma = positive("gamma", gamma)
         self.squared = bool(squared)
 
-    def call(self, images, captions):
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return maximum_mean_discrepancy(images, captions, self.gamma, self.squared)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "gamma": self.gamma, "squared": self.squared}
 
 

@@ -1,8 +1,11 @@
 """Hinge losses: a match must be more similar than what does not match, by a margin."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.losses.base import MatrixLoss, choice
 
 MINING = ("sum", "hardest", "semi_hard")
@@ -48,18 +51,24 @@ class TripletRanking(MatrixLoss):
         where the negative is more similar, and means over those above 0.
     """
 
-    def __init__(self, margin=0.2, mining="sum", reduction="sum", name=None):
+    def __init__(
+        self,
+        margin: float = 0.2,
+        mining: str = "sum",
+        reduction: str = "sum",
+        name: str | None = None,
+    ):
         super().__init__(name=name)
         self.margin = float(margin)
         self.mining = choice("mining", mining, MINING)
         self.reduction = choice("reduction", reduction, ("sum", "mean"))
 
-    def call(self, matches, logits):
+    def call(self, matches: Tensor, logits: Tensor) -> Tensor:
         rows = self._direction(matches, logits)
         columns = self._direction(ops.transpose(matches), ops.transpose(logits))
         return rows + columns
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "margin": self.margin,

@@ -1,8 +1,11 @@
 """Differentiable Average Semantic Precision: rank the gallery as its semantics does."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
 from zoo.losses.base import MatrixLoss, positive
 from zoo.losses.soft_ranks import soft_ranks
 
@@ -49,19 +52,24 @@ class SemanticPrecision(MatrixLoss):
     target_name = "semantic_similarity"
     target_is_label = False
 
-    def __init__(self, temperature=0.01, semantic_temperature=None, name=None):
+    def __init__(
+        self,
+        temperature: float = 0.01,
+        semantic_temperature: float | None = None,
+        name: str | None = None,
+    ):
         super().__init__(name=name)
         self.temperature = positive("temperature", temperature)
         if semantic_temperature is not None:
             semantic_temperature = positive("semantic_temperature", semantic_temperature)
         self.semantic_temperature = semantic_temperature
 
-    def call(self, semantic_similarity, logits):
+    def call(self, semantic_similarity: Tensor, logits: Tensor) -> Tensor:
         rows = self._disagreement(semantic_similarity, logits)
         columns = self._disagreement(ops.transpose(semantic_similarity), ops.transpose(logits))
         return 0.5 * (rows + columns)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         temperatures = {
             "temperature": self.temperature,
             "semantic_temperature": self.semantic_temperature,

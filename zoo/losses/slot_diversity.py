@@ -1,14 +1,16 @@
 """Diversity: keeps the elements of one set from becoming the same point."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from zoo.embeddings import as_embedding, elements
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor, as_embedding, elements
 from zoo.losses.auxiliary import Auxiliary
 from zoo.numerics import safe_sqrt, unit
 
 
-def diversity(slots):
+def diversity(slots: EmbeddingLike) -> Tensor:
     """Mean over items and pairs k < l of exp(−2‖s_k − s_l‖²), slots normalised to length one.
 
     On unit vectors the distance is 2 − 2 cos, so a pair costs exp(−4(1 − cos)): 1 if the two
@@ -43,7 +45,7 @@ def diversity(slots):
     return ops.divide_no_nan(ops.sum(ops.divide_no_nan(closeness, count)), items)
 
 
-def orthogonal_diversity(slots):
+def orthogonal_diversity(slots: EmbeddingLike) -> Tensor:
     """Mean over items of ‖G − I‖ / K², G the cosines of the K slots of an item, Frobenius norm.
 
     Args:
@@ -91,10 +93,10 @@ class Diversity(Auxiliary):
     Reference: DivE (Kim et al., CVPR 2023) section 3.4.
     """
 
-    def __init__(self, weight=0.01, name="diversity", **kwargs):
+    def __init__(self, weight: float = 0.01, name: str = "diversity", **kwargs: Any):
         super().__init__(weight, name, **kwargs)
 
-    def call(self, images, captions):
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return diversity(_slots(images)) + diversity(_slots(captions))
 
 
@@ -118,10 +120,10 @@ class OrthogonalDiversity(Auxiliary):
     Reference: PVSE (Song and Soleymani, CVPR 2019), equation 7.
     """
 
-    def __init__(self, weight=0.1, name="diversity", **kwargs):
+    def __init__(self, weight: float = 0.1, name: str = "diversity", **kwargs: Any):
         super().__init__(weight, name, **kwargs)
 
-    def call(self, images, captions):
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return orthogonal_diversity(_slots(images)) + orthogonal_diversity(_slots(captions))
 
 

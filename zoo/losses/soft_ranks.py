@@ -5,13 +5,15 @@ import functools
 import keras
 from keras import ops
 
+from zoo.embeddings import Tensor
+
 # Items a block: pairs of blocks are compared at once, in BLOCK matrices' worth of memory.
 BLOCK = 8
 # The score of padding: below everything, yet finite, so that no difference becomes a NaN.
 LAST = -1e30
 
 
-def soft_ranks(scores, temperature, weights=None):
+def soft_ranks(scores: Tensor, temperature: float, weights: Tensor | None = None) -> Tensor:
     """R_i = 1 + Σ_{j≠i} w_j sigmoid((u_j − u_i)/τ): the rank with its step made smooth.
 
     Args:

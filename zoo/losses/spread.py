@@ -1,15 +1,17 @@
 """Uniformity: keeps the points of a batch spread over the space."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from zoo.embeddings import points
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor, points
 from zoo.losses.auxiliary import Auxiliary
 from zoo.numerics import squared_distance
 from zoo.similarities.sampled import sample
 
 
-def uniformity(embedding):
+def uniformity(embedding: EmbeddingLike) -> Tensor:
     """log mean over the pairs i < j of exp(−2‖x_i − x_j‖²).
 
     Computed as a logsumexp, so it stays finite however far apart the points are. A single point
@@ -66,7 +68,14 @@ class Uniformity(Auxiliary):
         equation is a plain sum, see `uniformity`.
     """
 
-    def __init__(self, weight=10.0, num_samples=None, seed=None, name="uniformity", **kwargs):
+    def __init__(
+        self,
+        weight: float = 10.0,
+        num_samples: int | None = None,
+        seed: int | None = None,
+        name: str = "uniformity",
+        **kwargs: Any,
+    ):
         super().__init__(weight, name, **kwargs)
         if num_samples is not None and num_samples < 1:
             raise ValueError(f"`num_samples` must be at least 1 or None; received {num_samples!r}")
@@ -75,11 +84,11 @@ class Uniformity(Auxiliary):
         if num_samples is not None:
             self.seed_generator = keras.random.SeedGenerator(seed)
 
-    def call(self, images, captions):
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
         batch = [self._points(images, "images"), self._points(captions, "captions")]
         return uniformity(ops.concatenate(batch, axis=0))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "num_samples": self.num_samples, "seed": self.seed}
 
     def _points(self, embedding, name):

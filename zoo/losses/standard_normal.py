@@ -1,16 +1,18 @@
 """How far a Gaussian is from N(0, I): keeps variances from collapsing (VIB)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from zoo.embeddings import gaussian
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor, gaussian
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import choice
 
 REDUCTIONS = ("sum", "mean", "mean_per_dimension")
 
 
-def kl_to_standard_normal(embedding):
+def kl_to_standard_normal(embedding: EmbeddingLike) -> Tensor:
     """KL(N(μ, σ²) ‖ N(0, I)) = ½ Σ_d (μ² + σ² − 1 − log σ²), in nats.
 
     Args:
@@ -60,14 +62,16 @@ class KLRegularizer(Auxiliary):
         the printed β.
     """
 
-    def __init__(self, weight=1e-4, reduction="mean", name="kl", **kwargs):
+    def __init__(
+        self, weight: float = 1e-4, reduction: str = "mean", name: str = "kl", **kwargs: Any
+    ):
         super().__init__(weight, name, **kwargs)
         self.reduction = choice("reduction", reduction, REDUCTIONS)
 
-    def call(self, images, captions):
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return self._reduce(images) + self._reduce(captions)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "reduction": self.reduction}
 
     def _reduce(self, embedding):

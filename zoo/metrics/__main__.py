@@ -6,7 +6,6 @@ The file holds `image_mean` and `caption_mean` `(items, dim)`, for Gaussians als
 match. With `--coco DIR` the labels are `image_ids` and `caption_ids` of the Karpathy test split.
 """
 
-import argparse
 import json
 import pathlib
 import zipfile
@@ -14,7 +13,7 @@ import zipfile
 import numpy as np
 
 from zoo import similarities
-from zoo.cli import run
+from zoo.cli import OneLineParser, program, run
 from zoo.embeddings import GAUSSIAN, POINT, SET, kind
 from zoo.errors import InputError
 from zoo.metrics import PairwiseSimilarity, coco_benchmark, evaluate_retrieval
@@ -52,8 +51,8 @@ def main(argv=None):
 
 def _parser():
     description, details = __doc__.split("\n\n", 1)
-    parser = argparse.ArgumentParser(
-        prog="python -m zoo.metrics", description=description, epilog=details
+    parser = OneLineParser(
+        prog=program("python -m zoo.metrics"), description=description, epilog=details
     )
     parser.add_argument("embeddings", type=pathlib.Path, metavar="EMBEDDINGS.npz")
     parser.add_argument(

@@ -9,7 +9,7 @@ import pathlib
 import numpy as np
 from scipy import sparse
 
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 from zoo.metrics.relevance import MatrixRelevance
 
 
@@ -118,7 +118,7 @@ def read_instance_labels(paths, image_ids):
     Raises:
         InputError: if a file is missing or not COCO's, or lacks one of the images, naming it.
     """
-    from pycocotools.coco import COCO  # only those who evaluate PMRP need it
+    coco_class = require("pycocotools.coco", extra="coco").COCO  # for PMRP alone
 
     image_ids = [int(image_id) for image_id in image_ids]
     labels, categories, known = {image_id: set() for image_id in image_ids}, None, set()
@@ -126,7 +126,7 @@ def read_instance_labels(paths, image_ids):
         _existing(path)
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # it reports its progress by print
-                coco = COCO(str(path))
+                coco = coco_class(str(path))
             found = sorted(coco.getCatIds())
             for image_id in labels.keys() & coco.imgs.keys():
                 annotations = coco.imgToAnns.get(image_id, ())

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from scipy import sparse
 
+from zoo.cli import verbosity
 from zoo.metrics.ngrams import NgramVocabulary
 
 _CAPTIONS = 2048  # counted at once
@@ -140,7 +141,7 @@ def weighted_columns(counts, idf, orders, clipped, weigh_by_count):
 
 
 def _count(captions, vocabulary, verbose):
-    bar = keras.utils.Progbar(len(captions), verbose=int(verbose), unit_name="caption")
+    bar = keras.utils.Progbar(len(captions), verbose=verbosity(verbose), unit_name="caption")
     blocks, words = [], []
     for start in range(0, len(captions), _CAPTIONS):
         block, lengths = vocabulary.count(captions[start : start + _CAPTIONS])

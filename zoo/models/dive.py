@@ -1,27 +1,33 @@
 """DivE: sets of diverse embeddings by slot attention, compared by smooth-Chamfer."""
 
+from typing import Any
+
+import keras
+
 from zoo import layers, losses
+from zoo.encoders.image_features import ImageBackbone
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.sets import set_backbones, set_model, set_similarity
 
 
 def dive(
-    image_backbone="resnet152",
-    tokenizer=None,
-    dim=1024,
-    num_slots=4,
-    num_iterations=4,
-    similarity="smooth_chamfer",
-    alpha=16.0,
-    margin=0.1,
-    mining="hardest",
-    discrepancy_weight=0.01,
-    diversity_weight=0.01,
-    num_heads=1,
-    head_dim=None,
-    mlp_ratio=4,
-    normalize_over="slots",
-    **backbones,
-):
+    image_backbone: ImageBackbone = "resnet152",
+    tokenizer: keras.layers.Layer | None = None,
+    dim: int = 1024,
+    num_slots: int = 4,
+    num_iterations: int = 4,
+    similarity: str = "smooth_chamfer",
+    alpha: float = 16.0,
+    margin: float = 0.1,
+    mining: str = "hardest",
+    discrepancy_weight: float = 0.01,
+    diversity_weight: float = 0.01,
+    num_heads: int = 1,
+    head_dim: int | None = None,
+    mlp_ratio: int = 4,
+    normalize_over: str = "slots",
+    **backbones: Any,
+) -> DualEncoder:
     """DivE whole: two towers with set prediction, smooth-Chamfer, hardest-negative triplets.
 
     The defaults are the paper's for feature maps, of which a 1 × 1 convolution makes the local

@@ -1,10 +1,14 @@
 """The dual encoder: two towers, a similarity, a loss. The only `keras.Model` subclass here."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 from zoo import embeddings, global_batch, losses
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 from zoo.models import inputs as checked
 
 
@@ -53,14 +57,14 @@ class DualEncoder(keras.Model):
 
     def __init__(
         self,
-        image_encoder,
-        caption_encoder,
-        similarity,
-        loss=None,
-        auxiliaries=(),
-        tokenizer=None,
-        uncertainty_measure=None,
-        **kwargs,
+        image_encoder: keras.layers.Layer,
+        caption_encoder: keras.layers.Layer,
+        similarity: keras.layers.Layer,
+        loss: keras.losses.Loss | None = None,
+        auxiliaries: Sequence[keras.layers.Layer] = (),
+        tokenizer: keras.layers.Layer | None = None,
+        uncertainty_measure: str | None = None,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.image_encoder = image_encoder
@@ -74,7 +78,7 @@ class DualEncoder(keras.Model):
         # The encoders arrive built. Nothing is left for Keras to build from a first batch.
         self.built = True
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> dict[str, Embedding]:
         outputs, embed = {}, global_batch.embed
         if "images" in inputs:
             outputs["images"] = embed(self.image_encoder, inputs["images"], training)
@@ -112,7 +116,7 @@ class DualEncoder(keras.Model):
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
 
-    def encode_images(self, images, batch_size=128):
+    def encode_images(self, images: Tensor, batch_size: int = 128) -> EmbeddingLike:
         """Embeds images as the user sees them.
 
         Args:
@@ -131,7 +135,9 @@ class DualEncoder(keras.Model):
         images = checked.image_array(images, _input_shape(self.image_encoder))
         return _view(_embed(self.image_encoder, images, batch_size))
 
-    def encode_captions(self, captions, batch_size=256):
+    def encode_captions(
+        self, captions: Sequence[str] | Tensor, batch_size: int = 256
+    ) -> EmbeddingLike:
         """Embeds captions as the user sees them.
 
         Args:
@@ -149,7 +155,7 @@ class DualEncoder(keras.Model):
         ids = checked.caption_array(self.tokenize(captions), _input_shape(self.caption_encoder))
         return _view(_embed(self.caption_encoder, ids, batch_size))
 
-    def tokenize(self, captions):
+    def tokenize(self, captions: Sequence[str] | Tensor) -> Tensor:
         """Token ids `(M, length)` of strings; anything else is returned as it is.
 
         Raises:
@@ -165,12 +171,12 @@ class DualEncoder(keras.Model):
             )
         return ops.convert_to_numpy(self.tokenizer(list(strings)))
 
-    def uncertainty(self, embedding, measure=None):
+    def uncertainty(self, embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
         """`zoo.embeddings.uncertainty` with this system's own measure as the default."""
         return embeddings.uncertainty(embedding, measure or self.uncertainty_measure)
 
     @property
-    def gives_match_probability(self):
+    def gives_match_probability(self) -> bool:
         """Whether the sigmoid of this model's similarity is the probability of a match.
 
         It is where the similarity is a log-odds (`Similarity.is_log_odds`) whose scale and shift
@@ -180,7 +186,7 @@ class DualEncoder(keras.Model):
         trained = isinstance(self.loss, losses.MatchingCrossentropy)
         return trained and getattr(self.similarity, "is_log_odds", False)
 
-    def with_image_encoder(self, image_encoder):
+    def with_image_encoder(self, image_encoder: keras.layers.Layer) -> "DualEncoder":
         """This model with another image encoder, sharing everything else, weights included.
 
         With the encoder's head alone it trains on stored features of a frozen backbone. Where one
@@ -188,7 +194,7 @@ class DualEncoder(keras.Model):
         """
         return self._with(image_encoder=image_encoder)
 
-    def with_auxiliaries(self, *terms):
+    def with_auxiliaries(self, *terms: keras.layers.Layer) -> "DualEncoder":
         """This model with further auxiliary terms, sharing everything else, weights included."""
         return self._with(auxiliaries=[*self.auxiliaries, *terms])
 
@@ -209,7 +215,7 @@ class DualEncoder(keras.Model):
     def _has_one_encoder(self):
         return self.caption_encoder is self.image_encoder
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -223,7 +229,9 @@ class DualEncoder(keras.Model):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> "DualEncoder":
         deserialize = keras.saving.deserialize_keras_object
         config = dict(config)
         for key in ("image_encoder", "caption_encoder", "similarity", "loss", "tokenizer"):
@@ -236,7 +244,7 @@ class DualEncoder(keras.Model):
         return cls(**config)
 
 
-def match_matrix(batch):
+def match_matrix(batch: dict[str, Tensor]) -> Tensor:
     """Which image matches which caption, float32 `(images, captions)`."""
     if "matches" in batch:
         return ops.cast(batch["matches"], "float32")

@@ -14,12 +14,12 @@ _PREFIX = "variance_"
 
 
 def gaussian(
-    model,
-    covariance="ellipsoidal",
-    similarity=None,
-    bounds=(0.1, 10.0),
-    initial_log_variance=0.0,
-):
+    model: DualEncoder,
+    covariance: str = "ellipsoidal",
+    similarity: keras.layers.Layer | None = None,
+    bounds: tuple[float, float] = (0.1, 10.0),
+    initial_log_variance: float = 0.0,
+) -> DualEncoder:
     """Makes a system of Gaussians out of one of points.
 
     The point becomes the mean. Each encoder's learnable embedding layers are duplicated, with

@@ -1,19 +1,25 @@
 """Gaussian VSE++ and Gaussian VSRN."""
 
+from typing import Any
+
+import keras
+
+from zoo.encoders.image_features import ImageBackbone
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.gaussian import gaussian
 from zoo.models.vse import vsepp
 from zoo.models.vsrn import vsrn
 
 
 def gaussian_vsepp(
-    image_backbone="resnet152",
-    tokenizer=None,
-    covariance="ellipsoidal",
-    similarity=None,
-    bounds=(0.1, 10.0),
-    initial_log_variance=0.0,
-    **points,
-):
+    image_backbone: ImageBackbone = "resnet152",
+    tokenizer: keras.layers.Layer | None = None,
+    covariance: str = "ellipsoidal",
+    similarity: keras.layers.Layer | None = None,
+    bounds: tuple[float, float] = (0.1, 10.0),
+    initial_log_variance: float = 0.0,
+    **points: Any,
+) -> DualEncoder:
     """Gaussian VSE++: VSE++ with a second linear map and a second GRU for log σ².
 
     The defaults are the paper's for COCO. For Flickr30K it has `covariance="spherical_mean",
@@ -37,15 +43,15 @@ def gaussian_vsepp(
 
 
 def gaussian_vsrn(
-    image_backbone=(36, 2048),
-    tokenizer=None,
-    covariance="spherical_mean",
-    similarity=None,
-    bounds=(0.1, 10.0),
-    initial_log_variance=0.0,
-    margin=0.1,
-    **points,
-):
+    image_backbone: ImageBackbone = (36, 2048),
+    tokenizer: keras.layers.Layer | None = None,
+    covariance: str = "spherical_mean",
+    similarity: keras.layers.Layer | None = None,
+    bounds: tuple[float, float] = (0.1, 10.0),
+    initial_log_variance: float = 0.0,
+    margin: float = 0.1,
+    **points: Any,
+) -> DualEncoder:
     """Gaussian VSRN: VSRN with a second reasoning over regions and a second GRU for log σ².
 
     The defaults are the paper's for Flickr30K. For COCO it has `covariance="ellipsoidal"`.

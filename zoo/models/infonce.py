@@ -1,11 +1,21 @@
 """InfoNCE: CLIP's loss on pooled towers."""
 
+from typing import Any
+
+import keras
+
 from zoo import losses, similarities
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pooled import pooled_encoders
 
 
-def infonce(image_backbone="resnet50", tokenizer=None, dim=1024, temperature=0.07, **towers):
+def infonce(
+    image_backbone: str | keras.Model = "resnet50",
+    tokenizer: keras.layers.Layer | None = None,
+    dim: int = 1024,
+    temperature: float = 0.07,
+    **towers: Any,
+) -> DualEncoder:
     """Points trained by the symmetric softmax over the batch, with a learned temperature.
 
     Args:

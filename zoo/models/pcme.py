@@ -1,33 +1,37 @@
 """PCME: probabilistic cross-modal embeddings."""
 
+import os
+from typing import Any
+
 import keras
 
 from zoo import encoders, losses, similarities
+from zoo.embeddings import Tensor
 from zoo.models.dual_encoder import DualEncoder
 
 
 def pcme(
-    image_backbone="resnet50",
-    tokenizer=None,
-    vocabulary_size=None,
-    dim=512,
-    word_dim=300,
-    word_vectors=None,
-    max_length=32,
-    image_size=224,
-    image_weights=None,
-    num_samples=7,
-    method="sampled",
-    scale=10.0,
-    shift=10.0,
-    kl_weight=1e-3,
-    uniformity_weight=10.0,
-    seed=0,
-    caption_backbone=None,
-    sentence_dim=None,
-    name="pcme",
-    **head,
-):
+    image_backbone: str | keras.Model = "resnet50",
+    tokenizer: keras.layers.Layer | None = None,
+    vocabulary_size: int | None = None,
+    dim: int = 512,
+    word_dim: int = 300,
+    word_vectors: Tensor | None = None,
+    max_length: int = 32,
+    image_size: int = 224,
+    image_weights: str | os.PathLike | None = None,
+    num_samples: int = 7,
+    method: str = "sampled",
+    scale: float = 10.0,
+    shift: float = 10.0,
+    kl_weight: float = 1e-3,
+    uniformity_weight: float = 10.0,
+    seed: int = 0,
+    caption_backbone: keras.Model | None = None,
+    sentence_dim: int | None = None,
+    name: str = "pcme",
+    **head: Any,
+) -> DualEncoder:
     """PCME whole: two towers with Gaussian heads, the sampled match probability, its loss.
 
     The defaults are the paper's for CUB; for COCO it has `image_backbone="resnet152", dim=1024,

@@ -1,10 +1,12 @@
 """PCME with BERT for the captions, the first base model of DAA."""
 
 import os
+from typing import Any
 
 import keras
 
 from zoo import encoders
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pcme import pcme
 
 # From scratch, for words of a small vocabulary.
@@ -12,20 +14,20 @@ SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 
 
 def pcme_bert(
-    image_backbone="resnet152",
-    tokenizer=None,
-    caption_backbone=None,
-    vocabulary_size=None,
-    dim=1024,
-    max_length=40,
-    num_samples=5,
-    scale=30.0,
-    shift=30.0,
-    kl_weight=1e-5,
-    uniformity_weight=0.0,
-    dropout=0.1,
-    **options,
-):
+    image_backbone: str | keras.Model = "resnet152",
+    tokenizer: keras.layers.Layer | None = None,
+    caption_backbone: keras.Model | None = None,
+    vocabulary_size: int | None = None,
+    dim: int = 1024,
+    max_length: int = 40,
+    num_samples: int = 5,
+    scale: float = 30.0,
+    shift: float = 30.0,
+    kl_weight: float = 1e-5,
+    uniformity_weight: float = 0.0,
+    dropout: float = 0.1,
+    **options: Any,
+) -> DualEncoder:
     """PCME whose caption encoder reads BERT's hidden states.
 
     The defaults are DAA's for COCO; for CUB it has `image_backbone="resnet50", dim=512,

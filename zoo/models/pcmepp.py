@@ -1,5 +1,9 @@
 """PCME++: improved probabilistic cross-modal embeddings."""
 
+from typing import Any
+
+import keras
+
 from zoo import losses, similarities
 from zoo.embeddings import POINT
 from zoo.models.dual_encoder import DualEncoder
@@ -7,18 +11,18 @@ from zoo.models.pooled import pooled_encoders
 
 
 def pcmepp(
-    image_backbone="resnet50",
-    tokenizer=None,
-    dim=1024,
-    distance="csd",
-    scale=5.0,
-    shift=5.0,
-    pseudo_positive_weight=0.1,
-    kl_weight=1e-4,
-    kl_reduction="mean_per_dimension",
-    seed=0,
-    **towers,
-):
+    image_backbone: str | keras.Model = "resnet50",
+    tokenizer: keras.layers.Layer | None = None,
+    dim: int = 1024,
+    distance: str = "csd",
+    scale: float = 5.0,
+    shift: float = 5.0,
+    pseudo_positive_weight: float = 0.1,
+    kl_weight: float = 1e-4,
+    kl_reduction: str = "mean_per_dimension",
+    seed: int = 0,
+    **towers: Any,
+) -> DualEncoder:
     """PCME++ whole: towers that pool all tokens by rank, CSD in closed form, its loss.
 
     The defaults are the paper's, but for the backbones, which are CLIP's:

@@ -6,10 +6,11 @@ import pathlib
 import shutil
 import tempfile
 import zipfile
+from typing import Any
 
 import keras
 
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingPackageError
 from zoo.models.dual_encoder import DualEncoder
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
@@ -17,7 +18,7 @@ MODEL_FILE = "model.keras"
 CARD_FILE = "preset.json"
 
 
-def list_presets():
+def list_presets() -> dict[str, dict[str, Any]]:
     """The presets that come with the package: `{name: card}`, a card being a dict that says what
     the model is, what it was trained on and how well it did there."""
     folders = sorted(PACKAGED.iterdir()) if PACKAGED.is_dir() else []
@@ -26,7 +27,7 @@ def list_presets():
     }
 
 
-def from_preset(name_or_path, compile=False):
+def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualEncoder:
     """Loads a trained `DualEncoder`.
 
     Args:
@@ -38,6 +39,7 @@ def from_preset(name_or_path, compile=False):
     Raises:
         InputError: if there is neither such a name nor such a folder or file, or the file is
             damaged or not a model of the zoo.
+        MissingPackageError: if the model needs a package of an extra that is not installed.
     """
     path = pathlib.Path(name_or_path).expanduser()
     if str(name_or_path) in list_presets():
@@ -55,6 +57,7 @@ def from_preset(name_or_path, compile=False):
     except MemoryError:
         raise
     except Exception as error:  # whatever a file says may be wrong in any way
+        _raise_missing_package(error)
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"{path}: not a model that this version can read: {reason}") from error
     if not isinstance(model, DualEncoder):
@@ -81,7 +84,9 @@ def _check_whole(path):
         raise InputError(f"{path}: not a model: damaged in {damaged} (its checksum is another)")
 
 
-def save_preset(model, path, card=None):
+def save_preset(
+    model: DualEncoder, path: str | os.PathLike, card: dict[str, Any] | None = None
+) -> None:
     """Writes a model as a folder that `from_preset` reads. All or nothing: the folder appears
     complete, or not at all.
 
@@ -110,6 +115,14 @@ def save_preset(model, path, card=None):
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+
+
+def _raise_missing_package(error):
+    """Raises the `MissingPackageError` behind an error, if there is one: Keras hides it."""
+    while error is not None:
+        if isinstance(error, MissingPackageError):
+            raise error
+        error = error.__cause__ or error.__context__
 
 
 def _read_card(folder):

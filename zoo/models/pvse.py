@@ -1,23 +1,29 @@
 """PVSE: polysemous embeddings, compared by their best pair."""
 
+from typing import Any
+
+import keras
+
 from zoo import layers, losses
+from zoo.encoders.image_features import ImageBackbone
+from zoo.models.dual_encoder import DualEncoder
 from zoo.models.sets import set_backbones, set_model, set_similarity
 
 
 def pvse(
-    image_backbone="resnet152",
-    tokenizer=None,
-    dim=1024,
-    num_embeddings=2,
-    similarity="maximum_pair",
-    alpha=16.0,
-    margin=0.1,
-    mining="hardest",
-    discrepancy_weight=0.01,
-    diversity_weight=0.1,
-    hidden_dim=None,
-    **backbones,
-):
+    image_backbone: ImageBackbone = "resnet152",
+    tokenizer: keras.layers.Layer | None = None,
+    dim: int = 1024,
+    num_embeddings: int = 2,
+    similarity: str = "maximum_pair",
+    alpha: float = 16.0,
+    margin: float = 0.1,
+    mining: str = "hardest",
+    discrepancy_weight: float = 0.01,
+    diversity_weight: float = 0.1,
+    hidden_dim: int | None = None,
+    **backbones: Any,
+) -> DualEncoder:
     """PVSE whole: two towers with PIE-Net, the maximum over pairs (MIL), triplets.
 
     Args:

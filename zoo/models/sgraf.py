@@ -1,29 +1,35 @@
 """SGRAF: similarity reasoning and filtration over regions and words."""
 
+import os
+
+import keras
+
 from zoo import encoders, losses, similarities
+from zoo.embeddings import Tensor
+from zoo.encoders.image_features import ImageBackbone
 from zoo.models.dual_encoder import DualEncoder
 
 MODULES = ("saf", "sgr", "both")
 
 
 def sgraf(
-    image_backbone=(36, 2048),
-    tokenizer=None,
-    vocabulary_size=None,
-    dim=1024,
-    similarity_dim=256,
-    module="both",
-    num_steps=3,
-    word_dim=300,
-    word_vectors=None,
-    max_length=40,
-    image_size=224,
-    image_weights=None,
-    dropout=0.4,
-    margin=0.2,
-    mining="hardest",
-    seed=0,
-):
+    image_backbone: ImageBackbone = (36, 2048),
+    tokenizer: keras.layers.Layer | None = None,
+    vocabulary_size: int | None = None,
+    dim: int = 1024,
+    similarity_dim: int = 256,
+    module: str = "both",
+    num_steps: int = 3,
+    word_dim: int = 300,
+    word_vectors: Tensor | None = None,
+    max_length: int = 40,
+    image_size: int = 224,
+    image_weights: str | os.PathLike | None = None,
+    dropout: float = 0.4,
+    margin: float = 0.2,
+    mining: str = "hardest",
+    seed: int = 0,
+) -> DualEncoder:
     """SAF, SGR or both: regions, words of a bidirectional GRU, cross-attention, triplets.
 
     The paper's SGRAF averages a SAF and an SGR that were trained apart: train one run of each and

@@ -1,22 +1,29 @@
 """VSE0 and VSE++: a linear map of an image, a GRU's sentence, and a triplet loss."""
 
+import os
+from typing import Any
+
+import keras
+
 from zoo import encoders, losses, similarities
+from zoo.embeddings import Tensor
+from zoo.encoders.image_features import ImageBackbone
 from zoo.models.dual_encoder import DualEncoder
 
 
 def vsepp(
-    image_backbone="resnet152",
-    tokenizer=None,
-    vocabulary_size=None,
-    dim=1024,
-    word_dim=300,
-    word_vectors=None,
-    max_length=32,
-    image_size=224,
-    image_weights=None,
-    margin=0.2,
-    mining="hardest",
-):
+    image_backbone: ImageBackbone = "resnet152",
+    tokenizer: keras.layers.Layer | None = None,
+    vocabulary_size: int | None = None,
+    dim: int = 1024,
+    word_dim: int = 300,
+    word_vectors: Tensor | None = None,
+    max_length: int = 32,
+    image_size: int = 224,
+    image_weights: str | os.PathLike | None = None,
+    margin: float = 0.2,
+    mining: str = "hardest",
+) -> DualEncoder:
     """VSE++: mean-pooled image features, a GRU, cosine, hardest negatives.
 
     Train it with the sum of hinges first (`compile(loss=TripletRanking(margin))` for an epoch or
@@ -60,7 +67,11 @@ def vsepp(
     )
 
 
-def vse0(image_backbone="resnet152", tokenizer=None, **options):
+def vse0(
+    image_backbone: ImageBackbone = "resnet152",
+    tokenizer: keras.layers.Layer | None = None,
+    **options: Any,
+) -> DualEncoder:
     """VSE0: VSE++ with all negatives, a hinge each.
 
     Args:

@@ -1,18 +1,22 @@
 """VSE∞: generalized pooling with a triplet loss."""
 
+from typing import Any
+
+import keras
+
 from zoo import losses, similarities
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pooled import pooled_encoders
 
 
 def vse_infinity(
-    image_backbone="resnet50",
-    tokenizer=None,
-    dim=1024,
-    margin=0.2,
-    mining="hardest",
-    **towers,
-):
+    image_backbone: str | keras.Model = "resnet50",
+    tokenizer: keras.layers.Layer | None = None,
+    dim: int = 1024,
+    margin: float = 0.2,
+    mining: str = "hardest",
+    **towers: Any,
+) -> DualEncoder:
     """VSE∞: all tokens pooled by learned weights of their ranks, cosine, hardest negatives.
 
     Args:

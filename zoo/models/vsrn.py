@@ -1,8 +1,12 @@
 """VSRN: reasoning over image regions, and a triplet loss."""
 
+import os
+
 import keras
 
 from zoo import encoders, losses, similarities
+from zoo.embeddings import Tensor
+from zoo.encoders.image_features import ImageBackbone
 from zoo.encoders.replay import replay
 from zoo.layers.region_reasoning import RegionReasoning
 from zoo.models.dual_encoder import DualEncoder
@@ -10,19 +14,19 @@ from zoo.models.vse import word_network
 
 
 def vsrn(
-    image_backbone=(36, 2048),
-    tokenizer=None,
-    vocabulary_size=None,
-    dim=2048,
-    word_dim=300,
-    word_vectors=None,
-    max_length=32,
-    image_size=224,
-    image_weights=None,
-    num_layers=4,
-    margin=0.2,
-    mining="hardest",
-):
+    image_backbone: ImageBackbone = (36, 2048),
+    tokenizer: keras.layers.Layer | None = None,
+    vocabulary_size: int | None = None,
+    dim: int = 2048,
+    word_dim: int = 300,
+    word_vectors: Tensor | None = None,
+    max_length: int = 32,
+    image_size: int = 224,
+    image_weights: str | os.PathLike | None = None,
+    num_layers: int = 4,
+    margin: float = 0.2,
+    mining: str = "hardest",
+) -> DualEncoder:
     """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
 
     Args:
@@ -58,7 +62,13 @@ def vsrn(
     )
 
 
-def with_captioning(model, weight=1.0, vocabulary_size=None, word_dim=300, hidden_dim=512):
+def with_captioning(
+    model: DualEncoder,
+    weight: float = 1.0,
+    vocabulary_size: int | None = None,
+    word_dim: int = 300,
+    hidden_dim: int = 512,
+) -> DualEncoder:
     """VSRN as it is trained with its second loss: the related regions must tell the caption.
 
     Fit what this returns, and go on with the model that was given: they share all weights but the

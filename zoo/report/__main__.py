@@ -15,7 +15,7 @@ from pathlib import Path
 
 import zoo
 from zoo import similarities
-from zoo.cli import OneLineParser, run
+from zoo.cli import OneLineParser, program, run
 from zoo.errors import InputError
 from zoo.evaluation import open_run
 from zoo.files.run_folder import RunFolder
@@ -75,7 +75,7 @@ def _tell(name):
 
 def _parser():
     parser = OneLineParser(
-        prog="python -m zoo.report",
+        prog=program("python -m zoo.report"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

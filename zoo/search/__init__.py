@@ -1,7 +1,11 @@
 """Search: exact and approximate nearest neighbours of points, Gaussians and sets."""
 
-from zoo.search.index import Index
-from zoo.search.tuning import tune
-from zoo.search.vectors import SPACES, SearchSpace
+from zoo.errors import require
+
+require("faiss", extra="search")  # before the modules that import it
+
+from zoo.search.index import Index  # noqa: E402
+from zoo.search.tuning import tune  # noqa: E402
+from zoo.search.vectors import SPACES, SearchSpace  # noqa: E402
 
 __all__ = ["SPACES", "Index", "SearchSpace", "tune"]

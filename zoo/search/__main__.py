@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 import zoo
-from zoo.cli import run
+from zoo.cli import OneLineParser, program, run
 from zoo.data.files import SUFFIXES
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
@@ -148,8 +148,8 @@ def _similarity(name):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="python -m zoo.search",
+    parser = OneLineParser(
+        prog=program("python -m zoo.search"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

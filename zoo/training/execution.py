@@ -1,12 +1,11 @@
 """How the phases of a run are executed: on which replicas, compiled how, in how many pieces."""
 
-import importlib.util
 from dataclasses import dataclass
 
 import keras
 import tensorflow as tf
 
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 from zoo.training.clipping import clip_the_sum
 from zoo.training.micro_batches import distribute
 from zoo.training.strategies import is_chief, strategy
@@ -112,8 +111,8 @@ class Execution:
             raise InputError(
                 f"--gradient-accumulation must be at least 1; received {self.gradient_accumulation}"
             )
-        if self.tensorboard and importlib.util.find_spec("tensorboard") is None:
-            raise InputError("--tensorboard needs the extra: pip install 'halo-zoo[tensorboard]'")
+        if self.tensorboard:
+            require("tensorboard", extra="tensorboard")
         if not self.is_spread:
             return
         where = f"--strategy {self.strategy}"

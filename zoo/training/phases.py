@@ -1,5 +1,6 @@
 """One phase of training: Keras' `fit`, from where the run stopped if it did."""
 
+from zoo.cli import verbosity
 from zoo.training.execution import Execution
 from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile
@@ -55,7 +56,7 @@ def fit_phase(
         initial_epoch=done,
         steps_per_epoch=steps * pieces,
         shuffle=False,  # the stream is shuffled already
-        verbose="auto" if execution.is_chief else 0,
+        verbose=verbosity(shown=execution.is_chief),
         callbacks=[
             check,
             *callbacks,

@@ -1,0 +1,116 @@
+"""A package that is not installed is one error, which names the extra that brings it."""
+
+import pathlib
+import re
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+
+import zoo
+from demo.__main__ import main as demo
+from export import search_vectors, warmup
+from zoo import encoders
+from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
+from zoo.data.clip_tokenizer import ClipTokenizer
+from zoo.errors import InputError, MissingPackageError, require
+from zoo.metrics import read_instance_labels
+from zoo.training import Execution, RunSettings
+
+ROOT = pathlib.Path(__file__).parent.parent
+VOCABULARY = [*SPECIAL, "a", "bird"]
+
+
+@pytest.fixture
+def remove(monkeypatch):
+    """A function that makes a package one that is not installed."""
+
+    def hide(package):
+        known = [name for name in sys.modules if name.startswith(f"{package}.")]
+        for name in (package, *known):
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return hide
+
+
+def import_search():
+    import zoo.search  # noqa: F401
+
+
+PLACES = {
+    "a BERT tokenizer": ("keras_hub", "text", lambda: BertTokenizer(VOCABULARY, max_words=5)),
+    "a CLIP tokenizer": ("keras_hub", "text", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
+    "a BERT backbone": ("keras_hub", "text", lambda: encoders.bert(None, 7, 5, num_layers=1)),
+    "a CLIP image backbone": ("keras_hub", "text", lambda: encoders.clip_image("tiny")),
+    "a CLIP text backbone": ("keras_hub", "text", lambda: encoders.clip_text("tiny")),
+    "search": ("faiss", "search", import_search),
+    "the demo's page": ("gradio", "demo", lambda: demo([])),
+    "the demo's plots": ("plotly", "demo", lambda: demo([])),
+    "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),
+    "TensorBoard": (
+        "tensorboard",
+        "tensorboard",
+        lambda: Execution.of(RunSettings(tensorboard=True)),
+    ),
+    "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
+}
+
+
+@pytest.mark.parametrize(("package", "extra", "use"), PLACES.values(), ids=PLACES)
+def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("zoo.search")]:
+        monkeypatch.delitem(sys.modules, name)
+    remove(package)
+    with pytest.raises(MissingPackageError) as raised:
+        use()
+    assert str(raised.value) == (
+        f'the package {package} is not installed: pip install "halo-zoo[{extra}]"'
+    )
+
+
+def test_index_signatures_can_be_left_out_without_faiss(remove, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("zoo.search")]:
+        monkeypatch.delitem(sys.modules, name)
+    remove("faiss")
+    with pytest.raises(InputError, match=r"halo-zoo\[search\].*--no-index leaves them out"):
+        search_vectors.space_of(zoo.similarities.Cosine())
+
+
+def test_a_saved_model_that_needs_an_extra_names_it(remove, tmp_path):
+    backbone = encoders.bert(None, 7, 5, num_layers=1, num_heads=2, hidden_dim=8)
+    tokenizer = BertTokenizer(VOCABULARY, max_words=5)
+    model = zoo.models.pcme_bert("tiny", tokenizer, backbone, dim=8, image_size=16)
+    zoo.save_preset(model, tmp_path / "bert")
+    remove("keras_hub")
+    with pytest.raises(MissingPackageError, match=r"halo-zoo\[text\]"):
+        zoo.from_preset(tmp_path / "bert")
+
+
+def test_it_is_caught_as_an_import_error_too(remove):
+    remove("faiss")
+    with pytest.raises(ImportError, match="faiss"):
+        require("faiss", extra="search")
+
+
+def test_a_package_that_is_there_is_given_or_fails_as_it_does(tmp_path, monkeypatch):
+    assert require("numpy", extra="none").float32 is np.float32
+    (tmp_path / "halo_broken.py").write_text("import halo_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="halo_not_there") as raised:
+        require("halo_broken", extra="none")
+    assert not isinstance(raised.value, MissingPackageError)
+
+
+def test_every_extra_that_an_error_names_is_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].keys()
+    rooms = ("zoo", "export", "demo", "recipes")
+    sources = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    named = {
+        extra
+        for path in sources
+        for extra in re.findall(r'require\("[\w.]+", extra="(\w+)"\)', path.read_text())
+    }
+    assert named == {extra for _, extra, _ in PLACES.values()}
+    assert named <= extras

@@ -1,0 +1,94 @@
+"""The console command: which command line a subcommand is, and what it says of a wrong one."""
+
+import importlib.metadata
+import sys
+
+import pytest
+
+import zoo
+from zoo import halo
+
+
+@pytest.fixture(autouse=True)
+def _process(monkeypatch):
+    """`halo` changes the module path and the arguments of its process, which here is pytest's."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", ["halo"])
+
+
+def call(*argv):
+    with pytest.raises(SystemExit) as ended:
+        halo.main(argv)
+    return ended.value.code
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
+def test_the_help_lists_every_command(argv, capsys):
+    assert call(*argv) == 0
+    text = capsys.readouterr().out
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == [
+        "train",
+        "evaluate",
+        "report",
+        "search",
+        "export",
+        "demo",
+    ]
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert call("--version") == 0
+    assert capsys.readouterr().out == f"halo-zoo {zoo.__version__}\n"
+    assert importlib.metadata.version("halo-zoo") == zoo.__version__
+
+
+@pytest.mark.parametrize("argv", [["train"], ["train", "--help"]])
+def test_recipes_are_listed_with_what_they_are(argv, capsys):
+    assert call(*argv) == 0
+    text = capsys.readouterr().out
+    assert "PCME on CUB-200-2011, or on Toy Birds when no data are given.\n" in text
+    names = {line.split()[0] for line in text.splitlines()[2:]}
+    assert {"pcme_cub", "dive_coco", "own_pairs"} <= names
+    assert not {"pcmepp_settings", "__init__"} & names  # modules that recipes share
+
+
+@pytest.mark.parametrize(
+    ("argv", "program"),
+    [
+        (["train", "pcme_cub"], "halo train pcme_cub"),
+        (["train", "pcme_2d"], "halo train pcme_2d"),  # imports a sibling
+        *([[name], f"halo {name}"] for name in halo.COMMANDS if name != "train"),
+    ],
+)
+def test_a_command_has_its_own_help(argv, program, capsys):
+    assert call(*argv, "--help") == 0
+    assert capsys.readouterr().out.startswith(f"usage: {program} [-h]")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["reprot"], "unknown command 'reprot'; the nearest is 'report' (halo --help lists all)"),
+        (
+            ["train", "pcme_cup"],
+            "unknown recipe 'pcme_cup'; the nearest is 'pcme_cub' (halo train lists all)",
+        ),
+        (["train", "pcme_cub", "--dims", "3"], "did you mean --dim?"),
+        (["report", "nowhere"], "no such run folder: nowhere"),
+        (["export", "run"], "the following arguments are required: OUT"),
+        (["search", "query"], "the following arguments are required: folder"),
+        (["evaluate", "nowhere.npz"], "nowhere.npz: there is no such file"),
+        (["demo", "nowhere"], "'nowhere'"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_exit_code_2(argv, says, capsys):
+    assert call(*argv) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert says in error
+
+
+def test_a_package_without_its_applications_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(halo, "__file__", str(tmp_path / "zoo" / "halo.py"))
+    assert call("train") == 2
+    assert "expected recipes/" in capsys.readouterr().err

@@ -1,0 +1,155 @@
+"""The wheel: what is in it, and its commands in an environment that knows no checkout.
+
+The environment of these tests lends its packages to a bare one, without the checkout that is
+installed in it. Nothing is downloaded.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+pytest.importorskip("hatchling", reason="the wheel is built by hatchling, of the extra 'dev'")
+
+ROOT = Path(__file__).parent.parent
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    offline = ("--no-deps", "--no-build-isolation", "--no-index")
+    subprocess.run([*PIP, "wheel", *offline, "--wheel-dir", folder, ROOT], check=True)
+    (path,) = folder.glob("halo_zoo-*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def environment(wheel, tmp_path_factory):
+    """The folder of a virtual environment with the wheel in it."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin" / "python"
+    install = ("--python", python, "install", "--no-deps", "--no-index")
+    subprocess.run([*PIP, *install, wheel], check=True)
+    (site_packages,) = folder.glob("lib/python*/site-packages")
+    # The .pth files of a folder that is added this way are not read, an editable install's neither.
+    (site_packages / "lent.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory):
+    """The folder, away from the checkout, in which every command runs."""
+    return tmp_path_factory.mktemp("outside")
+
+
+@pytest.fixture(scope="module")
+def halo(environment, outside):
+    """A function that runs `halo` with some arguments to its end and returns what it printed."""
+
+    def call(*argv):
+        command = [environment / "bin" / "halo", *argv]
+        done = subprocess.run(
+            command, cwd=outside, env=_variables(outside), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    return call
+
+
+def _variables(outside):
+    hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**kept, "HALO_CACHE": str(outside / "cache")}
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_all_that_its_commands_need(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {PurePosixPath(name).parts[0].partition("-")[0] for name in names} == {"zoo", "halo_zoo"}
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+    held = set(names)
+    for room, place in (
+        ("zoo", "zoo"),
+        *((name, f"zoo/applications/{name}") for name in ("recipes", "export", "demo")),
+    ):
+        for path in (ROOT / room).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                assert f"{place}/{path.relative_to(ROOT / room).as_posix()}" in held
+
+
+@pytest.mark.slow
+def test_the_command_is_that_of_the_wheel(environment, outside, halo):
+    assert halo("--help").startswith("usage: halo COMMAND")
+    assert "  pcme_cub " in halo("train")
+    assert halo("demo", "--help").startswith("usage: halo demo [-h]")
+    # Neither the checkout nor names as common as `demo` are there to import.
+    code = "import importlib.util as u, zoo; print(zoo.__file__, u.find_spec('demo'))"
+    command = [environment / "bin" / "python", "-c", code]
+    found = subprocess.run(
+        command, cwd=outside, env=_variables(outside), capture_output=True, text=True, check=True
+    )
+    path, spec = found.stdout.split()
+    assert Path(path).is_relative_to(environment)
+    assert spec == "None"
+
+
+@pytest.mark.very_slow
+def test_a_run_outside_of_the_checkout(environment, outside, halo):
+    trained = halo("train", "pcme_cub", "--smoke", "--out", "run", "--test-similarities", "mean")
+    assert "Everything is in run" in trained
+    assert not set(trained) & set("\b\r\x1b")
+    assert '"command": "halo train pcme_cub --smoke' in (outside / "run/config.json").read_text()
+    halo("report", "run")
+    assert (outside / "run/report/report.html").stat().st_size > 100_000
+    halo("export", "run", "served")
+    assert (outside / "served/1/saved_model.pb").is_file()
+    with _demo(environment, outside, "run") as (process, address):
+        assert "gradio" in _answer(process, address).lower()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 143
+
+
+@contextlib.contextmanager
+def _demo(environment, outside, run):
+    """`halo demo RUN` on a free port of this machine, ended in any case: process and address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [environment / "bin" / "halo", "demo", run, "--port", str(port)],
+        cwd=outside,
+        env=_variables(outside),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answer(process, address, seconds=300):
+    """The page at an address as soon as there is one."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert process.poll() is None, f"the demo ended with {process.returncode}"
+        try:
+            with urllib.request.urlopen(address, timeout=30) as answer:
+                return answer.read().decode("utf-8")
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.5)
+    raise AssertionError(f"no page at {address} within {seconds} s")

@@ -1,0 +1,116 @@
+"""Progress on a terminal and in a file: a file gets lines, and no control characters."""
+
+import io
+import re
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.cli import verbosity
+from zoo.data import cub, features, shards, sources, toy_birds
+from zoo.files import RunFolder
+from zoo.metrics import RetrievalEvaluation, cider_factors
+from zoo.search import encode
+from zoo.training import fit_phase
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")  # all but the end of a line
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    root = tmp_path_factory.mktemp("birds") / "birds"
+    toy_birds.generate(root, num_classes=8, images_per_class=4, image_size=32)
+    return cub.load(root, split="test", image_size=32, verbose=False).records
+
+
+def store_features(records, folder):
+    images = keras.Input((32, 32, 3))
+    backbone = keras.Model(images, keras.layers.GlobalAveragePooling2D()(images))
+    features.cached(folder, backbone, records, sources.Pictures(records, 32), batch_size=2)
+
+
+def count_words(records, folder):
+    groups = np.arange(len(records.captions))
+    cider_factors(records.captions, groups, verbose=True)
+
+
+def write_shards(records, folder):
+    shards.write(records, folder / "shards", num_shards=2)
+    shards.read(folder / "shards", image_size=32)
+
+
+def encode_captions(records, folder):
+    def vectors(texts):
+        return {"mean": np.ones((len(texts), 2), np.float32)}
+
+    encode.encode_shards(list(records.captions), vectors, folder / "shards", {}, batch_size=8)
+
+
+def evaluate(records, folder):
+    class Model:
+        def encode_images(self, images):
+            return {"mean": np.asarray(images)}
+
+        encode_captions = encode_images
+
+        def similarity(self, images, captions):
+            return images["mean"] @ np.transpose(captions["mean"])
+
+    points, labels = np.eye(4, dtype=np.float32), np.arange(4)
+    items = {"images": points, "captions": points}
+    labels = {"image_labels": labels, "caption_labels": labels}
+    RetrievalEvaluation({**items, **labels}, batch_size=2).evaluate(Model())
+
+
+def fit(records, folder):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    ones = np.ones((2, 1), np.float32)
+    batches = tf.data.Dataset.from_tensors((ones, ones)).repeat()
+    run = RunFolder.open(folder / "run", {})
+    fit_phase(run, model, "training", lambda step: batches, epochs=2, steps=3)
+
+
+BARS = [store_features, count_words, write_shards, encode_captions, evaluate, fit]
+
+
+@pytest.mark.parametrize("show", BARS, ids=lambda show: show.__name__)
+def test_a_file_gets_lines_without_control_characters(show, records, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", output := io.StringIO())
+    show(records, tmp_path)
+    text = output.getvalue()
+    assert re.search(r"(\d+)/\1", text), text  # how many of how many
+    assert not CONTROL.findall(text), text
+    assert text.count("\n") <= 4
+    assert text.endswith("\n")
+
+
+@pytest.mark.parametrize("show", BARS, ids=lambda show: show.__name__)
+def test_a_terminal_gets_a_bar(show, records, tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", output := Terminal())
+    show(records, tmp_path)
+    assert CONTROL.findall(output.getvalue())
+
+
+def test_a_notebook_gets_a_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert verbosity() == 2
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert verbosity() == 1
+
+
+def test_nothing_is_shown_where_nothing_is_wanted(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert verbosity(False) == 0
+    assert verbosity() == 1
+    monkeypatch.setattr(sys, "stdout", None)  # of a process without a console
+    assert verbosity() == 2

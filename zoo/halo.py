@@ -1,0 +1,136 @@
+"""The console command `halo`: every command line of the zoo, also outside of a checkout.
+
+    halo train pcme_cub --smoke     # python recipes/pcme_cub.py --smoke
+    halo report runs/pcme_cub       # python -m zoo.report runs/pcme_cub
+
+Recipes, export and demo import the zoo, never the reverse. A wheel has them in `zoo/applications`,
+a checkout beside `zoo`; `halo` puts that folder on the module path of its own process.
+"""
+
+import ast
+import difflib
+import importlib
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import zoo
+from zoo.cli import run
+from zoo.errors import InputError
+
+TRAIN = "train"
+
+
+class Command(NamedTuple):
+    """A subcommand.
+
+    Attributes:
+        arguments: what follows its name, for the help.
+        summary: what it does, in one line.
+        module: the module whose `main` it is; None for `train`, which has one for each recipe.
+    """
+
+    arguments: str
+    summary: str
+    module: str | None = None
+
+
+COMMANDS = {
+    TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
+    "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.metrics.__main__"),
+    "report": Command("RUN", "what a run's uncertainties are worth, a page", "zoo.report.__main__"),
+    "search": Command("build | query", "index and search a collection", "zoo.search.__main__"),
+    "export": Command("RUN OUT", "a SavedModel for TF Serving", "export.__main__"),
+    "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs a subcommand and ends the process with its exit code, 2 for bad input.
+
+    Args:
+        argv: the arguments after `halo`, or None for those of the process.
+    """
+    run(_dispatch, sys.argv[1:] if argv is None else list(argv))
+
+
+def applications_folder() -> Path:
+    """The folder that holds `recipes/`, `export/` and `demo/`.
+
+    Raises:
+        InputError: if there is none, where only `zoo` was copied.
+    """
+    package = Path(__file__).parent
+    for folder in (package / "applications", package.parent):
+        if (folder / "recipes").is_dir():
+            return folder
+    raise InputError(f"{package}: expected recipes/ in applications/ or beside it, found neither")
+
+
+def recipes() -> dict[str, str]:
+    """The recipes: `{name: first line of its docstring}`, sorted; nothing is imported for it."""
+    found = {}
+    for path in sorted((applications_folder() / "recipes").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"), path)
+        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
+            found[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return found
+
+
+def _dispatch(argv):
+    if not argv or argv[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    if argv[0] == "--version":
+        print(f"halo-zoo {zoo.__version__}")
+        return 0
+    name, *rest = argv
+    if name not in COMMANDS:
+        raise InputError(_unknown("command", name, COMMANDS, "halo --help"))
+    if name == TRAIN:
+        return _train(rest)
+    sys.path.insert(0, str(applications_folder()))
+    return _call(COMMANDS[name].module, f"halo {name}", rest)
+
+
+def _train(argv):
+    known = recipes()
+    if not argv or argv[0] in ("-h", "--help"):
+        print("usage: halo train RECIPE [flags]; flags of a recipe: halo train RECIPE --help\n")
+        print(_columns(known.items()))
+        return 0
+    name, *rest = argv
+    if name not in known:
+        raise InputError(_unknown("recipe", name, known, "halo train"))
+    folder = applications_folder()
+    sys.path[:0] = [str(folder / "recipes"), str(folder)]  # recipes import their siblings
+    return _call(name, f"halo train {name}", rest)
+
+
+def _call(module, program, argv):
+    # Help and a run's config.json show the command as it was typed.
+    sys.argv = [program, *argv]
+    return importlib.import_module(module).main(argv)
+
+
+def _unknown(kind, name, known, listing):
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f"unknown {kind} {name!r}; the nearest is {close[0]!r} ({listing} lists all)"
+
+
+def _help():
+    rows = [(f"{name} {command.arguments}", command.summary) for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: halo COMMAND …\n",
+            _columns(rows),
+            "\nhalo COMMAND --help shows its flags, halo --version the version.",
+        ]
+    )
+
+
+def _columns(rows: Iterable[tuple[str, str]]):
+    rows = list(rows)
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows)
