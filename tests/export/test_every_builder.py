@@ -13,7 +13,7 @@ import tiny_models
 from export import export_model
 from zoo import embeddings
 from zoo.data import captions, sources
-from zoo.search import units, vectors
+from zoo.search import vectors
 
 pytestmark = pytest.mark.slow
 SCRIPT = pathlib.Path(__file__).parent / "fresh_process.py"
@@ -34,7 +34,6 @@ def expected_outputs(model, birds):
         "captions": np.array([text.encode() for text in birds.captions], object),
         "pixels": batches[0].numpy().astype("float32"),
     }
-    ranking = units.ranking(model.similarity)
     for side, embedding in sides.items():
         outputs = {key: np.asarray(value) for key, value in embedding.items()}
         if embeddings.has_uncertainty(embedding):
@@ -43,9 +42,10 @@ def expected_outputs(model, birds):
         for name in names:
             arrays |= {f"{name}/{key}": value for key, value in outputs.items()}
         arrays |= {f"match/{side[:-1]}_{key}": value for key, value in outputs.items()}
-        if ranking is None:  # cross-attention has no vectors to search by
+        if model.similarity.space is None:  # cross-attention has no vectors to search by
             continue
-        space, as_arrays = vectors.SPACES[ranking.space], vectors.as_arrays(embedding)
+        space = vectors.SPACES[model.similarity.space_for(embeddings.kind(embedding))]
+        as_arrays = vectors.as_arrays(embedding)
         shape = outputs["elements"].shape if "elements" in outputs else (tiny_models.COUNT, -1)
         outputs["gallery"] = space.gallery(as_arrays).reshape(shape)
         outputs["query"] = space.queries(as_arrays).reshape(shape)
