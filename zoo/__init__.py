@@ -1,9 +1,9 @@
 """Halo Zoo: image-text retrieval that says how sure it is.
 
 `import zoo` registers every layer, similarity, loss, tokenizer and model, so that
-`keras.saving.load_model(path)` reads what the zoo saved. `zoo.metrics`, `zoo.recipe`, `zoo.report`
-and `zoo.search` are imported when first touched, since they need more than Keras; so is `zoo.data`
-on another backend than TensorFlow.
+`keras.saving.load_model(path)` reads what the zoo saved. `zoo.confidence`, `zoo.metrics`,
+`zoo.recipe`, `zoo.report` and `zoo.search` are imported when first touched, since they need more
+than Keras; so is `zoo.data` on another backend than TensorFlow.
 """
 
 import importlib
@@ -35,7 +35,7 @@ __all__ = [
     "training",
 ]
 
-_LAZY = ("data", "metrics", "recipe", "report", "search")
+_LAZY = ("confidence", "data", "metrics", "recipe", "report", "search")
 
 
 def __getattr__(name):
