@@ -13,7 +13,6 @@ from zoo.confidence.scores import QueryScores
 from zoo.confidence.unknown import KnownQueries
 
 LEAST_QUERIES, LEAST_OF_EACH = 20, 3
-KEPT_QUERIES = 500  # whose features travel with the calibration
 RECALIBRATIONS = ("platt", "isotonic")
 
 
@@ -37,7 +36,7 @@ class Confidence:
         recalibration: None, or what `recalibration=` of `fit` gave.
         k: the event: among the first k answers is a match.
         num_queries, num_correct: of the calibration.
-        reference: `(queries, features)` of at most 500 calibration queries.
+        reference: the `zoo.confidence.shift.Reference`, a sample of the calibration queries.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
 
@@ -55,7 +54,7 @@ class Confidence:
     k: int
     num_queries: int
     num_correct: int
-    reference: np.ndarray
+    reference: shift.Reference
     gallery: GalleryIdentity | None = None
     known: KnownQueries | None = None
 
@@ -71,6 +70,7 @@ class Confidence:
         recalibration=None,
         penalty=None,
         gallery=None,
+        queries=None,
         known=None,
         seed=0,
     ):
@@ -89,6 +89,7 @@ class Confidence:
             penalty: of the squared standardised weights, beside the mean log likelihood; by
                 default 1e-3, and one over the queries where they are fewer than 1,000.
             gallery: the `GalleryIdentity` of what is searched, for `check`.
+            queries: `(Q, dim)`, the queries' vectors, for `check` to see what is asked for.
             known: a `KnownQueries`, to travel with the calibration.
             seed: of the folds and of the sample of queries that is kept.
 
@@ -121,12 +122,11 @@ class Confidence:
             if best is None or value > best[0]:
                 best = value, temperature, features, logistic
         _, temperature, features, logistic = best
-        rng = np.random.default_rng(seed)
         if recalibration is not None:
+            rng = np.random.default_rng(seed)
             logits = out_of_fold_logits(features, correct, penalty, rng)
             learn = {"platt": platt, "isotonic": isotonic}[recalibration]
             recalibration = {"kind": recalibration, **learn(logits, correct)}
-        kept = np.sort(rng.permutation(len(correct))[:KEPT_QUERIES])
         return cls(
             names,
             float(temperature),
@@ -135,7 +135,7 @@ class Confidence:
             checks.whole(k, "k"),
             len(correct),
             int(correct.sum()),
-            features[kept].astype(np.float32).astype(float),  # as it is stored
+            shift.Reference.fit(names, features, queries, seed),
             gallery,
             known,
         )
@@ -175,12 +175,16 @@ class Confidence:
             )
         return query_features(scores, self.temperature, uncertainty, self.names, extra)
 
-    def check(self, similarity, uncertainty=None, gallery=None, level=0.01, *, extra=None):
+    def check(
+        self, similarity, uncertainty=None, gallery=None, level=0.05, *, extra=None, queries=None
+    ):
         """Whether the calibration still holds for these queries, and one sentence that says so.
 
         Args:
             similarity, uncertainty, extra: of new queries, as of `probability`; no truth is needed.
             gallery: the `GalleryIdentity` of what is searched now.
+            queries: `(Q, dim)`, the queries' vectors. If `fit` had them too, a shift to other
+                things that are asked for is seen where scores alone hide it.
             level: how often queries like the calibration's may be refused at most.
 
         Returns:

@@ -26,7 +26,7 @@ def feature_names(scores, uncertainty=None, extra=None):
 
 
 def query_features(scores, temperature, uncertainty=None, names=None, extra=None):
-    """Features of queries from full score rows or from an approximate search.
+    """Features of queries from full score rows or from an approximate search, the same of both.
 
     With s₁ ≥ s₂ ≥ … the scores of a query, m and v their mean and variance over the gallery of n
     items, and π = softmax(s / τ):
@@ -41,9 +41,9 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
     | `log_mean_exp_minus_mean` | τ log(mean of exp(s / τ)) − m |
     | `uncertainty` | as given |
 
-    From an approximate search the best R scores are exact and the other n − R are taken for a
-    normal distribution that has the mean and variance of the rest and is cut off at s_R. Then sums
-    of exp(s / τ) over it are closed forms. Nothing else is approximated.
+    In the last two the best R = 20 scores are exact and the other n − R are taken for a normal
+    distribution that has the mean and variance of the rest and is cut off at s_R, over which sums
+    of exp(s / τ) are closed forms. Nothing else is approximated.
 
     Args:
         scores: a `QueryScores`, or a matrix `(queries, items)`, higher is better.
@@ -113,17 +113,13 @@ def candidate_temperatures(scores):
 
 def _softmax(scores, temperature):
     """log Σ exp(s / τ) and the entropy of softmax(s / τ), both `(queries,)`."""
-    known = scores.top if scores.rows is None else scores.rows
-    logits = known / temperature
-    log_sum = logsumexp(logits, axis=1)
-    weights = np.exp(logits - log_sum[:, None])
-    energy = (weights * np.where(weights > 0, logits, 0.0)).sum(axis=1)  # mean of s / τ
-    if scores.rows is None:
-        rest, rest_energy = _normal_rest(scores, temperature)
-        total = np.logaddexp(log_sum, rest)
-        energy = np.exp(log_sum - total) * energy
-        energy = energy + np.exp(rest - total) * np.where(np.isfinite(rest), rest_energy, 0.0)
-        log_sum = total
+    logits = scores.top / temperature
+    best = logsumexp(logits, axis=1)
+    rest, rest_energy = _normal_rest(scores, temperature)
+    log_sum = np.logaddexp(best, rest)
+    # The mean of s / τ under the softmax: of the best, and of the rest where there is one.
+    energy = (np.exp(logits - log_sum[:, None]) * logits).sum(axis=1)
+    energy = energy + np.exp(rest - log_sum) * np.where(np.isfinite(rest), rest_energy, 0.0)
     return log_sum, np.maximum(log_sum - energy, 0.0)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.confidence import checks
 
-KEPT = 20  # best scores of a query that are kept, as many as the deepest feature reads
+DEPTH = 20  # best scores of a query that are read, as many as the deepest feature needs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,16 +14,16 @@ class QueryScores:
     """The scores of queries over a gallery, as far as a search knows them.
 
     A flat search, a graph and an inverted file give the best scores only. Mean and variance over
-    the whole gallery come from `GalleryMoments`, without a scan. `QueryScores.of_matrix` takes all
-    of it from full score rows.
+    the whole gallery come from `GalleryMoments`, without a scan. `QueryScores.of_matrix` takes the
+    same numbers from full score rows and reads no others, so that a calibration on full rows gives
+    the same probabilities in front of an index.
 
     Args:
-        top: `(queries, R)`, the best scores of each query, best first, higher is better.
+        top: `(queries, R)`, the best scores of each query, best first, higher is better. Of more
+            than 20 the first 20 are kept.
         mean: `(queries,)`, of the query's scores over the whole gallery.
         variance: `(queries,)`, likewise, divided by the number of items.
         size: number of items in the gallery, or `(queries,)` numbers.
-        rows: `(queries, size)`, the full score rows where they are known, else None. −inf stands
-            for an item that is left out.
 
     Raises:
         ValueError: if shapes do not fit, a number is not finite, scores are not sorted, a
@@ -34,7 +34,6 @@ class QueryScores:
     mean: np.ndarray
     variance: np.ndarray
     size: int | np.ndarray
-    rows: np.ndarray | None = None
 
     def __post_init__(self):
         top = checks.matrix(self.top, "top")
@@ -49,7 +48,7 @@ class QueryScores:
             raise ValueError(
                 f"`size` must be the number of items, at least {top.shape[1]}; received {self.size}"
             )
-        for name, value in (("top", top), ("mean", mean), ("variance", variance)):
+        for name, value in (("top", top[:, :DEPTH]), ("mean", mean), ("variance", variance)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "size", np.broadcast_to(size, mean.shape))
 
@@ -57,13 +56,12 @@ class QueryScores:
         return len(self.top)
 
     @classmethod
-    def of_matrix(cls, similarity, keep=None, kept=KEPT):
+    def of_matrix(cls, similarity, keep=None):
         """The scores of full rows.
 
         Args:
             similarity: `(queries, items)`, higher is better.
             keep: `(queries, items)` booleans, the items that take part; None for all.
-            kept: how many of the best scores to keep, fewer where there are fewer items.
 
         Raises:
             ValueError: if the matrix is not finite, or a query keeps fewer than two items.
@@ -85,9 +83,9 @@ class QueryScores:
             raise ValueError(
                 f"a query must be compared with two items at least; received {size.min()}"
             )
-        kept = min(kept, int(size.min()))
-        best = -np.partition(-rows, kept - 1, axis=1)[:, :kept]
-        return cls(-np.sort(-best, axis=1), mean, variance, size, rows)
+        depth = min(DEPTH, int(size.min()))
+        best = -np.partition(-rows, depth - 1, axis=1)[:, :depth]
+        return cls(-np.sort(-best, axis=1), mean, variance, size)
 
     @classmethod
     def of(cls, similarity):
@@ -96,19 +94,16 @@ class QueryScores:
 
     def take(self, queries):
         """Some of the queries."""
-        rows = None if self.rows is None else self.rows[queries]
-        return QueryScores(
-            self.top[queries], self.mean[queries], self.variance[queries], self.size[queries], rows
-        )
+        fields = (self.top, self.mean, self.variance, self.size)
+        return QueryScores(*(field[queries] for field in fields))
 
 
-def without_matches(similarity, relevance, kept=KEPT):
+def without_matches(similarity, relevance):
     """The scores of a world in which nothing matches: every query's own matches are taken out.
 
     Args:
         similarity: `(queries, items)`, higher is better.
         relevance: `(queries, items)` booleans, dense or scipy sparse.
-        kept: see `QueryScores.of_matrix`.
 
     Returns:
         A `QueryScores`, whose confidences `absence_p_values` takes.
@@ -116,7 +111,7 @@ def without_matches(similarity, relevance, kept=KEPT):
     Raises:
         ValueError: if shapes differ, or fewer than two items of a query are left.
     """
-    return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)), kept)
+    return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)))
 
 
 def dense(relevance, shape):

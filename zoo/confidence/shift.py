@@ -8,6 +8,8 @@ from scipy.stats import ks_2samp
 from zoo.confidence import checks
 
 LEAST_QUERIES = 20  # below which no test would see anything
+KEPT = 500  # queries that travel with a calibration
+DIRECTIONS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Verdict:
         state: `"holds"`, `"drifted"`, `"other gallery"` or `"too few queries"`.
         sentence: the same for a reader.
         p_value: of the drift test, at most 1, or None where it was not made.
-        feature: the feature that differs most, or None.
+        feature: the feature or direction that differs most, or None.
     """
 
     state: str
@@ -32,33 +34,96 @@ class Verdict:
         return self.state == "holds"
 
 
-def drift_test(reference, features, names):
-    """Tests whether two samples of queries come from one distribution.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reference:
+    """A sample of a calibration's queries, to compare new ones with.
 
-    The greatest of the two-sample Kolmogorov–Smirnov statistics of all features, with Bonferroni's
-    correction: with exchangeable queries p ≤ a happens in at most a share a of the cases, whatever
-    the dependence between features. It sees a change of the features, not one of what is right at
-    equal features; without the truth nothing can.
-
-    Args:
-        reference: `(n, features)` of the calibration.
-        features: `(m, features)` of new queries.
-        names: of the features.
-
-    Returns:
-        `(p, name of the feature that differs most)`.
-
-    Reference: Rabanser, Günnemann and Lipton, "Failing Loudly: An Empirical Study of Methods for
-        Detecting Dataset Shift", NeurIPS 2019, which recommends this test with few dimensions.
+    Attributes:
+        names: of the columns: the features, and `query direction 1` … where there are directions.
+        sample: `(n, columns)`, at most 500 queries.
+        centre, directions: `(dim,)` and `(r, dim)`, mean and leading principal directions of the
+            calibration queries' vectors, or None. What a query asks for shows in them even where
+            its scores look as always.
     """
-    values = [
-        ks_2samp(reference[:, i], features[:, i], method="auto").pvalue for i in range(len(names))
-    ]
-    lowest = int(np.argmin(values))
-    return min(1.0, float(values[lowest]) * len(names)), names[lowest]
+
+    names: tuple
+    sample: np.ndarray
+    centre: np.ndarray | None = None
+    directions: np.ndarray | None = None
+
+    @classmethod
+    def fit(cls, names, features, queries=None, seed=0):
+        """Of `(Q, features)`, and of the vectors `(Q, dim)` of the same queries or None.
+
+        Raises:
+            ValueError: if the vectors are not finite or of another number of queries.
+        """
+        centre = directions = None
+        if queries is not None:
+            queries = _vectors(queries, len(features))
+            # As they are stored, so that reading a calibration again changes nothing.
+            centre = queries.mean(axis=0).astype(np.float32).astype(float)
+            axes = np.linalg.svd(queries - centre, full_matrices=False)[2][:DIRECTIONS]
+            directions = axes.astype(np.float32).astype(float)
+            names = (*names, *direction_names(len(directions)))
+        whole = cls(tuple(names), np.empty((0, 0)), centre, directions)
+        chosen = np.random.default_rng(seed).permutation(len(features))[:KEPT]
+        sample = whole.columns(features, queries)[chosen]
+        return dataclasses.replace(whole, sample=sample)
+
+    def columns(self, features, queries=None):
+        """Features and, with their vectors, directions of queries: float32 `(Q, columns)`."""
+        parts = [features]
+        if self.directions is not None and queries is not None:
+            queries = _vectors(queries, len(features), len(self.centre))
+            parts.append((queries - self.centre) @ self.directions.T)
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def drift_test(self, features, queries=None):
+        """Tests whether queries come from the distribution of the calibration's.
+
+        The greatest of the two-sample Kolmogorov–Smirnov statistics of all columns, with
+        Bonferroni's correction: with exchangeable queries p ≤ a happens in at most a share a of the
+        cases, whatever the dependence between columns. It sees a change of the queries, not one of
+        what is right at equal queries; without the truth nothing can.
+
+        Args:
+            features: `(Q, features)` of new queries.
+            queries: `(Q, dim)`, their vectors; without them directions are not compared.
+
+        Returns:
+            `(p, name of the column that differs most)`.
+
+        Raises:
+            ValueError: if the vectors do not fit.
+
+        Reference: Rabanser, Günnemann and Lipton, "Failing Loudly: An Empirical Study of Methods
+            for Detecting Dataset Shift", NeurIPS 2019, which tests reduced dimensions like this.
+        """
+        columns = self.columns(features, queries)
+        values = [
+            ks_2samp(self.sample[:, i], columns[:, i]).pvalue for i in range(columns.shape[1])
+        ]
+        lowest = int(np.argmin(values))
+        return min(1.0, float(values[lowest]) * len(values)), self.names[lowest]
 
 
-def check(confidence, features, gallery, level):
+def direction_names(count):
+    """The names of the columns of `count` directions."""
+    return tuple(f"query direction {number + 1}" for number in range(count))
+
+
+def _vectors(queries, count, dim=None):
+    queries = checks.matrix(queries, "queries")
+    if len(queries) != count or (dim is not None and queries.shape[1] != dim):
+        raise ValueError(
+            f"`queries` must be ({count}, {'dim' if dim is None else dim}), a vector each; "
+            f"received shape {queries.shape}"
+        )
+    return queries
+
+
+def check(confidence, features, queries, gallery, level):
     """The `Verdict` on new queries, see `Confidence.check`.
 
     Raises:
@@ -80,7 +145,7 @@ def check(confidence, features, gallery, level):
             f"{len(features)} queries are too few to see whether they are like those it was "
             f"{made_of} of; its promises hold only if they are.",
         )
-    p_value, feature = drift_test(confidence.reference, features, confidence.names)
+    p_value, feature = confidence.reference.drift_test(features, queries)
     if p_value <= level:
         return Verdict(
             "drifted",

@@ -10,6 +10,7 @@ import numpy as np
 
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.logistic import Logistic
+from zoo.confidence.shift import Reference, direction_names
 from zoo.confidence.shrinkage import ShrunkGaussian
 from zoo.confidence.unknown import FEATURES, KnownQueries
 from zoo.errors import InputError
@@ -53,7 +54,7 @@ def to_json(confidence):
         "weights": confidence.logistic.weights.tolist(),
         "bias": confidence.logistic.bias,
         "recalibration": confidence.recalibration,
-        "reference": _packed(confidence.reference),
+        "reference": _reference_to_json(confidence.reference),
         "gallery": None if gallery is None else dataclasses.asdict(gallery),
         "known": None if known is None else _known_to_json(known),
     }
@@ -85,9 +86,6 @@ def _confidence(cls, value):
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise ValueError(f"'features' must be names; found {names!r}")
     count = len(names)
-    reference = _unpacked(value["reference"], "reference")
-    if reference.ndim != 2 or reference.shape[1] != count or not len(reference):
-        raise ValueError(f"'reference' must be (queries, {count}); found {reference.shape}")
     spread = _list(value["spread"], "spread", count)
     temperature = _number(value["temperature"], "temperature")
     if not (spread > 0).all() or temperature <= 0:
@@ -110,7 +108,7 @@ def _confidence(cls, value):
         k,
         queries,
         correct,
-        reference,
+        _reference(value["reference"], names),
         None if gallery is None else _gallery(gallery),
         None if known is None else _known(known),
     )
@@ -132,6 +130,26 @@ def _recalibration(value):
     if not len(logit) or not rising or level[0] < 0 or level[-1] > 1:
         raise ValueError("'logit' and 'probability' must rise, the latter from 0 to 1 at most")
     return {"kind": "isotonic", "logit": logit.tolist(), "probability": level.tolist()}
+
+
+def _reference_to_json(reference):
+    parts = {"sample": reference.sample}
+    if reference.directions is not None:
+        parts.update(centre=reference.centre, directions=reference.directions)
+    return {name: _packed(array) for name, array in parts.items()}
+
+
+def _reference(value, names):
+    sample = _unpacked(value["sample"], "sample")
+    centre = directions = None
+    if "directions" in value:
+        centre, directions = (_unpacked(value[name], name) for name in ("centre", "directions"))
+        if directions.ndim != 2 or centre.shape != directions.shape[1:]:
+            raise ValueError(f"'directions' must be (r, {centre.size}); found {directions.shape}")
+        names = [*names, *direction_names(len(directions))]
+    if sample.ndim != 2 or sample.shape[1] != len(names) or not len(sample):
+        raise ValueError(f"'sample' must be (queries, {len(names)}); found {sample.shape}")
+    return Reference(tuple(names), sample.astype(np.float32), centre, directions)
 
 
 def _gallery(value):
