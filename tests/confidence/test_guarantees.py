@@ -99,7 +99,7 @@ def test_missed_matches_by_brute_force():
 
 def chance_of_right(u):
     """Not monotone: the surest answers are wrong more often than those in the middle."""
-    return 0.55 + 0.4 * np.sin(np.pi * np.minimum(u, 0.8) / 0.8 * 0.75) - 0.3 * (u > 0.97)
+    return 0.6 + 0.35 * np.sin(np.pi / 2 * np.minimum(u / 0.7, 1)) - 0.25 * np.maximum(u - 0.7, 0)
 
 
 def true_risk(threshold):
@@ -110,15 +110,15 @@ def true_risk(threshold):
 def test_of_what_is_answered_few_are_wrong_with_the_promised_confidence():
     """Broken in a share `failure` of the certifying sets at most, and the promise is not idle."""
     rng = np.random.default_rng(5)
-    risk, failure = 0.15, 0.1
-    candidates = candidate_thresholds(rng.random(500), 25)
+    risk, failure = 0.13, 0.1
+    candidates = candidate_thresholds(rng.random(500), 25, 0.3)
     risks = {float(c): true_risk(c) for c in candidates}
     assert any(r > risk for r in risks.values())
     assert any(r < risk for r in risks.values())
     found = []
     for _ in range(SPLITS):
-        confidence = rng.random(400)
-        correct = rng.random(400) < chance_of_right(confidence)
+        confidence = rng.random(1000)
+        correct = rng.random(1000) < chance_of_right(confidence)
         found.append(certified_threshold(confidence, correct, risk, failure, candidates))
     broken = sum(c is not None and risks[c] > risk for c in found)
     assert broken <= binom.ppf(1 - 1e-4, SPLITS, failure)
@@ -135,14 +135,14 @@ def test_an_uninformative_confidence_certifies_nothing_more_often_than_allowed()
 
 
 def test_certified_threshold_by_hand():
-    confidence = np.linspace(0.99, 0, 100)
+    confidence = np.arange(100)[::-1]
     correct = np.arange(100) < 60
     # 40 of 40, 60 of 60 and 60 of 61 pass at 10 %; 60 of 70 does not.
-    assert certified_threshold(confidence, correct, 0.1, 0.1, [0.6, 0.4, 0.39, 0.3]) == 0.39
+    assert certified_threshold(confidence, correct, 0.1, 0.1, [60, 40, 39, 30]) == 39
     # One that cannot pass ends the search, whatever follows.
-    assert certified_threshold(confidence, correct, 0.1, 0.1, [0.99, 0.6]) is None
-    assert certified_threshold(confidence, ~correct, 0.1, 0.1, [0.6]) is None
-    assert certified_threshold(confidence, correct, 0.1, 0.1, [2.0]) is None  # answers nothing
+    assert certified_threshold(confidence, correct, 0.1, 0.1, [99, 60]) is None
+    assert certified_threshold(confidence, ~correct, 0.1, 0.1, [60]) is None
+    assert certified_threshold(confidence, correct, 0.1, 0.1, [200]) is None  # answers nothing
 
 
 @pytest.mark.parametrize(
