@@ -190,9 +190,8 @@ class Confidence:
         Returns:
             A `zoo.confidence.Verdict`.
         """
-        return shift.check(
-            self, self.features(similarity, uncertainty, extra=extra), gallery, level
-        )
+        features = self.features(similarity, uncertainty, extra=extra)
+        return shift.check(self, features, queries, gallery, level)
 
     def save(self, path):
         """Writes the calibration as one JSON file, whole or not at all.
