@@ -1,4 +1,4 @@
-"""Every line of docs/questions.md and the README's code run."""
+"""Every line of docs/questions.md and docs/confidence.md and the README's code run."""
 
 import dataclasses
 import importlib
@@ -89,3 +89,13 @@ def test_the_models_page_is_that_of_the_kept_runs():
     kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]
     tables = models_page.page(kept)
     assert tables in path.read_text(), models_page.__doc__
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["calibration", "unknown"])
+def test_the_confidence_pages_code_runs(number, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = CODE.findall((ROOT / "docs" / "confidence.md").read_text())
+    assert len(code) == 2
+    exec(compile(code[number], "docs/confidence.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert ("probabilities and guarantees hold" if number == 0 else "words are unknown") in said

@@ -1,9 +1,9 @@
 """Halo Zoo: image-text retrieval that says how sure it is.
 
 `import zoo` registers every layer, similarity, loss, tokenizer and model, so that
-`keras.saving.load_model(path)` reads what the zoo saved. `zoo.evaluation`, `zoo.metrics`,
-`zoo.report` and `zoo.search` are imported when first touched, since they need more than Keras; so
-is `zoo.data` on another backend than TensorFlow.
+`keras.saving.load_model(path)` reads what the zoo saved. `zoo.confidence`, `zoo.evaluation`,
+`zoo.metrics`, `zoo.report` and `zoo.search` are imported when first touched, since they need more
+than Keras; so is `zoo.data` on another backend than TensorFlow.
 """
 
 import importlib
@@ -37,7 +37,7 @@ __all__ = [
     "training",
 ]
 
-_LAZY = ("data", "evaluation", "metrics", "report", "search")
+_LAZY = ("confidence", "data", "evaluation", "metrics", "report", "search")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,0 +1,259 @@
+"""The calibrated probability: better than its features, true, the same after saving."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import zoo
+from zoo.confidence import (
+    Confidence,
+    GalleryIdentity,
+    GalleryMoments,
+    KnownQueries,
+    QueryScores,
+    abstention_auc,
+    expected_calibration_error,
+)
+from zoo.confidence.logistic import Logistic, isotonic
+from zoo.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def fitted(draw):
+    world = draw(seed=0)
+    return Confidence.fit(world.similarity, world.correct)
+
+
+def test_it_is_found_in_the_package():
+    assert zoo.confidence.Confidence is Confidence
+
+
+@pytest.mark.parametrize("recalibration", [None, "platt", "isotonic"])
+def test_probabilities_are_true_and_order_better_than_any_feature(draw, recalibration):
+    world, new = draw(seed=0, count=1500), draw(seed=1, count=3000)
+    confidence = Confidence.fit(world.similarity, world.correct, recalibration=recalibration)
+    probability = confidence.probability(new.similarity)
+    assert probability.shape == (3000,)
+    assert probability.min() >= 0
+    assert probability.max() <= 1
+    assert expected_calibration_error(probability, new.correct) < 0.05
+    features = confidence.features(new.similarity)
+    alone = [
+        abstention_auc(sign * column, new.correct) for column in features.T for sign in (1, -1)
+    ]
+    assert abstention_auc(probability, new.correct) > max(alone) - 0.02
+
+
+def test_the_regression_finds_the_minimum():
+    """At the minimum of the penalised loss its gradient, by differences, is nothing."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
+    truth = rng.random(300) < expit(x[:, 0] - 0.2 * (x[:, 1] - 5))
+    found = Logistic.fit(x, truth, 0.01)
+    z = (x - found.centre) / found.spread
+
+    def loss(weights, bias):
+        p = expit(z @ weights + bias)
+        likelihood = np.where(truth, np.log(p), np.log1p(-p)).mean()
+        return -likelihood + 0.005 * weights @ weights
+
+    best = loss(found.weights, found.bias)
+    for step in np.eye(5) * 1e-3:
+        for sign in (1, -1):
+            assert loss(found.weights + sign * step[:4], found.bias + sign * step[4]) > best
+
+
+def test_uncertainty_is_a_feature_that_helps_where_it_knows(draw):
+    world, new = draw(seed=0), draw(seed=1, count=3000)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=600)
+    hard, hard_new = (w.difficulty - 2 * w.correct for w in (world, new))
+    plain = Confidence.fit(world.similarity, world.correct)
+    told = Confidence.fit(world.similarity, world.correct, uncertainty=hard)
+    useless = Confidence.fit(world.similarity, world.correct, uncertainty=noise)
+    before = abstention_auc(plain.probability(new.similarity), new.correct)
+    after = abstention_auc(told.probability(new.similarity, hard_new), new.correct)
+    unchanged = useless.probability(new.similarity, rng.normal(size=3000))
+    assert after > before + 0.1
+    assert abs(abstention_auc(unchanged, new.correct) - before) < 0.03
+
+
+def test_uncertainty_is_given_always_or_never(draw, fitted):
+    world = draw(seed=0)
+    with pytest.raises(ValueError, match="fitted without uncertainty; leave it out"):
+        fitted.probability(world.similarity, world.difficulty)
+    told = Confidence.fit(world.similarity, world.correct, world.difficulty)
+    with pytest.raises(ValueError, match="the features uncertainty were expected"):
+        told.probability(world.similarity)
+
+
+def test_an_approximate_search_gives_the_same_probability(draw, fitted):
+    new = draw(seed=1)
+    moments = GalleryMoments.of(new.gallery).squared_distance_scores(new.queries)
+    top = -np.sort(-new.similarity, axis=1)[:, :100]
+    approximate = fitted.probability(QueryScores(top, *moments, len(new.gallery)))
+    np.testing.assert_allclose(approximate, fitted.probability(new.similarity), atol=1e-9)
+
+
+def test_it_tells_whether_the_first_k_hold_a_match(draw):
+    world, new = draw(seed=0, count=1500), draw(seed=1, count=3000)
+
+    def hit(w):
+        best = np.argsort(-w.similarity, axis=1)[:, :5]
+        return np.take_along_axis(w.relevance, best, axis=1).any(axis=1)
+
+    confidence = Confidence.fit(world.similarity, hit(world), k=5)
+    assert confidence.k == 5
+    assert expected_calibration_error(confidence.probability(new.similarity), hit(new)) < 0.05
+
+
+def test_isotonic_is_monotone_and_keeps_the_mean():
+    rng = np.random.default_rng(0)
+    logit = rng.normal(size=500)
+    truth = rng.random(500) < expit(2 * logit)
+    knots = isotonic(logit, truth)
+    level = np.interp(logit, knots["logit"], knots["probability"])
+    np.testing.assert_allclose(level.mean(), truth.mean(), atol=1e-9)
+    assert (np.diff(level[np.argsort(logit)]) >= 0).all()
+
+
+@pytest.mark.parametrize("recalibration", [None, "platt", "isotonic"])
+def test_it_is_the_same_after_saving(draw, tmp_path, recalibration):
+    world, new = draw(seed=0), draw(seed=1)
+    known = KnownQueries.fit(
+        draw(seed=2).queries, world.queries, np.full(600, 9), np.arange(600) % 3
+    )
+    confidence = Confidence.fit(
+        world.similarity,
+        world.correct,
+        world.difficulty,
+        recalibration=recalibration,
+        gallery=GalleryIdentity.of(world.gallery),
+        queries=world.queries,
+        known=known,
+    )
+    path = tmp_path / "calibration.json"
+    confidence.save(path)
+    again = Confidence.load(path)
+    arguments = new.similarity, new.difficulty
+    np.testing.assert_array_equal(again.probability(*arguments), confidence.probability(*arguments))
+    identity = GalleryIdentity.of(new.gallery)
+    assert again.check(*arguments, identity, queries=new.queries) == confidence.check(
+        *arguments, identity, queries=new.queries
+    )
+    facts = new.queries, np.full(600, 9), np.arange(600) % 4
+    assert again.known.reasons(*facts) == known.reasons(*facts)
+    assert (again.k, again.num_queries, again.num_correct) == (
+        1,
+        600,
+        int(world.correct.sum()),
+    )
+    assert path.stat().st_size < 100_000
+
+
+def broken(value, path, new):
+    """`value` with `path` replaced."""
+    value = json.loads(json.dumps(value))
+    *parents, last = path
+    place = value
+    for key in parents:
+        place = place[key]
+    if new is ...:
+        del place[last]
+    else:
+        place[last] = new
+    return value
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "message"),
+    [
+        (["format"], "other", "is not a calibration: expected 'format'"),
+        (["version"], 99, "expected version 1; found 99"),
+        (["weights"], ..., "'weights' is missing"),
+        (["weights"], [1.0], "'weights' must be a list of 9 numbers"),
+        (["weights", 0], "1", "'weights' must be a finite number"),
+        (["bias"], True, "'bias' must be a finite number"),
+        (["spread", 0], 0.0, "must be positive"),
+        (["temperature"], -1.0, "must be positive"),
+        (["features"], "best", "'features' must be names"),
+        (["k"], 0, "expected 0 < 'correct'|k"),
+        (["correct"], 600, "found 600 of 600"),
+        (["queries"], 1.5, "'queries' must be a whole number"),
+        (["recalibration"], {"kind": "magic"}, "unknown recalibration 'magic'"),
+        (["recalibration"], {"kind": "platt", "slope": -1.0, "shift": 0.0}, "not be negative"),
+        (
+            ["recalibration"],
+            {"kind": "isotonic", "logit": [0.0, 0.0], "probability": [0.1, 0.2]},
+            "must rise",
+        ),
+        (["reference", "sample", "shape"], [2, 9], "must hold 18 numbers"),
+        (["reference", "sample", "float32"], "!!!", "is not a calibration"),
+        (["reference"], 3, "is not a calibration"),
+        (["gallery"], {"digest": 1, "size": 5, "summary": {}}, "must have a digest"),
+        (["known"], {"features": ["magic"], "lengths": None}, "must have features of"),
+    ],
+)
+def test_a_file_that_is_no_calibration_is_refused(fitted, tmp_path, path, new, message):
+    file = tmp_path / "calibration.json"
+    fitted.save(file)
+    file.write_text(json.dumps(broken(json.loads(file.read_text()), path, new)))
+    with pytest.raises(InputError, match=message):
+        Confidence.load(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "no such file"), ("{", "is not valid JSON"), ("[1]", "is not a calibration")],
+)
+def test_a_file_that_is_no_json_object_is_refused(tmp_path, content, message):
+    file = tmp_path / "calibration.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(InputError, match=message):
+        Confidence.load(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"correct": np.ones(600, bool)}, "600 right and 0 wrong"),
+        ({"correct": np.zeros(600, bool)}, "0 right and 600 wrong"),
+        ({"correct": np.arange(600) < 2}, "2 right and 598 wrong"),
+        ({"correct": np.zeros(599, bool)}, "must be of 600 queries; received 599"),
+        ({"correct": np.full(600, 0.5)}, "true or false; received 0.5 at position 0"),
+        ({"uncertainty": np.full(600, np.nan)}, "`uncertainty` must be finite"),
+        ({"similarity": np.full((600, 30), np.nan)}, "`similarity` must be finite"),
+        ({"similarity": np.zeros((600, 30))}, "must differ; received equal ones"),
+        ({"similarity": np.zeros(600)}, r"must be \(queries, items\)"),
+        ({"recalibration": "magic"}, "`recalibration` must be None or one of"),
+        ({"penalty": 0.0}, "`penalty` must be positive"),
+        ({"k": 0}, "`k` must be at least 1"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(draw, change, message):
+    world = draw(seed=0)
+    arguments = {"similarity": world.similarity, "correct": world.correct} | change
+    with pytest.raises(ValueError, match=message):
+        Confidence.fit(**arguments)
+
+
+def test_too_few_queries_are_refused(draw):
+    world = draw(seed=0)
+    with pytest.raises(ValueError, match="at least 20 queries; received 19"):
+        Confidence.fit(world.similarity[:19], world.correct[:19])
+
+
+def test_a_shallower_search_is_refused(fitted):
+    with pytest.raises(ValueError, match="rank_10_minus_mean, rank_20_minus_mean were expected"):
+        fitted.probability(np.random.default_rng(0).normal(size=(3, 9)))
+
+
+def test_tensors_are_taken(draw, fitted):
+    import tensorflow as tf
+
+    new = draw(seed=1)
+    expected = fitted.probability(new.similarity)
+    np.testing.assert_array_equal(fitted.probability(tf.constant(new.similarity)), expected)

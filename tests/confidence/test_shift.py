@@ -1,0 +1,130 @@
+"""The shift check: quiet for the same queries, loud where a promise breaks, and plain words."""
+
+import numpy as np
+import pytest
+
+from zoo.confidence import (
+    Confidence,
+    GalleryIdentity,
+    GalleryMoments,
+    candidate_thresholds,
+    certified_threshold,
+)
+
+RISK = 0.2
+
+
+@pytest.fixture(scope="module")
+def fitted(draw):
+    world = draw(seed=0)
+    return Confidence.fit(
+        world.similarity,
+        world.correct,
+        gallery=GalleryIdentity.of(world.gallery),
+        queries=world.queries,
+    )
+
+
+def test_the_same_kind_of_queries_passes(draw, fitted):
+    new = draw(seed=1)
+    verdict = fitted.check(
+        new.similarity, gallery=GalleryIdentity.of(new.gallery), queries=new.queries
+    )
+    assert verdict.holds
+    assert "600 queries" in verdict.sentence
+    assert verdict.sentence.endswith("probabilities and guarantees hold.")
+    assert fitted.check(new.similarity).sentence.endswith("hold, if the gallery is the same.")
+
+
+def test_it_is_refused_no_more_often_than_its_level(draw, fitted):
+    """Fresh queries of one distribution, the same calibration: in the mean over calibrations."""
+    refused = 0
+    for seed in range(40):
+        world, new = draw(seed=100 + seed, count=200), draw(seed=200 + seed, count=100)
+        confidence = Confidence.fit(world.similarity, world.correct, queries=world.queries)
+        refused += not confidence.check(new.similarity, queries=new.queries, level=0.05).holds
+    assert refused <= 6  # of 40 at 5 %: more has a chance of 0.003
+
+
+@pytest.mark.slow
+def test_it_refuses_where_the_promise_breaks(draw):
+    """Calibrated on half of the classes, asked about the others: at least 95 % of broken promises.
+
+    A promise is broken if of what the certified threshold answers more than it allows is wrong.
+    """
+    broken, refused = 0, 0
+    for number in range(60):
+        classes = np.random.default_rng(number).permutation(40)
+        options = {"num_classes": 40, "world_seed": number}
+        known = draw(seed=1, count=900, classes=classes[:20], **options)
+        other = draw(seed=2, count=2000, classes=classes[20:], **options)
+        confidence = Confidence.fit(
+            known.similarity[:450], known.correct[:450], queries=known.queries[:450]
+        )
+        surety = confidence.probability(known.similarity)
+        threshold = certified_threshold(
+            surety[450:], known.correct[450:], RISK, 0.1, candidate_thresholds(surety[:450])
+        )
+        if threshold is None:
+            continue
+        answered = confidence.probability(other.similarity) >= threshold
+        if 1 - other.correct[answered].mean() > RISK:
+            broken += 1
+            some = slice(0, 300)
+            verdict = confidence.check(other.similarity[some], queries=other.queries[some])
+            refused += not verdict.holds
+    assert broken >= 10
+    assert refused >= 0.95 * broken
+
+
+def test_other_queries_are_refused_with_the_feature_that_differs(draw, fitted):
+    new = draw(seed=1, classes=[0, 1, 2])
+    verdict = fitted.check(new.similarity, queries=new.queries)
+    assert verdict.state == "drifted"
+    assert not verdict.holds
+    assert verdict.p_value < 0.01
+    assert verdict.feature in verdict.sentence
+    assert "No probability and no guarantee can be promised" in verdict.sentence
+
+
+def test_another_gallery_is_refused(draw, fitted):
+    new = draw(seed=1)
+    fewer = GalleryIdentity.of(new.gallery[1:])
+    changed = GalleryIdentity.of(new.gallery[::-1])
+    narrow = GalleryIdentity.of(new.gallery[:, :5])
+    for gallery, words in (
+        (fewer, "it has 399 items, not 400"),
+        (changed, "its 400 items are others"),
+        (narrow, "its vectors have 5 dimensions"),
+    ):
+        verdict = fitted.check(new.similarity, gallery=gallery)
+        assert verdict.state == "other gallery"
+        assert words in verdict.sentence
+        assert "Nothing can be promised" in verdict.sentence
+
+
+def test_few_queries_are_not_vouched_for(draw, fitted):
+    verdict = fitted.check(draw(seed=1, count=19).similarity)
+    assert verdict.state == "too few queries"
+    assert not verdict.holds
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"level": 0.0}, "`level` must be a number between 0 and 1"),
+        ({"queries": np.zeros((600, 3))}, r"must be \(600, 16\)"),
+        ({"queries": np.zeros((5, 16))}, r"must be \(600, 16\)"),
+    ],
+)
+def test_bad_input_is_refused(draw, fitted, change, message):
+    with pytest.raises(ValueError, match=message):
+        fitted.check(draw(seed=1).similarity, **change)
+
+
+def test_the_identity_is_that_of_the_vectors(draw):
+    gallery = draw(seed=0).gallery
+    assert GalleryIdentity.of(gallery) == GalleryIdentity.of(gallery.astype(np.float32))
+    fewer = GalleryMoments.of(gallery[1:])
+    with pytest.raises(ValueError, match="`moments` must be of the 400 vectors"):
+        GalleryIdentity.of(gallery, fewer)

@@ -1,0 +1,98 @@
+"""Checked arguments of the room: numbers of queries, truths, shares."""
+
+import numpy as np
+
+
+def matrix(values, name):
+    """Finite float64 `(queries, items)`, at least one of each.
+
+    Raises:
+        ValueError: if the shape differs or a number is NaN or infinite.
+    """
+    values = _numbers(values, name)
+    if values.ndim != 2:
+        raise ValueError(f"`{name}` must be (queries, items); received shape {values.shape}")
+    if 0 in values.shape:
+        raise ValueError(
+            f"`{name}` must hold at least one query and one item; received shape {values.shape}"
+        )
+    return _finite(values, name)
+
+
+def vector(values, name, length=None):
+    """Finite float64 `(queries,)`, at least one, of a given length where it is known.
+
+    Raises:
+        ValueError: if the shape differs or a number is NaN or infinite.
+    """
+    values = _numbers(values, name)
+    _check_length(values, name, length)
+    return _finite(values, name)
+
+
+def truths(values, name, length=None):
+    """Booleans `(queries,)`; 0 and 1 of any type are taken.
+
+    Raises:
+        ValueError: if the shape differs or something is neither true nor false.
+    """
+    values = np.asarray(values)
+    _check_length(values, name, length)
+    if values.dtype != bool:
+        is_truth = np.isin(values, (0, 1))
+        if not is_truth.all():
+            position = int(np.flatnonzero(~is_truth)[0])
+            raise ValueError(
+                f"`{name}` must be true or false; received {values[position]} at position "
+                f"{position}"
+            )
+    return values.astype(bool)
+
+
+def share(value, name):
+    """A number between 0 and 1, both excluded.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "fiu" or not 0 < number < 1:
+        raise ValueError(f"`{name}` must be a number between 0 and 1; received {value!r}")
+    return float(number)
+
+
+def whole(value, name, least=1):
+    """A whole number of at least `least`.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "fiu" or number != np.floor(number):
+        raise ValueError(f"`{name}` must be a whole number; received {value!r}")
+    if number < least:
+        raise ValueError(f"`{name}` must be at least {least}; received {value!r}")
+    return int(number)
+
+
+def _numbers(values, name):
+    values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"`{name}` must hold numbers; received {values.dtype}")
+    return values.astype(np.float64)
+
+
+def _check_length(values, name, length):
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"`{name}` must be one value a query; received shape {values.shape}")
+    if length is not None and len(values) != length:
+        raise ValueError(f"`{name}` must be of {length} queries; received {len(values)}")
+
+
+def _finite(values, name):
+    bad = ~np.isfinite(values)
+    if bad.any():
+        position = tuple(int(i) for i in np.argwhere(bad)[0])
+        where = position if len(position) > 1 else position[0]
+        raise ValueError(f"`{name}` must be finite; received {values[position]} at {where}")
+    return values

@@ -1,0 +1,224 @@
+"""The probability that an answer is right, learned from queries whose truth is known."""
+
+import dataclasses
+
+import numpy as np
+from scipy.special import expit
+
+from zoo.confidence import checks, shift, storage
+from zoo.confidence.features import candidate_temperatures, feature_names, query_features
+from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.logistic import Logistic, isotonic, out_of_fold_logits, platt
+from zoo.confidence.scores import QueryScores
+from zoo.confidence.unknown import KnownQueries
+
+LEAST_QUERIES, LEAST_OF_EACH = 20, 3
+RECALIBRATIONS = ("platt", "isotonic")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Confidence:
+    """A logistic regression from a query's scores to the probability that its answer is right.
+
+    ```python
+    confidence = Confidence.fit(similarity, correct)  # queries whose truth is known
+    confidence.probability(new_similarity)            # (queries,) in [0, 1]
+    confidence.save("calibration.json")
+    ```
+
+    It reads `zoo.confidence.query_features`. Probabilities are true of queries that are
+    exchangeable with the calibration queries, over the same gallery; `check` tests both.
+
+    Attributes:
+        names: the features, in order.
+        temperature: τ of the softmax over scores.
+        logistic: the `Logistic` of the features.
+        recalibration: None, or what `recalibration=` of `fit` gave.
+        k: the event: among the first k answers is a match.
+        num_queries, num_correct: of the calibration.
+        reference: the `zoo.confidence.shift.Reference`, a sample of the calibration queries.
+        gallery: the `GalleryIdentity` that the calibration was made on, or None.
+        known: `KnownQueries`, what the model has seen in training, or None.
+
+    Relations: with one feature it is Platt scaling of that feature; σ alone is the case
+        `uncertainty` alone.
+
+    Reference: Platt, "Probabilistic outputs for support vector machines", 1999; Guo et al., "On
+        Calibration of Modern Neural Networks", ICML 2017, for the temperature.
+    """
+
+    names: tuple
+    temperature: float
+    logistic: Logistic
+    recalibration: dict | None
+    k: int
+    num_queries: int
+    num_correct: int
+    reference: shift.Reference
+    gallery: GalleryIdentity | None = None
+    known: KnownQueries | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        similarity,
+        correct,
+        uncertainty=None,
+        *,
+        extra=None,
+        k=1,
+        recalibration=None,
+        penalty=None,
+        gallery=None,
+        queries=None,
+        known=None,
+        seed=0,
+    ):
+        """Learns from calibration queries, which training has not seen.
+
+        Args:
+            similarity: `(Q, R)`, the calibration queries' scores over the gallery, higher is
+                better, or a `QueryScores` of an approximate search.
+            correct: `(Q,)` booleans: the first answer is a match, or with `k` one of the first k.
+            uncertainty: `(Q,)`, a feature that is taken as it is, such as log det Σ; of a positive
+                measure give the logarithm. None for points.
+            extra: dict from names to `(Q,)`, further features, such as `KnownQueries.features`.
+            k: what `correct` says; it is kept and shown, and changes nothing else.
+            recalibration: None, `"platt"` or `"isotonic"`, fitted on each query's logit by a
+                regression that has not seen it (five folds).
+            penalty: of the squared standardised weights, beside the mean log likelihood; by
+                default 1e-3, and one over the queries where they are fewer than 1,000.
+            gallery: the `GalleryIdentity` of what is searched, for `check`.
+            queries: `(Q, dim)`, the queries' vectors, for `check` to see what is asked for.
+            known: a `KnownQueries`, to travel with the calibration.
+            seed: of the folds and of the sample of queries that is kept.
+
+        Returns:
+            A `Confidence`. τ is the candidate with the greatest penalised likelihood.
+
+        Raises:
+            ValueError: if shapes differ, a number is not finite, there are fewer than 20 queries,
+                or fewer than three right or three wrong ones: then nothing can be learned.
+        """
+        scores = QueryScores.of(similarity)
+        correct = checks.truths(correct, "correct", len(scores))
+        _enough(correct)
+        if recalibration not in (None, *RECALIBRATIONS):
+            raise ValueError(
+                f"`recalibration` must be None or one of {RECALIBRATIONS}; received "
+                f"{recalibration!r}"
+            )
+        if penalty is None:
+            penalty = max(1e-3, 1 / len(correct))
+        if not penalty > 0:
+            raise ValueError(f"`penalty` must be positive; received {penalty}")
+        names = feature_names(scores, uncertainty, extra)
+        best = None
+        for temperature in candidate_temperatures(scores):
+            features = query_features(scores, temperature, uncertainty, names, extra)
+            logistic = Logistic.fit(features, correct, penalty)
+            value = logistic.log_likelihood(features, correct)
+            value -= 0.5 * penalty * float(logistic.weights @ logistic.weights)
+            if best is None or value > best[0]:
+                best = value, temperature, features, logistic
+        _, temperature, features, logistic = best
+        if recalibration is not None:
+            rng = np.random.default_rng(seed)
+            logits = out_of_fold_logits(features, correct, penalty, rng)
+            learn = {"platt": platt, "isotonic": isotonic}[recalibration]
+            recalibration = {"kind": recalibration, **learn(logits, correct)}
+        return cls(
+            names,
+            float(temperature),
+            logistic,
+            recalibration,
+            checks.whole(k, "k"),
+            len(correct),
+            int(correct.sum()),
+            shift.Reference.fit(names, features, queries, seed),
+            gallery,
+            known,
+        )
+
+    def probability(self, similarity, uncertainty=None, *, extra=None):
+        """The probability that the first answer (or one of the first k) is right.
+
+        Args:
+            similarity: `(Q, R)` over the gallery, or a `QueryScores` of an approximate search.
+            uncertainty, extra: if and only if `fit` had them.
+
+        Returns:
+            `(Q,)` float64 in [0, 1].
+
+        Raises:
+            ValueError: if a shape differs, a number is not finite, or a feature is missing.
+        """
+        logit = self.logistic.logit(self.features(similarity, uncertainty, extra=extra))
+        if self.recalibration is None:
+            return expit(logit)
+        if self.recalibration["kind"] == "platt":
+            return expit(self.recalibration["slope"] * logit + self.recalibration["shift"])
+        return np.interp(logit, self.recalibration["logit"], self.recalibration["probability"])
+
+    def features(self, similarity, uncertainty=None, *, extra=None):
+        """What `probability` reads of the queries, `(Q, features)`, see `names`.
+
+        Raises:
+            ValueError: as `probability`.
+        """
+        scores = QueryScores.of(similarity)
+        given = feature_names(scores, uncertainty, extra)
+        surplus = [name for name in given if name not in self.names and "rank_" not in name]
+        if surplus:
+            raise ValueError(
+                f"this confidence was fitted without {', '.join(surplus)}; leave it out"
+            )
+        return query_features(scores, self.temperature, uncertainty, self.names, extra)
+
+    def check(
+        self, similarity, uncertainty=None, gallery=None, level=0.05, *, extra=None, queries=None
+    ):
+        """Whether the calibration still holds for these queries, and one sentence that says so.
+
+        Args:
+            similarity, uncertainty, extra: of new queries, as of `probability`; no truth is needed.
+            gallery: the `GalleryIdentity` of what is searched now.
+            queries: `(Q, dim)`, the queries' vectors. If `fit` had them too, a shift to other
+                things that are asked for is seen where scores alone hide it.
+            level: how often queries like the calibration's may be refused at most.
+
+        Returns:
+            A `zoo.confidence.Verdict`.
+        """
+        features = self.features(similarity, uncertainty, extra=extra)
+        return shift.check(self, features, queries, gallery, level)
+
+    def save(self, path):
+        """Writes the calibration as one JSON file, whole or not at all.
+
+        Raises:
+            InputError: if it cannot be written.
+        """
+        storage.write(self, path)
+
+    @classmethod
+    def load(cls, path):
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: if the file is missing or is not a calibration; it says what is wrong.
+        """
+        return storage.read(cls, path)
+
+
+def _enough(correct):
+    right = int(correct.sum())
+    if len(correct) < LEAST_QUERIES:
+        raise ValueError(
+            f"a calibration needs at least {LEAST_QUERIES} queries; received {len(correct)}"
+        )
+    if min(right, len(correct) - right) < LEAST_OF_EACH:
+        raise ValueError(
+            f"`correct` must have at least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong queries "
+            f"to tell them apart; received {right} right and {len(correct) - right} wrong"
+        )

@@ -1,0 +1,146 @@
+"""Numbers about a query, made of its scores, that tell whether its first answer is right."""
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from zoo.confidence import checks
+from zoo.confidence.scores import QueryScores
+
+RANKS = (2, 5, 10, 20)
+TEMPERATURES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)  # of the scores' standard deviation
+
+
+def feature_names(scores, uncertainty=None, extra=None):
+    """The names of `query_features`' columns: ranks that a search does not reach are left out."""
+    depth = QueryScores.of(scores).top.shape[1]
+    return (
+        "best",
+        "best_minus_mean",
+        "z_score",
+        *(f"rank_{rank}_minus_mean" for rank in RANKS if rank <= depth),
+        "entropy",
+        "log_mean_exp_minus_mean",
+        *(() if uncertainty is None else ("uncertainty",)),
+        *(extra or {}),
+    )
+
+
+def query_features(scores, temperature, uncertainty=None, names=None, extra=None):
+    """Features of queries from full score rows or from an approximate search, the same of both.
+
+    With s₁ ≥ s₂ ≥ … the scores of a query, m and v their mean and variance over the gallery of n
+    items, and π = softmax(s / τ):
+
+    | name | value |
+    |---|---|
+    | `best` | s₁ |
+    | `best_minus_mean` | s₁ − m |
+    | `z_score` | (s₁ − m) / √v, 0 where v = 0 |
+    | `rank_R_minus_mean` | s_R − m, for R = 2, 5, 10, 20 |
+    | `entropy` | −Σ π log π, in nats |
+    | `log_mean_exp_minus_mean` | τ log(mean of exp(s / τ)) − m |
+    | `uncertainty` | as given |
+
+    In the last two the best R = 20 scores are exact and the other n − R are taken for a normal
+    distribution that has the mean and variance of the rest and is cut off at s_R, over which sums
+    of exp(s / τ) are closed forms. Nothing else is approximated.
+
+    Args:
+        scores: a `QueryScores`, or a matrix `(queries, items)`, higher is better.
+        temperature: τ, in units of the scores.
+        uncertainty: `(queries,)`, such as log det Σ, or None.
+        names: which features; None for all that there are.
+        extra: dict from further names to `(queries,)`, such as `KnownQueries.features`, or None.
+
+    Returns:
+        `(queries, features)` float64, in the order of `names` or `feature_names`.
+
+    Raises:
+        ValueError: if a feature cannot be had of these scores, a shape differs or a number is not
+            finite.
+    """
+    scores = QueryScores.of(scores)
+    if not temperature > 0 or not np.isfinite(temperature):
+        raise ValueError(f"`temperature` must be positive; received {temperature}")
+    if uncertainty is not None:
+        uncertainty = checks.vector(uncertainty, "uncertainty", len(scores))
+    extra = {
+        name: checks.vector(values, name, len(scores)) for name, values in (extra or {}).items()
+    }
+    there = feature_names(scores, uncertainty, extra)
+    if len(set(there)) < len(there):
+        raise ValueError(f"`extra` must have names of its own; received {', '.join(extra)}")
+    names = there if names is None else tuple(names)
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise ValueError(
+            f"the features {', '.join(missing)} were expected; received {', '.join(there)}, from "
+            f"the best {scores.top.shape[1]} scores"
+        )
+    best = scores.top[:, 0]
+    deviation = np.sqrt(scores.variance)
+    log_sum, entropy = _softmax(scores, temperature)
+    columns = {
+        "best": best,
+        "best_minus_mean": best - scores.mean,
+        "z_score": np.divide(
+            best - scores.mean, deviation, out=np.zeros_like(best), where=deviation > 0
+        ),
+        **{
+            f"rank_{rank}_minus_mean": scores.top[:, rank - 1] - scores.mean
+            for rank in RANKS
+            if rank <= scores.top.shape[1]
+        },
+        "entropy": entropy,
+        "log_mean_exp_minus_mean": temperature * (log_sum - np.log(scores.size)) - scores.mean,
+        "uncertainty": uncertainty,
+        **extra,
+    }
+    return np.stack([columns[name] for name in names], axis=1)
+
+
+def candidate_temperatures(scores):
+    """Temperatures to choose τ from: shares of the median standard deviation of a query's scores.
+
+    Raises:
+        ValueError: if all scores of a query are equal for half of the queries or more.
+    """
+    spread = float(np.median(np.sqrt(QueryScores.of(scores).variance)))
+    if not spread > 0:
+        raise ValueError("the scores of a query must differ; received equal ones")
+    return tuple(spread * share for share in TEMPERATURES)
+
+
+def _softmax(scores, temperature):
+    """log Σ exp(s / τ) and the entropy of softmax(s / τ), both `(queries,)`."""
+    logits = scores.top / temperature
+    best = logsumexp(logits, axis=1)
+    rest, rest_energy = _normal_rest(scores, temperature)
+    log_sum = np.logaddexp(best, rest)
+    # The mean of s / τ under the softmax: of the best, and of the rest where there is one.
+    energy = (np.exp(logits - log_sum[:, None]) * logits).sum(axis=1)
+    energy = energy + np.exp(rest - log_sum) * np.where(np.isfinite(rest), rest_energy, 0.0)
+    return log_sum, np.maximum(log_sum - energy, 0.0)
+
+
+def _normal_rest(scores, temperature):
+    """log Σ exp(s / τ) of the scores below the best R, and the mean of s / τ under that softmax.
+
+    With x ~ N(m, v) cut off at c, E[exp(x)] = exp(m + v/2) Φ((c − m − v)/√v) / Φ((c − m)/√v), and
+    weighed by exp(x) it is N(m + v, v) cut off at c.
+    """
+    top, count = scores.top / temperature, scores.top.shape[1]
+    rest = (scores.size - count).astype(np.float64)
+    some = np.maximum(rest, 1.0)
+    mean = (scores.size * scores.mean / temperature - top.sum(axis=1)) / some
+    # The mean of squares about the rest's own mean, by the parallel axis theorem.
+    about = scores.mean / temperature
+    squares = scores.size * scores.variance / temperature**2 - ((top - about[:, None]) ** 2).sum(1)
+    variance = np.maximum(squares / some - (mean - about) ** 2, 1e-12)
+    deviation = np.sqrt(variance)
+    cut = np.maximum(top[:, -1], mean)  # a rest above its own cut is rounding, or not sorted out
+    at, tilted = (cut - mean) / deviation, (cut - mean - variance) / deviation
+    log_mean = mean + variance / 2 + log_ndtr(tilted) - log_ndtr(at)
+    hazard = np.exp(-0.5 * tilted**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(tilted))
+    with np.errstate(divide="ignore"):
+        return np.log(rest) + log_mean, mean + variance - deviation * hazard

@@ -1,0 +1,201 @@
+"""Promises about answers that hold for finite samples, of any model and any distribution.
+
+Every function takes calibration queries whose truth is known, over the gallery that is searched
+later. The one assumption is that a future query is exchangeable with them: the same kind of
+questions, in the same proportions. `Confidence.check` tests it. Promises are on average over
+calibration sets and future queries, but `certified_threshold`, which holds with a stated
+probability over calibration sets.
+"""
+
+import math
+
+import numpy as np
+from scipy.stats import binom
+
+from zoo.confidence import checks
+from zoo.confidence.scores import dense
+
+_ROUNDING = 1e-9  # (n + 1)·error is meant exactly: 0.1 · 10 is 1, whatever binary says
+
+
+def smallest_k(ranks, error, num_items=None):
+    """The k of which the first k answers hold a match with probability at least 1 − error.
+
+    Proof sketch. Among n calibration queries and a future one, exchangeable, the future rank is
+    equally likely to be the 1st, … (n + 1)-th smallest. So it is at most the
+    ⌈(n + 1)(1 − error)⌉-th smallest of the n with at least that probability; ties help.
+
+    Args:
+        ranks: `(Q,)`, rank of each calibration query's first match, 1 = first. A query without a
+            match in the gallery has rank `num_items + 1`.
+        error: in (0, 1).
+        num_items: number of items in the gallery, or None.
+
+    Returns:
+        An int; `num_items + 1`, or without `num_items` one more than the greatest rank, where the
+        queries are too few and nothing can be promised: where error < 1 / (Q + 1).
+
+    Raises:
+        ValueError: if ranks are not whole numbers of at least 1, or `error` is not in (0, 1).
+
+    Assumptions: exchangeable queries, the same gallery and model.
+
+    Reference: Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005;
+        Angelopoulos and Bates, "Conformal Prediction: A Gentle Introduction", 2023, section 1.
+    """
+    error = checks.share(error, "error")
+    ranks = checks.vector(ranks, "ranks")
+    if (ranks < 1).any() or (ranks != np.floor(ranks)).any():
+        raise ValueError("`ranks` must be whole numbers of at least 1, 1 = first")
+    most = ranks.max() if num_items is None else checks.whole(num_items, "num_items")
+    if num_items is not None and ranks.max() > num_items + 1:
+        raise ValueError(
+            f"`ranks` must be at most num_items + 1 = {num_items + 1}; received {ranks.max():.0f}"
+        )
+    allowed = _allowed(len(ranks), error)
+    return int(most) + 1 if allowed == 0 else int(np.sort(ranks)[len(ranks) - allowed])
+
+
+def score_threshold(match_scores, error):
+    """The λ of which {items with score ≥ λ} holds the best match with probability ≥ 1 − error.
+
+    Proof sketch. As for `smallest_k`: the future query's best match has a score that is equally
+    likely at each place among n + 1, so it is below the ⌊error·(n + 1)⌋-th smallest of the n with
+    probability `error` at most. The set is one range search in the index' space.
+
+    Args:
+        match_scores: `(Q,)`, the score of each calibration query's best match.
+        error: in (0, 1).
+
+    Returns:
+        A float; −inf, the whole gallery, where the queries are too few to promise less.
+
+    Raises:
+        ValueError: if a score is not finite, or `error` is not in (0, 1).
+
+    Assumptions: exchangeable queries, each with a match in the same gallery.
+
+    Reference: Papadopoulos et al., "Inductive Confidence Machines for Regression", ECML 2002.
+    """
+    error = checks.share(error, "error")
+    scores = np.sort(checks.vector(match_scores, "match_scores"))
+    allowed = _allowed(len(scores), error)
+    return -math.inf if allowed == 0 else float(scores[allowed - 1])
+
+
+def missed_matches_threshold(similarity, relevance, error):
+    """The λ of which {items with score ≥ λ} leaves out a share of the matches ≤ error, on average.
+
+    The share of a query's matches that are left out, L(λ) = 1 − |S_λ ∩ M| / |M|, falls as λ falls,
+    and is at most 1. λ̂ is the greatest λ with (n·mean L(λ) + 1) / (n + 1) ≤ error.
+
+    Proof sketch. Let λ* be the greatest λ at which the mean loss of all n + 1 queries is at most
+    `error`. The future query's loss is at most 1, so λ̂ ≤ λ*, and L is monotone, so
+    E L(λ̂) ≤ E L(λ*). λ* does not depend on which of the queries is the future one; given them as a
+    set its loss is the mean, ≤ error.
+
+    Args:
+        similarity: `(Q, R)` of calibration queries, higher is better.
+        relevance: `(Q, R)` booleans, dense or scipy sparse. Queries without a match are left out.
+        error: in (0, 1).
+
+    Returns:
+        A float; −inf, the whole gallery, where the queries are too few to promise less.
+
+    Raises:
+        ValueError: if shapes differ, a score is not finite, no query has a match or `error` is not
+            in (0, 1).
+
+    Assumptions: exchangeable queries with at least one match, the same gallery.
+
+    Reference: Angelopoulos et al., "Conformal Risk Control", ICLR 2024, theorem 1.
+    """
+    error = checks.share(error, "error")
+    similarity = checks.matrix(similarity, "similarity")
+    relevance = dense(relevance, similarity.shape)
+    matches = relevance.sum(axis=1)
+    if not matches.any():
+        raise ValueError("`relevance` must have a match of one query at least; received none")
+    count = int((matches > 0).sum())
+    scores = similarity[relevance]
+    weights = (1 / np.maximum(matches, 1))[np.nonzero(relevance)[0]]
+    budget = error * (count + 1) - 1 + _ROUNDING  # of the sum of losses
+    if budget < 0:
+        return -math.inf
+    levels, group = np.unique(scores, return_inverse=True)
+    missed = np.cumsum(np.bincount(group, weights)) - np.bincount(group, weights)  # below a level
+    return float(levels[np.flatnonzero(missed <= budget)[-1]])
+
+
+def certified_threshold(confidence, correct, risk, failure, candidates):
+    """The λ of which answers with confidence ≥ λ are wrong in a share ≤ risk, with certainty.
+
+    With probability at least 1 − failure over the certifying queries, of what is answered at λ at
+    most a share `risk` is wrong. The share of wrong ones among the answered is not monotone in λ,
+    so conformal risk control does not hold for it; this is learn-then-test.
+
+    Proof sketch. Whether the threshold λ_j is too bold is a hypothesis. Given how many certifying
+    queries it answers, the number of wrong ones is binomial, so
+    p_j = P(Bin(answered_j, risk) ≤ wrong_j) is a p-value. Candidates are tested strictest first,
+    each at the level `failure`, until one fails. To return a bold one, the first bold one in the
+    order had to pass, which happens with probability `failure` at most.
+
+    Args:
+        confidence: `(Q,)` of certifying queries, higher is surer.
+        correct: `(Q,)` booleans, whether the answer is right.
+        risk: in (0, 1), the share of wrong answers among those given.
+        failure: in (0, 1), how often the promise may fail.
+        candidates: thresholds, chosen without these queries, for instance by
+            `candidate_thresholds` on others. One that answers fewer than
+            log(failure) / log(1 − risk) queries can never pass, and ends the search.
+
+    Returns:
+        The last threshold that passes, or None: then nothing can be certified.
+
+    Raises:
+        ValueError: if shapes differ, something is not finite, there is no candidate, or `risk` or
+            `failure` is not in (0, 1).
+
+    Assumptions: certifying and future queries are independent draws of one distribution, on one
+        gallery; candidates and confidence were chosen without the certifying queries.
+
+    Reference: Angelopoulos et al., "Learn then Test: Calibrating Predictive Algorithms to Achieve
+        Risk Control", Annals of Applied Statistics 2025 (arXiv 2021), section 3.
+    """
+    risk, failure = checks.share(risk, "risk"), checks.share(failure, "failure")
+    confidence = checks.vector(confidence, "confidence")
+    correct = checks.truths(correct, "correct", len(confidence))
+    thresholds = np.unique(checks.vector(candidates, "candidates"))[::-1]
+    order = np.argsort(-confidence)
+    wrong = np.concatenate([[0], np.cumsum(~correct[order])])
+    answered = np.searchsorted(-confidence[order], -thresholds, side="right")
+    passed = binom.cdf(wrong[answered], answered, risk) <= failure
+    if not passed[0]:
+        return None
+    failed = np.flatnonzero(~passed)
+    return float(thresholds[failed[0] - 1 if len(failed) else -1])
+
+
+def candidate_thresholds(confidence, count=20, least_share=0.1):
+    """Thresholds that answer from `least_share` to all of some queries, evenly spaced.
+
+    Args:
+        confidence: `(Q,)`, of other queries than those that certify.
+        count: how many thresholds.
+        least_share: of the queries that the strictest answers. It has to answer enough of the
+            certifying queries to be able to pass, see `certified_threshold`.
+
+    Returns:
+        Thresholds, strictest first; fewer than `count` where confidences are equal.
+
+    Raises:
+        ValueError: if a confidence is not finite, or an option is out of range.
+    """
+    confidence = checks.vector(confidence, "confidence")
+    shares = np.linspace(checks.share(least_share, "least_share"), 1, checks.whole(count, "count"))
+    return np.unique(np.quantile(confidence, 1 - shares, method="lower"))[::-1]
+
+
+def _allowed(count, error):
+    """⌊error (n + 1)⌋, how many of n + 1 queries may fail."""
+    return min(count, math.floor(error * (count + 1) + _ROUNDING))

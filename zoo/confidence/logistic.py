@@ -1,0 +1,122 @@
+"""Logistic regression with a normal prior, and two ways to calibrate it again."""
+
+import dataclasses
+
+import numpy as np
+from scipy.optimize import isotonic_regression, minimize
+from scipy.special import expit, log_expit
+
+FOLDS = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Logistic:
+    """P(true) = sigmoid(w·(x − centre) / spread + b).
+
+    Attributes:
+        centre, spread: `(features,)`, mean and standard deviation of the features it was fitted
+            on; the spread of a constant feature is 1.
+        weights: `(features,)`.
+        bias: b.
+    """
+
+    centre: np.ndarray
+    spread: np.ndarray
+    weights: np.ndarray
+    bias: float
+
+    @classmethod
+    def fit(cls, features, correct, penalty):
+        """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
+
+        The problem is convex, and strictly so in w, so L-BFGS finds the one minimum.
+
+        Args:
+            features: `(queries, features)`.
+            correct: `(queries,)` booleans, both values present.
+            penalty: positive.
+        """
+        centre, spread = features.mean(axis=0), features.std(axis=0)
+        spread = np.where(spread > 1e-12 * np.maximum(1.0, np.abs(centre)), spread, 1.0)
+        x, sign = (features - centre) / spread, np.where(correct, 1.0, -1.0)
+
+        def loss(parameters):
+            weights, bias = parameters[:-1], parameters[-1]
+            margin = sign * (x @ weights + bias)
+            slope = -sign * expit(-margin) / len(x)
+            gradient = np.append(slope @ x + penalty * weights, slope.sum())
+            return -log_expit(margin).mean() + 0.5 * penalty * weights @ weights, gradient
+
+        start = np.zeros(x.shape[1] + 1)
+        start[-1] = np.log(correct.sum() / (len(correct) - correct.sum()))
+        found = minimize(
+            loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-9, "maxiter": 2000}
+        )
+        return cls(centre, spread, found.x[:-1], float(found.x[-1]))
+
+    def logit(self, features):
+        """`(queries,)` of `(queries, features)`."""
+        return (features - self.centre) / self.spread @ self.weights + self.bias
+
+    def log_likelihood(self, features, correct):
+        """The mean log likelihood of what was true."""
+        logit = self.logit(features)
+        return float(log_expit(np.where(correct, logit, -logit)).mean())
+
+
+def out_of_fold_logits(features, correct, penalty, rng):
+    """Each query's logit by a regression that was fitted without it, `(queries,)`.
+
+    Folds are drawn within right and wrong queries, so that every fit sees both.
+    """
+    fold = np.empty(len(correct), int)
+    for value in (True, False):
+        members = rng.permutation(np.flatnonzero(correct == value))
+        fold[members] = np.arange(len(members)) % FOLDS
+    logits = np.empty(len(correct))
+    for number in np.unique(fold):
+        held_out = fold == number
+        part = Logistic.fit(features[~held_out], correct[~held_out], penalty)
+        logits[held_out] = part.logit(features[held_out])
+    return logits
+
+
+def platt(logits, correct):
+    """Slope and shift of sigmoid(slope · logit + shift), by likelihood with Platt's targets.
+
+    Returns:
+        `{"slope", "shift"}`. The slope is not negative, so the order of queries stays.
+
+    Reference: Platt, "Probabilistic outputs for support vector machines", 1999.
+    """
+    right, wrong = correct.sum(), (~correct).sum()
+    target = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
+
+    def loss(parameters):
+        logit = parameters[0] * logits + parameters[1]
+        error = (expit(logit) - target) / len(logits)
+        value = -(target * log_expit(logit) + (1 - target) * log_expit(-logit)).mean()
+        return value, np.array([error @ logits, error.sum()])
+
+    found = minimize(
+        loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)]
+    )
+    return {"slope": float(found.x[0]), "shift": float(found.x[1])}
+
+
+def isotonic(logits, correct):
+    """The increasing step function of the logit that fits best, as knots to interpolate.
+
+    Returns:
+        `{"logit", "probability"}`, two rising lists.
+
+    Reference: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass
+        probability estimates", KDD 2002.
+    """
+    values, group = np.unique(logits, return_inverse=True)
+    count = np.bincount(group).astype(float)
+    level = isotonic_regression(np.bincount(group, correct) / count, weights=count).x
+    edge = np.flatnonzero(np.diff(level, prepend=np.nan, append=np.nan) != 0)
+    # Both ends of every step; between two steps the probability rises in a line.
+    ends = np.unique(np.concatenate([edge[edge < len(level)], edge[edge > 0] - 1]))
+    return {"logit": values[ends].tolist(), "probability": level[ends].tolist()}

@@ -1,0 +1,164 @@
+"""Moments of a gallery: mean and variance of any query's scores over all of it, without a scan."""
+
+import dataclasses
+
+import numpy as np
+
+_BLOCK = 4096  # rows that are converted to float64 at once
+
+
+@dataclasses.dataclass(frozen=True)
+class GalleryMoments:
+    """First and second moments of `[g, ‖g‖²]` over the vectors g of a gallery.
+
+    They live in the space in which the gallery is searched (`zoo.search.SPACES`). There CSD is
+    −‖q − g‖² less a number of the query, W2² is ‖q − g‖², and the cosine is 1 − ‖q − g‖² / 2 of
+    unit vectors or their inner product.
+
+    Derivation. Write h = [g, ‖g‖²]. A score is an affine function of h,
+
+        −‖q − g‖² = −‖q‖² + aᵀh with a = [2q, −1],        qᵀg = aᵀh with a = [q, 0],
+
+    so its mean over the gallery is that function of E h, and its variance is aᵀ Cov(h) a. Written
+    out for the squared distance:
+
+        mean = −‖q‖² + 2 q·E g − E‖g‖²
+        variance = 4 qᵀ Cov(g) q − 4 q·Cov(‖g‖², g) + Var ‖g‖²
+
+    Both are exact. A query costs D² operations, where a scan of n items costs n·D.
+
+    Sums over shards add up. With n, E h and S = Σ (h − E h)(h − E h)ᵀ of two shards,
+    S = S₁ + S₂ + n₁n₂/(n₁ + n₂) δδᵀ, where δ is the difference of their means (Chan et al.).
+
+    Args:
+        count: number of items.
+        mean: `(dim + 1,)` float64, E h.
+        scatter: `(dim + 1, dim + 1)` float64, S, about the mean.
+
+    Raises:
+        ValueError: if shapes do not fit or a number is not finite.
+
+    Reference: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
+        Sample Variances", COMPSTAT 1982.
+    """
+
+    count: int
+    mean: np.ndarray
+    scatter: np.ndarray
+
+    def __post_init__(self):
+        mean, scatter = (np.asarray(x, np.float64) for x in (self.mean, self.scatter))
+        if mean.ndim != 1 or len(mean) < 2 or scatter.shape != (len(mean), len(mean)):
+            raise ValueError(
+                "`mean` and `scatter` must be (dim + 1,) and (dim + 1, dim + 1); received "
+                f"{mean.shape} and {scatter.shape}"
+            )
+        if self.count < 1 or not (np.isfinite(mean).all() and np.isfinite(scatter).all()):
+            raise ValueError("moments must be finite, of one item at least")
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "scatter", scatter)
+
+    @classmethod
+    def of(cls, vectors):
+        """The moments of a gallery's vectors `(items, dim)`, in the search space.
+
+        Raises:
+            ValueError: if there is no item, the rank is not two or a number is not finite.
+        """
+        vectors = np.asarray(vectors)
+        if vectors.ndim != 2 or 0 in vectors.shape:
+            raise ValueError(
+                f"`vectors` must be (items, dim), at least one of each; received {vectors.shape}"
+            )
+        total = None
+        for start in range(0, len(vectors), _BLOCK):
+            block = vectors[start : start + _BLOCK].astype(np.float64)
+            if not np.isfinite(block).all():
+                raise ValueError("`vectors` must be finite; received NaN or infinities")
+            h = np.concatenate([block, (block * block).sum(axis=1, keepdims=True)], axis=1)
+            mean = h.mean(axis=0)
+            h -= mean
+            part = cls(len(h), mean, h.T @ h)
+            total = part if total is None else total + part
+        return total
+
+    def __add__(self, other):
+        """The moments of both galleries together."""
+        if len(other.mean) != len(self.mean):
+            raise ValueError(
+                f"shards must have the same dimension; received {self.dim} and {other.dim}"
+            )
+        count = self.count + other.count
+        step = other.mean - self.mean
+        return GalleryMoments(
+            count,
+            self.mean + step * (other.count / count),
+            self.scatter
+            + other.scatter
+            + np.outer(step, step) * (self.count * other.count / count),
+        )
+
+    @property
+    def dim(self):
+        """Dimension of the search space."""
+        return len(self.mean) - 1
+
+    @property
+    def covariance(self):
+        """Cov h `(dim + 1, dim + 1)`, divided by the number of items."""
+        return self.scatter / self.count
+
+    def squared_distance_scores(self, queries):
+        """Mean and variance of −‖q − g‖² over the gallery.
+
+        Args:
+            queries: `(queries, dim)`, in the search space.
+
+        Returns:
+            `(mean, variance)`, both `(queries,)` float64.
+
+        Raises:
+            ValueError: if the dimension differs.
+        """
+        queries = self._queries(queries)
+        q, last = queries, self.dim
+        # About the gallery's mean, so that no digits cancel however far the gallery lies.
+        # ‖g‖² = ‖g − c‖² + 2 c·g − ‖c‖² is affine in h, so nothing new has to be kept.
+        c, cov = self.mean[:last], self.covariance
+        cross = cov[:last, last] - 2 * cov[:last, :last] @ c
+        norm = cov[last, last] - 4 * c @ cov[:last, last] + 4 * c @ cov[:last, :last] @ c
+        q = q - c
+        mean = -(q * q).sum(axis=1) - np.trace(cov[:last, :last])
+        variance = 4 * ((q @ cov[:last, :last]) * q).sum(axis=1) - 4 * q @ cross + norm
+        return mean, np.maximum(variance, 0.0)
+
+    def inner_product_scores(self, queries):
+        """Mean and variance of q·g over the gallery, arguments and results as above."""
+        q, last = self._queries(queries), self.dim
+        variance = ((q @ self.covariance[:last, :last]) * q).sum(axis=1)
+        return q @ self.mean[:last], np.maximum(variance, 0.0)
+
+    def summary(self):
+        """A few numbers of the gallery, for a calibration to carry: a dict of JSON values."""
+        spread, last = self.covariance, self.dim
+        return {
+            "dim": last,
+            "norm_of_mean": float(np.linalg.norm(self.mean[:last])),
+            "total_variance": float(np.trace(spread[:last, :last])),
+            "mean_squared_norm": float(self.mean[last]),
+            "deviation_of_squared_norm": float(np.sqrt(max(spread[last, last], 0.0))),
+        }
+
+    def arrays(self):
+        """What `numpy.savez` takes; `GalleryMoments(**arrays)` is the inverse."""
+        return {"count": self.count, "mean": self.mean, "scatter": self.scatter}
+
+    def _queries(self, queries):
+        queries = np.asarray(queries, np.float64)
+        if queries.ndim != 2 or queries.shape[1] != self.dim:
+            raise ValueError(
+                f"`queries` must be (queries, {self.dim}); received shape {queries.shape}"
+            )
+        if not np.isfinite(queries).all():
+            raise ValueError("`queries` must be finite; received NaN or infinities")
+        return queries

@@ -1,0 +1,129 @@
+"""What a search says of its queries: the best scores, and mean and variance over the gallery."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.confidence import checks
+
+DEPTH = 20  # best scores of a query that are read, as many as the deepest feature needs
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryScores:
+    """The scores of queries over a gallery, as far as a search knows them.
+
+    A flat search, a graph and an inverted file give the best scores only. Mean and variance over
+    the whole gallery come from `GalleryMoments`, without a scan. `QueryScores.of_matrix` takes the
+    same numbers from full score rows and reads no others, so that a calibration on full rows gives
+    the same probabilities in front of an index.
+
+    Args:
+        top: `(queries, R)`, the best scores of each query, best first, higher is better. Of more
+            than 20 the first 20 are kept.
+        mean: `(queries,)`, of the query's scores over the whole gallery.
+        variance: `(queries,)`, likewise, divided by the number of items.
+        size: number of items in the gallery, or `(queries,)` numbers.
+
+    Raises:
+        ValueError: if shapes do not fit, a number is not finite, scores are not sorted, a
+            variance is negative or `size` is below R.
+    """
+
+    top: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    size: int | np.ndarray
+
+    def __post_init__(self):
+        top = checks.matrix(self.top, "top")
+        mean = checks.vector(self.mean, "mean", len(top))
+        variance = checks.vector(self.variance, "variance", len(top))
+        size = np.asarray(self.size)
+        if (variance < 0).any():
+            raise ValueError(f"`variance` must not be negative; received {variance.min()}")
+        if (np.diff(top, axis=1) > 0).any():
+            raise ValueError("`top` must be sorted, best score first")
+        if size.shape not in ((), mean.shape) or (size < top.shape[1]).any():
+            raise ValueError(
+                f"`size` must be the number of items, at least {top.shape[1]}; received {self.size}"
+            )
+        for name, value in (("top", top[:, :DEPTH]), ("mean", mean), ("variance", variance)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "size", np.broadcast_to(size, mean.shape))
+
+    def __len__(self):
+        return len(self.top)
+
+    @classmethod
+    def of_matrix(cls, similarity, keep=None):
+        """The scores of full rows.
+
+        Args:
+            similarity: `(queries, items)`, higher is better.
+            keep: `(queries, items)` booleans, the items that take part; None for all.
+
+        Raises:
+            ValueError: if the matrix is not finite, or a query keeps fewer than two items.
+        """
+        rows = checks.matrix(similarity, "similarity")
+        if keep is None:
+            size = np.full(len(rows), rows.shape[1])
+            mean, variance = rows.mean(axis=1), rows.var(axis=1)
+        else:
+            keep = np.asarray(keep, bool)
+            if keep.shape != rows.shape:
+                raise ValueError(f"`keep` must be of shape {rows.shape}; received {keep.shape}")
+            size = keep.sum(axis=1)
+            some = np.maximum(size, 1)
+            mean = np.where(keep, rows, 0.0).sum(axis=1) / some
+            variance = np.where(keep, (rows - mean[:, None]) ** 2, 0.0).sum(axis=1) / some
+            rows = np.where(keep, rows, -np.inf)
+        if size.min() < 2:
+            raise ValueError(
+                f"a query must be compared with two items at least; received {size.min()}"
+            )
+        depth = min(DEPTH, int(size.min()))
+        best = -np.partition(-rows, depth - 1, axis=1)[:, :depth]
+        return cls(-np.sort(-best, axis=1), mean, variance, size)
+
+    @classmethod
+    def of(cls, similarity):
+        """`similarity` itself if it is a `QueryScores`, else that of a matrix."""
+        return similarity if isinstance(similarity, cls) else cls.of_matrix(similarity)
+
+    def take(self, queries):
+        """Some of the queries."""
+        fields = (self.top, self.mean, self.variance, self.size)
+        return QueryScores(*(field[queries] for field in fields))
+
+
+def without_matches(similarity, relevance):
+    """The scores of a world in which nothing matches: every query's own matches are taken out.
+
+    Args:
+        similarity: `(queries, items)`, higher is better.
+        relevance: `(queries, items)` booleans, dense or scipy sparse.
+
+    Returns:
+        A `QueryScores`, whose confidences `absence_p_values` takes.
+
+    Raises:
+        ValueError: if shapes differ, or fewer than two items of a query are left.
+    """
+    return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)))
+
+
+def dense(relevance, shape):
+    """Relevance as a boolean array of a given shape.
+
+    Raises:
+        ValueError: if the shape differs.
+    """
+    relevance = relevance.toarray() if hasattr(relevance, "toarray") else np.asarray(relevance)
+    if relevance.shape != tuple(shape):
+        raise ValueError(
+            f"`relevance` must be of the shape of `similarity`, {tuple(shape)}; received "
+            f"{relevance.shape}"
+        )
+    return relevance.astype(bool)
