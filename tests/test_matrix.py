@@ -23,7 +23,7 @@ from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, POINT, TOKENS
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
-from zoo.report.sections import sections_of
+from zoo.report.page import sections_of
 from zoo.search import SPACES, Index
 from zoo.search.vectors import as_arrays
 
