@@ -25,6 +25,15 @@ def finish(run, similarities=("own",), annotations_dir=None, measure_more=None):
     if not run.execution.is_chief:
         run.execution.wait_for_all()
         return None
+    with run.locked():
+        results = _finish(run, similarities, annotations_dir, measure_more)
+    show_results(results)
+    print(f"Everything is in {run.folder.path}")
+    run.execution.wait_for_all()
+    return results
+
+
+def _finish(run, similarities, annotations_dir, measure_more):
     model, best = run.trained()
     run.folder.save_model(model)
     results, encoded = evaluation.measure(model, run.test, similarities, annotations_dir)
@@ -39,9 +48,6 @@ def finish(run, similarities=("own",), annotations_dir=None, measure_more=None):
     if measure_more is not None:
         results |= measure_more(run, model)
     run.folder.finish(results)
-    show_results(results)
-    print(f"Everything is in {run.folder.path}")
-    run.execution.wait_for_all()
     return results
 
 

@@ -1,5 +1,7 @@
 """One run of a recipe: its folder, its data, its replicas, and its phases."""
 
+import contextlib
+
 import keras
 
 from zoo.data import datasets
@@ -7,6 +9,7 @@ from zoo.data.features import cached
 from zoo.data.skipped import write_skipped
 from zoo.data.sources import Features
 from zoo.files.cache import cache_folder
+from zoo.files.lock import locked
 from zoo.files.run_folder import RunFolder
 from zoo.training.execution import Execution, on_one_device
 from zoo.training.phases import fit_phase
@@ -89,9 +92,19 @@ class Run:
             }
             self.left_out = write_skipped(self.folder, *splits.values())
 
+    @contextlib.contextmanager
     def replicas(self):
-        """The scope to build and compile the model in."""
-        return self.execution.devices.scope()
+        """The scope to build and fit the model in: on the replicas, the run folder locked.
+
+        Raises:
+            InputError: if another process is training in the folder.
+        """
+        with self.locked(), self.execution.devices.scope():
+            yield
+
+    def locked(self):
+        """Holds the run folder for this process; of several workers the chief alone does."""
+        return locked(self.folder.path) if self.execution.is_chief else contextlib.nullcontext()
 
     def stored_features(self, backbone):
         """The training and the validation split as features of a frozen backbone.
