@@ -1,6 +1,6 @@
 """The controlled ambiguity experiment on Visual Genome, or on Toy Scenes when no data are given.
 
-    python recipes/gaussian_vsepp_coco.py                          # a model to ask
+    python recipes/gaussian_vsepp_coco.py                          # the model to test
     python recipes/crop_ambiguity.py                               # Toy Scenes
     python recipes/crop_ambiguity.py --data-dir visual_genome --model runs/gaussian_vsepp_coco
 
@@ -34,7 +34,7 @@ CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RunSettings):
-    """Which model is asked, about what."""
+    """The model to test, and the crops."""
 
     out: Path = setting(Path("runs/crop_ambiguity"), "run folder to write", identity=False)
     model: Path = setting(
@@ -67,9 +67,9 @@ def main(argv=None):
         triplets = triplets_of(records, threshold, settings.num_regions)
         table.append({"largest_area": threshold, "triplets": len(triplets)})
         if triplets:
-            asked = ask(model, records, triplets, size, CROPS[settings.crops])
-            table[-1] |= accuracies(asked)
-            examples = (triplets, asked)
+            uncertainties = uncertainties_of(model, records, triplets, size, CROPS[settings.crops])
+            table[-1] |= accuracies(uncertainties)
+            examples = (triplets, uncertainties)
     if examples is None:
         raise InputError(f"{records.name}: no picture has two regions below these areas")
     results = {"selection_accuracy": table, "images": records.num_images}
@@ -110,7 +110,7 @@ def triplets_of(records, threshold, num_regions):
     return crop_triplets.crop_triplets(records, sizes, threshold, num_regions)
 
 
-def ask(model, records, triplets, size, crop, pictures_at_once=64):
+def uncertainties_of(model, records, triplets, size, crop, pictures_at_once=64):
     """Uncertainties of crops and captions A and C: `{"images", "captions"}`, each `(n, 2)`."""
     of_crops = []
     for start in range(0, len(triplets), pictures_at_once):
@@ -135,16 +135,16 @@ def captions_of(records, triplet):
     return first, crop_triplets.joined(first, second)
 
 
-def accuracies(asked):
+def accuracies(uncertainties):
     """Shares of the triplets in which the more ambiguous one is more uncertain; a tie is not."""
-    images, captions = asked["images"], asked["captions"]
+    images, captions = uncertainties["images"], uncertainties["captions"]
     return {
         "images": float(np.mean(images[:, 1] > images[:, 0])),
         "captions": float(np.mean(captions[:, 1] < captions[:, 0])),
     }
 
 
-def draw(run, table, records, triplets, asked, rows=5):
+def draw(run, table, records, triplets, uncertainties, rows=5):
     columns = {key: [row.get(key, np.nan) for row in table] for key in ("images", "captions")}
     figure = report.selection_accuracy_plot(
         [row["largest_area"] for row in table],
@@ -158,8 +158,8 @@ def draw(run, table, records, triplets, asked, rows=5):
         pictures,
         [triplets[i].boxes for i in chosen],
         [captions_of(records, triplets[i]) for i in chosen],
-        asked["images"][chosen],
-        asked["captions"][chosen],
+        uncertainties["images"][chosen],
+        uncertainties["captions"][chosen],
     )
     report.save(figure, run.plots / "crops.png")
 

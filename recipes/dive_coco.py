@@ -43,7 +43,9 @@ class Settings(training.RetrievalSettings):
     out: Path = setting(Path("runs/dive_coco"), "run folder to write or resume", identity=False)
     ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
     method: Literal["dive", "pvse"] = setting("dive", "slots or PIE-Net")
-    features: Literal[FEATURES] = setting("resnet152", "what is seen and read", toy="regions")
+    features: Literal[FEATURES] = setting(
+        "resnet152", "image features, and with resnext_bert BERT for the captions", toy="regions"
+    )
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
         None, "another network than that of --features", toy="tiny"
     )

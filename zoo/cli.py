@@ -109,7 +109,9 @@ def run(main: Callable[..., Any], *args: Any) -> NoReturn:
     What a person can mend (`InputError`, a full disk, a missing permission) becomes one line on
     stderr and exit code 2. Defects keep their traceback.
     """
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)  # retracing is no news to a user
+    logging.getLogger("tensorflow").setLevel(
+        logging.ERROR
+    )  # users cannot act on retracing warnings
     try:
         code = main(*args)
     except InputError as error:

@@ -39,7 +39,9 @@ class Command(NamedTuple):
 COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
     "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.metrics.__main__"),
-    "report": Command("RUN", "what a run's uncertainties are worth, a page", "zoo.report.__main__"),
+    "report": Command(
+        "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.report.__main__"
+    ),
     "search": Command("build | query", "index and search a collection", "zoo.search.__main__"),
     "export": Command("RUN OUT", "a SavedModel for TF Serving", "export.__main__"),
     "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),

@@ -18,7 +18,7 @@ def _files(root):
 
 
 @pytest.fixture(scope="module")
-def test_split(scenes_root):
+def test_records(scenes_root):
     annotations = scenes_root / "coco" / "annotations"
     files = [annotations / f"captions_{part}.json" for part in ("train2014", "val2014")]
     ids = annotations / "coco_test_ids.npy"
@@ -39,7 +39,7 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_others(
         toy_scenes.generate(scenes_root, seed=9, **scenes_sizes)
 
 
-def test_cocos_division_in_both_forms(scenes_root, test_split):
+def test_cocos_division_in_both_forms(scenes_root, test_records):
     annotations = scenes_root / "coco" / "annotations"
     sizes = {"train": 35, "restval": 5, "val": 5, "test": 10}
     for split, name in (("train", None), ("restval", "restval"), ("val", "dev"), ("test",) * 2):
@@ -51,12 +51,12 @@ def test_cocos_division_in_both_forms(scenes_root, test_split):
         if name:
             ids = np.load(annotations / f"coco_{name}_ids.npy")
             np.testing.assert_array_equal(np.sort(records.caption_ids), np.sort(ids))
-    assert test_split.num_images == 10
-    with Image.open(test_split.image_paths[0]) as picture:
+    assert test_records.num_images == 10
+    with Image.open(test_records.image_paths[0]) as picture:
         assert (picture.format, picture.size) == ("JPEG", (48, 48))
 
 
-def test_flickr30ks_formats_agree_with_cocos(scenes_root, test_split):
+def test_flickr30ks_formats_agree_with_cocos(scenes_root, test_records):
     folder = scenes_root / "flickr30k"
     for name, options in (
         ("dataset_flickr30k.json", {}),
@@ -70,22 +70,22 @@ def test_flickr30ks_formats_agree_with_cocos(scenes_root, test_split):
             verbose=False,
             **options,
         ).records
-        assert list(records.captions) == list(test_split.captions)
+        assert list(records.captions) == list(test_records.captions)
         np.testing.assert_array_equal(
             toy_scenes.truth_matrix(scenes_root, records),
-            toy_scenes.truth_matrix(scenes_root, test_split),
+            toy_scenes.truth_matrix(scenes_root, test_records),
         )
 
 
-def test_instances_are_the_birds(scenes_root, test_split):
+def test_instances_are_the_birds(scenes_root, test_records):
     files = list((scenes_root / "coco" / "annotations").glob("instances_*.json"))
-    labels = coco.category_labels(files, test_split.image_ids)
+    labels = coco.category_labels(files, test_records.image_ids)
     truth = toy_scenes.read_truth(scenes_root)
     boxes = {}
     for file in files:
         for annotation in json.loads(file.read_text())["annotations"]:
             boxes.setdefault(annotation["image_id"], []).append(annotation["bbox"])
-    for row, number in zip(labels, test_split.image_ids, strict=True):
+    for row, number in zip(labels, test_records.image_ids, strict=True):
         birds = truth[number].birds
         assert set(np.flatnonzero(row)) == {bird.species for bird in birds}
         assert boxes[number] == [list(bird.box) for bird in birds]
@@ -170,9 +170,9 @@ _SPECIES = [{
 }]  # fmt: skip
 
 
-def test_truth_and_sizes_are_checked(scenes_root, test_split, tmp_path):
+def test_truth_and_sizes_are_checked(scenes_root, test_records, tmp_path):
     with pytest.raises(InputError, match="No such file"):
-        toy_scenes.true_matches(tmp_path, test_split)
+        toy_scenes.true_matches(tmp_path, test_records)
     for name in ("num_images", "num_species", "image_size", "num_regions", "region_dim"):
         with pytest.raises(ValueError, match=f"`{name}` must be at least .* received 0"):
             toy_scenes.generate(tmp_path / "scenes", **{name: 0})

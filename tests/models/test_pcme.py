@@ -10,9 +10,9 @@ from zoo.data.captions import WordTokenizer
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]
 
 
-def tiny_pcme(**options):
+def tiny_pcme(max_words=6, **options):
     options = {"dim": 8, "word_dim": 6, "image_size": 16, **options}
-    return zoo.models.pcme("tiny", WordTokenizer(WORDS, max_words=6), **options)
+    return zoo.models.pcme("tiny", WordTokenizer(WORDS, max_words=max_words), **options)
 
 
 def batch(pairs=5):
@@ -85,14 +85,15 @@ def test_training_and_saving_with_words_in_and_distributions_out(tmp_path):
 
 
 def test_padding_never_changes_a_caption():
-    model = tiny_pcme()
-    wider = tiny_pcme()
-    wider.set_weights(model.get_weights())
-    ids = np.array([[2, 3, 4, 0, 0, 0]], "int32")
-    padded = np.concatenate([ids, np.array([[2, 3, 4, 5, 6, 7]], "int32")])
-    alone, together = wider.caption_encoder(ids), model.caption_encoder(padded)
-    for key in alone:
-        np.testing.assert_allclose(alone[key][0], together[key][0], atol=1e-5)
+    model, short, long = tiny_pcme(), tiny_pcme(max_words=3), tiny_pcme(max_words=11)
+    for other in (short, long):
+        other.set_weights(model.get_weights())
+    ids = np.array([[2, 3, 4, 0, 0, 0], [2, 3, 4, 5, 6, 7]], "int32")
+    together = model.caption_encoder(ids)
+    for other, padded in ((short, ids[:1, :3]), (long, np.pad(ids[:1], ((0, 0), (0, 5))))):
+        alone = other.caption_encoder(padded)
+        for key in alone:
+            np.testing.assert_allclose(alone[key][0], together[key][0], atol=1e-5)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])

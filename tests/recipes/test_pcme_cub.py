@@ -181,7 +181,7 @@ def test_bad_flags(flag, said, capsys):
     assert said in one_line(capsys, flag)
 
 
-def test_the_backbone_is_that_of_the_weights(tmp_path, capsys):
+def test_the_backbone_is_that_of_the_weights(tmp_path):
     weights = tmp_path / "mobilenetv2_imagenet_notop.weights.h5"
     weights.write_bytes(b"not HDF5")
     settings = cli.parse(pcme_cub.Settings, [f"--image-weights={weights}"], "")

@@ -1,4 +1,4 @@
-"""An encoder's layers on a new input: how one gets at what they give inside."""
+"""Runs an encoder's layers on a new input, to reach the outputs of inner layers."""
 
 import keras
 

@@ -18,7 +18,7 @@ MODEL_SUFFIX = ".keras"
 
 
 class RunFolder:
-    """Where a run keeps what it was asked, what it reached and where it stands.
+    """The folder of a run: its settings and data, its progress, and its results.
 
     | file | what | written |
     |---|---|---|

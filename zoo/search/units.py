@@ -1,4 +1,4 @@
-"""What scores: a layer of `zoo.similarities` or one of its plain functions, asked alike."""
+"""One interface to what scores: a layer of `zoo.similarities` or one of its plain functions."""
 
 import dataclasses
 
