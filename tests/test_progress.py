@@ -12,7 +12,7 @@ import tensorflow as tf
 from zoo.cli import verbosity
 from zoo.data import cub, features, shards, sources, toy_birds
 from zoo.files import RunFolder
-from zoo.metrics import RetrievalEvaluation, cider_factors
+from zoo.metrics import cider_factors
 from zoo.search import encode
 from zoo.training import fit_phase
 
@@ -54,22 +54,6 @@ def encode_captions(records, folder):
     encode.encode_shards(list(records.captions), vectors, folder / "shards", {}, batch_size=8)
 
 
-def evaluate(records, folder):
-    class Model:
-        def encode_images(self, images):
-            return {"mean": np.asarray(images)}
-
-        encode_captions = encode_images
-
-        def similarity(self, images, captions):
-            return images["mean"] @ np.transpose(captions["mean"])
-
-    points, labels = np.eye(4, dtype=np.float32), np.arange(4)
-    items = {"images": points, "captions": points}
-    labels = {"image_labels": labels, "caption_labels": labels}
-    RetrievalEvaluation({**items, **labels}, batch_size=2).evaluate(Model())
-
-
 def fit(records, folder):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
@@ -79,7 +63,7 @@ def fit(records, folder):
     fit_phase(run, model, "training", lambda step: batches, epochs=2, steps=3)
 
 
-BARS = [store_features, count_words, write_shards, encode_captions, evaluate, fit]
+BARS = [store_features, count_words, write_shards, encode_captions, fit]
 
 
 @pytest.mark.parametrize("show", BARS, ids=lambda show: show.__name__)
