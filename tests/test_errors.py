@@ -10,11 +10,11 @@ import pytest
 
 import zoo
 from demo.__main__ import main as demo
-from export import search_vectors, warmup
+from export import warmup
 from zoo import encoders
 from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.clip_tokenizer import ClipTokenizer
-from zoo.errors import InputError, MissingPackageError, require
+from zoo.errors import MissingPackageError, require
 from zoo.metrics import read_instance_labels
 from zoo.training import Execution, RunSettings
 
@@ -67,14 +67,6 @@ def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
     assert str(raised.value) == (
         f'the package {package} is not installed: pip install "halo-zoo[{extra}]"'
     )
-
-
-def test_index_signatures_can_be_left_out_without_faiss(remove, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("zoo.search")]:
-        monkeypatch.delitem(sys.modules, name)
-    remove("faiss")
-    with pytest.raises(InputError, match=r"halo-zoo\[search\].*--no-index leaves them out"):
-        search_vectors.space_of(zoo.similarities.Cosine())
 
 
 def test_a_saved_model_that_needs_an_extra_names_it(remove, tmp_path):
