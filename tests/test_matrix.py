@@ -81,8 +81,8 @@ class System:
     def __init__(self, builder, options, split, towers):
         self.texts = list(split.records.captions)
         if builder == "gaussian_vsepp" and "similarity" in options:  # any layer for Gaussians
-            own = towers[builder]
-            self.model, similarity = own.model, similarities.get(options["similarity"])
+            own = towers.get(builder) or System(builder, {}, split, towers)
+            similarity = similarities.get(options["similarity"])
             self.pixels, self.images, self.captions = own.pixels, own.images, own.captions
             self.model = models.DualEncoder(
                 own.model.image_encoder,
@@ -118,6 +118,9 @@ def system(request, split, towers):
 
 def test_every_builder_and_option_is_here():
     assert set(VARIANTS) == set(tiny_models.BUILDERS)
+    others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
+    functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}
+    assert functions == others | set(VARIANTS)
     for name, variants in VARIANTS.items():
         known = inspect.signature(getattr(models, name)).parameters
         takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
@@ -216,3 +219,21 @@ def test_the_exports_index_is_the_librarys(system):
         given = np.asarray(found[name]).reshape(expected.shape)
         np.testing.assert_allclose(given, expected, atol=1e-5)
     assert ("offset" in found) == (space.offset is not None)
+
+
+def test_images_alone_are_saved_and_searched_but_not_asked_in_words(split, tmp_path):
+    model = models.hib("tiny", dim=8, image_size=tiny_models.SIZE)
+    pixels = tf.cast(next(iter(split.source.in_order(split.records.num_images))), "float32")
+    images = model.image_encoder(pixels, training=False)
+    model.save(tmp_path / "hib.keras")
+    loaded = keras.saving.load_model(tmp_path / "hib.keras")
+    logits = np.asarray(model.similarity(images, images))
+    np.testing.assert_allclose(loaded.similarity(images, images), logits, atol=1e-5)
+    index = Index.build(images, model.similarity, candidates=len(logits))
+    scores, _ = index.search(images, 3)
+    np.testing.assert_allclose(scores, -np.sort(-logits.T)[:, :3], rtol=1e-4, atol=1e-4)
+    assert "index_images" in Signatures(model, image_only=True).functions
+    with pytest.raises(InputError, match="no tokenizer to serve captions with; use --image-only"):
+        Signatures(model)
+    with pytest.raises(InputError, match="no tokenizer, so it cannot be asked in words"):
+        Encoders(model)
