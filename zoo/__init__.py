@@ -19,7 +19,7 @@ import keras
 from zoo import embeddings, encoders, layers, losses, models, similarities, training
 from zoo.models.presets import from_preset, list_presets, save_preset
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 if keras.backend.backend() == "tensorflow":  # the tokenizers, which saved models hold
     importlib.import_module("zoo.data")
