@@ -14,9 +14,13 @@ PAPERS = {"area": RandomCrop(area=(0.08, 1.0)), "sides": RandomCrop(sides=(0.6, 
 
 
 def boxes(crop, height, width, count=2000):
-    draws = crop.draws(step_seed(3, 11), count)
-    found = tf.map_fn(lambda row: tf.stack(crop.box(height, width, row)), draws, tf.int32)
-    return found.numpy().T
+    @tf.function
+    def found(draws):
+        return tf.map_fn(
+            lambda row: tf.stack(crop.box(height, width, row)), draws, fn_output_signature=tf.int32
+        )
+
+    return found(crop.draws(step_seed(3, 11), count)).numpy().T
 
 
 @pytest.fixture(scope="module")
