@@ -1,7 +1,8 @@
 """What a calibrated probability costs on top of a flat FAISS search.
 
 `python -m benchmarks confidence`. 100,000 vectors of 512 dimensions; the search and everything that
-confidence adds to it, gallery moments and features included, take turns on one thread each.
+confidence adds to it, gallery moments and features included, take turns on one thread each, if
+`OPENBLAS_NUM_THREADS=1` is set for NumPy.
 """
 
 import faiss

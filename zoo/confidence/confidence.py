@@ -87,7 +87,7 @@ class Confidence:
             recalibration: None, `"platt"` or `"isotonic"`, fitted on each query's logit by a
                 regression that has not seen it (five folds).
             penalty: of the squared standardised weights, beside the mean log likelihood; by
-                default 1e-3, and one over the queries where they are fewer than 1,000.
+                default 0.01, and one over the queries where they are fewer than 100.
             gallery: the `GalleryIdentity` of what is searched, for `check`.
             queries: `(Q, dim)`, the queries' vectors, for `check` to see what is asked for.
             known: a `KnownQueries`, to travel with the calibration.
@@ -109,7 +109,7 @@ class Confidence:
                 f"{recalibration!r}"
             )
         if penalty is None:
-            penalty = max(1e-3, 1 / len(correct))
+            penalty = max(0.01, 1 / len(correct))
         if not penalty > 0:
             raise ValueError(f"`penalty` must be positive; received {penalty}")
         names = feature_names(scores, uncertainty, extra)

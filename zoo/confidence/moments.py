@@ -1,6 +1,7 @@
 """Moments of a gallery: mean and variance of any query's scores over all of it, without a scan."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -120,23 +121,29 @@ class GalleryMoments:
         Raises:
             ValueError: if the dimension differs.
         """
-        queries = self._queries(queries)
-        q, last = queries, self.dim
-        # About the gallery's mean, so that no digits cancel however far the gallery lies.
-        # ‖g‖² = ‖g − c‖² + 2 c·g − ‖c‖² is affine in h, so nothing new has to be kept.
-        c, cov = self.mean[:last], self.covariance
-        cross = cov[:last, last] - 2 * cov[:last, :last] @ c
-        norm = cov[last, last] - 4 * c @ cov[:last, last] + 4 * c @ cov[:last, :last] @ c
-        q = q - c
-        mean = -(q * q).sum(axis=1) - np.trace(cov[:last, :last])
-        variance = 4 * ((q @ cov[:last, :last]) * q).sum(axis=1) - 4 * q @ cross + norm
+        centre, spread, cross, norm = self._about_mean
+        q = self._queries(queries) - centre
+        mean = -(q * q).sum(axis=1) - np.trace(spread)
+        variance = 4 * ((q @ spread) * q).sum(axis=1) - 4 * q @ cross + norm
         return mean, np.maximum(variance, 0.0)
 
     def inner_product_scores(self, queries):
         """Mean and variance of q·g over the gallery, arguments and results as above."""
-        q, last = self._queries(queries), self.dim
-        variance = ((q @ self.covariance[:last, :last]) * q).sum(axis=1)
-        return q @ self.mean[:last], np.maximum(variance, 0.0)
+        q = self._queries(queries)
+        centre, spread, _, _ = self._about_mean
+        return q @ centre, np.maximum(((q @ spread) * q).sum(axis=1), 0.0)
+
+    @functools.cached_property
+    def _about_mean(self):
+        """E g, Cov g, Cov(‖g − E g‖², g) and Var ‖g − E g‖².
+
+        Distances do not change when both sides move by −E g, and there no digits cancel, however
+        far the gallery lies. ‖g − c‖² = ‖g‖² − 2 c·g + ‖c‖² is affine in h, so all of it follows.
+        """
+        last, spread = self.dim, self.covariance
+        c, vectors, cross = self.mean[:last], spread[:last, :last], spread[:last, last]
+        norm = spread[last, last] - 4 * c @ cross + 4 * c @ vectors @ c
+        return c, np.ascontiguousarray(vectors), cross - 2 * vectors @ c, norm
 
     def summary(self):
         """A few numbers of the gallery, for a calibration to carry: a dict of JSON values."""
