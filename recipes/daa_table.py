@@ -35,7 +35,6 @@ SHORT = (
     "--epochs=8",
     "--max-words=20",
     "--asp",
-    "--asp-every=2",
 )
 
 
