@@ -11,9 +11,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-import tiny_models
 from scipy.special import expit
 
+import tiny_models
 from demo import answers
 from demo.encoders import Encoders
 from demo.gallery import Gallery

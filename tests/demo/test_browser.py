@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from browser import Visit, chromium, find_chromium
 
+from browser import Visit, chromium, find_chromium
 from demo import answers, page
 
 pytest.importorskip("playwright", reason="playwright is not installed")

@@ -4,8 +4,8 @@ import pathlib
 import types
 
 import pytest
-import tiny_models
 
+import tiny_models
 from export import export_model
 from zoo.data import captions, cub, toy_birds
 

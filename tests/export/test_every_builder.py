@@ -8,15 +8,15 @@ import sys
 
 import numpy as np
 import pytest
-import tiny_models
 
+import tiny_models
 from export import export_model
 from zoo import embeddings
 from zoo.data import captions, sources
 from zoo.search import vectors
 
 pytestmark = pytest.mark.slow
-SCRIPT = pathlib.Path(__file__).parent / "fresh_process.py"
+SCRIPT = pathlib.Path(__file__).parents[1] / "helpers" / "fresh_process.py"
 TOLERANCE = 1e-5
 
 

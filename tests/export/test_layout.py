@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-import tiny_models
 from tensorflow_serving.apis import prediction_log_pb2
 
+import tiny_models
 from export import __main__ as command
 from export import export_model, saved_model
 from export.signatures import Signatures

@@ -11,11 +11,11 @@ import zlib
 
 import grpc
 import numpy as np
-import prediction_service
 import pytest
 import tensorflow as tf
 from PIL import Image, ImageOps
 
+import prediction_service
 from export import grpc_client, picture_headers
 from zoo.data import images as pipeline
 from zoo.data.files import FORMATS, check_images

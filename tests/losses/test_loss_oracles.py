@@ -1,9 +1,9 @@
 """Every loss against explicit loops over pairs, on every kind of labels."""
 
-import loss_loops as loops
 import numpy as np
 import pytest
 
+import loss_loops as loops
 from zoo import losses
 
 RNG = np.random.default_rng(7)

@@ -1,26 +1,15 @@
 """Limits, symmetries, labels at the edges, saving, and what is refused."""
 
 import keras
-import loss_loops as loops
 import numpy as np
 import pytest
 
+import loss_loops as loops
 from gradients import value_and_gradients
+from loss_cases import ALL, every_loss
 from zoo import losses
 
 RNG = np.random.default_rng(11)
-ALL = {
-    "matching": losses.MatchingCrossentropy(),
-    "matching_sum": losses.MatchingCrossentropy(reduction="sum"),
-    "pseudo_positives": losses.MatchingCrossentropy(pseudo_positive_weight=0.1),
-    "triplet_sum": losses.TripletRanking(),
-    "triplet_hardest": losses.TripletRanking(mining="hardest", reduction="mean"),
-    "triplet_semi_hard": losses.TripletRanking(mining="semi_hard", margin=0.1),
-    "info_nce": losses.InfoNCE(),
-    "smooth_ap": losses.SmoothAveragePrecision(0.1),
-    "semantic_precision": losses.SemanticPrecision(0.1),
-}
-every_loss = pytest.mark.parametrize("loss", ALL.values(), ids=ALL)
 
 
 @every_loss

@@ -1,13 +1,13 @@
 """Finite values and gradients at the edges, half precision, and XLA."""
 
 import keras
-import loss_loops as loops
 import numpy as np
 import pytest
 import tensorflow as tf
-from test_loss_properties import ALL, every_loss
 
+import loss_loops as loops
 from gradients import value_and_gradients
+from loss_cases import ALL, every_loss
 
 RNG = np.random.default_rng(13)
 MATCHES, RANDOM = loops.random_problem(RNG, 5, 10)

@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from loss_loops import random_problem
 
 from gradients import value_and_gradients
+from loss_loops import random_problem
 from oracles import random_gaussians, random_sets
 from zoo import losses
 from zoo.losses.auxiliary import Auxiliary

@@ -5,10 +5,10 @@ import os
 import subprocess
 import sys
 
-import loss_loops as loops
 import numpy as np
 import pytest
 
+import loss_loops as loops
 from gradients import value_and_gradients
 from oracles import random_gaussians, random_sets
 from zoo import losses

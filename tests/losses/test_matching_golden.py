@@ -6,14 +6,11 @@ from keras import ops
 
 import zoo
 from gradients import value_and_gradients
+from loss_cases import close
 from zoo import losses, similarities
 from zoo.similarities.sampled import sampled_logit
 
 EYE = np.eye(8, dtype="float32")
-
-
-def close(received, expected, rtol=1e-4, atol=1e-5):
-    np.testing.assert_allclose(received, expected, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("setting", ["coco", "cub", "plain", "offset"])

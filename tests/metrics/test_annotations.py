@@ -2,10 +2,10 @@
 
 import json
 
-import annotation_folder
 import numpy as np
 import pytest
 
+import annotation_folder
 from zoo.errors import InputError
 from zoo.metrics import (
     read_cxc,

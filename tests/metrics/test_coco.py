@@ -2,11 +2,11 @@
 
 import json
 
-import annotation_folder
 import numpy as np
 import pytest
-from annotation_folder import CAPTIONS, IMAGES, own_image
 
+import annotation_folder
+from annotation_folder import CAPTIONS, IMAGES, own_image
 from zoo.errors import InputError
 from zoo.metrics import (
     MeanSimilarity,

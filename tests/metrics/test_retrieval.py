@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 import pytest
-import retrieval_oracles as oracles
 from scipy import sparse
 
+import retrieval_oracles as oracles
 from zoo.metrics import (
     LabelRelevance,
     PairwiseSimilarity,

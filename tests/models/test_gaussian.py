@@ -1,11 +1,11 @@
 import keras
 import numpy as np
-import point_models
 import pytest
 import tensorflow as tf
-from point_models import batch, largest_difference, tiny
 
+import point_models
 import zoo
+from point_models import batch, largest_difference, tiny
 from zoo import similarities
 
 SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}

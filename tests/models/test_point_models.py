@@ -1,12 +1,12 @@
 import keras
 import numpy as np
-import point_models
 import pytest
 import tensorflow as tf
-from point_models import batch, largest_difference, tiny
 
+import point_models
 import zoo
 from golden_weights import dense, gru
+from point_models import batch, largest_difference, tiny
 from zoo import losses, similarities
 
 

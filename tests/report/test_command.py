@@ -150,7 +150,10 @@ def test_a_run_of_a_version_that_knew_no_data_says_what_to_write(finished, tmp_p
         (["toy_birds_pcme"], "--out must name a folder"),
         (["one", "other"], "--out must name a folder"),
         (["nowhere", "--out=x"], "no such run folder: nowhere"),
-        (["toy_birds_pcme", "--out=x", "--ranking=nearest"], "--ranking must be one of own"),
+        (
+            ["toy_birds_pcme", "--out=x", "--ranking=nearest"],
+            "--ranking must be 'own' or a similarity",
+        ),
         (["toy_birds_pcme", "--out=x", "--items=1"], "--items must be at least 2"),
     ],
 )

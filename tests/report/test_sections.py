@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import spearmanr
-from synthetic_run import records, run
 
+from synthetic_run import records, run
 from zoo import losses, models, similarities
 from zoo.metrics import normalised_aurc
 from zoo.report import calibration, gaussian_shape, inputs, retrieval

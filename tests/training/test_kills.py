@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).with_name("kills.py")
+SCRIPT = Path(__file__).parents[1] / "helpers" / "kills.py"
 ROOT = Path(__file__).parents[2]
 
 

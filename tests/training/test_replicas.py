@@ -10,7 +10,7 @@ import pytest
 
 from clusters import clusters
 
-SCRIPT = Path(__file__).with_name("replicas.py")
+SCRIPT = Path(__file__).parents[1] / "helpers" / "replicas.py"
 SYSTEMS = ("pcme", "pcmepp", "dive", "triplet", "daa")
 
 

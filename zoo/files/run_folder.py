@@ -218,8 +218,9 @@ class RunFolder:
         before = dict(self.settings)
         for name in settings.keys() - before.keys():
             # A run of a version that did not have a setting yet was what is now the default.
-            if settings[name] in defaults.get(name, ()):
-                before[name] = settings[name]
+            known = defaults.get(name, ())
+            if known:
+                before[name] = settings[name] if settings[name] in known else known[0]
         names = sorted((before.keys() | settings.keys()) - ignore)
         absent = "not set"
         differences = [
