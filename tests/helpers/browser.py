@@ -1,7 +1,7 @@
 """Drives the demo's page in a real Chromium.
 
 python -m demo --port 7860 &
-python tests/demo/browser.py http://127.0.0.1:7860 docs/images  # the pictures of docs/demo.md
+python tests/helpers/browser.py http://127.0.0.1:7860 docs/images  # the pictures of docs/demo.md
 """
 
 import contextlib

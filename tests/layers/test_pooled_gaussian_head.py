@@ -1,8 +1,8 @@
 import keras
 import numpy as np
 import pytest
-from tests.layer_checks import check_layer
 
+from layer_checks import check_layer
 from zoo.layers import PooledGaussianHead
 
 BATCH, POSITIONS, CHANNELS, DIM = 3, 5, 7, 4

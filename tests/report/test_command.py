@@ -152,7 +152,7 @@ def test_a_run_of_a_version_that_knew_no_data_says_what_to_write(finished, tmp_p
         (["nowhere", "--out=x"], "no such run folder: nowhere"),
         (
             ["toy_birds_pcme", "--out=x", "--ranking=nearest"],
-            "--ranking must be 'own' or a similarity",
+            "--ranking must be 'own'",
         ),
         (["toy_birds_pcme", "--out=x", "--items=1"], "--items must be at least 2"),
     ],

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.very_slow
 @pytest.mark.parametrize(("mode", "kills"), [("one", 20), ("two", 12)])
 def test_killed_at_random_moments_a_run_ends_as_if_left_alone(mode, kills, tmp_path):
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests", SCRIPT.parent)))
+    path = os.pathsep.join(map(str, (ROOT, SCRIPT.parent)))
     done = subprocess.run(
         [sys.executable, SCRIPT, tmp_path, mode, str(kills)],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": path},
