@@ -257,3 +257,48 @@ def test_tensors_are_taken(draw, fitted):
     new = draw(seed=1)
     expected = fitted.probability(new.similarity)
     np.testing.assert_array_equal(fitted.probability(tf.constant(new.similarity)), expected)
+
+
+def test_a_certificate_holds_and_travels_with_the_calibration(fitted, draw, tmp_path):
+    certifying, new = draw(seed=5, count=600), draw(seed=6, count=4000)
+    certified = fitted.certified(certifying.similarity, certifying.correct, risk=0.2, failure=0.05)
+    threshold = certified.certificate.threshold
+    assert certified.certificate.num_queries == 600
+    seen = fitted.probability(certifying.similarity) >= threshold
+    assert 0 < seen.mean() < 1
+    answered = fitted.probability(new.similarity) >= threshold
+    assert 1 - new.correct[answered].mean() <= 0.2
+    assert new.correct[~answered].mean() < new.correct[answered].mean()
+    certified.save(tmp_path / "certified.json")
+    loaded = Confidence.load(tmp_path / "certified.json")
+    assert loaded.certificate == certified.certificate
+    assert loaded.certificate.reason(threshold) is None
+    assert f"below {threshold:.2f}" in loaded.certificate.reason(threshold - 1e-6)
+    # Recertified from the file, the candidates are the same.
+    again = loaded.certified(certifying.similarity, certifying.correct, risk=0.2, failure=0.05)
+    assert again.certificate.threshold == pytest.approx(threshold, abs=1e-5)
+    none = fitted.certified(certifying.similarity[:8], certifying.correct[:8], risk=0.01)
+    assert none.certificate.threshold is None
+    assert "no threshold could be certified" in none.certificate.reason(1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"risk": 1.5}, "`risk` must be a number between 0 and 1"),
+        ({"threshold": 1.5}, "`threshold` must be in"),
+        ({"threshold": "high"}, "'threshold' must be a finite number"),
+        ({"num_queries": -1}, "'num_queries' must be a whole number"),
+    ],
+)
+def test_a_damaged_certificate_is_refused(fitted, draw, tmp_path, change, message):
+    world = draw(seed=5)
+    fitted.certified(world.similarity, world.correct).save(tmp_path / "c.json")
+    value = json.loads((tmp_path / "c.json").read_text())
+    value["certificate"] |= change
+    (tmp_path / "c.json").write_text(json.dumps(value))
+    with pytest.raises(InputError, match=message):
+        Confidence.load(tmp_path / "c.json")
+    del value["certificate"]  # as files were before there were certificates
+    (tmp_path / "c.json").write_text(json.dumps(value))
+    assert Confidence.load(tmp_path / "c.json").certificate is None

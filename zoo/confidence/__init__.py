@@ -1,6 +1,7 @@
 """How likely an answer is right, and what can be promised; NumPy and SciPy, no model needed."""
 
 from zoo.confidence.absence import absence_p_values, benjamini_hochberg
+from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import feature_names, query_features
 from zoo.confidence.gallery import GalleryIdentity
@@ -23,6 +24,7 @@ from zoo.confidence.shift import Verdict
 from zoo.confidence.unknown import KnownQueries
 
 __all__ = [
+    "Certificate",
     "Confidence",
     "GalleryIdentity",
     "GalleryMoments",

@@ -6,8 +6,10 @@ import numpy as np
 from scipy.special import expit
 
 from zoo.confidence import checks, shift, storage
+from zoo.confidence.certificate import Certificate
 from zoo.confidence.features import candidate_temperatures, feature_names, query_features
 from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.guarantees import candidate_thresholds, certified_threshold
 from zoo.confidence.logistic import Logistic, isotonic, out_of_fold_logits, platt
 from zoo.confidence.scores import QueryScores
 from zoo.confidence.unknown import KnownQueries
@@ -39,6 +41,7 @@ class Confidence:
         reference: the `zoo.confidence.shift.Reference`, a sample of the calibration queries.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
+        certificate: the `Certificate` of `certified`, or None.
 
     Relations: with one feature it is Platt scaling of that feature; σ alone is the case
         `uncertainty` alone.
@@ -57,6 +60,7 @@ class Confidence:
     reference: shift.Reference
     gallery: GalleryIdentity | None = None
     known: KnownQueries | None = None
+    certificate: Certificate | None = None
 
     @classmethod
     def fit(
@@ -153,7 +157,37 @@ class Confidence:
         Raises:
             ValueError: if a shape differs, a number is not finite, or a feature is missing.
         """
-        logit = self.logistic.logit(self.features(similarity, uncertainty, extra=extra))
+        return self._probability(self.features(similarity, uncertainty, extra=extra))
+
+    def certified(
+        self, similarity, correct, uncertainty=None, *, extra=None, risk=0.2, failure=0.1
+    ):
+        """This confidence with a threshold from which its answers are certified.
+
+        Candidates for the threshold come from the queries that `fit` has seen, so that the
+        certifying queries are needed for nothing else; see `certified_threshold`.
+
+        Args:
+            similarity, correct, uncertainty, extra: as of `fit`, of certifying queries, which `fit`
+                has not seen.
+            risk, failure: of the promise.
+
+        Returns:
+            A `Confidence` with a `certificate`, whose threshold is None where the queries do not
+            suffice to promise it.
+
+        Raises:
+            ValueError: as `probability` and `certified_threshold`.
+        """
+        probability = self.probability(similarity, uncertainty, extra=extra)
+        seen = self._probability(self.reference.sample[:, : len(self.names)])
+        candidates = candidate_thresholds(seen)
+        threshold = certified_threshold(probability, correct, risk, failure, candidates)
+        certificate = Certificate(risk, failure, threshold, len(probability))
+        return dataclasses.replace(self, certificate=certificate)
+
+    def _probability(self, features):
+        logit = self.logistic.logit(features)
         if self.recalibration is None:
             return expit(logit)
         if self.recalibration["kind"] == "platt":

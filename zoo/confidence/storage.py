@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.confidence.certificate import Certificate
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.logistic import Logistic
 from zoo.confidence.shift import Reference, direction_names
@@ -40,7 +41,7 @@ def read(cls, path):
 
 def to_json(confidence):
     """A `Confidence` as a dict of JSON values."""
-    gallery, known = confidence.gallery, confidence.known
+    gallery, known, certificate = confidence.gallery, confidence.known, confidence.certificate
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -57,6 +58,7 @@ def to_json(confidence):
         "reference": _reference_to_json(confidence.reference),
         "gallery": None if gallery is None else dataclasses.asdict(gallery),
         "known": None if known is None else _known_to_json(known),
+        "certificate": None if certificate is None else dataclasses.asdict(certificate),
     }
 
 
@@ -100,6 +102,7 @@ def _confidence(cls, value):
         _number(value["bias"], "bias"),
     )
     gallery, known = value["gallery"], value["known"]
+    certificate = value.get("certificate")  # files of the first calibrations have none
     return cls(
         tuple(names),
         temperature,
@@ -111,6 +114,7 @@ def _confidence(cls, value):
         _reference(value["reference"], names),
         None if gallery is None else _gallery(gallery),
         None if known is None else _known(known),
+        None if certificate is None else _certificate(certificate),
     )
 
 
@@ -157,6 +161,16 @@ def _gallery(value):
     if not isinstance(digest, str) or size < 1 or not isinstance(summary, dict):
         raise ValueError("'gallery' must have a digest, a size of at least 1 and a summary")
     return GalleryIdentity(digest, size, summary)
+
+
+def _certificate(value):
+    threshold = value["threshold"]
+    return Certificate(
+        _number(value["risk"], "risk"),
+        _number(value["failure"], "failure"),
+        None if threshold is None else _number(threshold, "threshold"),
+        _whole(value["num_queries"], "num_queries"),
+    )
 
 
 def _known_to_json(known):

@@ -27,6 +27,7 @@ class RunFolder:
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
     | `plots/` | figures | by the recipe |
+    | `calibration_i2t.json`, `…_t2i.json` | how sure answers are | `zoo.report.finish`, if it can |
     | `metrics.json` | the results | `finish`, as the last of all |
 
     Every write is atomic: a file is whole or it is not there.
@@ -148,6 +149,10 @@ class RunFolder:
                 f"{self.config_path}: expected an object as 'data', found {_json_kind(data)}"
             )
         return data
+
+    def calibration_path(self, direction: str) -> Path:
+        """Where the `zoo.confidence.Confidence` of `"i2t"` or `"t2i"` is kept, if there is one."""
+        return self.path / f"calibration_{direction}.json"
 
     @property
     def metrics(self) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from zoo import data, evaluation, training
+from zoo.report import confidence
 from zoo.report.curves import training_curves
 from zoo.report.results import draw, print_results
 from zoo.report.style import save
@@ -40,6 +41,7 @@ def _finish(run, similarities, annotations_dir, measure_more):
     results["left_out"] = run.left_out
     if best is not None:
         results["best_epoch"] = best
+    results["confidence"] = confidence.of_run(run.folder, model, run.validation, run.test, encoded)
     split = run.test
     draw(run.folder.plots, results, encoded, model, split.picture, split.true_matches)
     history = training.read_history(run.folder.history_path)
@@ -93,6 +95,8 @@ def show_results(results):
             f"area under risk–coverage {100 * quality['risk_coverage']['aurc']:.1f} "
             f"(at random {100 * quality['risk_coverage']['random_aurc']:.1f})"
         )
+    for side, found in results.get("confidence", {}).items():
+        print(confidence.sentence(side, found))
     if "asp" in results:
         both = " / ".join(f"{results['asp'][side]:.1f}" for side in ("i2t", "t2i"))
         print(f"ASP i2t / t2i {both} %, of a random ranking about 50 %")

@@ -1,0 +1,163 @@
+"""What a run says of its confidence: calibrated on one split, measured on another."""
+
+import dataclasses
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from synthetic_run import encoded, records
+
+from zoo import evaluation
+from zoo.confidence import Confidence, abstention_auc
+from zoo.files import RunFolder
+from zoo.report import confidence
+from zoo.report.run import show_results
+from zoo.similarities import ClosedFormSampledDistance, SmoothChamfer
+
+SIMILARITY = ClosedFormSampledDistance()
+
+
+def split(seed, kind="gaussian", images=120, name="test"):
+    shown = records(images=images, labels=4, seed=seed)
+    return encoded(dataclasses.replace(shown, name=name), seed=0, kind=kind)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """What `of_run` takes; the splits are encoded already."""
+    validation, test = split(1, name="validation", images=160), split(2)
+    ready = {"validation": validation, "test": test}
+    monkeypatch.setattr(evaluation, "encode", lambda model, shown, source: ready[shown.name])
+    splits = [SimpleNamespace(records=one.records, source=None) for one in (validation, test)]
+    folder = RunFolder.open(tmp_path / "run", {}, data={"loader": "toy_birds"})
+    return SimpleNamespace(
+        folder=folder,
+        model=SimpleNamespace(similarity=SIMILARITY),
+        validation=splits[0],
+        test=splits[1],
+        encoded=test,
+    )
+
+
+def matrix(encoded, direction):
+    logits = np.asarray(SIMILARITY(encoded.images, encoded.captions), float)
+    matches = encoded.records.image_labels[:, None] == encoded.records.caption_labels[None]
+    return (logits, matches) if direction == "i2t" else (logits.T, matches.T)
+
+
+@pytest.mark.parametrize("direction", ["i2t", "t2i"])
+def test_answers_in_blocks_are_those_of_the_whole_matrix(direction, monkeypatch):
+    shown = split(2)
+    monkeypatch.setattr(confidence, "_IN_BLOCK", 2000)
+    answers = confidence.Answers.of(shown, SIMILARITY, direction)
+    logits, matches = matrix(shown, direction)
+    best = np.where(matches, logits, -np.inf).max(axis=1)
+    np.testing.assert_allclose(answers.scores.mean, logits.mean(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(answers.scores.variance, logits.var(axis=1), rtol=1e-3)
+    np.testing.assert_allclose(answers.match_scores, best, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(answers.correct, best == logits.max(axis=1))
+    assert answers.num_items == logits.shape[1]
+    side = shown.image_uncertainty if direction == "i2t" else shown.caption_uncertainty
+    np.testing.assert_array_equal(answers.uncertainty, side)  # log det is a logarithm
+    few = confidence.Answers.of(shown, SIMILARITY, direction, most=30, seed=1)
+    place = np.searchsorted(np.sort(answers.scores.mean), few.scores.mean - 1e-3)
+    assert len(few) == 30
+    np.testing.assert_allclose(np.sort(answers.scores.mean)[place], few.scores.mean, rtol=1e-4)
+
+
+def test_queries_without_a_match_are_left_out_and_none_is_an_error():
+    shown = split(2)
+    own = shown.records
+    labels = np.where(np.arange(120) < 5, 99, own.image_labels)
+    lonely = SimpleNamespace(image_labels=labels, caption_labels=own.caption_labels)
+    answers = confidence.Answers.of(dataclasses.replace(shown, records=lonely), SIMILARITY, "i2t")
+    assert len(answers) == 115
+    lonely.caption_labels = np.full(360, 98)
+    with pytest.raises(ValueError, match="no query has a match"):
+        confidence.Answers.of(dataclasses.replace(shown, records=lonely), SIMILARITY, "t2i")
+
+
+def test_the_uncertainty_of_sets_is_taken_as_a_logarithm():
+    shown = split(2, kind="set")
+    answers = confidence.Answers.of(shown, SmoothChamfer(), "i2t")
+    np.testing.assert_allclose(answers.uncertainty, np.log(shown.image_uncertainty), rtol=1e-5)
+    assert np.isfinite(confidence.log_uncertainty([0.0, -1e-9], "circular_variance")).all()
+
+
+def test_a_run_keeps_its_calibrations_and_says_what_they_are_worth(run, capsys):
+    arguments = (run.folder, run.model, run.validation, run.test, run.encoded)
+    found = confidence.of_run(*arguments)
+    for direction in ("i2t", "t2i"):
+        kept = Confidence.load(run.folder.calibration_path(direction))
+        answers = confidence.Answers.of(run.encoded, SIMILARITY, direction)
+        probability = kept.probability(answers.scores, answers.uncertainty)
+        one = found[direction]
+        assert one["nauc"] == pytest.approx(abstention_auc(probability, answers.correct))
+        assert one["nauc"] > max(one["nauc_of"].values()) - 0.1
+        assert set(one["nauc_of"]) == {"uncertainty", "best_score", "best_minus_mean"}
+        assert 0 <= one["calibration_error"] < 0.2
+        k = one["smallest_k"]
+        assert k["coverage"] == pytest.approx(np.mean(answers.ranks <= k["k"]))
+        assert k["coverage"] > 0.8
+        lowest = one["score_threshold"]
+        covered = np.mean(answers.match_scores >= lowest["score"])
+        assert lowest["coverage"] == pytest.approx(covered)
+        certified = one["certified_threshold"]
+        assert kept.certificate.num_queries == one["calibration_queries"] // 2
+        if certified is not None:
+            answered = probability >= kept.certificate.threshold
+            assert certified["answered"] == pytest.approx(answered.mean())
+            assert certified["risk"] == pytest.approx(1 - answers.correct[answered].mean())
+        half = one["half_of_test"]
+        assert half["queries"] + half["calibration_queries"] == one["queries"]
+    assert any(found[side]["certified_threshold"] for side in found)
+    # Twice the same, and as JSON.
+    assert json.dumps(confidence.of_run(*arguments)) == json.dumps(found)
+    run.folder.finish({"confidence": found, "retrieval": {}, "split": "", "chance": None})
+    lines = [confidence.sentence(*item) for item in run.folder.metrics["confidence"].items()]
+    assert all("uncertainty alone" in line and "calibration error" in line for line in lines)
+    show_results({**_results(), "confidence": run.folder.metrics["confidence"]})
+    printed = capsys.readouterr().out
+    assert all(line in printed for line in lines)
+
+
+def _results():
+    retrieval = {"csd": {"i2t_recall@1": 50.0, "t2i_recall@1": 50.0}}
+    return {"retrieval": retrieval, "split": "birds", "chance": None}
+
+
+def test_what_cannot_be_calibrated_is_said_and_loses_no_run(run, monkeypatch):
+    stale = run.folder.calibration_path("i2t")
+    stale.write_text("of an attempt that was stopped")
+    few = split(1, images=8, name="few")
+    monkeypatch.setattr(evaluation, "encode", lambda *_: few)
+    run.validation = SimpleNamespace(records=few.records, source=None)
+    found = confidence.of_run(run.folder, run.model, run.validation, run.test, run.encoded)
+    assert "at least 20 queries; received 4" in found["i2t"]["why_not"]
+    assert found["i2t"]["half_of_test"]["nauc"] > 0
+    assert "was not calibrated: a calibration needs" in confidence.sentence("i2t", found["i2t"])
+    assert not stale.exists()
+
+
+def test_all_right_is_said(run):
+    shown = run.encoded
+    ones = np.zeros(len(shown.records.image_labels), int)
+    same = dataclasses.replace(shown.records, image_labels=ones)
+    found = confidence.of_run(
+        run.folder,
+        run.model,
+        run.validation,
+        run.test,
+        dataclasses.replace(shown, records=same),
+    )
+    assert "3 wrong" in found["t2i"]["half_of_test"]["why_not"]
+    assert np.isnan(found["t2i"]["nauc"])
+    assert "nAUC undefined" in confidence.sentence("t2i", found["t2i"])
+
+
+def test_a_validation_split_that_is_the_test_split_calibrates_nothing(run):
+    found = confidence.of_run(run.folder, run.model, run.test, run.test, run.encoded)
+    assert found["t2i"]["why_not"] == "the validation split is the test split"
+    assert found["t2i"]["half_of_test"]["nauc"] > 0
+    assert not list(run.folder.path.glob("calibration_*"))

@@ -1,0 +1,299 @@
+"""How sure a run's answers are: calibrated on its validation split, measured on its test split."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo import evaluation, metrics
+from zoo.confidence import (
+    Confidence,
+    QueryScores,
+    abstention_auc,
+    confidence_quality,
+    score_threshold,
+    smallest_k,
+)
+from zoo.metrics.blocks import row_blocks
+from zoo.report.style import DIRECTIONS
+
+MOST = 2000  # calibration queries of a direction, half to learn from and half to certify
+ERROR, RISK, FAILURE = 0.1, 0.2, 0.1
+_IN_BLOCK = 2**22  # similarities; features are made of them in float64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """A model's answers to the queries of one direction, those that have a match.
+
+    Attributes:
+        scores: their `QueryScores` over the gallery.
+        ranks: `(Q,)`, of each query's best match, 1 = first; ties count against the model.
+        match_scores: `(Q,)`, of each query's best match.
+        uncertainty: `(Q,)`, logarithm of the queries' measure, or None for points.
+        num_items: of the gallery.
+    """
+
+    scores: QueryScores
+    ranks: np.ndarray
+    match_scores: np.ndarray
+    uncertainty: np.ndarray | None
+    num_items: int
+
+    @classmethod
+    def of(cls, encoded, similarity, direction, most=None, seed=0):
+        """The answers of an encoded split.
+
+        Args:
+            encoded: an `EncodedSplit`.
+            similarity: the layer or function to rank by.
+            direction: `"i2t"` or `"t2i"`.
+            most: take so many queries at most, drawn at random.
+            seed: of the draw.
+
+        Raises:
+            ValueError: if no query has a match, or a similarity is not finite.
+        """
+        sides = [
+            (encoded.images, encoded.records.image_labels, encoded.image_uncertainty),
+            (encoded.captions, encoded.records.caption_labels, encoded.caption_uncertainty),
+        ]
+        queries, gallery = sides if direction == "i2t" else sides[::-1]
+        chosen = np.flatnonzero(np.isin(queries[1], gallery[1]))
+        if not len(chosen):
+            raise ValueError("no query has a match")
+        if most is not None and len(chosen) > most:
+            rng = np.random.default_rng(seed)
+            chosen = np.sort(rng.choice(chosen, most, replace=False))
+        asked = {name: values[chosen] for name, values in queries[0].items()}
+        pair = asked, gallery[0]
+        if direction == "i2t":
+            pairs = metrics.PairwiseSimilarity(*pair, similarity)
+        else:
+            pairs = metrics.PairwiseSimilarity(*pair[::-1], similarity).transposed()
+        uncertainty = None
+        if queries[2] is not None:
+            uncertainty = log_uncertainty(queries[2][chosen], encoded.measure_name)
+        relevance = metrics.LabelRelevance(queries[1][chosen], gallery[1])
+        return cls.of_pairs(pairs.kept(), relevance, uncertainty)
+
+    @classmethod
+    def of_pairs(cls, pairs, relevance, uncertainty=None):
+        """The answers of similarities that are read a block of rows at a time.
+
+        Args:
+            pairs: `(Q, R)`, a matrix or what `zoo.metrics` takes for one.
+            relevance: of `zoo.metrics`, a match or more for each query.
+            uncertainty: `(Q,)` or None.
+        """
+        ranks = metrics.rank_queries(pairs, relevance).best_rank
+        blocks, best = [], []
+        for start, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1])):
+            blocks.append(QueryScores.of_matrix(rows))
+            best += [row[relevance.positives(start + i)].max() for i, row in enumerate(rows)]
+        fields = (field.name for field in dataclasses.fields(QueryScores))
+        scores = QueryScores(
+            *(np.concatenate([getattr(block, name) for block in blocks]) for name in fields)
+        )
+        return cls(scores, ranks, np.array(best, float), uncertainty, pairs.shape[1])
+
+    def __len__(self):
+        return len(self.ranks)
+
+    @property
+    def correct(self):
+        """`(Q,)`, whether the first answer is a match."""
+        return self.ranks == 1
+
+    @property
+    def signals(self):
+        """What tells without a calibration how sure an answer is, by name: `(Q,)` arrays."""
+        best = self.scores.top[:, 0]
+        uncertainty = {} if self.uncertainty is None else {"uncertainty": -self.uncertainty}
+        return {
+            **uncertainty,
+            "best_score": best,
+            "best_minus_mean": best - self.scores.mean,
+        }
+
+    def take(self, queries):
+        """Some of the queries."""
+        return Answers(
+            self.scores.take(queries),
+            self.ranks[queries],
+            self.match_scores[queries],
+            None if self.uncertainty is None else self.uncertainty[queries],
+            self.num_items,
+        )
+
+    def halves(self, seed):
+        """The queries in two halves, drawn at random."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        middle = (len(order) + 1) // 2
+        return self.take(order[:middle]), self.take(order[middle:])
+
+
+def log_uncertainty(values, measure):
+    """The logarithm of an uncertainty, which log det Σ already is."""
+    if measure == "log_det":
+        return np.asarray(values, float)
+    return np.log(np.maximum(np.asarray(values, float), 1e-12))  # a set may be a single point
+
+
+def calibrate(answers, seed=0):
+    """A `Confidence` learnt from half of some queries and certified on the others.
+
+    Raises:
+        ValueError: if nothing can be learnt: too few queries, or hardly one right or wrong.
+    """
+    learning, certifying = answers.halves(seed)
+    confidence = Confidence.fit(learning.scores, learning.correct, learning.uncertainty, seed=seed)
+    return confidence.certified(
+        certifying.scores,
+        certifying.correct,
+        certifying.uncertainty,
+        risk=RISK,
+        failure=FAILURE,
+    )
+
+
+def measure(confidence, calibration, answers):
+    """What a calibration is worth on other queries.
+
+    Args:
+        confidence: of `calibrate`.
+        calibration: the `Answers` that it was made of, for the promises about lists.
+        answers: the `Answers` to measure on.
+
+    Returns:
+        A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `nauc_of` each
+        signal alone, and what `smallest_k`, `score_threshold` and `certified_threshold` promise and
+        keep; None where one can promise nothing.
+    """
+    probability = confidence.probability(answers.scores, answers.uncertainty)
+    k = smallest_k(calibration.ranks, ERROR, calibration.num_items)
+    lowest = score_threshold(calibration.match_scores, ERROR)
+    threshold = confidence.certificate.threshold
+    result = {
+        "calibration_queries": len(calibration),
+        "queries": len(answers),
+        **confidence_quality(probability, answers.correct),
+        "nauc_of": {
+            name: abstention_auc(values, answers.correct)
+            for name, values in answers.signals.items()
+        },
+        "smallest_k": None,
+        "score_threshold": None,
+        "certified_threshold": None,
+    }
+    if k <= calibration.num_items:
+        held = float(np.mean(answers.ranks <= k))
+        result["smallest_k"] = {"k": k, "promised": 1 - ERROR, "coverage": held}
+    if np.isfinite(lowest):
+        held = float(np.mean(answers.match_scores >= lowest))
+        result["score_threshold"] = {"score": lowest, "promised": 1 - ERROR, "coverage": held}
+    if threshold is not None:
+        answered = probability >= threshold
+        wrong = 1 - answers.correct[answered].mean() if answered.any() else float("nan")
+        result["certified_threshold"] = {
+            "probability": threshold,
+            "promised_risk": RISK,
+            "failure": FAILURE,
+            "answered": float(answered.mean()),
+            "risk": float(wrong),
+        }
+    return result
+
+
+def of_run(folder, model, validation, test, encoded, seed=0):
+    """Calibrates both directions of a run, keeps the calibrations and measures them.
+
+    Nothing that a calibration may lack, such as queries or wrong answers, is an error: the results
+    say why in a sentence, and a run is never lost.
+
+    Args:
+        folder: the `RunFolder`, for the files of the calibrations.
+        model: the `DualEncoder`.
+        validation, test: the `zoo.data.Split`s.
+        encoded: the `EncodedSplit` of the test split.
+        seed: of the queries that are drawn and of the halves.
+
+    Returns:
+        A dict by direction: the result of `measure` on the test split, or `why_not`, a sentence;
+        and as `half_of_test` the same, calibrated on half of the test queries and measured on the
+        other half.
+    """
+    seen = None
+    if not same_split(validation, test):
+        seen = evaluation.encode(model, validation.records, validation.source)
+    results = {}
+    for direction in DIRECTIONS:
+        path = folder.calibration_path(direction)
+        path.unlink(missing_ok=True)  # of an attempt that was stopped
+        try:
+            answers = Answers.of(encoded, model.similarity, direction)
+        except ValueError as error:
+            results[direction] = {"why_not": str(error), "half_of_test": {"why_not": str(error)}}
+            continue
+        first, second = answers.halves(seed)
+        _, of_halves = _measured(lambda first=first: first, second, seed)
+        if seen is None:
+            confidence, found = None, {"why_not": "the validation split is the test split"}
+        else:
+            confidence, found = _measured(
+                lambda side=direction: Answers.of(seen, model.similarity, side, MOST, seed),
+                answers,
+                seed,
+            )
+        if confidence is not None:
+            confidence.save(path)
+        results[direction] = {**found, "half_of_test": of_halves}
+    return results
+
+
+def same_split(first, second):
+    """Whether two `zoo.data.Split`s are the same images, as where a loader has no third split."""
+    first, second = first.records, second.records
+    return first.name == second.name and np.array_equal(first.image_ids, second.image_ids)
+
+
+def sentence(direction, found):
+    """One line about the confidence of one direction.
+
+    Args:
+        direction: `"i2t"` or `"t2i"`.
+        found: its part of the results of `of_run`, as metrics.json has them.
+    """
+    start = f"{direction}: confidence"
+    if "why_not" in found:
+        return f"{start} was not calibrated: {found['why_not']}"
+    names = {"uncertainty": "uncertainty", "best_score": "best score"}
+    names["best_minus_mean"] = "best score − mean"
+    alone = ", ".join(
+        f"{names[name]} alone {_percent(value)}" for name, value in found["nauc_of"].items()
+    )
+    text = (
+        f"{start} nAUC {_percent(found['nauc'])} ({alone}), "
+        f"calibration error {_percent(found['calibration_error'])}"
+    )
+    certified = found["certified_threshold"]
+    if certified is None:
+        return f"{text}; at most {RISK:.0%} wrong answers cannot be promised"
+    return (
+        f"{text}; promised at most {certified['promised_risk']:.0%} wrong answers, "
+        f"{_percent(certified['risk'])} % of the {_percent(certified['answered'])} % answered are"
+    )
+
+
+def _measured(calibration, answers, seed):
+    """`(Confidence, result of measure)`, or None and why there is none."""
+    try:
+        calibration = calibration()
+        confidence = calibrate(calibration, seed)
+        return confidence, measure(confidence, calibration, answers)
+    except ValueError as error:
+        return None, {"why_not": str(error)}
+
+
+def _percent(share):
+    """A share in percent, which is undefined of no query, or where all are right or wrong."""
+    return "undefined" if share is None or np.isnan(share) else f"{100 * share:.1f}"
