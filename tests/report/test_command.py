@@ -86,6 +86,8 @@ def test_a_report_is_one_page_that_needs_nothing_else(finished, tmp_path, capsys
         "extremes_1",
         "extremes_2",
         "calibration",
+        "confidence_1",
+        "confidence_2",
     } == pngs
     numbers = json.loads((tmp_path / "one" / "report.json").read_text())["plane"]
     counts = [n["n"] for section in numbers.values() for n in section.values()]

@@ -82,7 +82,7 @@ def test_a_constant_uncertainty_is_called_not_informative(tmp_path):
     verdicts = risk_section(shown).verdicts
     assert ["This uncertainty is not informative" in line for line in verdicts] == [True, True]
     path = write_report([shown], tmp_path)
-    assert path.read_text().count("<strong>") == 2
+    assert path.read_text().count("<strong>") == 4  # two are those on confidence
 
 
 def test_bins_and_ambiguity_by_hand(reported):
@@ -210,7 +210,7 @@ def test_every_kind_of_embedding_has_its_sections(kind, similarity, expected):
     assert {"retrieval", "calibration"} <= set(found)
     assert ("isotropy" in found) == (kind == "gaussian")
     if kind == "point":
-        assert set(found) == {"retrieval", "calibration", "no_uncertainty"}
+        assert set(found) == {"retrieval", "confidence", "calibration", "no_uncertainty"}
 
 
 def test_runs_are_compared_on_the_same_queries():

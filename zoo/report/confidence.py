@@ -40,7 +40,7 @@ class Answers:
     num_items: int
 
     @classmethod
-    def of(cls, encoded, similarity, direction, most=None, seed=0):
+    def of(cls, encoded, similarity, direction, most=None, seed=0, pairs=None):
         """The answers of an encoded split.
 
         Args:
@@ -49,31 +49,28 @@ class Answers:
             direction: `"i2t"` or `"t2i"`.
             most: take so many queries at most, drawn at random.
             seed: of the draw.
+            pairs: the similarities of all images and captions, where they are there already.
 
         Raises:
             ValueError: if no query has a match, or a similarity is not finite.
         """
-        sides = [
-            (encoded.images, encoded.records.image_labels, encoded.image_uncertainty),
-            (encoded.captions, encoded.records.caption_labels, encoded.caption_uncertainty),
-        ]
-        queries, gallery = sides if direction == "i2t" else sides[::-1]
-        chosen = np.flatnonzero(np.isin(queries[1], gallery[1]))
+        records, pairs = encoded.records, pairs or encoded.pairs(similarity)
+        labels, others = records.image_labels, records.caption_labels
+        uncertainty = encoded.image_uncertainty
+        if direction == "t2i":
+            labels, others, pairs = others, labels, pairs.transposed()
+            uncertainty = encoded.caption_uncertainty
+        chosen = np.flatnonzero(np.isin(labels, others))
         if not len(chosen):
             raise ValueError("no query has a match")
         if most is not None and len(chosen) > most:
             rng = np.random.default_rng(seed)
             chosen = np.sort(rng.choice(chosen, most, replace=False))
-        asked = {name: values[chosen] for name, values in queries[0].items()}
-        pair = asked, gallery[0]
-        if direction == "i2t":
-            pairs = metrics.PairwiseSimilarity(*pair, similarity)
-        else:
-            pairs = metrics.PairwiseSimilarity(*pair[::-1], similarity).transposed()
-        uncertainty = None
-        if queries[2] is not None:
-            uncertainty = log_uncertainty(queries[2][chosen], encoded.measure_name)
-        relevance = metrics.LabelRelevance(queries[1][chosen], gallery[1])
+        if len(chosen) < len(labels):
+            pairs = pairs.take(chosen, np.arange(len(others)))
+        if uncertainty is not None:
+            uncertainty = log_uncertainty(uncertainty[chosen], encoded.measure_name)
+        relevance = metrics.LabelRelevance(labels[chosen], others)
         return cls.of_pairs(pairs.kept(), relevance, uncertainty)
 
     @classmethod
@@ -154,6 +151,27 @@ def calibrate(answers, seed=0):
         risk=RISK,
         failure=FAILURE,
     )
+
+
+def cross_fitted(answers, uncertainty=True, seed=0):
+    """The probability of each query, by a `Confidence` that was learnt without its fifth of them.
+
+    Args:
+        answers: of all queries.
+        uncertainty: whether the queries' uncertainty is a feature.
+        seed: of the fifths.
+
+    Raises:
+        ValueError: if nothing can be learnt, as of `calibrate`.
+    """
+    probability = np.empty(len(answers))
+    order = np.random.default_rng(seed).permutation(len(answers))
+    for fold in np.array_split(order, 5):
+        others, held = answers.take(np.setdiff1d(order, fold)), answers.take(fold)
+        own = (others.uncertainty, held.uncertainty) if uncertainty else (None, None)
+        confidence = Confidence.fit(others.scores, others.correct, own[0], seed=seed)
+        probability[fold] = confidence.probability(held.scores, own[1])
+    return probability
 
 
 def measure(confidence, calibration, answers):
@@ -248,6 +266,16 @@ def of_run(folder, model, validation, test, encoded, seed=0):
             confidence.save(path)
         results[direction] = {**found, "half_of_test": of_halves}
     return results
+
+
+def calibrations_of(folder):
+    """By direction, the `Confidence` of each calibration that a `RunFolder` has.
+
+    Raises:
+        InputError: if a file is damaged.
+    """
+    paths = {direction: folder.calibration_path(direction) for direction in DIRECTIONS}
+    return {name: Confidence.load(path) for name, path in paths.items() if path.is_file()}
 
 
 def same_split(first, second):

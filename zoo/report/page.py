@@ -13,6 +13,7 @@ import matplotlib
 from zoo.files.atomic import atomic, write_text
 from zoo.report import (
     calibration,
+    confidence_section,
     gaussian_shape,
     inputs,
     retrieval,
@@ -23,7 +24,11 @@ from zoo.report import (
 from zoo.report.section import Section
 
 PAGE, NUMBERS = "report.html", "report.json"
-OF_ALL = {"retrieval": retrieval.section, "calibration": calibration.section}
+OF_ALL = {
+    "retrieval": retrieval.section,
+    "confidence": confidence_section.section,
+    "calibration": calibration.section,
+}
 OF_UNCERTAINTY = {
     "recall by uncertainty": uncertainty_quality.recall_section,
     "risk and coverage": uncertainty_quality.risk_section,

@@ -85,6 +85,7 @@ class ReportedRun:
         picture: function from an image's index to its pixels, 0 … 255, or None.
         true_matches: `(M,)`, the number of images that each caption is true of; None if unknown.
         generic: a caption that is true of every image.
+        calibrations: by direction the run's `zoo.confidence.Confidence`, where it has one.
         items: number of images or captions that an experiment encodes anew.
         resamples: of the bootstrap.
         seed: of everything that is drawn at random.
@@ -97,6 +98,7 @@ class ReportedRun:
     picture: Callable | None = None
     true_matches: np.ndarray | None = None
     generic: str = "a picture."
+    calibrations: dict[str, Any] = dataclasses.field(default_factory=dict)
     items: int = 256
     resamples: int = RESAMPLES
     seed: int = 0

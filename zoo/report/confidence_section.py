@@ -1,0 +1,156 @@
+"""Section on confidence: what tells right answers from wrong ones, and whether it is calibrated."""
+
+import numpy as np
+
+from zoo.confidence import abstention_auc, expected_calibration_error, reliability
+from zoo.metrics import risk_coverage
+from zoo.report.confidence import Answers, cross_fitted
+from zoo.report.section import Number, Section
+from zoo.report.style import (
+    DIRECTIONS,
+    GREY,
+    PALETTE,
+    draw_shares,
+    new_figure,
+    styled,
+    with_minus,
+)
+
+MOST = 5000  # queries of a direction, drawn at random
+LEAST_COVERAGE, LEAST_QUERIES = 0.02, 10  # below them a curve is the luck of a few queries
+SIGNALS = {
+    "uncertainty": "uncertainty",
+    "best_score": "best score",
+    "best_minus_mean": "best score − mean",
+}
+RUNS_OWN = "the run's calibration"
+SCORES, UNION = "scores, cross-fitted", "scores and uncertainty, cross-fitted"
+COLORS = dict(zip([RUNS_OWN, UNION, SCORES, *SIGNALS.values()], PALETTE, strict=False))
+
+
+def section(run):
+    """nAUC of each confidence, risk–coverage curves and a reliability diagram, by direction."""
+    numbers, figures, verdicts, missing = [], {}, [], []
+    for direction, words in DIRECTIONS.items():
+        answers = Answers.of(run.split, run.similarity, direction, MOST, run.seed, pairs=run.pairs)
+        confidences, probabilities, why_not = _confidences(run, direction, answers)
+        missing += [f"{words}: {reason}." for reason in why_not]
+        correct = answers.correct
+        found = {
+            name: run.estimate(abstention_auc, values, correct)
+            for name, values in confidences.items()
+        }
+        numbers += [
+            Number(f"{words}: nAUC of {name}", estimate, form=".2f")
+            for name, estimate in found.items()
+        ]
+        numbers += [
+            Number(
+                f"{words}: calibration error of {name}",
+                run.estimate(expected_calibration_error, values, correct).scaled(100),
+                "points",
+            )
+            for name, values in probabilities.items()
+        ]
+        shown = next(iter(probabilities), None)
+        if shown is not None:
+            verdicts.append(_verdict(words, shown, probabilities[shown], correct))
+        figures[f"{words}: errors left when less is answered, and how true the probability is"] = (
+            confidence_plot(confidences, correct, shown, words)
+        )
+    text = (
+        "How sure an answer is, by the query's uncertainty, by what its scores over the gallery "
+        "say, and by calibrated probabilities made of these. nAUC is the area that leaving out "
+        "unsure queries gains: 0 for leaving out at random, 1 for an oracle. Cross-fitted means "
+        "learnt without a fifth of this split's queries and applied to that fifth. A resample "
+        "holds some queries twice, so that intervals of calibration errors lean upwards."
+    )
+    if run.calibrations:
+        text += (
+            " The run's own calibration was learnt on its validation split; where that has other "
+            "classes or another number of items, its probabilities may be too high or too low, "
+            "which the diagram shows."
+        )
+    text += "".join(f" {reason}" for reason in missing)
+    return Section(
+        "confidence", "Confidence", text, tuple(numbers), figures, verdicts=tuple(verdicts)
+    )
+
+
+def _confidences(run, direction, answers):
+    """`(confidences, those that are probabilities, why others are missing)`, by name."""
+    makers, probabilities, why_not = {}, {}, []
+    if direction in run.calibrations:
+        own = run.calibrations[direction]
+        makers[RUNS_OWN] = lambda: own.probability(answers.scores, answers.uncertainty)
+    if answers.uncertainty is not None:
+        makers[UNION] = lambda: cross_fitted(answers, seed=run.seed)
+    makers[SCORES] = lambda: cross_fitted(answers, uncertainty=False, seed=run.seed)
+    for name, make in makers.items():
+        try:
+            probabilities[name] = make()
+        except ValueError as error:
+            why_not.append(f"{name}: {error}")
+    signals = {SIGNALS[name]: values for name, values in answers.signals.items()}
+    return {**signals, **probabilities}, probabilities, why_not
+
+
+def _verdict(words, name, probability, correct):
+    order = np.argsort(-probability, kind="stable")
+    half = order[: (len(order) + 1) // 2]
+    wrong = 100 * (1 - correct[half].mean()), 100 * (1 - correct.mean())
+    return (
+        f"{words}: of all answers {wrong[1]:.0f} % are wrong, of the surer half by {name} "
+        f"{wrong[0]:.0f} %."
+    )
+
+
+@styled
+def confidence_plot(confidences, correct, reliable=None, title=""):
+    """Risk–coverage curves of several confidences, and the reliability of one of them.
+
+    Args:
+        confidences: by name, `(Q,)`, higher is surer.
+        correct: `(Q,)` booleans.
+        reliable: name of the one that is a probability, or None: then there is no second panel.
+        title: of the first panel.
+
+    Returns:
+        A matplotlib figure.
+    """
+    figure = new_figure(5.6 if reliable is None else 10.4, 5.0)
+    axes = figure.subplots(1, 1 if reliable is None else 2, squeeze=False)[0]
+    axis, wrong = axes[0], ~np.asarray(correct, bool)
+    at_random, top = wrong.mean(), wrong.mean()
+    coverage = np.arange(1, len(wrong) + 1) / len(wrong)
+    shown = coverage >= min(1.0, max(LEAST_COVERAGE, LEAST_QUERIES / len(wrong)))
+    for name, values in confidences.items():
+        risk = risk_coverage(-np.asarray(values, float), wrong)["risk"][shown]
+        nauc = with_minus(f"{abstention_auc(values, correct):.2f}")
+        label = f"{name}, nAUC {nauc}"
+        axis.plot(100 * coverage[shown], 100 * risk, color=COLORS[name], label=label)
+        top = max(top, risk.max())
+    oracle = np.maximum(0.0, 1.0 - (1.0 - at_random) / coverage)
+    axis.plot(100 * coverage, 100 * oracle, ":", color="black", label="oracle, nAUC 1")
+    axis.axhline(100 * at_random, linestyle="--", color=GREY, label="at random, nAUC 0")
+    axis.set(xlim=(0, 100), ylim=(0, 105 * max(top, 0.01)))
+    axis.set_title(f"{title}: errors when less is answered  (n = {len(wrong):,})")
+    axis.set_xlabel("queries answered (%)")
+    axis.set_ylabel("wrong answers among them (%)")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    if reliable is not None:
+        _draw_reliability(axes[1], confidences[reliable], correct, reliable)
+    return figure
+
+
+def _draw_reliability(axis, probability, correct, name):
+    bins = reliability(probability, correct)
+    error = 100 * expected_calibration_error(probability, correct)
+    right = np.rint(bins["accuracy"] * bins["count"])
+    axis.plot([0, 100], [0, 100], "--", color=GREY, linewidth=1, label="perfectly calibrated")
+    style = {"color": COLORS[name], "marker": "o", "label": f"{name}, error {error:.1f} points"}
+    draw_shares(axis, 100 * bins["probability"], right, bins["count"], **style)
+    axis.set(xlim=(0, 102), ylim=(0, 102), title="Reliability, tenths of the queries")
+    axis.set_xlabel("probability that the answer is right (%)")
+    axis.set_ylabel("right answers among them (%)")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))
