@@ -91,11 +91,11 @@ def test_the_models_page_is_that_of_the_kept_runs():
     assert tables in path.read_text(), models_page.__doc__
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["calibration", "unknown"])
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["calibration", "search", "unknown"])
 def test_the_confidence_pages_code_runs(number, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code = CODE.findall((ROOT / "docs" / "confidence.md").read_text())
-    assert len(code) == 2
+    assert len(code) == 3
     exec(compile(code[number], "docs/confidence.md", "exec"), {})
     said = capsys.readouterr().out
     assert ("probabilities and guarantees hold" if number == 0 else "words are unknown") in said

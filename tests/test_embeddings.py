@@ -66,6 +66,18 @@ def test_masked_elements_do_not_count():
     )
 
 
+@pytest.mark.parametrize("measure", [None, "log_det", "geometric_mean", "total_variance"])
+def test_the_logarithm_of_an_uncertainty(gaussian, measure):
+    values = np.asarray(embeddings.uncertainty(gaussian, measure))
+    expected = values if measure in (None, "log_det") else np.log(values)
+    np.testing.assert_allclose(embeddings.log_uncertainty(gaussian, measure), expected, rtol=1e-5)
+
+
+def test_the_logarithm_of_no_spread_is_finite():
+    same = {"elements": np.ones((2, 3, 4), "float32")}
+    np.testing.assert_allclose(embeddings.log_uncertainty(same), np.log(1e-12), rtol=0.5)
+
+
 def test_uncertainty_refuses_what_has_none(gaussian):
     with pytest.raises(ValueError, match="received a point"):
         embeddings.uncertainty({"mean": gaussian["mean"]})

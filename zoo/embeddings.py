@@ -214,6 +214,26 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
     return ops.sum(ops.exp(log_variance), axis=-1)
 
 
+def log_uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
+    """The natural logarithm of `uncertainty`, which `"log_det"` already is: for calibrations.
+
+    Args:
+        embedding, measure: as of `uncertainty`.
+
+    Returns:
+        A float32 tensor `(batch,)`, not below log 1e-12, which the variance of a set of equal
+        elements would be.
+
+    Raises:
+        ValueError: as `uncertainty`.
+    """
+    values = uncertainty(embedding, measure)
+    is_set = "elements" in as_embedding(embedding)
+    if measure == "log_det" or (measure is None and not is_set):
+        return values
+    return ops.log(ops.maximum(values, 1e-12))
+
+
 def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:
     """Joins embeddings of one kind along the batch, in order.
 

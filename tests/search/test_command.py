@@ -1,13 +1,17 @@
 """`python -m zoo.search`: folder or table in, index out, and resumption."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 from PIL import Image
 
 import zoo
+from zoo.confidence import Confidence
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.search import Index, encode
 from zoo.search.__main__ import main
 
@@ -171,3 +175,70 @@ def test_a_stopped_encoding_goes_on(tmp_path):
     shards[1].write_bytes(b"PK nonsense")
     with pytest.raises(InputError, match="not a shard"):
         encode.read_shard(shards[1])
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """A run with a calibration of captions that find images, certified for half of them."""
+    rng = np.random.default_rng(0)
+    similarity, uncertainty = rng.normal(-28, 3, size=(400, 4)), rng.normal(size=400)
+    correct = similarity.max(axis=1) + rng.normal(0, 9, size=400) > -27
+    confidence = Confidence.fit(similarity[:200], correct[:200], uncertainty[:200])
+    certified = confidence.certified(similarity[200:], correct[200:], uncertainty[200:], risk=0.4)
+    folder = RunFolder.open(tmp_path_factory.mktemp("run") / "run", {}, data={})
+    certified.save(folder.calibration_path("t2i"))
+    return folder, certified
+
+
+def test_a_calibration_gives_a_probability_and_declines(
+    run_folder, photos, tmp_path, capsys, calibrated
+):
+    folder, confidence = calibrated
+    out = tmp_path / "out"
+    build(run_folder, photos, out, "--calibration", str(folder.path))
+    assert (out / "calibration.json").read_bytes() == folder.calibration_path("t2i").read_bytes()
+    index, model = Index.load(out / "index"), zoo.from_preset(run_folder)
+    assert index._moments.count == 4
+    asked = model.encode_captions(["a red bird"])
+    paths = [path for path in sorted(photos.rglob("*")) if path.suffix in (".png", ".jpg")]
+    gallery = encode.image_encoder(model)(paths)
+    rows = np.asarray(model.similarity(gallery, asked)).T
+    (expected,) = confidence.probability(rows, np.asarray(model.uncertainty(asked)))
+    first = f"probability {expected:.2f} that the first answer is right"
+    for threshold, second in (
+        (expected - 1e-3, "   1 "),
+        (expected + 1e-3, "declined: its probability is below"),
+        (None, "nothing promised: no threshold"),
+    ):
+        certificate = dataclasses.replace(confidence.certificate, threshold=threshold)
+        dataclasses.replace(confidence, certificate=certificate).save(out / "calibration.json")
+        capsys.readouterr()
+        main(["query", str(out), "a red bird"])
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == first
+        assert lines[1].startswith(second)
+        assert "a.png" in "".join(lines)
+    build(run_folder, photos, out)  # an earlier one is not left behind
+    assert not (out / "calibration.json").exists()
+
+
+def test_calibrations_that_do_not_fit(run_folder, photos, tmp_path, calibrated, capsys):
+    folder, _ = calibrated
+    with pytest.raises(InputError, match="leave out --similarity"):
+        build(run_folder, photos, tmp_path, f"--calibration={folder.path}", "--similarity=csd")
+    with pytest.raises(InputError, match="no such run folder"):
+        build(run_folder, photos, tmp_path / "a", "--calibration", "nowhere")
+    lines = tmp_path / "captions.txt"
+    lines.write_text("red\ngreen\n")
+    with pytest.raises(InputError, match=r"calibration_i2t\.json: no such calibration"):
+        build(run_folder, lines, tmp_path / "a", "--captions", "--calibration", str(folder.path))
+    # Of a gallery with more scores than there are here.
+    rng = np.random.default_rng(0)
+    other = Confidence.fit(rng.normal(size=(60, 30)), np.arange(60) % 2 == 0)
+    other.save(folder.calibration_path("i2t"))
+    build(run_folder, lines, tmp_path / "b", "--captions", "--calibration", str(folder.path))
+    capsys.readouterr()
+    main(["query", str(tmp_path / "b"), "--image", str(photos / "a.png")])
+    printed = capsys.readouterr().out
+    assert printed.startswith("no probability: the features rank_5_minus_mean")
+    assert "red" in printed

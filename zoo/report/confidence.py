@@ -13,6 +13,7 @@ from zoo.confidence import (
     score_threshold,
     smallest_k,
 )
+from zoo.embeddings import log_uncertainty
 from zoo.metrics.blocks import row_blocks
 from zoo.report.style import DIRECTIONS
 
@@ -56,10 +57,10 @@ class Answers:
         """
         records, pairs = encoded.records, pairs or encoded.pairs(similarity)
         labels, others = records.image_labels, records.caption_labels
-        uncertainty = encoded.image_uncertainty
+        asked, uncertainty = encoded.images, None
         if direction == "t2i":
             labels, others, pairs = others, labels, pairs.transposed()
-            uncertainty = encoded.caption_uncertainty
+            asked = encoded.captions
         chosen = np.flatnonzero(np.isin(labels, others))
         if not len(chosen):
             raise ValueError("no query has a match")
@@ -68,8 +69,9 @@ class Answers:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
         if len(chosen) < len(labels):
             pairs = pairs.take(chosen, np.arange(len(others)))
-        if uncertainty is not None:
-            uncertainty = log_uncertainty(uncertainty[chosen], encoded.measure_name)
+        if encoded.measure_name is not None:
+            asked = {name: values[chosen] for name, values in asked.items()}
+            uncertainty = np.asarray(log_uncertainty(asked, encoded.measure_name), float)
         relevance = metrics.LabelRelevance(labels[chosen], others)
         return cls.of_pairs(pairs.kept(), relevance, uncertainty)
 
@@ -127,13 +129,6 @@ class Answers:
         order = np.random.default_rng(seed).permutation(len(self))
         middle = (len(order) + 1) // 2
         return self.take(order[:middle]), self.take(order[middle:])
-
-
-def log_uncertainty(values, measure):
-    """The logarithm of an uncertainty, which log det Σ already is."""
-    if measure == "log_det":
-        return np.asarray(values, float)
-    return np.log(np.maximum(np.asarray(values, float), 1e-12))  # a set may be a single point
 
 
 def calibrate(answers, seed=0):

@@ -5,24 +5,30 @@
 
 `build` encodes what it is given into OUT/embeddings and builds OUT/index. Stopped and called
 again it goes on where it was. A folder or a CSV or TSV file gives images; with `--captions`, a
-CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`.
+CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. With
+`--calibration RUN`, `query` says how likely its first answer is right, and whether it is declined.
 """
 
 import argparse
 import json
 from pathlib import Path
 
+import numpy as np
+
 import zoo
 from zoo.cli import OneLineParser, program, run
+from zoo.confidence import Confidence
 from zoo.data.files import SUFFIXES
+from zoo.embeddings import log_uncertainty
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
+from zoo.files.run_folder import RunFolder
 from zoo.search import encode
 from zoo.search.index import Index
 from zoo.search.kinds import KINDS, TRAINING_ROWS
 from zoo.search.tuning import tune
 
-SETUP = "search.json"
+SETUP, CALIBRATION = "search.json", "calibration.json"
 _TUNING_QUERIES = 256
 
 
@@ -33,6 +39,7 @@ def main(argv=None):
 
 def build(options):
     """Encodes, then builds the index."""
+    calibration = _calibration_of_run(options)
     model = zoo.from_preset(options.model)
     identity = {"model": str(options.model), "captions": options.captions}
     if options.captions:
@@ -49,7 +56,13 @@ def build(options):
     )
     similarity = zoo.similarities.get(options.similarity, model) if options.similarity else None
     index = _index(shards, similarity or model.similarity, options, len(items))
+    if calibration is not None and index.has_moments:
+        _ = index.moments  # so that they are saved with it
     index.save(options.out / "index")
+    if calibration is None:
+        (options.out / CALIBRATION).unlink(missing_ok=True)  # of an earlier build
+    else:
+        calibration.save(options.out / CALIBRATION)
     write_text(options.out / encode.ITEMS, json.dumps(names) + "\n")
     write_text(options.out / SETUP, json.dumps(identity, indent=2) + "\n")
     effort = f", effort {index.effort}" if index.effort else ""
@@ -74,6 +87,9 @@ def query(options):
         asked = encode.image_encoder(model)([path])
     else:
         asked = model.encode_captions([options.text])
+    if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():
+        for line in _confidence(Confidence.load(options.folder / CALIBRATION), index, model, asked):
+            print(line)
     k = min(options.k, len(index))
     try:
         scores, ids = index.search(asked, k, max_uncertainty=options.max_uncertainty)
@@ -82,6 +98,43 @@ def query(options):
     for rank, (score, item) in enumerate(zip(scores[0], ids[0], strict=True), start=1):
         if item >= 0:
             print(f"{rank:4d} {score:12.5g}  {names[item]}")
+
+
+def _calibration_of_run(options):
+    """The `Confidence` that `--calibration` names, or None."""
+    if options.calibration is None:
+        return None
+    if options.similarity is not None:
+        raise InputError(
+            "--calibration is of the scores of the model's own similarity: leave out --similarity"
+        )
+    path = RunFolder.existing(options.calibration).calibration_path(
+        "i2t" if options.captions else "t2i"
+    )
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no such calibration; the run's metrics.json says under 'confidence' why not"
+        )
+    return Confidence.load(path)
+
+
+def _confidence(confidence, index, model, asked):
+    """Lines on how sure the answer to one query is."""
+    measure = model.uncertainty_measure
+    try:
+        uncertainty = None
+        if "uncertainty" in confidence.names:
+            uncertainty = np.asarray(log_uncertainty(asked, measure), float)
+        (probability,) = index.probability(asked, confidence, uncertainty)
+    except ValueError as error:
+        yield f"no probability: {error}"
+        return
+    what = "the first answer is" if confidence.k == 1 else f"one of the first {confidence.k} is"
+    yield f"probability {probability:.2f} that {what} right"
+    certificate = confidence.certificate
+    reason = None if certificate is None else certificate.reason(probability)
+    if reason is not None:
+        yield f"{'nothing promised' if certificate.threshold is None else 'declined'}: {reason}"
 
 
 def _report(others):
@@ -168,6 +221,11 @@ def _parser():
         help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
     )
     made.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
+    made.add_argument(
+        "--calibration",
+        metavar="RUN",
+        help="run folder whose calibration says how sure answers are",
+    )
     made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
     made.add_argument("--shard-size", type=int, default=4096, help="items a shard (default 4096)")
     made.add_argument("--batch-size", type=int, default=64, help="items at once (default 64)")

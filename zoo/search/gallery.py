@@ -3,8 +3,9 @@
 import numpy as np
 
 from zoo import embeddings
+from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
-from zoo.search import kinds, plan, vectors
+from zoo.search import gallery_scores, kinds, plan, units, vectors
 from zoo.search.columns import Column, assign_ids, held_ids
 
 CHUNK = 16384  # items turned into vectors at once
@@ -29,6 +30,9 @@ class Gallery:
         self._direct = plan.is_direct(description, similarity)
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
+        self._moments = None
+        if self.has_moments:
+            self._score = similarity.scorer()
         self._changed()
 
     def add(self, gallery_embeddings, ids=None):
@@ -56,6 +60,8 @@ class Gallery:
             if self.description["embedding"] == SET:
                 row_ids = row_ids[vectors.element_owners(chunk)]
             self.faiss.add_with_ids(self._space.gallery(chunk), row_ids)
+            if self._moments is not None:
+                self._moments += GalleryMoments.of(self._moment_space.gallery(chunk))
         self._changed()
         if count:
             self.description["next_id"] = max(self.description["next_id"], int(ids.max()) + 1)
@@ -81,6 +87,7 @@ class Gallery:
         if is_flat or self.description["embedding"] == SET:
             for column in self._columns.values():
                 column.keep(~gone)
+        self._moments = None  # to be taken again of what is left
         self._changed()
 
     def __len__(self):
@@ -90,6 +97,68 @@ class Gallery:
     def ids(self):
         """The ids in the index, int64 `(len(index),)`, in the order of adding."""
         return self._ids[self._ids != kinds.REMOVED]
+
+    @property
+    def has_moments(self):
+        """Whether a score's mean and variance over the gallery may follow from its `moments`."""
+        return self._direct or self._spread
+
+    @property
+    def moments(self):
+        """The `zoo.confidence.GalleryMoments` of the items, in the space of their scores.
+
+        They are computed when they are first asked for, go on with `add`, are computed again after
+        `remove`, and are saved with the index. Of IVF-PQ they are those of its codes.
+
+        Raises:
+            ValueError: of sets and of similarities that only rank candidates: their scores do not
+                follow from moments; or if the index is empty.
+        """
+        if not self.has_moments:
+            raise ValueError("this similarity's scores over a gallery do not follow from moments")
+        if not self._size:
+            raise ValueError("the index is empty: it has no moments")
+        if self._moments is None:
+            parts = gallery_scores.stored_vectors(
+                self.description["kind"], self._rows, self._row_ids
+            )
+            if self._spread:
+                parts = self._with_spread(parts)
+            self._moments = gallery_scores.moments_of(parts)
+        return self._moments
+
+    def _over_the_gallery(self, queries):
+        """Mean and variance of the queries' scores over all items."""
+        kind, side = self.description["kind"], self.description["side"]
+        if not self.has_moments:
+            there = self._ids != kinds.REMOVED
+            return gallery_scores.scan_of_embeddings(
+                self.similarity, side, queries, self._embeddings, there
+            )
+        sign = -1.0 if units.least_first(self.similarity) else 1.0
+        line, space = gallery_scores.affine(self._score), self._moment_space
+        if line is None:
+            found = gallery_scores.stored_vectors(kind, self._rows, self._row_ids)
+            mean, variance = gallery_scores.scan_of_vectors(space, self._score, queries, found)
+            return sign * mean, variance
+        mean, variance = gallery_scores.by_moments(space, queries, self.moments)
+        if space.offset is not None:
+            mean = mean + space.offset(queries)
+        slope, shift = line
+        return sign * (slope * mean + shift), slope**2 * variance
+
+    @property
+    def _moment_space(self):
+        return vectors.SPACES["csd"] if self._spread else self._space
+
+    def _with_spread(self, parts):
+        """The vectors of CSD's space, out of means that were found and the variances beside."""
+        spread = self._columns["spread"].values[self._row_ids != kinds.REMOVED]
+        start = 0
+        for part in parts:
+            own = np.sqrt(spread[start : start + len(part)])[:, None]
+            yield np.concatenate([part, own], axis=1)
+            start += len(part)
 
     @property
     def _ids(self):

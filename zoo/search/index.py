@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from zoo.confidence import QueryScores
+from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET
 from zoo.search import kinds, plan, storage, units, vectors
 from zoo.search.gallery import Gallery
@@ -41,8 +43,6 @@ class Index(Gallery):
         super().__init__(description, similarity, faiss_index, columns)
         self._effort = self.effort
         self._reranker = Reranker(similarity, description["side"])
-        if self._direct or self._spread:
-            self._score = similarity.scorer()
 
     @classmethod
     def build(
@@ -144,6 +144,58 @@ class Index(Gallery):
             ids[rows < 0], scores[rows < 0] = -1, np.nan
         return scores, ids
 
+    def query_scores(self, queries, scores=None):
+        """What the index says of queries as a whole, for `zoo.confidence`.
+
+        Mean and variance over the gallery come from its `moments` where scores are a straight line
+        in FAISS' value: CSD, the cosine and squared distances. A distance with a root, a divergence
+        and the similarities of sets need one pass over the gallery.
+
+        Args:
+            queries: Q embeddings, a dict of arrays or what `encode_*` returned.
+            scores: `(Q, k)` of `search` with k of at least 20 or the whole gallery, and neither
+                filter nor candidates; None searches.
+
+        Returns:
+            A `zoo.confidence.QueryScores`, higher is better, of distances their negatives.
+
+        Raises:
+            ValueError: as `search`, or if fewer than the best 20 items were found.
+        """
+        queries = vectors.as_arrays(queries, "queries")
+        depth = min(DEPTH, self._size)
+        if scores is None:
+            scores = self.search(queries, max(1, depth))[0]
+        top = np.asarray(scores, np.float64)[:, :depth]
+        if top.shape != (vectors.length(queries), depth) or np.isnan(top).any():
+            raise ValueError(
+                f"`scores` must be the best {depth} of each query; received shape "
+                f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise `effort` or "
+                "`candidates`"
+            )
+        if units.least_first(self.similarity):
+            top = -top
+        return QueryScores(top, *self._over_the_gallery(queries), self._size)
+
+    def probability(self, queries, confidence, uncertainty=None, scores=None):
+        """How likely the first answer to each query is right.
+
+        Args:
+            queries: as of `search`.
+            confidence: a `zoo.confidence.Confidence`, calibrated on scores of this similarity.
+            uncertainty: `(Q,)`, if and only if the calibration had it: for those of a run
+                `zoo.embeddings.log_uncertainty` of the queries, by the model's measure.
+            scores: as of `query_scores`.
+
+        Returns:
+            `(Q,)` in [0, 1]. It is true of queries like those of the calibration, over a gallery
+            like its own.
+
+        Raises:
+            ValueError: as `query_scores` and `Confidence.probability`.
+        """
+        return confidence.probability(self.query_scores(queries, scores), uncertainty)
+
     def query_vectors(self, queries):
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
         queries = vectors.as_arrays(queries, "queries")
@@ -158,7 +210,7 @@ class Index(Gallery):
         """
         description = {**self.description, "similarity": units.to_json(self.similarity)}
         columns = {name: column.values for name, column in self._columns.items()}
-        storage.write(folder, description, self.faiss, columns)
+        storage.write(folder, description, self.faiss, columns, self._moments)
 
     @classmethod
     def load(cls, folder, similarity=None, verify=True):
@@ -173,12 +225,15 @@ class Index(Gallery):
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        description, faiss_index, columns = storage.read(folder, verify)
+        description, faiss_index, columns, moments = storage.read(folder, verify)
         saved = storage.saved_similarity(folder, description)
         similarity = saved if similarity is None else units.resolve(similarity)
         storage.check_same(folder, units.name_of(saved), units.name_of(similarity))
         storage.check_columns(folder, plan.columns(description, similarity), columns, faiss_index)
-        return cls(description, similarity, faiss_index, columns)
+        index = cls(description, similarity, faiss_index, columns)
+        storage.check_moments(folder, moments, index._moment_space, index)
+        index._moments = moments
+        return index
 
     @property
     def effort(self):

@@ -2,7 +2,8 @@
 
 ```
 index.json          version, what the index is, and the name, size and checksum of every file
-data-<number>/      index.faiss (FAISS' own format, ids included) and one .npy a column
+data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a column, and
+                    moments.npz where the gallery's moments are known
 ```
 
 A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
@@ -15,21 +16,23 @@ import os
 import re
 import shutil
 from pathlib import Path
+from zipfile import BadZipFile
 
 import faiss
 import numpy as np
 
+from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.search import kinds, plan, units
 
 VERSION = 2
 MANIFEST = "index.json"
-FAISS_FILE = "index.faiss"
+FAISS_FILE, MOMENTS_FILE = "index.faiss", "moments.npz"
 _DATA = re.compile(r"data-(\d+)")
 
 
-def write(folder, description, index, columns):
+def write(folder, description, index, columns, moments=None):
     """Saves an index in place of whatever index the folder holds.
 
     Args:
@@ -37,6 +40,7 @@ def write(folder, description, index, columns):
         description: JSON values.
         index: a FAISS index.
         columns: dict of arrays.
+        moments: `GalleryMoments`, or None.
 
     Raises:
         InputError: if the folder holds other things, or cannot be written.
@@ -54,7 +58,7 @@ def write(folder, description, index, columns):
         data = folder / f"data-{max(numbers, default=0) + 1}"
         data.mkdir()
         try:
-            _write_files(data, index, columns)
+            _write_files(data, index, columns, moments)
             files = {path.name: _facts(path) for path in sorted(data.iterdir())}
             manifest = {
                 "version": VERSION,
@@ -83,7 +87,8 @@ def read(folder, verify=True):
         verify: whether to compare checksums; sizes are always compared.
 
     Returns:
-        `(description, FAISS index, columns)`, the columns as read-only memory maps.
+        `(description, FAISS index, columns, moments)`, the columns as read-only memory maps, the
+        moments None where they were not saved.
 
     Raises:
         InputError: if it is no index, of a later version, or one of its files is missing,
@@ -115,16 +120,17 @@ def read(folder, verify=True):
         columns = {
             Path(name).stem: np.load(data / name, mmap_mode="r")
             for name in files
-            if name != FAISS_FILE
+            if name not in (FAISS_FILE, MOMENTS_FILE)
         }
-    except (RuntimeError, ValueError, OSError) as error:
+        moments = _moments(data / MOMENTS_FILE) if MOMENTS_FILE in files else None
+    except (RuntimeError, ValueError, OSError, KeyError, BadZipFile) as error:
         raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
     found = _shape(index)
     if found != shape:
         raise InputError(
             f"{data / FAISS_FILE}: is of another index: expected {shape}, found {found}"
         )
-    return manifest, index, columns
+    return manifest, index, columns, moments
 
 
 def saved_similarity(folder, description):
@@ -165,6 +171,25 @@ def check_columns(folder, names, columns, index):
             raise InputError(f"{folder}: {name}.npy: expected {items:,} rows, found {found}")
 
 
+def check_moments(folder, moments, space, index):
+    """Raises InputError unless saved moments are of as many items and dimensions as the index.
+
+    Args:
+        folder: of the index.
+        moments: `GalleryMoments` or None.
+        space: the `SearchSpace` of the scores.
+        index: the `Index`.
+    """
+    if moments is None:
+        return
+    dim = index.faiss.d + (space.name != index.description["space"])
+    if (moments.count, moments.dim) != (len(index), dim):
+        raise InputError(
+            f"{folder}: {MOMENTS_FILE}: expected those of {len(index):,} items of dimension {dim}, "
+            f"found {moments.count:,} of {moments.dim}"
+        )
+
+
 def check_same(folder, saved, wanted):
     """Raises InputError unless an index was built for the similarity it is to be used with."""
     if saved != wanted:
@@ -173,19 +198,26 @@ def check_same(folder, saved, wanted):
         )
 
 
-def _write_files(data, index, columns):
+def _write_files(data, index, columns, moments):
     try:
         faiss.write_index(index, str(data / FAISS_FILE))
     except RuntimeError as error:  # FAISS' only way to report a full disk
         raise OSError(str(error).splitlines()[-1]) from error
     for name, values in columns.items():
         np.save(data / f"{name}.npy", values)
+    if moments is not None:
+        np.savez(data / MOMENTS_FILE, **moments.arrays())
     for path in [*data.iterdir(), data]:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _moments(path):
+    with np.load(path) as arrays:
+        return GalleryMoments(int(arrays["count"]), arrays["mean"], arrays["scatter"])
 
 
 def _shape(index):

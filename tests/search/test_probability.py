@@ -1,0 +1,151 @@
+"""What an index says of a query as a whole: equal to full score rows, after every change."""
+
+import numpy as np
+import pytest
+
+from zoo import similarities as S
+from zoo.confidence import Confidence, GalleryMoments, QueryScores
+from zoo.errors import InputError
+from zoo.search import Index, storage
+
+
+def part(embedding, rows):
+    return {key: value[rows] for key, value in embedding.items()}
+
+
+def full(gallery, queries, similarity, sign=1.0):
+    """From the whole matrix, queries by rows."""
+    return QueryScores.of_matrix(sign * np.asarray(similarity(gallery, queries), float).T)
+
+
+def assert_same(found, expected, rtol=2e-4):
+    scale = float(np.sqrt(expected.variance.max()))
+    np.testing.assert_array_equal(found.size, expected.size)
+    np.testing.assert_allclose(found.top, expected.top, rtol=rtol, atol=rtol * scale)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=rtol, atol=rtol * scale)
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=10 * rtol)
+
+
+SIMILARITIES = [
+    S.ClosedFormSampledDistance(scale=3.0, shift=1.0),
+    S.Cosine(scale=7.0),
+    S.SquaredEuclidean(),
+    S.SquaredWasserstein2(),
+    S.Wasserstein2(squared=True),
+    S.EuclideanDistance(),  # a root: no line in FAISS' value
+    S.Wasserstein2(),
+    S.KLDivergence(),
+]
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+def test_the_same_as_full_rows(gaussians, similarity, kind):
+    gallery, queries = gaussians(400), gaussians(30)
+    index = Index.build(gallery, similarity, kind=kind, candidates=None)
+    if kind == "hnsw":
+        index.effort = 400
+    if not isinstance(similarity, S.KLDivergence):
+        assert_same(index.query_scores(queries), full(gallery, queries, similarity))
+        return
+    found = index.query_scores(queries, index.search(queries, 20, candidates=400)[0])
+    assert_same(found, full(gallery, queries, similarity))
+
+
+def test_sets_and_distances_and_the_papers_way(gaussians, sets):
+    gallery, queries = sets(60), sets(10)
+    index = Index.build(gallery, S.SmoothChamfer(), side="images")
+    assert_same(index.query_scores(queries), full(gallery, queries, S.SmoothChamfer()))
+    with pytest.raises(ValueError, match="do not follow from moments"):
+        _ = index.moments
+    gallery, queries = gaussians(300), gaussians(20)
+    for name, quantity in (("closed_form_sampled_distance", 1), ("wasserstein_2", 1)):
+        similarity = getattr(S, name)
+        expected = full(gallery, queries, similarity, sign=-quantity)
+        assert_same(Index.build(gallery, similarity).query_scores(queries), expected)
+    similarity = S.ClosedFormSampledDistance()
+    index = Index.build(gallery, similarity, candidates_by="euclidean", candidates=300)
+    assert_same(index.query_scores(queries), full(gallery, queries, similarity))
+    captions = Index.build(gallery, S.KLDivergence(), side="captions", candidates=300)
+    expected = QueryScores.of_matrix(np.asarray(S.KLDivergence()(queries, gallery), float))
+    assert_same(captions.query_scores(queries), expected)
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+@pytest.mark.parametrize(
+    ("similarity", "by"),
+    [
+        (S.ClosedFormSampledDistance(), None),
+        (S.ClosedFormSampledDistance(), "euclidean"),  # whose variances lie beside the means
+        (S.Wasserstein2(), None),
+    ],
+)
+def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similarity):
+    gallery, queries = gaussians(300), gaussians(20)
+    options = {"kind": kind, "candidates_by": by}
+    index = Index.build(part(gallery, slice(0, 200)), similarity, **options)
+    assert index.moments.count == 200  # known before anything changes
+    index.add(part(gallery, slice(200, 300)))
+    assert index._moments.count == 300
+    index.remove(np.arange(0, 90, 3))
+    kept = np.setdiff1d(np.arange(300), np.arange(0, 90, 3))
+    fresh = Index.build(part(gallery, kept), similarity, **options)
+    np.testing.assert_allclose(index.moments.mean, fresh.moments.mean, rtol=1e-5)
+    np.testing.assert_allclose(index.moments.scatter, fresh.moments.scatter, rtol=1e-3, atol=1e-2)
+    scores = index.search(queries, 25, **({"candidates": 270} if by else {}))[0]
+    before = index.query_scores(queries, scores)
+    assert_same(before, full(part(gallery, kept), queries, similarity), rtol=1e-3)
+    index.save(tmp_path / "index")
+    loaded = Index.load(tmp_path / "index")
+    assert loaded._moments.count == 270
+    np.testing.assert_array_equal(loaded.query_scores(queries, scores).mean, before.mean)
+
+
+def test_compressed_vectors_have_the_moments_of_their_codes(gaussians):
+    gallery, queries = gaussians(2000), gaussians(20)
+    index = Index.build(gallery, S.ClosedFormSampledDistance(), kind="ivfpq")
+    index.effort = 1000
+    everything = index.search(queries, 2000)[0].astype(float)
+    found = index.query_scores(queries)
+    # What a code says of the zeros behind the vector is lost when it is turned back into one.
+    np.testing.assert_allclose(found.mean, everything.mean(axis=1), rtol=5e-3)
+    np.testing.assert_allclose(found.variance, everything.var(axis=1), rtol=1e-2)
+    index.remove(np.arange(500))
+    everything = index.search(queries, 1500)[0].astype(float)
+    found = index.query_scores(queries)
+    np.testing.assert_allclose(found.mean, everything.mean(axis=1), rtol=5e-3)
+
+
+def test_a_calibration_on_full_rows_is_the_same_before_an_index(gaussians):
+    gallery, queries = gaussians(300), gaussians(200)
+    similarity = S.ClosedFormSampledDistance()
+    rows = np.asarray(similarity(gallery, queries), float).T
+    correct = rows.argmax(axis=1) % 3 > 0
+    confidence = Confidence.fit(rows, correct)
+    index = Index.build(gallery, similarity)
+    found = index.probability(queries, confidence)
+    np.testing.assert_allclose(found, confidence.probability(rows), atol=2e-3)
+    scores = index.search(queries, 30)[0]
+    np.testing.assert_array_equal(index.probability(queries, confidence, scores=scores), found)
+
+
+def test_what_does_not_fit_is_refused(gaussians, tmp_path):
+    gallery, queries = gaussians(100), gaussians(5)
+    index = Index.build(gallery, S.ClosedFormSampledDistance())
+    with pytest.raises(ValueError, match=r"best 20 of each query; received shape \(5, 7\)"):
+        index.query_scores(queries, index.search(queries, 7)[0])
+    scores = index.search(queries, 30, max_uncertainty=-1e9)[0]
+    with pytest.raises(ValueError, match="with 100 missing"):
+        index.query_scores(queries, scores)
+    few = Index.build(part(gallery, slice(8)), S.ClosedFormSampledDistance())
+    assert few.query_scores(queries).top.shape == (5, 8)
+    few._moments = GalleryMoments.of(np.ones((9, 25)))
+    few.save(tmp_path / "other")
+    with pytest.raises(InputError, match=rf"{storage.MOMENTS_FILE}: expected those of 8 items"):
+        Index.load(tmp_path / "other")
+    empty = Index.build(part(gallery, slice(1)), S.ClosedFormSampledDistance())
+    empty.remove([0])
+    with pytest.raises(ValueError, match="the index is empty"):
+        empty.query_scores(queries)
+    with pytest.raises(ValueError, match="the index is empty"):
+        _ = empty.moments

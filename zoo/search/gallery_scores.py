@@ -1,0 +1,132 @@
+"""Mean and variance of a query's scores over a whole gallery: by its moments where they suffice."""
+
+import faiss
+import numpy as np
+
+from zoo.confidence import GalleryMoments
+from zoo.search import kinds, units, vectors
+
+CHUNK = 65536  # vectors that are read from FAISS at once
+_BLOCK = 2**22  # scores at once that are a product of vectors
+_PAIRS = 2**16  # that a similarity computes, which may take many numbers for each
+_ITEMS, _BYTES = 4096, 2**26  # of a gallery at once, at most
+
+
+def stored_vectors(kind, rows, row_ids):
+    """Yields the vectors that an index holds, float32 `(n, dim)`, without those of removed rows.
+
+    IVF-PQ holds codes: the vectors are what they stand for, as its scores are.
+
+    Args:
+        kind: of `zoo.search.kinds.KINDS`.
+        rows: the FAISS index of rows.
+        row_ids: `(rows,)`, `REMOVED` for removed ones.
+    """
+    source = kinds.flat_part(kind, rows) or rows
+    for start in range(0, len(row_ids), CHUNK):
+        there = row_ids[start : start + CHUNK] != kinds.REMOVED
+        if there.any():
+            yield source.reconstruct_n(start, len(there))[there]
+
+
+def by_moments(space, queries, moments):
+    """Mean and variance of FAISS' value over the gallery, `(queries,)` each, without a scan.
+
+    Args:
+        space: a `SearchSpace`.
+        queries: dict of arrays.
+        moments: the `GalleryMoments` of the gallery in that space.
+    """
+    asked = space.queries(queries)
+    if space.metric == faiss.METRIC_L2:
+        mean, variance = moments.squared_distance_scores(asked)
+        return -mean, variance
+    return moments.inner_product_scores(asked)
+
+
+def affine(score):
+    """`(slope, shift)` of a function of FAISS' value that is a straight line, else None."""
+    at_0, at_1, at_4 = (float(score(np.array([x], np.float64))[0]) for x in (0.0, 1.0, 4.0))
+    slope = at_1 - at_0
+    return (slope, at_0) if np.isclose(at_4, at_0 + 4 * slope, rtol=1e-5) else None
+
+
+def by_scan(score, parts, count, block=_BLOCK):
+    """Mean and variance over everything of a gallery that comes in parts, `(queries,)` each.
+
+    Args:
+        score: function of a part and of a slice of the queries, to `(queries, items)`.
+        parts: the gallery, a part at a time, and the number of items in each.
+        count: number of queries.
+        block: scores at once.
+    """
+    total, mean, spread = 0, np.zeros(count), np.zeros(count)
+    for part, size in parts:
+        step = max(1, block // size)
+        for start in range(0, count, step):
+            chosen = slice(start, min(start + step, count))
+            values = np.asarray(score(part, chosen), np.float64)
+            own = values.mean(axis=1)
+            shift = own - mean[chosen]
+            # Chan et al. 1982, as `GalleryMoments` adds up shards.
+            mean[chosen] += shift * size / (total + size)
+            spread[chosen] += size * values.var(axis=1) + shift**2 * total * size / (total + size)
+        total += size
+    return mean, spread / total
+
+
+def scan_of_vectors(space, score, queries, found):
+    """`by_scan` of the vectors of a space.
+
+    Args:
+        space: the `SearchSpace`.
+        score: function of FAISS' value.
+        queries: dict of arrays.
+        found: what `stored_vectors` yields.
+    """
+    asked = np.asarray(space.queries(queries), np.float64)
+    offset = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)[:, None]
+
+    def scores(part, chosen):
+        part = part.astype(np.float64)
+        values = asked[chosen] @ part.T
+        if space.metric == faiss.METRIC_L2:
+            norms = (asked[chosen] ** 2).sum(axis=1)[:, None] + (part**2).sum(axis=1)
+            values = np.maximum(norms - 2 * values, 0.0)
+        return score(values + (offset if np.isscalar(offset) else offset[chosen]))
+
+    return by_scan(scores, ((part, len(part)) for part in found), len(asked))
+
+
+def scan_of_embeddings(similarity, side, queries, gallery, there):
+    """`by_scan` of a gallery that is kept as embeddings, by the similarity itself.
+
+    Args:
+        similarity: a layer or a `units.Quantity`.
+        side: what the gallery is, `"images"` or `"captions"`.
+        queries, gallery: dicts of arrays.
+        there: `(items,)` booleans, which are not removed.
+    """
+    sign = -1 if units.least_first(similarity) else 1
+    places = np.flatnonzero(there)
+    item = sum(value[:1].nbytes for value in gallery.values())
+    step = max(1, min(_ITEMS, _BYTES // max(1, item)))
+    parts = (places[start : start + step] for start in range(0, len(places), step))
+
+    def scores(part, chosen):
+        asked, items = vectors.take(queries, chosen), vectors.take(gallery, part)
+        if side == "images":
+            return sign * np.asarray(similarity(items, asked)).T
+        return sign * np.asarray(similarity(asked, items))
+
+    count = vectors.length(queries)
+    return by_scan(scores, ((part, len(part)) for part in parts), count, _PAIRS)
+
+
+def moments_of(parts):
+    """The `GalleryMoments` of vectors that come in parts."""
+    total = None
+    for part in parts:
+        own = GalleryMoments.of(part)
+        total = own if total is None else total + own
+    return total
