@@ -9,6 +9,7 @@ from export.saved_model import export_model
 from export.stored_weights import STORAGE
 from zoo import models
 from zoo.cli import OneLineParser, program, run
+from zoo.confidence import Confidence
 from zoo.files import RunFolder
 
 
@@ -45,7 +46,11 @@ def main(argv=None):
     name, out = options.pop("run"), options.pop("out")
     model = models.from_preset(name)
     config, metrics = _record(name)
-    target = export_model(model, out, config=config, metrics=metrics, **options)
+    kept = {} if name in models.list_presets() else RunFolder(name).calibrations
+    calibrations = {direction: Confidence.load(path) for direction, path in kept.items()}
+    target = export_model(
+        model, out, config=config, metrics=metrics, calibrations=calibrations, **options
+    )
     facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
     for output, error in facts["largest_errors"].items():
         print(f"{output:32} {error:.2g}")

@@ -6,7 +6,7 @@ from zoo import embeddings
 from zoo.files.atomic import write_text
 
 
-def describe(model, concrete, settings, errors):
+def describe(model, concrete, settings, errors, calibrations=None):
     """What a card and a client have to know, as JSON values.
 
     Args:
@@ -14,6 +14,7 @@ def describe(model, concrete, settings, errors):
         concrete: `{signature: concrete function}`.
         settings: how it was exported, JSON values.
         errors: of `export.comparison.compare`.
+        calibrations: by direction, what lies beside the model, or None.
     """
     output = model.image_encoder.output
     needs_text = "encode_captions" in concrete and not hasattr(model.tokenizer, "get_vocabulary")
@@ -32,6 +33,9 @@ def describe(model, concrete, settings, errors):
         "loads_with": ["tensorflow", "tensorflow_text"] if needs_text else ["tensorflow"],
         "settings": settings,
         "largest_errors": errors,
+        "calibrations": {
+            direction: f"calibration_{direction}.json" for direction in calibrations or {}
+        },
         "versions": {
             name: importlib.metadata.version(name) for name in ("keras", "tensorflow", "halo-zoo")
         },
@@ -82,6 +86,10 @@ def write_card(path, facts, config=None, metrics=None):
         "",
         *_table(facts["largest_errors"], "output"),
         "",
+        "## Confidence",
+        "",
+        *_confidence(facts["calibrations"]),
+        "",
         "## Limits",
         "",
         "Similarities and uncertainties are calibrated, if at all, on the training data alone. An "
@@ -90,6 +98,19 @@ def write_card(path, facts, config=None, metrics=None):
         "unknown word.",
     ]
     write_text(path, "\n".join(lines) + "\n")
+
+
+def _confidence(files):
+    if not files:
+        return ["No calibration came with the run: nothing says how likely an answer is right."]
+    names = {"i2t": "captions found for an image", "t2i": "images found for a caption"}
+    return [
+        "`zoo.confidence.Confidence.load` reads how likely the first answer to a query is right, "
+        "from the scores of a search. It was learnt on the validation split's gallery; over "
+        "another one it is an estimate.",
+        "",
+        *(f"- `{file}`: {names[direction]}" for direction, file in files.items()),
+    ]
 
 
 def _spec(spec):

@@ -36,12 +36,14 @@ def export_model(
     max_pixels=MAX_PIXELS,
     config=None,
     metrics=None,
+    calibrations=None,
 ):
     """Writes `OUT/VERSION` and, in a new `OUT`, the server's files. All or nothing.
 
     | in `OUT` | what |
     |---|---|
     | `VERSION/` | the SavedModel, `batching_params.pbtxt`, warm-up requests, `model_card.md` |
+    | `VERSION/calibration_*.json` | the run's calibrations, for `zoo.confidence` |
     | `VERSION/export.json` | signatures, settings and measured errors, for programs |
     | `models.config`, `monitoring.config`, `compose.yaml` | for the server |
 
@@ -52,6 +54,7 @@ def export_model(
         image_only, index, batch_size, image_size, storage, resize, crop_fraction, max_pixels: see
             `export.signatures.Signatures`.
         config, metrics: of the run, for the card.
+        calibrations: by direction, the run's `zoo.confidence.Confidence`s, to lie beside it.
 
     Returns:
         The folder `OUT/VERSION`.
@@ -89,8 +92,10 @@ def export_model(
         errors = compare(folder, model, batch_size, resize, crop_fraction)
         if storage == "float32":
             _check_errors(errors)
-        facts = describe(model, concrete, settings, errors)
+        facts = describe(model, concrete, settings, errors, calibrations)
         with _writing(out):
+            for direction, name in facts["calibrations"].items():
+                calibrations[direction].save(folder / name)
             write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
             write_card(folder / "model_card.md", facts, config, metrics)
             if is_new:

@@ -16,6 +16,7 @@ from export import __main__ as command
 from export import export_model, saved_model
 from export.signatures import Signatures
 from export.stored_weights import StoredWeights
+from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -26,6 +27,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 def run_folder(pcme, tmp_path_factory):
     run = RunFolder.open(tmp_path_factory.mktemp("run") / "pcme", {"data_dir": "CUB"})
     run.save_model(pcme.model)
+    rng = np.random.default_rng(0)
+    calibration = Confidence.fit(rng.normal(size=(60, 30)), np.arange(60) % 2 == 0)
+    calibration.save(run.calibration_path("t2i"))
     run.finish({"retrieval": {"t2i_recall@1": 12.5}})
     return run
 
@@ -66,6 +70,11 @@ def test_warm_up_records_run_on_the_export(pcme):
     assert warmed == set(signatures)
     assert signatures["match"].structured_outputs["pairs"].shape.rank == 0
     del model
+
+
+def test_a_model_without_calibrations_says_so(pcme):
+    assert "No calibration came with the run" in (pcme.folder / "model_card.md").read_text()
+    assert not list(pcme.folder.glob("calibration_*"))
 
 
 def test_a_version_is_never_overwritten(pcme):
@@ -185,6 +194,10 @@ def test_the_command(run_folder, tmp_path, capsys):
     card = (out / "7" / "model_card.md").read_text()
     assert "Trained on: CUB" in card
     assert "| `retrieval/t2i_recall@1` | 12.5 |" in card
+    assert facts["calibrations"] == {"t2i": "calibration_t2i.json"}
+    assert "- `calibration_t2i.json`: images found for a caption" in card
+    kept = (out / "7" / "calibration_t2i.json").read_bytes()
+    assert kept == run_folder.calibration_path("t2i").read_bytes()
     assert "allowed_batch_sizes: 3" in (out / "7" / "batching_params.pbtxt").read_text()
 
 

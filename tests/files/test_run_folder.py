@@ -183,3 +183,11 @@ def test_models_are_saved_whole(tmp_path):
     np.testing.assert_array_equal(keras.saving.load_model(path)(x), model(x))
     assert run.save_model(model, "best").name == "best.keras"
     assert json.loads(run.config_path.read_text())["settings"] == {"seed": 0}
+
+
+def test_calibrations_are_those_that_are_there(tmp_path):
+    run = RunFolder.open(tmp_path / "run", {})
+    assert run.calibrations == {}
+    path = run.calibration_path("t2i")
+    path.write_text("{}")
+    assert run.calibrations == {"t2i": run.path / "calibration_t2i.json"} == {"t2i": path}

@@ -7,7 +7,6 @@ import pytest
 from synthetic_run import encoded, picture, records
 
 from zoo.confidence import abstention_auc, expected_calibration_error
-from zoo.files import RunFolder
 from zoo.report import ReportedRun, confidence, confidence_section
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
@@ -91,10 +90,3 @@ def test_too_few_queries_leave_what_needs_no_calibration():
     assert "image → text: nAUC of best score" in labels
     assert f"image → text: nAUC of {SCORES}" not in labels
     assert f"{SCORES}: a calibration needs at least 20 queries" in section.text
-
-
-def test_calibrations_are_found_beside_the_run(calibrations, tmp_path):
-    folder = RunFolder.open(tmp_path / "run", {}, data={"loader": "toy_birds"})
-    assert confidence.calibrations_of(folder) == {}
-    calibrations["t2i"].save(folder.calibration_path("t2i"))
-    assert set(confidence.calibrations_of(folder)) == {"t2i"}

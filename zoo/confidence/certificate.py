@@ -36,12 +36,12 @@ class Certificate:
         """Why a query of this probability is declined, in words; None if it is answered."""
         if self.threshold is None:
             return (
-                f"no threshold could be certified at which at most {self.risk:.0%} of the answers "
-                "are wrong"
+                f"no threshold could be certified at which at most {100 * self.risk:.0f} % of the "
+                "answers are wrong"
             )
         if probability >= self.threshold:
             return None
         return (
-            f"its probability is below {self.threshold:.2f}, from where on at most {self.risk:.0%} "
-            "of the answers are wrong"
+            f"its probability is below {self.threshold:.2f}, from where on at most "
+            f"{100 * self.risk:.0f} % of the answers are wrong"
         )

@@ -155,6 +155,12 @@ class RunFolder:
         return self.path / f"calibration_{direction}.json"
 
     @property
+    def calibrations(self) -> dict[str, Path]:
+        """The calibrations that there are, by direction."""
+        paths = {direction: self.calibration_path(direction) for direction in ("i2t", "t2i")}
+        return {direction: path for direction, path in paths.items() if path.is_file()}
+
+    @property
     def metrics(self) -> dict[str, Any] | None:
         """The results, or None while the run is not finished."""
         return self.read_object("metrics.json") if self.finished else None

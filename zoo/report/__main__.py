@@ -16,11 +16,11 @@ from pathlib import Path
 import zoo
 from zoo import similarities
 from zoo.cli import OneLineParser, program, run
+from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.evaluation import open_run
 from zoo.files.run_folder import RunFolder
 from zoo.metrics.statistics import RESAMPLES
-from zoo.report.confidence import calibrations_of
 from zoo.report.page import write_report
 from zoo.report.section import of_model
 
@@ -53,13 +53,16 @@ def main(argv=None):
 def _read(name, label, options):
     _tell(f"{label}: encoding")
     model, split = open_run(name, options.data_dir)
-    own = options.ranking == "own" and name not in zoo.list_presets()
+    calibrations = {}
+    if options.ranking == "own" and name not in zoo.list_presets():
+        kept = RunFolder(name).calibrations
+        calibrations = {direction: Confidence.load(path) for direction, path in kept.items()}
     return of_model(
         model,
         split,
         label,
         options.ranking,
-        calibrations=calibrations_of(RunFolder(name)) if own else {},
+        calibrations=calibrations,
         items=options.items,
         resamples=options.resamples,
         seed=options.seed,

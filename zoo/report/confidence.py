@@ -263,16 +263,6 @@ def of_run(folder, model, validation, test, encoded, seed=0):
     return results
 
 
-def calibrations_of(folder):
-    """By direction, the `Confidence` of each calibration that a `RunFolder` has.
-
-    Raises:
-        InputError: if a file is damaged.
-    """
-    paths = {direction: folder.calibration_path(direction) for direction in DIRECTIONS}
-    return {name: Confidence.load(path) for name, path in paths.items() if path.is_file()}
-
-
 def same_split(first, second):
     """Whether two `zoo.data.Split`s are the same images, as where a loader has no third split."""
     first, second = first.records, second.records
@@ -300,10 +290,10 @@ def sentence(direction, found):
     )
     certified = found["certified_threshold"]
     if certified is None:
-        return f"{text}; at most {RISK:.0%} wrong answers cannot be promised"
+        return f"{text}; at most {100 * RISK:.0f} % wrong cannot be promised"
     return (
-        f"{text}; promised at most {certified['promised_risk']:.0%} wrong answers, "
-        f"{_percent(certified['risk'])} % of the {_percent(certified['answered'])} % answered are"
+        f"{text}; promised at most {100 * certified['promised_risk']:.0f} % wrong: answers "
+        f"{_percent(certified['answered'])} %, of these {_percent(certified['risk'])} % wrong"
     )
 
 
