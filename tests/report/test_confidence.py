@@ -11,7 +11,9 @@ from synthetic_run import encoded, records
 from zoo import evaluation
 from zoo.confidence import Confidence, abstention_auc
 from zoo.files import RunFolder
+from zoo.report import answers as answers_of_split
 from zoo.report import confidence
+from zoo.report.answers import Answers
 from zoo.report.run import show_results
 from zoo.similarities import ClosedFormSampledDistance, SmoothChamfer
 
@@ -49,8 +51,8 @@ def matrix(encoded, direction):
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])
 def test_answers_in_blocks_are_those_of_the_whole_matrix(direction, monkeypatch):
     shown = split(2)
-    monkeypatch.setattr(confidence, "_IN_BLOCK", 2000)
-    answers = confidence.Answers.of(shown, SIMILARITY, direction)
+    monkeypatch.setattr(answers_of_split, "_IN_BLOCK", 2000)
+    answers = Answers.of(shown, SIMILARITY, direction)
     logits, matches = matrix(shown, direction)
     best = np.where(matches, logits, -np.inf).max(axis=1)
     np.testing.assert_allclose(answers.scores.mean, logits.mean(axis=1), rtol=1e-4)
@@ -60,7 +62,7 @@ def test_answers_in_blocks_are_those_of_the_whole_matrix(direction, monkeypatch)
     assert answers.num_items == logits.shape[1]
     side = shown.image_uncertainty if direction == "i2t" else shown.caption_uncertainty
     np.testing.assert_allclose(answers.uncertainty, side, rtol=1e-5)  # log det is a logarithm
-    few = confidence.Answers.of(shown, SIMILARITY, direction, most=30, seed=1)
+    few = Answers.of(shown, SIMILARITY, direction, most=30, seed=1)
     place = np.searchsorted(np.sort(answers.scores.mean), few.scores.mean - 1e-3)
     assert len(few) == 30
     np.testing.assert_allclose(np.sort(answers.scores.mean)[place], few.scores.mean, rtol=1e-4)
@@ -71,16 +73,16 @@ def test_queries_without_a_match_are_left_out_and_none_is_an_error():
     own = shown.records
     labels = np.where(np.arange(120) < 5, 99, own.image_labels)
     lonely = SimpleNamespace(image_labels=labels, caption_labels=own.caption_labels)
-    answers = confidence.Answers.of(dataclasses.replace(shown, records=lonely), SIMILARITY, "i2t")
+    answers = Answers.of(dataclasses.replace(shown, records=lonely), SIMILARITY, "i2t")
     assert len(answers) == 115
     lonely.caption_labels = np.full(360, 98)
     with pytest.raises(ValueError, match="no query has a match"):
-        confidence.Answers.of(dataclasses.replace(shown, records=lonely), SIMILARITY, "t2i")
+        Answers.of(dataclasses.replace(shown, records=lonely), SIMILARITY, "t2i")
 
 
 def test_the_uncertainty_of_sets_is_taken_as_a_logarithm():
     shown = split(2, kind="set")
-    answers = confidence.Answers.of(shown, SmoothChamfer(), "i2t")
+    answers = Answers.of(shown, SmoothChamfer(), "i2t")
     np.testing.assert_allclose(answers.uncertainty, np.log(shown.image_uncertainty), rtol=1e-5)
 
 
@@ -89,7 +91,7 @@ def test_a_run_keeps_its_calibrations_and_says_what_they_are_worth(run, capsys):
     found = confidence.of_run(*arguments)
     for direction in ("i2t", "t2i"):
         kept = Confidence.load(run.folder.calibration_path(direction))
-        answers = confidence.Answers.of(run.encoded, SIMILARITY, direction)
+        answers = Answers.of(run.encoded, SIMILARITY, direction)
         probability = kept.probability(answers.scores, answers.uncertainty)
         one = found[direction]
         assert one["nauc"] == pytest.approx(abstention_auc(probability, answers.correct))
@@ -116,6 +118,7 @@ def test_a_run_keeps_its_calibrations_and_says_what_they_are_worth(run, capsys):
     run.folder.finish({"confidence": found, "retrieval": {}, "split": "", "chance": None})
     lines = [confidence.sentence(*item) for item in run.folder.metrics["confidence"].items()]
     assert all("uncertainty alone" in line and "calibration error" in line for line in lines)
+    assert all("calibrated on half of the test queries: nAUC" in line for line in lines)
     show_results({**_results(), "confidence": run.folder.metrics["confidence"]})
     printed = capsys.readouterr().out
     assert all(line in printed for line in lines)
@@ -151,6 +154,7 @@ def test_all_right_is_said(run):
         dataclasses.replace(shown, records=same),
     )
     assert "3 wrong" in found["t2i"]["half_of_test"]["why_not"]
+    assert "half of the test queries" not in confidence.sentence("t2i", found["t2i"])
     assert np.isnan(found["t2i"]["nauc"])
     assert "nAUC undefined" in confidence.sentence("t2i", found["t2i"])
 

@@ -8,6 +8,7 @@ from synthetic_run import encoded, picture, records
 
 from zoo.confidence import abstention_auc, expected_calibration_error
 from zoo.report import ReportedRun, confidence, confidence_section
+from zoo.report.answers import Answers
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
 
@@ -21,7 +22,7 @@ def split(seed, images=120, kind="gaussian", labels=6):
 @pytest.fixture(scope="module")
 def calibrations():
     return {
-        side: confidence.calibrate(confidence.Answers.of(split(1), SIMILARITY, side))
+        side: confidence.calibrate(Answers.of(split(1), SIMILARITY, side))
         for side in ("i2t", "t2i")
     }
 
@@ -64,7 +65,7 @@ def test_a_run_without_a_calibration_is_cross_fitted():
     assert f"image → text: nAUC of {RUNS_OWN}" not in values(section)
     assert f"by {UNION}" in section.verdicts[1]
     assert "validation" not in section.text
-    answers = confidence.Answers.of(shown, SIMILARITY, "t2i")
+    answers = Answers.of(shown, SIMILARITY, "t2i")
     probability = confidence.cross_fitted(answers)
     assert expected_calibration_error(probability, answers.correct) < 0.12
     # The truth of a fifth is not in its own probabilities, but in those of the others.

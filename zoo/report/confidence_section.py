@@ -4,7 +4,8 @@ import numpy as np
 
 from zoo.confidence import abstention_auc, expected_calibration_error, reliability
 from zoo.metrics import risk_coverage
-from zoo.report.confidence import Answers, cross_fitted
+from zoo.report.answers import Answers
+from zoo.report.confidence import cross_fitted
 from zoo.report.section import Number, Section
 from zoo.report.style import (
     DIRECTIONS,

@@ -1,0 +1,121 @@
+"""The answers of a model to the queries of a split, as far as confidence asks about them."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo import metrics
+from zoo.confidence import QueryScores
+from zoo.embeddings import log_uncertainty
+from zoo.metrics.blocks import row_blocks
+
+_IN_BLOCK = 2**22  # similarities; features are made of them in float64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """A model's answers to the queries of one direction, those that have a match.
+
+    Attributes:
+        scores: their `QueryScores` over the gallery.
+        ranks: `(Q,)`, of each query's best match, 1 = first; ties count against the model.
+        match_scores: `(Q,)`, of each query's best match.
+        uncertainty: `(Q,)`, logarithm of the queries' measure, or None for points.
+        num_items: of the gallery.
+    """
+
+    scores: QueryScores
+    ranks: np.ndarray
+    match_scores: np.ndarray
+    uncertainty: np.ndarray | None
+    num_items: int
+
+    @classmethod
+    def of(cls, encoded, similarity, direction, most=None, seed=0, pairs=None):
+        """The answers of an encoded split.
+
+        Args:
+            encoded: an `EncodedSplit`.
+            similarity: the layer or function to rank by.
+            direction: `"i2t"` or `"t2i"`.
+            most: take so many queries at most, drawn at random.
+            seed: of the draw.
+            pairs: the similarities of all images and captions, where they are there already.
+
+        Raises:
+            ValueError: if no query has a match, or a similarity is not finite.
+        """
+        records, pairs = encoded.records, pairs or encoded.pairs(similarity)
+        labels, others = records.image_labels, records.caption_labels
+        asked, uncertainty = encoded.images, None
+        if direction == "t2i":
+            labels, others, pairs = others, labels, pairs.transposed()
+            asked = encoded.captions
+        chosen = np.flatnonzero(np.isin(labels, others))
+        if not len(chosen):
+            raise ValueError("no query has a match")
+        if most is not None and len(chosen) > most:
+            rng = np.random.default_rng(seed)
+            chosen = np.sort(rng.choice(chosen, most, replace=False))
+        if len(chosen) < len(labels):
+            pairs = pairs.take(chosen, np.arange(len(others)))
+        if encoded.measure_name is not None:
+            asked = {name: values[chosen] for name, values in asked.items()}
+            uncertainty = np.asarray(log_uncertainty(asked, encoded.measure_name), float)
+        relevance = metrics.LabelRelevance(labels[chosen], others)
+        return cls.of_pairs(pairs.kept(), relevance, uncertainty)
+
+    @classmethod
+    def of_pairs(cls, pairs, relevance, uncertainty=None):
+        """The answers of similarities that are read a block of rows at a time.
+
+        Args:
+            pairs: `(Q, R)`, a matrix or what `zoo.metrics` takes for one.
+            relevance: of `zoo.metrics`, a match or more for each query.
+            uncertainty: `(Q,)` or None.
+        """
+        ranks = metrics.rank_queries(pairs, relevance).best_rank
+        blocks, best = [], []
+        for start, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1])):
+            blocks.append(QueryScores.of_matrix(rows))
+            best += [row[relevance.positives(start + i)].max() for i, row in enumerate(rows)]
+        fields = (field.name for field in dataclasses.fields(QueryScores))
+        scores = QueryScores(
+            *(np.concatenate([getattr(block, name) for block in blocks]) for name in fields)
+        )
+        return cls(scores, ranks, np.array(best, float), uncertainty, pairs.shape[1])
+
+    def __len__(self):
+        return len(self.ranks)
+
+    @property
+    def correct(self):
+        """`(Q,)`, whether the first answer is a match."""
+        return self.ranks == 1
+
+    @property
+    def signals(self):
+        """What tells without a calibration how sure an answer is, by name: `(Q,)` arrays."""
+        best = self.scores.top[:, 0]
+        uncertainty = {} if self.uncertainty is None else {"uncertainty": -self.uncertainty}
+        return {
+            **uncertainty,
+            "best_score": best,
+            "best_minus_mean": best - self.scores.mean,
+        }
+
+    def take(self, queries):
+        """Some of the queries."""
+        return Answers(
+            self.scores.take(queries),
+            self.ranks[queries],
+            self.match_scores[queries],
+            None if self.uncertainty is None else self.uncertainty[queries],
+            self.num_items,
+        )
+
+    def halves(self, seed):
+        """The queries in two halves, drawn at random."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        middle = (len(order) + 1) // 2
+        return self.take(order[:middle]), self.take(order[middle:])
