@@ -105,7 +105,10 @@ def test_a_run_keeps_its_calibrations_and_says_what_they_are_worth(run, capsys):
         covered = np.mean(answers.match_scores >= lowest["score"])
         assert lowest["coverage"] == pytest.approx(covered)
         certified = one["certified_threshold"]
-        assert kept.certificate.num_queries == one["calibration_queries"] // 2
+        if one["calibration_queries"] < 208:  # 160 images, of which no half can certify
+            assert (kept.certificate, kept.num_queries) == (None, 160)
+        else:
+            assert kept.certificate.num_queries == kept.num_queries == 240
         if certified is not None:
             answered = probability >= kept.certificate.threshold
             assert certified["answered"] == pytest.approx(answered.mean())
@@ -136,7 +139,7 @@ def test_what_cannot_be_calibrated_is_said_and_loses_no_run(run, monkeypatch):
     monkeypatch.setattr(evaluation, "encode", lambda *_: few)
     run.validation = SimpleNamespace(records=few.records, source=None)
     found = confidence.of_run(run.folder, run.model, run.validation, run.test, run.encoded)
-    assert "at least 20 queries; received 4" in found["i2t"]["why_not"]
+    assert "at least 20 queries; received 8" in found["i2t"]["why_not"]
     assert found["i2t"]["half_of_test"]["nauc"] > 0
     assert "was not calibrated: a calibration needs" in confidence.sentence("i2t", found["i2t"])
     assert not stale.exists()
