@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from synthetic_run import encoded, records
 
+from synthetic_run import encoded, records
 from zoo import evaluation
 from zoo.confidence import Confidence, abstention_auc
 from zoo.files import RunFolder

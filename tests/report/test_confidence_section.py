@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from synthetic_run import encoded, picture, records
 
+from synthetic_run import encoded, picture, records
 from zoo.confidence import abstention_auc, expected_calibration_error
 from zoo.report import ReportedRun, confidence, confidence_section
 from zoo.report.answers import Answers

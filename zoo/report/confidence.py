@@ -204,7 +204,7 @@ def _quality(found):
 
 
 def _fit(answers, uncertainty, seed):
-    penalty = max(1e-3, SHRINKAGE / len(answers))
+    penalty = max(0.01, SHRINKAGE / len(answers))  # 0.01 is the least of `fit` too
     return Confidence.fit(answers.scores, answers.correct, uncertainty, penalty=penalty, seed=seed)
 
 
