@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -108,6 +109,24 @@ def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished
     whole = training.read_history(finished.history_path)
     np.testing.assert_allclose(history["loss"], whole["loss"], rtol=1e-4)
     assert json.dumps(without_time(resumed.metrics)) == json.dumps(without_time(finished.metrics))
+
+
+def test_warm_up_trains_the_heads_alone(birds, tmp_path):
+    flags = ["--warm-up-epochs=1", "--fine-tuning-epochs=1", "--no-cache-features"]
+    settings = cli.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run", *flags))
+    train = data.open(pcme_cub.data(settings), "train")
+    model, trained = pcme_cub.build(settings, train), {}
+
+    def fit(model, phase, *_, **__):
+        trained[phase] = {id(variable) for variable in model.trainable_variables}
+
+    run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
+    pcme_cub.fit(settings, run)
+    towers = model.image_encoder, model.caption_encoder
+    heads = [one for tower in towers for one in tower.get_layer("head").trainable_variables]
+    own = {id(one) for one in [*heads, *model.similarity.trainable_variables]}
+    assert trained["warm_up"] == own, "neither words nor GRU"
+    assert trained["fine_tuning"] > own
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 import zoo
+from zoo import evaluation
 from zoo.cli import OneLineParser, program, run
 from zoo.data.files import SUFFIXES
 from zoo.errors import InputError
@@ -42,7 +43,7 @@ def build(options):
         names, paths = encode.list_images(options.source, options.column or "image")
         _report(encode.left_out(options.source))
         names, items = encode.without_bad(names, paths, options.skip_bad)
-        encoder = encode.image_encoder(model)
+        encoder = encode.image_encoder(model, **evaluation.resizing_of(options.model))
     folder = options.out / "embeddings"
     shards = encode.encode_shards(
         items, encoder, folder, identity, options.shard_size, options.batch_size
@@ -71,7 +72,8 @@ def query(options):
     model = zoo.from_preset(options.model or setup["model"])
     if options.image is not None:
         _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
-        asked = encode.image_encoder(model)([path])
+        resizing = evaluation.resizing_of(options.model or setup["model"])
+        asked = encode.image_encoder(model, **resizing)([path])
     else:
         asked = model.encode_captions([options.text])
     k = min(options.k, len(index))
