@@ -52,7 +52,11 @@ class Settings(daa_training.DAASettings):
         1.0, "factor of the rate in fine-tuning", source="PCME, appendix C.2"
     )
     batch_size: int = setting(150, "pairs, one a class", source="DAA, section 5.2", toy=90)
-    crop_and_flip: bool = setting(False, "random crops and mirroring", source="PCME, released code")
+    crop_and_flip: bool = setting(
+        False,
+        "train on random parts of the original, mirrored or not",
+        source="PCME, released code",
+    )
 
 
 def main(argv=None):

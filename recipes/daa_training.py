@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import keras
 
@@ -19,6 +19,8 @@ PHASES = ("pre_training", "fine_tuning")
 @dataclass(frozen=True, kw_only=True)
 class DAASettings(training.RetrievalSettings):
     """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
+
+    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
     daa_weight: float = setting(
         1000.0,
@@ -92,7 +94,10 @@ class DAASettings(training.RetrievalSettings):
     )
     cutout: float = setting(0.2, "probability of Cutout", source="DAA, section 5.2")
     crop_and_flip: bool = setting(
-        True, "random crops and mirroring", source="PCME, released code", toy=False
+        True,
+        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        source="PCME, released code",
+        toy=False,
     )
     word_dropping: float = setting(
         0.1, "probability of losing a word", source="DAA, section 5.2", toy=0.3
@@ -162,7 +167,7 @@ def fit_phase(settings, run, phase, pairs):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
         augmentation=Augmentation(
-            crop=RandomCrop(area=(0.08, 1.0)) if settings.crop_and_flip else None,
+            crop=settings.crop if settings.crop_and_flip else None,
             flip=settings.crop_and_flip,
             cutout=settings.cutout,
             word_dropping=settings.word_dropping,

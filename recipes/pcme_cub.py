@@ -1,8 +1,11 @@
 """PCME on CUB-200-2011, or on Toy Birds when no data are given.
 
     python recipes/pcme_cub.py                                   # Toy Birds, minutes on two cores
-    python recipes/pcme_cub.py --data-dir CUB_200_2011 --image-weights imagenet
+    python recipes/pcme_cub.py --data-dir CUB_200_2011 --image-weights imagenet \\
+        --glove glove.840B.300d.txt
     python recipes/pcme_cub.py --mean-only                       # the paper's "μ only"
+    python recipes/pcme_cub.py --held-out seen_test              # table E.3: the seen classes
+    python recipes/pcme_cub.py --test-samples 1 3 5 7 15         # figure E.1
 
 Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021. Trains on the 150
 classes of Xian's split and evaluates on the 50 classes that training has not seen. The same
@@ -16,10 +19,13 @@ from typing import ClassVar, Literal
 
 import keras
 
-from zoo import cli, encoders, models, report, similarities, training
+from zoo import cli, encoders, evaluation, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
+from zoo.data.random_crops import RandomCrop
+from zoo.metrics import evaluate_retrieval
+from zoo.report.style import PALETTE, new_figure, save, styled
 
 PHASES = ("warm_up", "fine_tuning")
 
@@ -29,6 +35,7 @@ class Settings(training.RetrievalSettings):
     """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
 
     default_backbone: ClassVar[str] = "resnet50"
+    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
     out: Path = setting(Path("runs/pcme_cub"), "run folder to write or resume", identity=False)
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
@@ -96,6 +103,7 @@ class Settings(training.RetrievalSettings):
     batch_size: int = setting(150, "pairs", source="PCME, released code", toy=90)
     pairs_per_class: int = setting(1, "pairs of a class in a batch", source="PCME, released code")
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
+    fine_tuning_rate: float = setting(1.0, "factor of the rate in fine-tuning")
     warm_up_epochs: int = setting(10, "heads only", source="PCME, appendix C.2", toy=0, smoke=1)
     fine_tuning_epochs: int = setting(
         50, "everything", source="PCME, appendix C.2", toy=20, smoke=1
@@ -103,9 +111,19 @@ class Settings(training.RetrievalSettings):
     cache_features: bool = setting(
         True, "warm up on stored features of the frozen backbone; Cutout then cuts feature maps"
     )
+    crop_and_flip: bool = setting(
+        False,
+        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        source="PCME, released code",
+    )
     cutout: float = setting(0.2, "probability of Cutout", source="PCME, appendix C.2")
     word_dropping: float = setting(
         0.1, "probability of losing a word", source="PCME, appendix C.2", toy=0.3
+    )
+    test_samples: tuple[int, ...] = setting(
+        (),
+        "numbers of samples J to rank by in the end, such as 1 3 7 15",
+        source="PCME, figure E.1",
     )
     test_similarities: tuple[str, ...] = setting(
         ("own", "euclidean"),
@@ -118,6 +136,10 @@ class Settings(training.RetrievalSettings):
         training.check_weights(self, "image_weights", self.network)
         if self.squash_variance and not self.variance_attention:
             raise ValueError("--squash-variance squashes the branch of --variance-attention")
+        if self.crop_and_flip and self.cache_features and self.warm_up_epochs:
+            raise ValueError("--crop-and-flip needs --no-cache-features: stored features are whole")
+        if self.test_samples and (self.mean_only or min(self.test_samples) < 1):
+            raise ValueError("--test-samples must be positive, and points have no samples")
 
     @property
     def network(self):
@@ -156,7 +178,8 @@ def train(settings, data):
         model = build(settings, run.train)
         run.model = model.with_auxiliaries(*settings.ranking_terms())
         fit(settings, run)
-    return report.finish(run, **settings.evaluation())
+    more = measure_samples(settings) if settings.test_samples else None
+    return report.finish(run, **settings.evaluation(), measure_more=more)
 
 
 def build(settings, train):
@@ -204,21 +227,66 @@ def fit(settings, run):
 
 def fit_phase(settings, run, model, phase, train, validation):
     epochs = getattr(settings, f"{phase}_epochs")
+    by_class = train.records.class_names is not None
+    crop = settings.crop if settings.crop_and_flip else None
     stream = Stream(
-        batches.class_pairs,
+        batches.class_pairs if by_class else batches.image_caption_pairs,
         train,
         model.tokenizer,
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
+        augmentation=Augmentation(
+            crop=crop,
+            flip=settings.crop_and_flip,
+            cutout=settings.cutout,
+            word_dropping=settings.word_dropping,
+        ),
         steps=settings.steps_per_epoch,
-        options={"pairs_per_class": settings.pairs_per_class},
+        options={"pairs_per_class": settings.pairs_per_class} if by_class else {},
     )
-    schedule = keras.optimizers.schedules.CosineDecay(
-        settings.learning_rate, epochs * stream.steps_per_epoch
-    )
+    rate = settings.learning_rate
+    if phase == "fine_tuning":
+        rate *= settings.fine_tuning_rate
+    schedule = keras.optimizers.schedules.CosineDecay(rate, epochs * stream.steps_per_epoch)
     model.compile(optimizer=training.AdamP(schedule))
     run.fit(model, phase, stream, epochs, validation=validation)
+
+
+def measure_samples(settings):
+    """A function `(run, model) -> dict` of retrieval by so many samples of each Gaussian.
+
+    As many are drawn at test time as `--test-samples` say, whatever the training took.
+    """
+
+    def measure(run, model):
+        encoded = evaluation.encode(model, run.test.records, run.test.source)
+        scale, shift = float(model.similarity.scale), float(model.similarity.shift)
+        found = {}
+        for count in settings.test_samples:
+            similarity = similarities.MatchProbability(scale, shift, count, settings.seed)
+            pairs = encoded.pairs(similarity).kept()
+            found[str(count)] = evaluate_retrieval(pairs, encoded.relevance)
+        save(samples_plot(found), run.folder.plots / "test_samples.png")
+        return {"test_samples": found}
+
+    return measure
+
+
+@styled
+def samples_plot(found):
+    """R-Precision of both directions over the number of samples."""
+    figure = new_figure(5.0, 3.6)
+    axis = figure.subplots()
+    counts = sorted(found, key=int)
+    for side, name, color in zip(
+        ("i2t", "t2i"), ("image to text", "text to image"), PALETTE, strict=False
+    ):
+        values = [found[count][f"{side}_r_precision"] for count in counts]
+        axis.plot([int(count) for count in counts], values, marker="o", color=color, label=name)
+    axis.set(xlabel="samples J at test time", ylabel="R-Precision in %", xscale="log")
+    axis.set_xticks([int(count) for count in counts], counts)
+    axis.legend()
+    return figure
 
 
 if __name__ == "__main__":

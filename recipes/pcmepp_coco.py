@@ -28,7 +28,6 @@ from zoo.data import (
     phase_seed,
     sources,
 )
-from zoo.data.random_crops import RandomCrop
 from zoo.data.size_augmentation import SizeAugmentation
 
 PHASES = ("frozen", "means", "training")
@@ -145,13 +144,19 @@ def fit(settings, run):
         early.compile(optimizer(settings, early, settings.learning_rate))
         stream = training_batches(settings, early, train, "frozen")
         run.fit(early, "frozen", stream, settings.frozen_epochs, validation=validation)
-        backbone.trainable = True
+        thaw(backbone)
     fit_everything(settings, run)
+
+
+def thaw(backbone):
+    """Makes all of a backbone trainable, whatever of it was frozen."""
+    backbone.trainable = False  # Keras passes on to the parts only what changes the whole
+    backbone.trainable = True
 
 
 def freeze_pretrained(backbone):
     """Freezes what a backbone has weights for: CLIP's new blocks of the variance train."""
-    backbone.trainable = True  # else no part of it could be trained
+    thaw(backbone)  # a frozen model has no part that trains
     for layer in backbone.layers:
         layer.trainable = "variance" in layer.name
 
@@ -232,7 +237,7 @@ def training_batches(settings, model, train, phase):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
         augmentation=SizeAugmentation(
-            crop=RandomCrop(sides=(0.6, 1.0)) if crops else None,
+            crop=settings.crop if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
         ),

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from zoo import encoders, similarities, training
 from zoo.cli import setting
 from zoo.data.images import RESIZES
+from zoo.data.random_crops import RandomCrop
 
 # "tiny" is the convolutional one; CLIP's is for tests.
 BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))
@@ -22,6 +23,8 @@ DISTANCES = {
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Birds."""
+
+    crop: ClassVar[RandomCrop] = RandomCrop(sides=(0.6, 1.0))
 
     out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
     toy: Literal["birds", "scenes"] = setting("birds", "the drawn data, without --data-dir")
@@ -75,7 +78,12 @@ class Settings(training.RetrievalSettings):
     word_dropping: float = setting(
         0.2, "words masked, replaced, deleted", source="PCME++, released code"
     )
-    crop_and_flip: bool = setting(True, "random resized crop and mirroring", toy=False)
+    crop_and_flip: bool = setting(
+        True,
+        "train on random parts, 60 to 100 % high and wide, mirrored or not",
+        source="PCME++, released code",
+        toy=False,
+    )
     log_variance_bias: float | None = setting(
         None, "initial log variance; default: -log(dim) - 3", toy=-5.0
     )

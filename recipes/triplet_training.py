@@ -1,7 +1,7 @@
 """What the recipes of VSE++ and VSRN share, of points and of Gaussians: settings and training."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import keras
 
@@ -19,6 +19,8 @@ SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")
 @dataclass(frozen=True, kw_only=True)
 class TripletSettings(training.RetrievalSettings):
     """The settings of Pishdad et al., 2022, which are VSE++'s and VSRN's; `toy` is for scenes."""
+
+    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
     features: Literal["pictures", "regions"] = setting("pictures", "what is read of an image")
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
@@ -56,7 +58,10 @@ class TripletSettings(training.RetrievalSettings):
         15, "after which the rate is a tenth", source="Pishdad et al., section 4.2", toy=18, smoke=1
     )
     crop_and_flip: bool = setting(
-        True, "random crops and mirroring", source="VSE++, released code", toy=False
+        True,
+        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        source="VSE++, released code",
+        toy=False,
     )
     word_dropping: float = setting(0.0, "probability of losing a word", toy=0.1)
 
@@ -185,7 +190,7 @@ def batches_of(settings, run, model, phase):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, ("sum_of_hinges", settings.mining)),
         augmentation=Augmentation(
-            crop=RandomCrop(area=(0.08, 1.0)) if crops else None,
+            crop=settings.crop if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
         ),

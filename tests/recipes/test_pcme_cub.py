@@ -161,7 +161,9 @@ def one_line(capsys, *argv):
 
 
 def test_a_folder_that_is_not_there(tmp_path, capsys):
-    line = one_line(capsys, f"--data-dir={tmp_path / 'no'}", f"--out={tmp_path / 'run'}")
+    line = one_line(
+        capsys, f"--data-dir={tmp_path / 'no'}", f"--out={tmp_path / 'run'}", "--image-weights=none"
+    )
     assert "no such" in line
     assert str(tmp_path / "no") in line
 

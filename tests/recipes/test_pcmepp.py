@@ -234,7 +234,7 @@ def test_while_clip_is_frozen_its_new_blocks_train():
     assert left
     assert all("variance" in variable.path for variable in left)
     assert len({path.path.split("/")[0] for path in left}) == 3, "two blocks and a norm"
-    backbone.trainable = True
+    pcmepp_coco.thaw(backbone)
     assert len(backbone.trainable_variables) == every
 
 
