@@ -105,6 +105,9 @@ class Settings(training.RetrievalSettings):
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
     fine_tuning_rate: float = setting(1.0, "factor of the rate in fine-tuning")
     warm_up_epochs: int = setting(10, "heads only", source="PCME, appendix C.2", toy=0, smoke=1)
+    freeze_text: bool = setting(
+        True, "in the warm-up word vectors and GRU are frozen too", source="PCME, appendix C.2"
+    )
     fine_tuning_epochs: int = setting(
         50, "everything", source="PCME, appendix C.2", toy=20, smoke=1
     )
@@ -210,7 +213,9 @@ def build(settings, train):
 def fit(settings, run):
     """Warm-up of the heads over frozen networks, words and GRU among them, then everything."""
     backbone = run.model.image_encoder.get_layer("backbone")
-    extractors = backbone, run.model.caption_encoder.get_layer("backbone")
+    extractors = [backbone]
+    if settings.freeze_text:
+        extractors.append(run.model.caption_encoder.get_layer("backbone"))
     if settings.warm_up_epochs:
         for extractor in extractors:
             extractor.trainable = False

@@ -217,13 +217,8 @@ def test_every_builder_has_a_command_whose_recipe_exists():
         assert (ROOT / f"recipes/{system.recipe}.py").exists()
 
 
-PAPERS = {  # how a source names a paper, and a part of its file's first lines
-    "PCME": "Probabilistic Embeddings for Cross-Modal Retrieval",
-    "Pishdad et al.": "Uncertainty-based Cross-Modal Retrieval",
-    "DAA": "Differentiable Semantic Metric Approximation",
-    "PCME++": "IMPROVED PROBABILISTIC IMAGE-TEXT",
-    "DivE": "Set of Diverse Embeddings",
-}
+# How a source names a paper, and the number of its text.
+PAPERS = {"PCME": "000", "Pishdad et al.": "001", "DAA": "002", "PCME++": "003", "DivE": "004"}
 OTHERS = {"PVSE", "SCAN", "SGRAF", "VSE++", "VSRN"}  # whose papers are not among the five
 PLACE = re.compile(r"(section|appendix|table|figure) ([A-Z]?[\d.]*\d|[A-Z])|released code")
 
@@ -233,9 +228,9 @@ def sources():
     found = {}
     for path in [*(ROOT / "recipes").glob("*.py"), *(ROOT / "zoo").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.keyword) and node.arg == "source":
-                if isinstance(node.value, ast.Constant) and node.value.value:
-                    found[node.value.value] = f"{path.relative_to(ROOT)}:{node.value.lineno}"
+            given = isinstance(node, ast.keyword) and node.arg == "source" and node.value
+            if isinstance(given, ast.Constant) and given.value:
+                found[given.value] = f"{path.relative_to(ROOT)}:{given.lineno}"
     return found
 
 
@@ -250,19 +245,27 @@ def test_sources_have_one_form():
 
 
 def test_sources_name_places_that_exist(shared_data):
-    texts = [path.read_text() for path in (shared_data.parent / "papers").glob("*.txt")]
-    assert len(texts) == len(PAPERS)
+    folder = shared_data.parent / "papers"
+    if not folder.is_dir():
+        pytest.skip("the papers are not beside this checkout")
     of_paper = {}
-    for name, title in PAPERS.items():
-        words = re.compile(r"\s+".join(map(re.escape, title.split())), re.IGNORECASE)
-        (of_paper[name],) = [text for text in texts if words.search(text[:1500])]
+    for name, number in PAPERS.items():
+        (path,) = folder.glob(f"{number}_*.txt")
+        of_paper[name] = path.read_text()
     for source, where in sources().items():
         paper, _, place = source.partition(", ")
         if paper not in PAPERS or place == "released code":
             continue
-        kind, number = place.split(" ")
-        number = re.escape(number)
-        heading = rf"(?m)^\W*{number}\.?\*{{0,2}}\s+\w|^\W*\w.*## {number}\.\s"
-        if kind in ("table", "figure"):
-            heading = rf"(?m){kind.capitalize()} {number}[.:]"
-        assert re.search(heading, of_paper[paper]), f"{where}: {source} is not in the paper"
+        assert _has(of_paper[paper], place), f"{where}: {source} is not in the paper"
+    for place in ("section 4.9", "table Z.1", "figure 99", "appendix G.1"):
+        assert not any(_has(text, place) for text in of_paper.values()), "any place would do"
+
+
+def _has(text, place):
+    """Whether a paper has a section, appendix, table or figure."""
+    kind, number = place.split(" ")
+    number = re.escape(number)
+    if kind in ("table", "figure"):
+        return re.search(rf"(?m){kind.capitalize()} {number}[.:]", text)
+    # PCME's text has some headings at the end of another line.
+    return re.search(rf"(?m)^\W*{number}\.?\*{{0,2}}\s+\w|## {number}\.\s", text)
