@@ -245,6 +245,8 @@ def test_while_clip_is_frozen_its_new_blocks_train():
         (["--method=clip"], "clip"),
         (["--test-similarities=cos"], "cos"),
         (["--toy-images=60"], "--toy scenes"),
+        (["--variance-blocks=2"], "--variance-blocks"),
+        (["--variance-blocks=0"], "--variance-blocks"),
         (["--toy=scenes", "--toy-images=9"], "at least 10"),
     ],
 )
