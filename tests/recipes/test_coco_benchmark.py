@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 
+import pcme_coco
 import pcmepp_coco
 import vse_coco
 from zoo import cli, training
@@ -77,12 +78,14 @@ def test_ids_are_checked_before_training(scenes, annotations, tmp_path):
 @pytest.mark.slow
 def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path):
     out = tmp_path / "run"
-    flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--min-count=1", f"--out={out}"]
-    vse_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={annotations}"])
-    found = RunFolder.existing(out).metrics["coco"]
+    flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--test-samples", "2", f"--out={out}"]
+    pcme_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={annotations}"])
+    run = RunFolder.existing(out)
     for side in ("i2t", "t2i"):
-        assert 0 <= found[f"coco_5k_{side}_pmrp"] <= 100
-    assert found["pmrp_images_left_out"] >= 0
+        assert 0 <= run.metrics["coco"][f"coco_5k_{side}_pmrp"] <= 100
+    assert run.metrics["coco"]["pmrp_images_left_out"] >= 0
+    assert list(run.metrics["test_samples"]) == ["2"]
+    assert list(training.read_history(run.history_path)["phase"]) == ["warm_up", "fine_tuning"]
 
 
 @pytest.fixture(scope="module")
