@@ -157,7 +157,7 @@ def page():
 def section(system):
     """One recipe: its command, what it shows of photos, and the settings whose source it names."""
     module = importlib.import_module(system.settings or system.recipe)
-    settings = of_paper(module.Settings, system.flags)
+    settings, toy = of_paper(module.Settings, system.flags), cli.parse(module.Settings, [])
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
     lines = [
         f"## {system.title}\n",
@@ -171,10 +171,10 @@ def section(system):
         source = field.metadata.get("source", "")
         of_daa = source.startswith("DAA")  # every recipe has DAA's flags
         if source and (not of_daa or "DAA" in system.title):
-            toy = value(field.metadata["toy"]) if "toy" in field.metadata else ""
             name = field.name.replace("_", "-")
-            paper = value(getattr(settings, field.name))
-            lines.append(f"| `--{name}` | {paper} | {toy} | {source} |")
+            paper, own = (value(getattr(one, field.name)) for one in (settings, toy))
+            other = "" if own == paper else own
+            lines.append(f"| `--{name}` | {paper} | {other} | {source} |")
     return "\n".join(lines) + "\n"
 
 
