@@ -149,6 +149,10 @@ class Settings(training.RetrievalSettings):
         ):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value if is_new else 0)
+        if self.cache_features and self.is_clip:
+            raise ValueError(
+                "--cache-features is of convolutional backbones: CLIP's has new blocks"
+            )
         if self.variance_blocks > 1 and not self.is_clip:
             raise ValueError(f"--variance-blocks is of CLIP's backbones; received {self.network}")
         if self.variance_blocks < 1:

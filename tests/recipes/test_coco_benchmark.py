@@ -52,7 +52,7 @@ def annotations(scenes, tmp_path_factory):
     return folder
 
 
-def test_ids_are_checked_before_training(scenes, annotations, tmp_path):
+def test_ids_are_checked_before_training(scenes, annotations, tmp_path, capsys):
     (tmp_path / "more").mkdir()
     for path in annotations.iterdir():
         (tmp_path / "more" / path.name).write_bytes(path.read_bytes())
@@ -73,6 +73,19 @@ def test_ids_are_checked_before_training(scenes, annotations, tmp_path):
         vse_coco.Settings, [*flags, f"--annotations-dir={annotations}", f"--out={out}"]
     )
     training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
+    assert "PMRP" not in capsys.readouterr().out
+    (tmp_path / "coco" / "annotations").mkdir(parents=True)
+    (tmp_path / "coco" / "val2014").symlink_to(scenes / "val2014")
+    (tmp_path / "coco" / "train2014").symlink_to(scenes / "train2014")
+    name = "annotations/dataset_coco.json"
+    (tmp_path / "coco" / name).write_bytes((scenes / name).read_bytes())
+    flags = [*flags[:-2], f"--data-dir={tmp_path / 'coco'}", "--backbone=tiny"]
+    other = tmp_path / "other"
+    settings = cli.parse(
+        vse_coco.Settings, [*flags, f"--annotations-dir={annotations}", f"--out={other}"]
+    )
+    training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
+    assert "PMRP is left out" in capsys.readouterr().out
 
 
 @pytest.mark.slow

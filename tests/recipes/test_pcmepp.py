@@ -238,6 +238,23 @@ def test_while_clip_is_frozen_its_new_blocks_train():
     assert len(backbone.trainable_variables) == every
 
 
+@pytest.mark.slow
+def test_a_step_over_a_frozen_clip_moves_its_new_block(birds):
+    pytest.importorskip("keras_hub")
+    settings, (train, _) = load(pcmepp_coco)
+    backbone = zoo.encoders.clip_image("tiny", image_size=16)
+    words = pcmepp_coco.tokenizer(settings, train.records)
+    model = zoo.models.pcmepp(backbone, words, dim=8, word_dim=8)
+    pcmepp_coco.freeze_pretrained(backbone)
+    model.compile(pcmepp_coco.optimizer(settings, model, 1e-2))
+    before = {variable.path: np.array(variable) for variable in backbone.weights}
+    stream = pcmepp_coco.training_batches(settings, model, train, "frozen")
+    model.fit(stream(0).take(2), verbose=0)
+    moved = {v.path for v in backbone.weights if (np.array(v) != before[v.path]).any()}
+    assert moved
+    assert all("variance" in path for path in moved)
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -246,6 +263,7 @@ def test_while_clip_is_frozen_its_new_blocks_train():
         (["--test-similarities=cos"], "cos"),
         (["--toy-images=60"], "--toy scenes"),
         (["--variance-blocks=2"], "--variance-blocks"),
+        (["--backbone=vit_b_32", "--cache-features"], "--cache-features"),
         (["--variance-blocks=0"], "--variance-blocks"),
         (["--toy=scenes", "--toy-images=9"], "at least 10"),
     ],

@@ -59,6 +59,8 @@ def start(settings, data, select=None):
         run.open_data(data)
         if settings.annotations_dir is not None:
             check_benchmark(run.test.records, settings.annotations_dir)
+            if settings.benchmark()["instances"] is None:
+                print("PMRP is left out: no annotations/instances_val2014.json in --data-dir")
     return run
 
 
