@@ -22,12 +22,14 @@ class Encoders:
 
     Args:
         model: a `DualEncoder` with a tokenizer, whose images are pictures.
+        mode, crop_fraction: how pictures become squares, as in training, see
+            `zoo.data.images.prepare` and `zoo.evaluation.resizing_of`.
 
     Raises:
         InputError: if it is no such model.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, mode="crop", crop_fraction=1.0):
         shape = model.image_encoder.inputs[0].shape
         if len(shape) != 4 or shape[1] is None or shape[1] != shape[2]:
             raise InputError(
@@ -44,6 +46,7 @@ class Encoders:
             )
         self.model = model
         self.image_size = shape[1]
+        self.resizing = (mode, crop_fraction)
         self._captions = tf.function(
             lambda texts: model.caption_encoder(model.tokenizer(texts), training=False),
             input_signature=[tf.TensorSpec((None,), tf.string)],
@@ -66,7 +69,7 @@ class Encoders:
 
     def pixels(self, contents):
         """The bytes of a picture as the image encoder gets it, uint8 `(size, size, 3)`."""
-        return images.prepare(contents, self.image_size).numpy()
+        return images.prepare(contents, self.image_size, *self.resizing).numpy()
 
     def images(self, pixels):
         """The embedding of pictures `(N, size, size, 3)`, 0 … 255."""
@@ -75,7 +78,7 @@ class Encoders:
     def files(self, paths):
         """The embedding of the pictures in files, decoded side by side."""
         pictures = tf.data.Dataset.from_tensor_slices([str(path) for path in paths]).map(
-            lambda path: images.prepare(tf.io.read_file(path), self.image_size),
+            lambda path: images.prepare(tf.io.read_file(path), self.image_size, *self.resizing),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
         return self.images(np.stack(list(pictures.as_numpy_iterator())))

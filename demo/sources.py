@@ -35,7 +35,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         InputError: if something is not there or is not what it has to be.
     """
     model = zoo.from_preset(run)
-    encoders = Encoders(model)
+    resizing = evaluation.resizing_of(run)
+    encoders = Encoders(model, **resizing)
     packaged = str(run) in zoo.list_presets()
     model_path = (PACKAGED / str(run) if packaged else Path(run)) / MODEL_FILE
     records, metrics = None, None
@@ -56,7 +57,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         texts = [] if captions is None else encode.list_captions(captions)
         name = Path(folder).name
     cache = cache_folder("demo") if cache is None else cache
-    identity = {"model": _digest(model_path), "image_size": encoders.image_size}
+    identity = {"model": _digest(model_path), "image_size": encoders.image_size, **resizing}
     embeddings = {"images": _encoded(paths, encoders.files, cache, identity, "images", 64)}
     if texts:
         embeddings["captions"] = _encoded(

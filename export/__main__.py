@@ -7,7 +7,7 @@ from pathlib import Path
 from export.requests import MAX_PIXELS
 from export.saved_model import export_model
 from export.stored_weights import STORAGE
-from zoo import models
+from zoo import evaluation, models
 from zoo.cli import OneLineParser, program, run
 from zoo.confidence import Confidence
 from zoo.files import RunFolder
@@ -33,11 +33,10 @@ def main(argv=None):
     parser.add_argument(
         "--resize",
         choices=("crop", "stretch"),
-        default="crop",
-        help="crop the middle, as every recipe does, or stretch the whole (crop)",
+        help="crop the middle, or stretch the whole (as the run did)",
     )
     parser.add_argument(
-        "--crop-fraction", type=float, default=1.0, help="of the shorter side, for crop (1)"
+        "--crop-fraction", type=float, help="of the shorter side, for crop (as the run did)"
     )
     parser.add_argument(
         "--max-pixels", type=int, default=MAX_PIXELS, help=f"of a picture ({MAX_PIXELS:,})"
@@ -45,6 +44,11 @@ def main(argv=None):
     options = vars(parser.parse_args(argv))
     name, out = options.pop("run"), options.pop("out")
     model = models.from_preset(name)
+    resizing = evaluation.resizing_of(name)
+    if options["resize"] is None:
+        options["resize"] = resizing["mode"]
+    if options["crop_fraction"] is None:
+        options["crop_fraction"] = resizing["crop_fraction"]
     config, metrics = _record(name)
     kept = {} if name in models.list_presets() else RunFolder(name).calibrations
     calibrations = {direction: Confidence.load(path) for direction, path in kept.items()}

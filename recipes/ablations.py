@@ -3,6 +3,8 @@
     python recipes/ablations.py --sweep pcme_regularisers      # PCME, table D.1
     python recipes/ablations.py --sweep dive_sets --seeds 0    # DivE, one seed
     python recipes/ablations.py --sweep pcmepp_loss --no-run   # only the table of what is there
+    python recipes/ablations.py --sweep pcme_covariance --data-dir CUB_200_2011 \\
+        --also image-weights=imagenet glove=glove.840B.300d.txt held-out=val1
 
 Every row is a recipe with some flags, run with every seed in a folder of its own below --out; what
 is finished is not run again, and what was stopped goes on. The table, mean ± standard deviation
@@ -83,6 +85,25 @@ SWEEPS = {
             **{f"α = {alpha}": [f"--alpha={alpha}"] for alpha in (1, 4, 64)},
         },
     ),
+    "pcmepp_distance": rows_of(  # table 4: of the new techniques VIB alone
+        pcmepp_coco.main,
+        {
+            "W2": ["--method=wasserstein_2"],
+            "match probability (PCME)": ["--method=pcme"],
+            "CSD": ["--pseudo-positive-weight=0", "--mixed-share=0", "--averaged-epochs=0"],
+        },
+    ),
+    "pcmepp_architecture": rows_of(  # table 5, without SWA; blocks are those of CLIP's backbones
+        pcmepp_coco.main,
+        {
+            name: ["--backbone=vit_b_32", "--averaged-epochs=0", *flags]
+            for name, flags in {
+                "1 block for σ, mean pooling": ["--pooling=mean"],
+                "2 blocks for σ, GPO": ["--variance-blocks=2"],
+                "1 block for σ, GPO": [],
+            }.items()
+        },
+    ),
     "pcmepp_loss": rows_of(  # table 3
         pcmepp_coco.main,
         with_and_without(
@@ -104,6 +125,9 @@ class Settings(seed_table.TableSettings):
     out: Path | None = setting(None, "folder of the runs and table.md; default: runs/SWEEP")
     rows: tuple[str, ...] = setting((), "names of rows, as in the table; default: all")
     data_dir: Path | None = setting(None, "real data instead of the toy's")
+    also: tuple[str, ...] = setting(
+        (), "further flags of all rows, without dashes: image-weights=imagenet held-out=val1"
+    )
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):
@@ -123,6 +147,7 @@ def main(argv=None):
     common = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
     if settings.smoke:
         common.append("--smoke")
+    common += [f"--{flag}" for flag in settings.also]
     if settings.run:
         seed_table.run_rows(settings.chosen, settings, tuple(common))
     columns = [

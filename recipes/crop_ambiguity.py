@@ -48,7 +48,9 @@ class Settings(training.RunSettings):
     crops: Literal["stretched", "in_place"] = setting(
         "stretched", "cut out, as in the paper; or left in place, the rest of the picture hidden"
     )
-    num_regions: int = setting(10, "largest regions that are looked at", source="Pishdad et al.")
+    num_regions: int = setting(
+        10, "largest regions that are looked at", source="Pishdad et al., section 4.6"
+    )
     most_images: int | None = setting(None, "look at the first so many", smoke=20)
 
 

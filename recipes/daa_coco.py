@@ -29,7 +29,7 @@ class Settings(daa_training.DAASettings):
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     layout = {} if settings.data_dir else {"layout": "coco"}
-    data = settings.data("coco", "toy_scenes", image_size=settings.image_size, **layout)
+    data = settings.data("coco", "toy_scenes", **settings.pictures(), **layout)
     return daa_training.train(settings, data, batches.image_caption_pairs)
 
 

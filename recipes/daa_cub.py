@@ -29,27 +29,39 @@ class Settings(daa_training.DAASettings):
 
     out: Path = setting(Path("runs/daa_cub"), "run folder to write or resume", identity=False)
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "val1", "val2", "val3"] = setting(
-        "test", "unseen classes to evaluate on; choose settings on val1 to val3"
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
+        "test",
+        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
+        "settings on, val1 to val3",
     )
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "resnet50", "image encoder", source="section 4.1", toy="tiny"
+        "resnet50", "image encoder", source="DAA, section 5.2", toy="tiny"
     )
-    dim: int = setting(512, "dimensions of the embedding", source="PCME", toy=64)
-    scale: float = setting(10.0, "initial a of sigmoid(b - a d)", source="PCME: 2 x 5")
-    shift: float = setting(10.0, "initial b", source="PCME: 2 x 5")
-    kl_weight: float = setting(1e-3, "weight of KL to N(0, I)", source="PCME", toy=1e-4)
-    uniformity_weight: float = setting(10.0, "weight of uniformity", source="PCME", toy=30.0)
-    fine_tuning_rate: float = setting(1.0, "factor of the rate in fine-tuning", source="PCME")
-    batch_size: int = setting(150, "pairs, one a class", source="section 4.1", toy=90)
-    crop_and_flip: bool = setting(False, "random crops and mirroring", source="PCME")
+    dim: int = setting(512, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
+    scale: float = setting(
+        10.0, "initial a of sigmoid(b - a d), twice the printed 5", source="PCME, appendix C.2"
+    )
+    shift: float = setting(10.0, "initial b", source="PCME, appendix C.2")
+    kl_weight: float = setting(
+        1e-3, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=1e-4
+    )
+    uniformity_weight: float = setting(
+        10.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
+    )
+    fine_tuning_rate: float = setting(
+        1.0, "factor of the rate in fine-tuning", source="PCME, appendix C.2"
+    )
+    batch_size: int = setting(150, "pairs, one a class", source="DAA, section 5.2", toy=90)
+    crop_and_flip: bool = setting(
+        False,
+        "train on random parts of the original, mirrored or not",
+        source="PCME, released code",
+    )
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data(
-        "cub", "toy_birds", image_size=settings.image_size, captions=settings.captions
-    )
+    data = settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
     return daa_training.train(settings, data, batches.class_pairs)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import keras
 
@@ -13,65 +13,101 @@ from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
 from zoo.errors import InputError
 
-PHASES = ("heads", "fine_tuning")
+PHASES = ("pre_training", "fine_tuning")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DAASettings(training.RetrievalSettings):
     """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
 
+    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
+
     daa_weight: float = setting(
-        1000.0, "of semantic precision (DAA); 0: the base model", source="released", toy=300.0
+        1000.0,
+        "of semantic precision (DAA); 0: the base model",
+        source="DAA, released code",
+        toy=300.0,
     )
     daa_samples: int = setting(
         5,
         "rank so many samples of each Gaussian; 0: the model's own logits",
-        source="released",
+        source="DAA, released code",
         toy=0,
     )
-    daa_temperature: float = setting(0.01, "of the ranks", source="section 4.1", toy=0.1)
+    daa_temperature: float = setting(0.01, "of the ranks", source="DAA, released code", toy=0.1)
     semantic_temperature: float | None = setting(
-        None, "of ranks by semantics; default: the same", source="section 4.1", toy=0.01
+        None, "of ranks by semantics; default: the same", source="DAA, released code", toy=0.01
     )
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "resnet152", "image encoder", source="section 4.1", toy="tiny"
+        "resnet152", "image encoder", source="DAA, section 5.2", toy="tiny"
     )
-    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
     bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
     bert_vocabulary: Path | None = setting(None, "its vocab.txt")
-    dim: int = setting(1024, "dimensions of the embedding", source="section 4.1", toy=64)
-    num_samples: int = setting(5, "samples J of an embedding", source="section 4.1")
+    crop_fraction: float = setting(
+        224 / 256,
+        "side of a photo's middle, of the shorter side",
+        source="PCME, released code",
+        toy=1.0,
+    )
+    dim: int = setting(1024, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
+    num_samples: int = setting(5, "samples J of an embedding", source="DAA, section 5.2")
     method: Literal["sampled", "moment_matched"] = setting(
         "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
     )
-    scale: float = setting(30.0, "initial a of sigmoid(b - a d)", source="PCME: 2 x 15", toy=10.0)
-    shift: float = setting(30.0, "initial b", source="PCME: 2 x 15", toy=10.0)
-    log_variance_bias: float = setting(-6.0, "initial log variance", toy=-5.0)
-    kl_weight: float = setting(1e-5, "weight of KL to N(0, I)", source="PCME", toy=1e-4)
-    uniformity_weight: float = setting(0.0, "weight of uniformity", source="PCME", toy=30.0)
-    learning_rate: float = setting(
-        1.5e-4, "of AdamP, cosine decay per phase", source="released", toy=2e-3
+    scale: float = setting(
+        30.0,
+        "initial a of sigmoid(b - a d), twice the printed 15",
+        source="PCME, appendix C.2",
+        toy=10.0,
     )
-    fine_tuning_rate: float = setting(0.1, "its factor in fine-tuning", source="PCME", toy=1.0)
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="released", toy=100.0)
-    batch_size: int = setting(128, "pairs", source="section 4.1", toy=90)
+    shift: float = setting(30.0, "initial b", source="PCME, appendix C.2", toy=10.0)
+    log_variance_bias: float = setting(-6.0, "initial log variance", toy=-5.0)
+    kl_weight: float = setting(
+        1e-5, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=1e-4
+    )
+    uniformity_weight: float = setting(
+        0.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
+    )
+    learning_rate: float = setting(
+        1.5e-4, "of AdamP, cosine decay per phase", source="DAA, section 5.2", toy=2e-3
+    )
+    fine_tuning_rate: float = setting(
+        0.1, "its factor in fine-tuning", source="DAA, released code", toy=1.0
+    )
+    clip_norm: float = setting(
+        2.0, "largest norm of a gradient", source="DAA, released code", toy=100.0
+    )
+    batch_size: int = setting(128, "pairs", source="DAA, section 5.2", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
     warm_up_epochs: int = setting(
-        3, "of heads, with a rising rate", source="released", toy=0, smoke=1
+        3, "of pre-training, with a rising rate", source="DAA, section 5.2", toy=0, smoke=1
     )
-    heads_epochs: int = setting(
-        30, "heads only, warm-up included", source="released", toy=0, smoke=1
+    pre_training_epochs: int = setting(
+        30, "image network frozen, warm-up included", source="DAA, released code", toy=0, smoke=1
     )
-    fine_tuning_epochs: int = setting(40, "everything", source="released", toy=20, smoke=1)
-    cutout: float = setting(0.2, "probability of Cutout", source="PCME")
-    crop_and_flip: bool = setting(True, "random crops and mirroring", source="PCME", toy=False)
-    word_dropping: float = setting(0.1, "probability of losing a word", source="PCME", toy=0.3)
+    fine_tuning_epochs: int = setting(
+        40, "everything", source="DAA, released code", toy=20, smoke=1
+    )
+    cutout: float = setting(0.2, "probability of Cutout", source="DAA, section 5.2")
+    crop_and_flip: bool = setting(
+        True,
+        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        source="PCME, released code",
+        toy=False,
+    )
+    word_dropping: float = setting(
+        0.1, "probability of losing a word", source="DAA, section 5.2", toy=0.3
+    )
 
     def __post_init__(self):
         super().__post_init__()
-        if self.warm_up_epochs > self.heads_epochs:
-            raise ValueError("--heads-epochs must not be below --warm-up-epochs")
+        training.check_weights(self, "image_weights", self.backbone)
+        if self.warm_up_epochs > self.pre_training_epochs:
+            raise ValueError("--pre-training-epochs must not be below --warm-up-epochs")
 
 
 def build(settings, train):
@@ -121,10 +157,9 @@ def train(settings, data, pairs):
 
 
 def fit_phase(settings, run, phase, pairs):
-    """Heads first, over frozen networks and with a rising rate, then everything."""
-    model, frozen = run.model, phase == "heads"
-    for encoder in (model.image_encoder, model.caption_encoder):
-        encoder.get_layer("backbone").trainable = not frozen
+    """The image head and all of the textual encoder first, with a rising rate, then everything."""
+    model, frozen = run.model, phase == "pre_training"
+    model.image_encoder.get_layer("backbone").trainable = not frozen
     stream = Stream(
         pairs,
         run.train,
@@ -132,7 +167,7 @@ def fit_phase(settings, run, phase, pairs):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
         augmentation=Augmentation(
-            crop=RandomCrop(area=(0.08, 1.0)) if settings.crop_and_flip else None,
+            crop=settings.crop if settings.crop_and_flip else None,
             flip=settings.crop_and_flip,
             cutout=settings.cutout,
             word_dropping=settings.word_dropping,

@@ -32,6 +32,7 @@ from zoo.losses.ranking import MINING
 
 PHASES = ("warm_up", "training")
 FEATURES = ("resnet152", "regions", "resnext_bert")
+NETWORKS = {"resnet152": "resnet152", "resnext_bert": "resnext101_32x8d"}
 MARGIN = {"resnet152": 0.1, "regions": 0.2, "resnext_bert": 0.1}
 SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 
@@ -49,52 +50,63 @@ class Settings(training.RetrievalSettings):
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
         None, "another network than that of --features", toy="tiny"
     )
-    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
     bert: Path | None = setting(None, "folder of BERT's preset, for resnext_bert")
     bert_vocabulary: Path | None = setting(None, "its vocab.txt")
     glove: Path | None = setting(None, "text file of word vectors to start from")
     image_size: int = setting(
-        224, "pixels; the paper has 512 for resnext_bert", source="section 4.1", toy=64
+        224, "pixels; the paper has 512 for resnext_bert", source="DivE, section 4.3", toy=64
     )
     max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
-    dim: int = setting(1024, "dimensions of an element", source="section 4.1", toy=64)
-    word_dim: int = setting(300, "of a word vector", source="section 4.1", toy=64)
-    num_slots: int = setting(4, "elements of a set, K", source="section 4.1")
-    num_iterations: int = setting(4, "rounds of aggregation, T", source="section 4.1")
+    dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
+    word_dim: int = setting(300, "of a word vector", source="DivE, released code", toy=64)
+    num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
+    num_iterations: int = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
     similarity: Literal[models.SET_SIMILARITIES] | None = setting(
-        None, "default: smooth_chamfer, or maximum_pair for pvse", source="table 3"
+        None, "default: smooth_chamfer, or maximum_pair for pvse", source="DivE, table 3"
     )
-    alpha: float = setting(16.0, "of smooth-Chamfer", source="section 4.1")
+    alpha: float = setting(16.0, "of smooth-Chamfer", source="DivE, section 4.2")
     margin: float | None = setting(
-        None, "of the triplets; default: 0.2 for regions, else 0.1", source="section 4.1"
+        None, "of the triplets; default: 0.2 for regions, else 0.1", source="DivE, section 4.2"
     )
     mining: Literal[MINING] = setting(
-        "hardest", "negatives after the warm-up", source="section 4.1", toy="sum"
+        "hardest", "negatives after the warm-up", source="DivE, released code", toy="sum"
     )
-    discrepancy_weight: float = setting(0.01, "of MMD", source="section 4.1")
+    discrepancy_weight: float = setting(0.01, "of MMD", source="DivE, section 4.2")
     diversity_weight: float | None = setting(
-        None, "default: 0.01, or 0.1 for pvse", source="section 4.1; PVSE's released options"
+        None, "default: 0.01, or 0.1 for pvse", source="DivE, section 4.2"
     )
-    dropout: float = setting(0.1, "of the regions' features", source="released options")
-    drop_rate: float = setting(0.2, "regions left out", source="released options")
-    word_dropping: float = setting(0.2, "words left out", source="released options")
-    learning_rate: float = setting(1e-3, "peak, cosine decay", source="section 4.1", toy=4e-3)
-    set_rate: float = setting(0.1, "factor of the slots", source="released options", toy=1.0)
+    dropout: float = setting(0.1, "of the regions' features", source="DivE, released code")
+    drop_rate: float = setting(0.2, "regions left out", source="DivE, released code")
+    word_dropping: float = setting(0.2, "words left out", source="DivE, released code")
+    learning_rate: float = setting(1e-3, "peak, cosine decay", source="DivE, section 4.2", toy=4e-3)
+    set_rate: float = setting(0.1, "factor of the slots", source="DivE, released code", toy=1.0)
     backbone_rate: float = setting(0.1, "factor of pretrained networks", toy=1.0)
-    weight_decay: float = setting(1e-4, "of AdamW", source="released options")
-    clip_norm: float = setting(1.0, "largest norm of a gradient", source="released options")
-    batch_size: int = setting(200, "images, with their captions", source="section 4.1", toy=64)
+    weight_decay: float = setting(1e-4, "of AdamW", source="DivE, released code")
+    clip_norm: float = setting(1.0, "largest norm of a gradient", source="DivE, released code")
+    batch_size: int = setting(
+        200, "images, with their captions", source="DivE, section 4.2", toy=64
+    )
     captions_per_image: int | None = setting(
-        None, "drawn anew each time; default: all", source="section 4.1", toy=2
+        None, "drawn anew each time; default: all", source="DivE, section 4.2", toy=2
     )
     steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
     warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=0, smoke=1)
-    epochs: int = setting(80, "in all", source="section 4.1, for regions", toy=40, smoke=2)
+    epochs: int = setting(80, "in all", source="DivE, section 4.2", toy=40, smoke=2)
 
     def __post_init__(self):
         super().__post_init__()
+        used = None if self.ensemble or self.features == "regions" else self.network
+        training.check_weights(self, "image_weights", used)
         if not 0 <= self.warm_up_epochs <= self.epochs:
             raise ValueError("--epochs must not be below --warm-up-epochs")
+
+    @property
+    def network(self):
+        """The name of the network over pictures."""
+        return self.backbone or NETWORKS.get(self.features)
 
     @property
     def own_similarity(self):
@@ -121,7 +133,7 @@ def data(settings, loader):
     if settings.features == "regions":
         loader, options = "regions", {}
     else:
-        options = {"image_size": settings.image_size}
+        options = settings.pictures()
     layout = {} if settings.data_dir else {"layout": loader}
     return settings.data(loader, "toy_scenes", **options, **layout)
 
@@ -130,7 +142,7 @@ def train(settings, data):
     """Builds, fits and evaluates; or averages finished runs."""
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data)
-        return report.finish_ensemble(folder, settings.ensemble, settings.annotations_dir)
+        return report.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
     run = training.start(settings, data)
     if run.finished:
         return report.show(run)
@@ -174,10 +186,7 @@ def build(settings, train):
 def image_backbone(settings, source):
     if settings.features == "regions":
         return source.shape
-    network = {"resnet152": "resnet152", "resnext_bert": "resnext101_32x8d"}[settings.features]
-    return encoders.convolutional(
-        settings.backbone or network, source.shape[0], settings.image_weights
-    )
+    return encoders.convolutional(settings.network, source.shape[0], settings.image_weights)
 
 
 def captions_of(settings, records):

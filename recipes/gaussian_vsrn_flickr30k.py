@@ -26,9 +26,9 @@ class Settings(vsrn_flickr30k.Settings, triplet_training.GaussianSettings):
     out: Path = setting(
         Path("runs/gaussian_vsrn_flickr30k"), "run folder to write or resume", identity=False
     )
-    margin: float = setting(0.1, "of the triplets", source="Pishdad et al.", toy=0.2)
+    margin: float = setting(0.1, "of the triplets", source="Pishdad et al., section 4.2", toy=0.2)
     similarity: Literal[triplet_training.SIMILARITIES] = setting(
-        "wasserstein_2", "to train and to rank with", source="Pishdad et al."
+        "wasserstein_2", "to train and to rank with", source="Pishdad et al., section 4.4"
     )
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
         "spherical_mean", "variances of the dimensions: each its own, their mean, or one value"

@@ -29,7 +29,7 @@ class Settings(pcmepp_coco.Settings):
     out: Path = setting(Path("runs/own_pairs"), "run folder to write or resume", identity=False)
     toy: Literal["scenes"] = setting("scenes", "the drawn data, without --data-dir")
     max_words: int = setting(77, "tokens of a caption that are read", toy=48)
-    batch_size: int = setting(128, "pairs", source="appendix B")
+    batch_size: int = setting(128, "pairs", source="PCME++, table B.1")
     steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=32, smoke=2)
 
 
@@ -40,10 +40,10 @@ def main(argv=None):
 
 
 def options(settings):
-    size = {"image_size": settings.image_size}
+    shown = settings.pictures()
     if settings.data_dir is None:
-        return {"num_images": settings.toy_images, **size}
-    return {"seed": settings.seed, **size}
+        return {"num_images": settings.toy_images, **shown}
+    return {"seed": settings.seed, **shown}
 
 
 if __name__ == "__main__":

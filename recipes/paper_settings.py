@@ -38,27 +38,43 @@ class System(NamedTuple):
 COCO = "--data-dir coco"
 CLIP = "--backbone vit_b_32 --weights clip.safetensors --bpe bpe_simple_vocab_16e6.txt.gz"
 IMAGENET = "--image-weights imagenet"
+GLOVE = "--glove glove.840B.300d.txt"
+BENCHMARK = "--annotations-dir eccv_caption"
 BERT = "--bert bert_base --bert-vocabulary vocab.txt"
 SYSTEMS = (
-    System("PCME, CUB", ("pcme",), "pcme_cub", f"--data-dir CUB_200_2011 {IMAGENET}"),
+    System("PCME, CUB", ("pcme",), "pcme_cub", f"--data-dir CUB_200_2011 {IMAGENET} {GLOVE}"),
+    System("PCME, COCO", ("pcme",), "pcme_coco", f"{COCO} {IMAGENET} {GLOVE} {BENCHMARK}"),
+    System(
+        "PCME in the plane, CUB",
+        ("pcme",),
+        "pcme_2d",
+        f"--data-dir CUB_200_2011 {IMAGENET} {GLOVE}",
+    ),
     System(
         "PCME++ and its baselines, COCO",
         ("pcmepp", "infonce", "vse_infinity"),
         "pcmepp_coco",
-        f"{COCO} {CLIP} [--method infonce|vse_infinity|pcme|mean_only|wasserstein_2]",
+        f"{COCO} {CLIP} {BENCHMARK} [--method infonce|vse_infinity|pcme|mean_only|wasserstein_2]",
         "pcmepp_settings",
+    ),
+    System(
+        "PCME++ and InfoNCE, RedCaps",
+        ("pcmepp", "infonce"),
+        "pcmepp_redcaps",
+        "--data-dir redcaps --classes-dir CUB_200_2011 --bpe bpe_simple_vocab_16e6.txt.gz "
+        "[--method infonce]",
     ),
     System(
         "VSE0 and VSE++, COCO",
         ("vse0", "vsepp"),
         "vse_coco",
-        f"{COCO} {IMAGENET} [--mining sum]",
+        f"{COCO} {IMAGENET} {BENCHMARK} [--mining sum]",
     ),
     System(
         "Gaussian VSE++, COCO",
         ("gaussian_vsepp", "gaussian"),
         "gaussian_vsepp_coco",
-        f"{COCO} {IMAGENET}",
+        f"{COCO} {IMAGENET} {BENCHMARK}",
     ),
     System("VSRN, Flickr30K", ("vsrn",), "vsrn_flickr30k", "--data-dir f30k_precomp"),
     System(
@@ -71,10 +87,13 @@ SYSTEMS = (
         "DivE and PVSE, COCO",
         ("dive", "pvse"),
         "dive_coco",
-        "--data-dir coco_precomp --features regions [--method pvse]",
+        f"--data-dir coco_precomp --features regions {GLOVE} {BENCHMARK} [--method pvse]",
     ),
     System(
-        "DivE, Flickr30K", ("dive",), "dive_flickr30k", "--data-dir f30k_precomp --features regions"
+        "DivE, Flickr30K",
+        ("dive",),
+        "dive_flickr30k",
+        f"--data-dir f30k_precomp --features regions {GLOVE}",
     ),
     System("PVSE, CUB", ("pvse",), "pvse_cub", f"--data-dir CUB_200_2011 {IMAGENET}"),
     System(
@@ -83,7 +102,12 @@ SYSTEMS = (
         "daa_cub",
         f"--data-dir CUB_200_2011 {IMAGENET} {BERT}",
     ),
-    System("PCME-BERT with DAA, COCO", ("pcme_bert",), "daa_coco", f"{COCO} {IMAGENET} {BERT}"),
+    System(
+        "PCME-BERT with DAA, COCO",
+        ("pcme_bert",),
+        "daa_coco",
+        f"{COCO} {IMAGENET} {BERT} {BENCHMARK}",
+    ),
     System(
         "SAF, SGR and SGRAF with DAA, Flickr30K",
         ("sgraf",),
@@ -115,19 +139,31 @@ def page():
         "# Every builder, its paper's settings and its command\n\n"
         "Written by `python recipes/paper_settings.py --out docs/models/settings.md` from the "
         "recipes' own\ndefaults; a test compares the two. *toy*: what a run without `--data-dir` "
-        "takes instead. `--help` has\nevery other flag.\n"
+        "takes instead. `--help` has\nevery other flag.\n\n"
+        "Files by their public names: `glove.840B.300d.txt` (GloVe, 2.2 M words), `coco` and "
+        "`CUB_200_2011` as in\n[data](../data.md), `eccv_caption` the folder of that package's "
+        "annotations. With `--annotations-dir` the ids\nof the test split are checked before "
+        "training; PMRP is measured too where the data have\n"
+        "`annotations/instances_val2014.json`.\n\n"
+        "**Which epoch is kept**: `--select best`, that with the best RSUM on the validation "
+        "split, is every recipe's\ndefault. Pishdad et al. (section 4.3) and PCME++ without SWA "
+        "(section 3.1) select so; with SWA\nPCME++ keeps the last average, and so does its "
+        "recipe. VSE++, VSRN, PVSE, SGRAF and DivE do so in their\ncode. PCME and DAA print no "
+        "rule: `--select last` keeps their last epoch.\n"
     )
     return "\n".join([head, *map(section, SYSTEMS)])
 
 
 def section(system):
-    """One recipe: its command, and the settings whose source it names."""
+    """One recipe: its command, what it shows of photos, and the settings whose source it names."""
     module = importlib.import_module(system.settings or system.recipe)
+    settings, toy = of_paper(module.Settings, system.flags), cli.parse(module.Settings, [])
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
     lines = [
         f"## {system.title}\n",
         f"{builders}\n",
         f"```\npython recipes/{system.recipe}.py {system.flags}\n```\n",
+        *photos(settings),
         "| setting | paper | toy | source |",
         "|---|---|---|---|",
     ]
@@ -135,10 +171,34 @@ def section(system):
         source = field.metadata.get("source", "")
         of_daa = source.startswith("DAA")  # every recipe has DAA's flags
         if source and (not of_daa or "DAA" in system.title):
-            toy = value(field.metadata["toy"]) if "toy" in field.metadata else ""
             name = field.name.replace("_", "-")
-            lines.append(f"| `--{name}` | {value(field.default)} | {toy} | {source} |")
+            paper, own = (value(getattr(one, field.name)) for one in (settings, toy))
+            other = "" if own == paper else own
+            lines.append(f"| `--{name}` | {paper} | {other} | {source} |")
     return "\n".join(lines) + "\n"
+
+
+def of_paper(settings_class, flags):
+    """The settings that a command of the page has, without what it leaves to choose."""
+    return cli.parse(settings_class, flags.partition(" [")[0].partition("|")[0].split())
+
+
+def photos(settings):
+    """What is seen of a photo, as a paragraph; nothing of those that are not read."""
+    if getattr(settings, "features", "pictures") == "regions" or not hasattr(settings, "resize"):
+        return []
+    if not hasattr(settings, "image_weights") and not hasattr(settings, "weights"):
+        return []
+    shown = "the whole of it, stretched to a square"
+    if settings.resize == "crop":
+        shown = f"the square of {settings.crop_fraction:.1%} of the shorter side in its middle"
+    trained = "the same"
+    if getattr(settings, "crop_and_flip", False):
+        crop = settings.crop
+        low, high = crop.area or crop.sides
+        of = "of the original's area" if crop.area else "of the original's height and width"
+        trained = f"a random part of {low:.0%} to {high:.0%} {of}, mirrored or not"
+    return [f"Of a photo evaluation sees {shown}; training {trained}.\n"]
 
 
 def value(default):

@@ -15,6 +15,8 @@ average is evaluated. The same command resumes a run that was stopped.
 
 import math
 
+import keras
+
 from pcmepp_settings import DISTANCES, Settings
 from zoo import cli, encoders, losses, models, report, similarities, training
 from zoo.data import (
@@ -26,7 +28,6 @@ from zoo.data import (
     phase_seed,
     sources,
 )
-from zoo.data.random_crops import RandomCrop
 from zoo.data.size_augmentation import SizeAugmentation
 
 PHASES = ("frozen", "means", "training")
@@ -44,10 +45,10 @@ def main(argv=None):
 
 def data(settings):
     """COCO; without data Toy Birds, which has unseen classes, or Toy Scenes, in COCO's layout."""
-    size = {"image_size": settings.image_size}
+    shown = settings.pictures()
     if settings.data_dir or settings.toy == "birds":
-        return settings.data("coco", "toy_birds", **size)
-    return settings.data("coco", "toy_scenes", num_images=settings.toy_images, **size)
+        return settings.data("coco", "toy_birds", **shown)
+    return settings.data("coco", "toy_scenes", num_images=settings.toy_images, **shown)
 
 
 def train(settings, data, prepare=lambda run: None, measure_more=None):
@@ -94,19 +95,18 @@ def build(settings, train):
             settings.weights,
             vocabulary_size=words.vocabulary_size(),
             max_length=settings.max_words,
-            variance_blocks=int(settings.is_probabilistic),
+            variance_blocks=settings.variance_blocks if settings.is_probabilistic else 0,
         )
     if settings.method == "infonce":
-        return models.infonce(**towers)
+        return models.infonce(temperature=settings.temperature, **towers)
     if settings.method == "vse_infinity":
         return models.vse_infinity(margin=settings.margin, **towers)
-    # PCME's loss has no pseudo-positives, and its distance is not squared.
-    weight = 0.0 if settings.method == "pcme" else settings.pseudo_positive_weight
     return models.pcmepp(
         distance=DISTANCES[settings.method],
         scale=settings.scale,
         shift=settings.shift,
-        pseudo_positive_weight=weight,
+        num_samples=settings.num_samples,
+        pseudo_positive_weight=settings.pseudo_positive_weight,
         kl_weight=settings.kl_weight,
         kl_reduction=settings.kl_reduction,
         log_variance_bias=settings.log_variance_bias,
@@ -120,7 +120,7 @@ def image_backbone(settings):
             settings.network,
             settings.weights,
             settings.image_size,
-            variance_blocks=int(settings.is_probabilistic),
+            variance_blocks=settings.variance_blocks if settings.is_probabilistic else 0,
         )
     return encoders.convolutional(settings.network, settings.image_size, settings.weights)
 
@@ -140,11 +140,25 @@ def fit(settings, run):
     if settings.mean_epochs:
         fit_means(settings, run, early, train, validation)
     if settings.frozen_epochs:
+        freeze_pretrained(backbone)
         early.compile(optimizer(settings, early, settings.learning_rate))
         stream = training_batches(settings, early, train, "frozen")
         run.fit(early, "frozen", stream, settings.frozen_epochs, validation=validation)
-        backbone.trainable = True
+        thaw(backbone)
     fit_everything(settings, run)
+
+
+def thaw(backbone):
+    """Makes all of a backbone trainable, whatever of it was frozen."""
+    backbone.trainable = False  # Keras passes on to the parts only what changes the whole
+    backbone.trainable = True
+
+
+def freeze_pretrained(backbone):
+    """Freezes what a backbone has weights for: CLIP's new blocks of the variance train."""
+    thaw(backbone)  # a frozen model has no part that trains
+    for layer in backbone.layers:
+        layer.trainable = "variance" in layer.name
 
 
 def fit_means(settings, run, model, train, validation):
@@ -190,18 +204,26 @@ def hand_over(learned, model):
 def fit_everything(settings, run):
     model, stream = run.model, training_batches(settings, run.model, run.train, "training")
     steps, epochs = stream.steps_per_epoch, settings.training_epochs
-    rate = training.WarmUpThenDrops(
-        settings.learning_rate,
-        settings.warm_up_epochs * steps,
-        [(epochs - settings.last_epochs) * steps],
-    )
-    model.compile(optimizer(settings, model, rate))
+    model.compile(optimizer(settings, model, learning_rate(settings, epochs, steps)))
     averaging = {}
     if settings.averaged_epochs:
         averaging["swa"] = training.StochasticWeightAveraging(
             epochs - settings.averaged_epochs, lambda: stream(0).take(min(20, steps))
         )
     run.fit(model, "training", stream, epochs, stateful_callbacks=averaging)
+
+
+def learning_rate(settings, epochs, steps):
+    """A linear warm-up, then steps for COCO or a cosine for RedCaps."""
+    peak, rising = settings.learning_rate, settings.warm_up_epochs * steps
+    if settings.schedule == "steps":
+        return training.WarmUpThenDrops(peak, rising, [(epochs - settings.last_epochs) * steps])
+    return keras.optimizers.schedules.CosineDecay(
+        0.0 if rising else peak,
+        max(1, epochs * steps - rising),
+        warmup_target=peak if rising else None,
+        warmup_steps=rising,
+    )
 
 
 def training_batches(settings, model, train, phase):
@@ -215,7 +237,7 @@ def training_batches(settings, model, train, phase):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, PHASES),
         augmentation=SizeAugmentation(
-            crop=RandomCrop(sides=(0.6, 1.0)) if crops else None,
+            crop=settings.crop if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
         ),
@@ -232,6 +254,8 @@ def optimizer(settings, model, learning_rate):
     optimizer = training.LayerwiseAdamP(
         learning_rate,
         rates=rates,
+        beta_2=settings.beta_2,
+        epsilon=settings.epsilon,
         weight_decay=settings.weight_decay,
         global_clipnorm=settings.clip_norm,
     )

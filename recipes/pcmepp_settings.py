@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from zoo import encoders, similarities, training
 from zoo.cli import setting
+from zoo.data.images import RESIZES
+from zoo.data.random_crops import RandomCrop
 
 # "tiny" is the convolutional one; CLIP's is for tests.
 BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))
@@ -22,6 +24,8 @@ DISTANCES = {
 class Settings(training.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Birds."""
 
+    crop: ClassVar[RandomCrop] = RandomCrop(sides=(0.6, 1.0))
+
     out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
     toy: Literal["birds", "scenes"] = setting("birds", "the drawn data, without --data-dir")
     toy_images: int | None = setting(None, "scenes to draw for --toy scenes; default: 1200")
@@ -29,59 +33,132 @@ class Settings(training.RetrievalSettings):
     backbone: Literal[BACKBONES] | None = setting(
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"
     )
-    weights: str | None = setting(None, "of the backbone: a local file of CLIP's, or none")
+    weights: str | None = setting(
+        training.UNSAID, "of the backbone: a local file, or none; must be said with --data-dir"
+    )
     bpe: Path | None = setting(None, "CLIP's bpe_simple_vocab_16e6.txt.gz, for a CLIP backbone")
-    image_size: int = setting(224, "pixels", source="appendix B", toy=32)
-    dim: int = setting(1024, "dimensions of the embedding", source="appendix B", toy=64)
+    image_size: int = setting(224, "pixels", source="PCME++, released code", toy=32)
+    resize: Literal[RESIZES] = setting(
+        "stretch",
+        "a photo to a square: its middle, or the whole of it",
+        source="PCME++, released code",
+        toy="crop",
+    )
+    dim: int = setting(1024, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
     word_dim: int = setting(300, "of a word vector, without CLIP", toy=64)
     max_words: int = setting(77, "tokens of a caption that are read", toy=20)
-    scale: float = setting(5.0, "initial a of b - a CSD", source="section 3.2")
-    shift: float = setting(5.0, "initial b", source="section 3.2")
-    pseudo_positive_weight: float = setting(0.1, "alpha; 0: none", source="section 3.1", toy=0.02)
-    kl_weight: float = setting(1e-4, "beta of VIB; 0: none", source="section 4.1")
+    scale: float = setting(5.0, "initial a of b - a CSD", source="PCME++, section 3.1")
+    shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
+    pseudo_positive_weight: float | None = setting(
+        None,
+        "alpha; 0: none; default: 0.1, 0.02 on the toy data, for pcmepp and mean_only, else 0",
+        source="PCME++, section 3.1",
+    )
+    kl_weight: float = setting(1e-4, "beta of VIB; 0: none", source="PCME++, table B.1")
     kl_reduction: Literal["mean", "mean_per_dimension"] = setting(
         "mean_per_dimension",
-        "VIB of an item: summed over dim, or its mean, as in the code of the paper's results",
-        source="released code",
+        "VIB of an item: its mean over dim, or summed",
+        source="PCME++, figure A.1",
         toy="mean",
     )
+    temperature: float = setting(
+        1.0, "initial temperature of infonce", source="PCME++, section 3.1", toy=0.07
+    )
+    num_samples: int = setting(8, "samples of an embedding for pcme", source="PCME++, section 3.1")
+    variance_blocks: int = setting(
+        1, "last blocks of CLIP that the variance has of its own", source="PCME++, table 5"
+    )
     pooling: Literal["generalized", "mean"] = setting("generalized", "GPO or the mean")
-    mixed_share: float = setting(0.25, "images mixed by Mixup or CutMix", source="section 3.3")
-    drop_rate: float = setting(0.2, "visual tokens left out", source="appendix B")
-    word_dropping: float = setting(0.2, "words masked, replaced, deleted", source="appendix B")
-    crop_and_flip: bool = setting(True, "random resized crop and mirroring", toy=False)
+    mixed_share: float | None = setting(
+        None,
+        "images mixed by Mixup or CutMix; default: 0.25 for pcmepp and mean_only, else 0",
+        source="PCME++, section 3.1",
+    )
+    drop_rate: float = setting(0.2, "visual tokens left out", source="PCME++, released code")
+    word_dropping: float = setting(
+        0.2, "words masked, replaced, deleted", source="PCME++, released code"
+    )
+    crop_and_flip: bool = setting(
+        True,
+        "train on random parts, 60 to 100 % high and wide, mirrored or not",
+        source="PCME++, released code",
+        toy=False,
+    )
     log_variance_bias: float | None = setting(
         None, "initial log variance; default: -log(dim) - 3", toy=-5.0
     )
-    margin: float = setting(0.2, "of the triplet loss of vse_infinity", source="VSE++")
-    learning_rate: float = setting(5e-4, "of AdamP", source="appendix B", toy=2e-3)
-    image_rate: float = setting(0.01, "factor of the image backbone", source="B", toy=1.0)
-    caption_rate: float = setting(0.1, "factor of the text backbone", source="B", toy=1.0)
-    layer_decay: float = setting(0.7, "factor from a block to the one below", source="B")
-    weight_decay: float = setting(1e-4, "but for scale and shift", source="appendix B")
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="appendix B")
-    batch_size: int = setting(128, "pairs", source="appendix B", toy=90)
+    margin: float = setting(
+        0.2, "of the triplet loss of vse_infinity", source="PCME++, section 3.1"
+    )
+    learning_rate: float = setting(5e-4, "of AdamP", source="PCME++, table B.1", toy=2e-3)
+    image_rate: float = setting(
+        0.01, "factor of the image backbone", source="PCME++, table B.1", toy=1.0
+    )
+    caption_rate: float = setting(
+        0.1, "factor of the text backbone", source="PCME++, table B.1", toy=1.0
+    )
+    layer_decay: float = setting(
+        0.7, "factor from a block to the one below", source="PCME++, table B.1"
+    )
+    beta_2: float = setting(0.999, "of AdamP", source="PCME++, table B.1")
+    epsilon: float = setting(1e-8, "of AdamP", source="PCME++, table B.1")
+    weight_decay: float = setting(1e-4, "but for scale and shift", source="PCME++, table B.1")
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="PCME++, released code")
+    batch_size: int = setting(128, "pairs", source="PCME++, table B.1", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=60, smoke=2)
     cache_features: bool = setting(
         False, "while a convolutional backbone is frozen, train on its stored features, uncropped"
     )
-    frozen_epochs: int = setting(2, "image backbone frozen", source="B", toy=0, smoke=1)
-    warm_up_epochs: int = setting(1, "linear, after these", source="appendix B", smoke=1)
+    frozen_epochs: int = setting(
+        2, "image backbone frozen", source="PCME++, section 3.1", toy=0, smoke=1
+    )
+    warm_up_epochs: int = setting(1, "linear, after these", source="PCME++, section 3.1", smoke=1)
     mean_epochs: int = setting(
         0,
         "first, the means alone, where no weights of CLIP's are there to start from",
         toy=16,
         smoke=0,
     )
-    epochs: int = setting(25, "in all", source="appendix B", toy=48, smoke=3)
-    last_epochs: int = setting(10, "at a tenth of the rate", source="B", toy=6, smoke=1)
-    averaged_epochs: int = setting(10, "of SWA; 0: none", source="section 4.1", toy=6, smoke=1)
+    schedule: Literal["steps", "cosine"] = setting(
+        "steps", "of the rate after the warm-up: a tenth for the last epochs, or a cosine to 0"
+    )
+    epochs: int = setting(25, "in all", source="PCME++, table B.1", toy=48, smoke=3)
+    last_epochs: int = setting(
+        10, "at a tenth of the rate", source="PCME++, section 3.1", toy=6, smoke=1
+    )
+    averaged_epochs: int | None = setting(
+        None,
+        "of SWA; 0: none; default: --last-epochs for pcmepp and mean_only, else 0",
+        source="PCME++, section 3.1",
+    )
     test_similarities: tuple[str, ...] = setting(
-        ("own", "euclidean"), f"rankings: own, {', '.join(similarities.NAMES)}", source="table C.4"
+        ("own", "euclidean"),
+        f"rankings: own, {', '.join(similarities.NAMES)}",
+        source="PCME++, table C.4",
     )
 
     def __post_init__(self):
         super().__post_init__()
+        training.check_weights(self, "weights", self.network)
+        is_new = self.method in ("pcmepp", "mean_only")  # baselines and table 4 go without
+        alpha = 0.1 if self.data_dir else 0.02
+        for name, value in (
+            ("pseudo_positive_weight", alpha),
+            ("mixed_share", 0.25),
+            ("averaged_epochs", self.last_epochs),
+        ):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value if is_new else 0)
+        if self.cache_features and self.is_clip:
+            raise ValueError(
+                "--cache-features is of convolutional backbones: CLIP's has new blocks"
+            )
+        if self.variance_blocks > 1 and not self.is_clip:
+            raise ValueError(f"--variance-blocks is of CLIP's backbones; received {self.network}")
+        if self.variance_blocks < 1:
+            raise ValueError(
+                f"--variance-blocks must be at least 1; received {self.variance_blocks}"
+            )
         if self.toy_images is not None and not (self.toy == "scenes" and self.data_dir is None):
             raise ValueError("--toy-images is for --toy scenes without --data-dir")
         if self.toy_images is not None and self.toy_images < 10:

@@ -24,6 +24,9 @@ ROWS = {
     "μ only": Row(CLEAN, ("--method=mean_only",)),
     "W2 as training distance": Row(CLEAN, ("--method=wasserstein_2",)),
     "PCME": Row(CLEAN, ("--method=pcme",)),
+    "CSD without pseudo-positives, mixed samples, SWA": Row(
+        CLEAN, ("--pseudo-positive-weight=0", "--mixed-share=0", "--averaged-epochs=0")
+    ),
     "InfoNCE": Row(CLEAN, ("--method=infonce",)),
     "VSE∞": Row(CLEAN, ("--method=vse_infinity",)),
     "PCME++ without VIB": Row(CLEAN, ("--kl-weight=0",)),

@@ -31,31 +31,47 @@ class Settings(training.RetrievalSettings):
 
     out: Path = setting(Path("runs/pvse_cub"), "run folder to write or resume", identity=False)
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "val1", "val2", "val3"] = setting(
-        "test", "unseen classes to evaluate on; choose settings on val1 to val3"
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
+        "test",
+        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
+        "settings on, val1 to val3",
     )
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "resnet50", "image encoder", source="PCME, section 4.1", toy="tiny"
+        "resnet50", "image encoder", source="PCME, appendix C.2", toy="tiny"
     )
-    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
-    dim: int = setting(512, "dimensions of an embedding", source="PCME, section 4.1", toy=64)
-    word_dim: int = setting(300, "of a word vector", source="PVSE, section 4.1", toy=64)
-    num_embeddings: int = setting(2, "embeddings an item, K", source="PVSE, table 1")
-    margin: float = setting(0.1, "of the triplets", source="released options")
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
+    crop_fraction: float = setting(
+        224 / 256,
+        "side of a photo's middle, of the shorter side",
+        source="PCME, released code",
+        toy=1.0,
+    )
+    dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
+    word_dim: int = setting(300, "of a word vector", source="PVSE, released code", toy=64)
+    num_embeddings: int = setting(2, "embeddings an item, K", source="PCME, table 2")
+    margin: float = setting(0.1, "of the triplets", source="PVSE, released code")
     mining: Literal["sum", "hardest", "semi_hard"] = setting(
-        "hardest", "negatives", source="released options", toy="sum"
+        "hardest", "negatives", source="PVSE, released code", toy="sum"
     )
-    discrepancy_weight: float = setting(0.01, "of MMD", source="released options")
-    diversity_weight: float = setting(0.1, "of diversity", source="released options")
+    discrepancy_weight: float = setting(0.01, "of MMD", source="PVSE, released code")
+    diversity_weight: float = setting(0.1, "of diversity", source="PVSE, released code")
     learning_rate: float = setting(
-        2e-4, "of Adam, cosine decay per phase", source="released options", toy=2e-3
+        2e-4, "of Adam, cosine decay per phase", source="PVSE, released code", toy=2e-3
     )
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="released options")
-    batch_size: int = setting(150, "pairs, one a class", source="PCME, supplementary A", toy=90)
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="PVSE, released code")
+    batch_size: int = setting(150, "pairs, one a class", source="PCME, released code", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
-    warm_up_epochs: int = setting(10, "heads only", source="PCME, suppl. A", toy=0, smoke=1)
-    fine_tuning_epochs: int = setting(50, "everything", source="PCME, suppl. A", toy=20, smoke=1)
-    word_dropping: float = setting(0.1, "words left out", source="PCME, suppl. A", toy=0.3)
+    warm_up_epochs: int = setting(10, "heads only", source="PCME, appendix C.2", toy=0, smoke=1)
+    fine_tuning_epochs: int = setting(
+        50, "everything", source="PCME, appendix C.2", toy=20, smoke=1
+    )
+    word_dropping: float = setting(0.1, "words left out", source="PCME, appendix C.2", toy=0.3)
+
+    def __post_init__(self):
+        super().__post_init__()
+        training.check_weights(self, "image_weights", self.backbone)
 
 
 def main(argv=None):
@@ -72,9 +88,7 @@ def main(argv=None):
 
 
 def data(settings):
-    return settings.data(
-        "cub", "toy_birds", image_size=settings.image_size, captions=settings.captions
-    )
+    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
 
 
 def build(settings, train):

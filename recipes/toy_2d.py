@@ -1,10 +1,11 @@
 """Why PCME++ trains on CSD: uncertainty learned in the plane, against the Wasserstein distance.
 
-    python recipes/toy_2d.py            # under two minutes on two cores
+    python recipes/toy_2d.py            # a few minutes on two cores
 
-Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 2.3. Points of three
-classes have free two-dimensional Gaussians. 30 % are confusing: each belongs to two classes, to
-one of them at random whenever it is drawn. Trained on the closed-form sampled distance (CSD) they
+Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 2.2 and appendix A.2.
+500 points of each of three classes have free two-dimensional Gaussians and begin near their class's
+centroid. 150 of them are confusing: each belongs to two classes, to one of them at random whenever
+it is drawn. Trained on the closed-form sampled distance (CSD) they
 get wider than the others; the squared 2-Wasserstein distance does not see how wide equal Gaussians
 are. `metrics.json` has the mean variances, `plots/toy_2d.png` the Gaussians as they were learned.
 """
@@ -37,24 +38,35 @@ class Settings(training.RunSettings):
     """The paper's settings."""
 
     out: Path = setting(Path("runs/toy_2d"), "run folder to write or resume", identity=False)
-    points_per_class: int = setting(100, "certain points of each class")
-    confusing: float = setting(0.3, "share of all points that are confusing", source="2.3")
-    learning_rate: float = setting(0.02, "of Adam", source="section 2.3")
-    epochs: int = setting(500, "through all points", source="section 2.3", smoke=3)
-    batch_size: int = setting(128, "points a side", source="section 2.3")
-    scale: float = setting(5.0, "initial a of b - a d", source="section 4.1")
-    shift: float = setting(5.0, "initial b", source="section 4.1")
-    log_variance_spread: float = setting(
-        0.5, "standard deviation of the first log variances: W2 alone cannot tell equal ones apart"
+    points_per_class: int = setting(
+        500, "points of each class", source="PCME++, appendix A.2", smoke=50
     )
+    confusing: float = setting(
+        0.3, "share of them that are confusing", source="PCME++, appendix A.2"
+    )
+    noise: float = setting(
+        0.1,
+        "standard deviation of points around their class's centroid",
+        source="PCME++, appendix A.2",
+    )
+    log_sigma_range: float = setting(
+        1.5, "first log σ are uniform within plus and minus this", source="PCME++, appendix A.2"
+    )
+    learning_rate: float = setting(0.02, "of Adam", source="PCME++, appendix A.2")
+    epochs: int = setting(500, "through all points", source="PCME++, appendix A.2", smoke=3)
+    batch_size: int = setting(128, "points a side", source="PCME++, appendix A.2")
+    scale: float = setting(5.0, "initial a of b - a d", source="PCME++, section 3.1")
+    shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
 
 
 @dataclass(frozen=True)
 class Points:
-    """Which classes each point belongs to: one, or two for a confusing one."""
+    """Where points begin, and which classes each belongs to: one, or two for a confusing one."""
 
     first: np.ndarray
     second: np.ndarray
+    mean: np.ndarray
+    log_variance: np.ndarray
 
     @property
     def confusing(self):
@@ -84,27 +96,28 @@ def main(argv=None):
 
 
 def make_points(settings):
-    """Certain points of three classes, then the confusing ones of each pair of classes."""
-    certain = np.repeat(np.arange(CLASSES), settings.points_per_class)
-    wanted = len(certain) * settings.confusing / (1 - settings.confusing)
-    confusing = np.repeat(np.arange(CLASSES), round(wanted / CLASSES))
-    other = (confusing + 1) % CLASSES
-    return Points(np.concatenate([certain, confusing]), np.concatenate([certain, other]))
+    """Points around a random centroid of each class; the last ones of it are confusing.
+
+    A.2 does not say how centroids are drawn: here they are standard normal.
+    """
+    random = np.random.default_rng(settings.seed)
+    first = np.repeat(np.arange(CLASSES), settings.points_per_class)
+    place = np.tile(np.arange(settings.points_per_class), CLASSES)
+    certain = settings.points_per_class - round(settings.points_per_class * settings.confusing)
+    second = np.where(place < certain, first, (first + 1) % CLASSES)
+    centroids = random.normal(size=(CLASSES, 2))
+    mean = centroids[first] + settings.noise * random.normal(size=(len(first), 2))
+    log_sigma = random.uniform(-1, 1, size=(len(first), 2)) * settings.log_sigma_range
+    return Points(first, second, mean, 2 * log_sigma)
 
 
 def build(settings, points, distance):
     """A dual encoder whose two towers are one table of Gaussians."""
     count = len(points.first)
     ids = keras.Input((), dtype="int32", name="points")
-    table = {
-        "mean": keras.initializers.RandomNormal(stddev=1.0, seed=settings.seed),
-        "log_variance": keras.initializers.RandomNormal(
-            stddev=settings.log_variance_spread, seed=settings.seed + 1
-        ),
-    }
     gaussians = {
-        name: keras.layers.Embedding(count, 2, embeddings_initializer=start, name=name)(ids)
-        for name, start in table.items()
+        name: keras.layers.Embedding(count, 2, weights=getattr(points, name), name=name)(ids)
+        for name in ("mean", "log_variance")
     }
     encoder = keras.Model(ids, gaussians, name="table")
     similarity = DISTANCES[distance](settings.scale, settings.shift)
@@ -135,7 +148,7 @@ def fit(settings, model, points, first_epoch, last_epoch):
     """Trains from one epoch to another and returns the Gaussians as arrays."""
     steps = -(-len(points.first) // settings.batch_size)
     if last_epoch > first_epoch:
-        # One call of Keras for many epochs: each is four steps.
+        # One call of Keras for many epochs: each is a dozen steps.
         batches = stream(settings, points, first_epoch * steps)
         model.fit(
             batches,

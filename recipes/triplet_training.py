@@ -1,7 +1,7 @@
 """What the recipes of VSE++ and VSRN share, of points and of Gaussians: settings and training."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import keras
 
@@ -20,34 +20,55 @@ SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")
 class TripletSettings(training.RetrievalSettings):
     """The settings of Pishdad et al., 2022, which are VSE++'s and VSRN's; `toy` is for scenes."""
 
+    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
+
     features: Literal["pictures", "regions"] = setting("pictures", "what is read of an image")
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "resnet152", "network over pictures", source="Pishdad et al.", toy="tiny"
+        "resnet152", "network over pictures", source="Pishdad et al., section 4.2", toy="tiny"
     )
-    image_weights: str | None = setting(None, "'imagenet', a local file, or none")
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
     fine_tune: bool = setting(False, "train the network over pictures too (ft)", toy=True)
     image_size: int = setting(224, "pixels", toy=32)
-    dim: int = setting(1024, "dimensions of the embedding", source="Pishdad et al.", toy=64)
-    word_dim: int = setting(300, "dimensions of a word vector", source="Pishdad et al.", toy=64)
+    crop_fraction: float = setting(
+        224 / 256,
+        "side of a photo's middle, of the shorter side",
+        source="VSE++, released code",
+        toy=1.0,
+    )
+    dim: int = setting(
+        1024, "dimensions of the embedding", source="Pishdad et al., section 4.2", toy=64
+    )
+    word_dim: int = setting(
+        300, "dimensions of a word vector", source="Pishdad et al., section 4.2", toy=64
+    )
     max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
-    min_count: int = setting(4, "rarer words are unknown", source="VSE++'s code", toy=1)
-    margin: float = setting(0.2, "of the triplets", source="Pishdad et al.")
+    min_count: int = setting(4, "rarer words are unknown", source="VSE++, released code", toy=1)
+    margin: float = setting(0.2, "of the triplets", source="Pishdad et al., section 4.2")
     mining: Literal[MINING] = setting(
-        "hardest", "negatives after the warm-up", source="VSE++", toy="semi_hard"
+        "hardest", "negatives after the warm-up", source="VSE++, released code", toy="semi_hard"
     )
-    learning_rate: float = setting(2e-4, "of Adam", source="Pishdad et al.", toy=2e-3)
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++'s code")
-    batch_size: int = setting(128, "pairs", source="Pishdad et al.")
+    learning_rate: float = setting(2e-4, "of Adam", source="Pishdad et al., section 4.2", toy=2e-3)
+    clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++, released code")
+    batch_size: int = setting(128, "pairs", source="Pishdad et al., section 4.2")
     warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", toy=6, smoke=1)
-    epochs: int = setting(30, "in all", source="Pishdad et al.", toy=24, smoke=2)
+    epochs: int = setting(30, "in all", source="Pishdad et al., section 4.2", toy=24, smoke=2)
     drop_epoch: int = setting(
-        15, "after which the rate is a tenth", source="Pishdad et al.", toy=18, smoke=1
+        15, "after which the rate is a tenth", source="Pishdad et al., section 4.2", toy=18, smoke=1
     )
-    crop_and_flip: bool = setting(True, "random crops and mirroring", source="VSE++", toy=False)
+    crop_and_flip: bool = setting(
+        True,
+        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        source="VSE++, released code",
+        toy=False,
+    )
     word_dropping: float = setting(0.0, "probability of losing a word", toy=0.1)
 
     def __post_init__(self):
         super().__post_init__()
+        network = self.backbone if self.features == "pictures" else None
+        training.check_weights(self, "image_weights", network)
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
             raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
 
@@ -60,13 +81,13 @@ class GaussianSettings(TripletSettings):
         "ellipsoidal", "variances of the dimensions: each its own, their mean, or one value"
     )
     similarity: Literal[SIMILARITIES] = setting(
-        "wasserstein_2", "to train and to rank with", source="Pishdad et al.", toy="kl"
+        "wasserstein_2", "to train and to rank with", source="Pishdad et al., section 4.4", toy="kl"
     )
     lowest_variance: float = setting(
-        0.1, "bound of a dimension's variance", source="Pishdad et al."
+        0.1, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
     )
     highest_variance: float = setting(
-        10.0, "bound of a dimension's variance", source="Pishdad et al."
+        10.0, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
     )
     initial_log_variance: float = setting(0.0, "at the start; 0 is the middle of the bounds")
     test_similarities: tuple[str, ...] = setting(
@@ -116,8 +137,8 @@ def data(settings, loader):
     """What is read: pictures by a loader of `zoo.data.LOADERS`, or regions."""
     if settings.features == "regions":
         return settings.data("regions", "toy_scenes", **toy_layout(settings, "regions"))
-    size = {"image_size": settings.image_size}
-    return settings.data(loader, "toy_scenes", **size, **toy_layout(settings, loader))
+    shown = settings.pictures()
+    return settings.data(loader, "toy_scenes", **shown, **toy_layout(settings, loader))
 
 
 def toy_layout(settings, layout):
@@ -169,7 +190,7 @@ def batches_of(settings, run, model, phase):
         settings.batch_size,
         seed=phase_seed(settings.seed, phase, ("sum_of_hinges", settings.mining)),
         augmentation=Augmentation(
-            crop=RandomCrop(area=(0.08, 1.0)) if crops else None,
+            crop=settings.crop if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
         ),

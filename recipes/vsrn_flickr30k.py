@@ -27,10 +27,14 @@ class Settings(triplet_training.TripletSettings):
         Path("runs/vsrn_flickr30k"), "run folder to write or resume", identity=False
     )
     features: Literal["pictures", "regions"] = setting("regions", "what is read of an image")
-    dim: int = setting(2048, "dimensions of the embedding", source="Pishdad et al.", toy=64)
-    margin: float = setting(0.2, "of the triplets", source="VSRN")
-    num_layers: int = setting(4, "graph convolutions", source="VSRN", toy=2)
-    captioning_weight: float = setting(1.0, "of the second loss; 0: none", source="VSRN", toy=0.0)
+    dim: int = setting(
+        2048, "dimensions of the embedding", source="Pishdad et al., section 4.2", toy=64
+    )
+    margin: float = setting(0.2, "of the triplets", source="VSRN, released code")
+    num_layers: int = setting(4, "graph convolutions", source="VSRN, released code", toy=2)
+    captioning_weight: float = setting(
+        1.0, "of the second loss; 0: none", source="VSRN, released code", toy=0.0
+    )
 
 
 def main(argv=None):

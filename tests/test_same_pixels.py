@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 
 import keras
 import numpy as np
@@ -11,7 +12,8 @@ from PIL import Image
 
 from export import requests
 from export.signatures import Signatures
-from zoo.data import batches, images, own_pairs, shards, sources
+from zoo import evaluation
+from zoo.data import batches, datasets, images, own_pairs, shards, sources
 from zoo.data.captions import WordTokenizer
 from zoo.data.files import FORMATS
 from zoo.evaluation import encode as encode_split
@@ -123,3 +125,30 @@ def test_the_gallery_shows_a_photo_upright(tmp_path):
     uri = gallery.Gallery.thumbnail.__wrapped__(One(), 0)
     with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as shown:
         assert shown.height > shown.width
+
+
+@pytest.mark.parametrize(("resize", "fraction"), [("stretch", 1.0), ("crop", 0.5)])
+def test_search_demo_and_export_resize_as_the_run_did(table, tmp_path, resize, fraction):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    data = {"loader": "pairs", "root": str(table.parent), "image_size": SIZE, "resize": resize}
+    config = {"settings": {}, "data": {**data, "crop_fraction": fraction}}
+    (folder / "config.json").write_text(json.dumps(config))
+    resizing = evaluation.resizing_of(folder)
+    assert resizing == {"mode": resize, "crop_fraction": fraction}
+    split = datasets.open(config["data"], "test")
+    (path,) = split.records.image_paths
+    contents = tf.io.read_file(path)
+    expected = images.prepare(contents, SIZE, resize, fraction).numpy()
+    assert (expected != images.prepare(contents, SIZE).numpy()).any()
+    np.testing.assert_array_equal(split.picture(0), expected)
+    model = _model()
+    found = encode.image_encoder(model, **resizing)([path])
+    np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
+    demo = pytest.importorskip("demo.encoders").Encoders(model, **resizing)
+    np.testing.assert_array_equal(demo.pixels(contents), expected)
+    assert evaluation.resizing_of(tmp_path / "model.keras") == {
+        "mode": "crop",
+        "crop_fraction": 1.0,
+    }
+    assert evaluation.resizing_of("toy_birds_pcme")["mode"] == "crop"

@@ -3,8 +3,8 @@
 ```python
 @dataclass(frozen=True, kw_only=True)
 class Settings(zoo.training.RunSettings):
-    learning_rate: float = setting(1e-4, "peak learning rate", source="PCME, section 4.1")
-    epochs: int = setting(50, "epochs of fine-tuning", source="PCME, A.2", toy=8, smoke=1)
+    learning_rate: float = setting(1e-4, "peak learning rate", source="PCME, appendix C.2")
+    epochs: int = setting(50, "epochs of fine-tuning", source="PCME, appendix C.2", toy=8, smoke=1)
 
 def main(argv=None):
     settings = parse(Settings, argv, description=__doc__)
@@ -45,7 +45,8 @@ def setting(
     Args:
         default: the paper's value.
         help: what it is, with its unit.
-        source: where the value comes from, e.g. `"PCME, table A.1"`.
+        source: where the value comes from: the paper and its section, appendix, table or figure, or
+            its code, as in `"PCME, section 4.1"` and `"VSE++, released code"`.
         toy: the value on the embedded Toy Birds, that is without `--data-dir`, if another.
         smoke: the value with `--smoke`, if another. A flag that is given wins over both.
         identity: False where two runs that differ in it are still the same run, so that one may

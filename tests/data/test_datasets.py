@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 from PIL import Image
@@ -131,3 +132,52 @@ def test_too_few_pairs(photos):
     (photos / "pairs.csv").write_text("image,caption\n0.png,one\n1.png,two\n")
     with pytest.raises(InputError, match="expected three images at least"):
         data.open({"loader": "pairs", "root": str(photos), "image_size": 16})
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [({"resize": "pad"}, "pad"), ({"crop_fraction": 1.5}, "1.5")]
+)
+def test_a_resize_that_there_is_not(option, said, tmp_path):
+    Image.new("RGB", (8, 6)).save(tmp_path / "a.png")
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + "a.png,a\n")
+    records = data.own_pairs.load(tmp_path / "pairs.csv", verbose=False).records
+    with pytest.raises(InputError, match=said):
+        data.datasets.pictures(records, 4, **option)
+
+
+def test_features_of_other_pixels_are_other_features(tmp_path):
+    Image.new("RGB", (8, 6)).save(tmp_path / "a.png")
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + "a.png,a\n")
+    records = data.own_pairs.load(tmp_path / "pairs.csv", verbose=False).records
+    shown = keras.Input((4, 4, 3))
+    backbone = keras.Model(shown, shown)
+    for resize in ("crop", "stretch"):
+        split = data.datasets.pictures(records, 4, resize=resize)
+        data.features.cached(tmp_path, backbone, records, split.source, verbose=False)
+    assert len(list(tmp_path.glob("features-*.npy"))) == 2
+
+
+def test_few_classes_by_name_may_be_of_unseen_ones(birds):
+    every = [data.open({"loader": "cub", "root": str(birds)}, s) for s in ("train", "test")]
+    names = every[0].records.class_names
+    chosen = [names[split.records.image_labels[0]] for split in every]
+    spoken = [data.prompts.spoken(name) for name in chosen]
+    description = {"loader": "few_classes", "root": str(birds), "classes": spoken, "image_size": 16}
+    splits = [data.open(description, name).records for name in ("train", "test")]
+    for records in splits:
+        assert {names[label] for label in records.image_labels} == set(chosen)
+        told = records.captions[records.caption_image == 0]
+        assert len(told) == 10
+    assert splits[0].num_images + splits[1].num_images == 16, "seen, held-out and unseen images"
+    with pytest.raises(InputError, match=r"classes\.txt: lacks a dodo"):
+        data.open({**description, "classes": ["a dodo"]})
+    with pytest.raises(InputError, match="num_classes"):
+        data.open({**description, "num_classes": 2})
+
+
+def test_the_seen_classes_may_be_the_test(birds):
+    plain = {"loader": "cub", "root": str(birds), "image_size": 16}
+    before, after = ids(plain), ids({**plain, "held_out": "seen_test"})
+    assert after["train"] == before["train"]
+    assert after["test"] == before["validation"]
+    assert after["validation"] == before["test"]

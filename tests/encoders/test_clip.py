@@ -320,3 +320,10 @@ def test_missing_and_unknown_files_are_named(tmp_path):
         image_tower(weights=tmp_path / "clip.npz")
     with pytest.raises(ValueError, match="`name`"):
         clip_image("vit_h_14")
+
+
+def test_the_small_transformer_of_redcaps():
+    images, words = clip_image("vit_s_16", image_size=32), clip_text("vit_s_16", max_length=8)
+    assert images.output["features"].shape == (None, 5, 384)
+    assert words.output["features"].shape == (None, 8, 512)
+    assert len(clip_blocks(images)) == len(clip_blocks(words)) == 13

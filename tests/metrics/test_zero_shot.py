@@ -79,3 +79,13 @@ def test_wrong_shapes_are_named():
         zero_shot_scores(similarity, uncertainty, 6)
     with pytest.raises(ValueError, match="`labels`"):
         choose_prompts(similarity, uncertainty, labels[:5])
+
+
+def test_clips_templates_are_there_by_name():
+    clip = templates("clip")
+    assert len(set(clip)) == 80
+    assert all(sentence.count("{}") == 1 for sentence in clip)
+    assert clip[0] == "a photo of a {}."
+    assert {"itap of my {}.", "a photo of one {}.", "a origami {}."} <= set(clip)
+    with pytest.raises(ValueError, match="bert"):
+        templates("bert")

@@ -60,10 +60,12 @@ def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatc
     rows = {"one": Row(main), "two": Row(main, ("--dim=2",))}
     monkeypatch.setitem(ablations.SWEEPS, "pcme_covariance", rows)
     arguments = ["--sweep=pcme_covariance", f"--out={tmp_path}", "--seeds", "0", "1", "--smoke"]
+    arguments += ["--also", "image-weights=none", "held-out=val1"]
     with pytest.raises(KeyboardInterrupt):
         ablations.main(arguments)
     ablations.main(arguments)
-    assert calls[1] == ["--dim=2", "--smoke", "--seed=0", f"--out={tmp_path / 'two-seed-0'}"]
+    also = ["--image-weights=none", "--held-out=val1"]
+    assert calls[1] == ["--dim=2", "--smoke", *also, "--seed=0", f"--out={tmp_path / 'two-seed-0'}"]
     table = (tmp_path / "table.md").read_text()
     assert table in capsys.readouterr().out
     first, second = table.splitlines()[2:]

@@ -1,15 +1,18 @@
 """DAA's recipes from end to end, and its terms on another recipe, on small toy sets."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import daa_coco
 import daa_cub
 import daa_sgraf_flickr30k
+import daa_training
 import vse_coco
 import zoo
-from zoo import cli, losses, training
-from zoo.data import toy_birds, toy_scenes
+from zoo import cli, data, losses, training
+from zoo.data import batches, toy_birds, toy_scenes
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -44,7 +47,7 @@ def birds(tmp_path_factory, toy_sets):
 
 def test_birds_leave_asp_of_every_epoch_and_of_the_end(birds):
     history = training.read_history(birds.history_path)
-    assert history["phase"] == ["heads", "fine_tuning", "fine_tuning"]
+    assert history["phase"] == ["pre_training", "fine_tuning", "fine_tuning"]
     assert np.isfinite(history["semantic_precision"]).all()
     for side in ("i2t", "t2i"):
         assert ((history[f"val_{side}_asp"] > 30) & (history[f"val_{side}_asp"] < 100)).all()
@@ -59,6 +62,27 @@ def test_the_model_keeps_its_term(birds):
 
 def test_the_cache_is_shared_and_kept(birds, toy_sets):
     assert len(list(toy_sets.glob("semantics-cider-*.npz"))) == 3, "of each split"
+
+
+def test_pre_training_trains_the_whole_textual_encoder(toy_sets):
+    settings = cli.parse(daa_cub.Settings, [*SMALL])
+    description = settings.data("cub", "toy_birds", **settings.pictures())
+    train = data.open(description, "train")
+    model, trained = daa_training.build(settings, train), {}
+
+    def fit(model, phase, *_):
+        trained[phase] = {id(variable) for variable in model.trainable_variables}
+
+    run = SimpleNamespace(model=model, train=train, fit=fit)
+    for phase in daa_training.PHASES:
+        daa_training.fit_phase(settings, run, phase, batches.class_pairs)
+    first, last = (trained[phase] for phase in daa_training.PHASES)
+    network = {id(one) for one in model.image_encoder.get_layer("backbone").trainable_variables}
+    words = {id(one) for one in model.caption_encoder.trainable_variables}
+    assert network
+    assert not network & first
+    assert words < first
+    assert last == first | network
 
 
 def test_scenes_and_both_terms(tmp_path, toy_sets):

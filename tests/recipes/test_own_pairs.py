@@ -41,7 +41,8 @@ def test_one_command_from_a_table_to_a_report(photos, tmp_path):
 
 
 def test_a_folder_without_a_table_is_named(tmp_path, capsys):
+    places = [f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}", "--backbone=tiny"]
     with pytest.raises(SystemExit) as stop:
-        cli.run(own_pairs.main, [f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}"])
+        cli.run(own_pairs.main, places)
     assert stop.value.code == 2
     assert "pairs.csv" in capsys.readouterr().err

@@ -1,13 +1,207 @@
-"""The page of all builders is what the recipes say now."""
+"""The page of all builders is what the recipes say, and the recipes say what the papers print."""
 
+import ast
+import importlib
+import re
 from pathlib import Path
+
+import pytest
 
 import paper_settings
 import zoo
+from zoo import cli
 
 ROOT = Path(__file__).parents[2]
 NO_BUILDERS = {"from_preset", "list_presets", "save_preset", "with_captioning"}
 NO_RECIPE = {"hib"}  # one modality, where the papers' tables compare two
+
+# Typed from the papers, not from the recipes. Scale and shift of PCME are twice what is printed:
+# its code computes sigmoid(2x).
+REAL = "--data-dir=data"
+NONE = "--image-weights=none"
+PCME = {  # PCME, appendix C.2
+    "num_samples": 7,
+    "cutout": 0.2,
+    "word_dropping": 0.1,
+    "mean_attention": True,
+    "variance_attention": True,
+    "squash_variance": False,
+    "unit_mean": True,
+    "covariance": "ellipsoidal",
+}
+PCMEPP = {  # PCME++, table B.1, first column, and section 3.1
+    "dim": 1024,
+    "epochs": 25,
+    "batch_size": 128,
+    "learning_rate": 0.0005,
+    "schedule": "steps",
+    "layer_decay": 0.7,
+    "image_rate": 0.01,
+    "caption_rate": 0.1,
+    "beta_2": 0.999,
+    "epsilon": 1e-8,
+    "weight_decay": 0.0001,
+    "kl_weight": 0.0001,
+    "kl_reduction": "mean_per_dimension",
+    "scale": 5.0,
+    "shift": 5.0,
+    "frozen_epochs": 2,
+    "warm_up_epochs": 1,
+    "last_epochs": 10,
+    "variance_blocks": 1,
+    "pooling": "generalized",
+}
+PISHDAD = {  # Pishdad et al., section 4.2
+    "epochs": 30,
+    "drop_epoch": 15,
+    "learning_rate": 2e-4,
+    "batch_size": 128,
+    "word_dim": 300,
+    "fine_tune": False,
+    "select": "best",
+}
+DIVE = {  # DivE, section 4.2
+    "dim": 1024,
+    "num_slots": 4,
+    "num_iterations": 4,
+    "alpha": 16.0,
+    "own_similarity": "smooth_chamfer",
+    "own_diversity": 0.01,
+    "discrepancy_weight": 0.01,
+    "batch_size": 200,
+    "captions_per_image": None,
+}
+DAA = {  # DAA, section 5.2
+    "learning_rate": 0.00015,
+    "num_samples": 5,
+    "cutout": 0.2,
+    "word_dropping": 0.1,
+    "warm_up_epochs": 3,
+}
+TABLE = [
+    (
+        "pcme_cub",
+        [REAL, NONE],
+        PCME
+        | {
+            "network": "resnet50",
+            "dim": 512,
+            "learning_rate": 0.0001,
+            "warm_up_epochs": 10,
+            "fine_tuning_epochs": 50,
+            "kl_weight": 0.001,
+            "uniformity_weight": 10.0,
+            "scale": 2 * 5,
+            "shift": 2 * 5,
+        },
+    ),
+    (
+        "pcme_coco",
+        [REAL, NONE],
+        PCME
+        | {
+            "network": "resnet152",
+            "dim": 1024,
+            "learning_rate": 0.0002,
+            "warm_up_epochs": 30,
+            "fine_tuning_epochs": 30,
+            "kl_weight": 0.00001,
+            "uniformity_weight": 0.0,
+            "scale": 2 * 15,
+            "shift": 2 * 15,
+        },
+    ),
+    (  # appendix C.3
+        "pcme_2d",
+        [REAL, NONE],
+        {
+            "dim": 2,
+            "sentence_dim": 1024,
+            "mean_attention": False,
+            "variance_attention": False,
+            "learning_rate": 0.0001,
+            "scale": 2 * 5,
+        },
+    ),
+    (
+        "pcmepp_coco",
+        [REAL, "--weights=none"],
+        PCMEPP | {"pseudo_positive_weight": 0.1, "mixed_share": 0.25, "averaged_epochs": 10},
+    ),
+    (  # section 3.1: the same backbone and training, the initial softmax temperature is 1.0
+        "pcmepp_coco",
+        [REAL, "--weights=none", "--method=infonce"],
+        PCMEPP | {"temperature": 1.0, "mixed_share": 0, "averaged_epochs": 0},
+    ),
+    (  # section 3.1: 8 samples
+        "pcmepp_coco",
+        [REAL, "--weights=none", "--method=pcme"],
+        PCMEPP | {"num_samples": 8, "pseudo_positive_weight": 0, "mixed_share": 0},
+    ),
+    (
+        "pcmepp_coco",
+        [REAL, "--weights=none", "--method=vse_infinity"],
+        PCMEPP | {"margin": 0.2, "mixed_share": 0, "averaged_epochs": 0},
+    ),
+    (  # table B.1, second column
+        "pcmepp_redcaps",
+        [REAL],
+        {
+            "network": "vit_s_16",
+            "epochs": 25,
+            "batch_size": 1536,
+            "learning_rate": 0.0005,
+            "schedule": "cosine",
+            "layer_decay": 1.0,
+            "image_rate": 1.0,
+            "caption_rate": 1.0,
+            "beta_2": 0.98,
+            "epsilon": 1e-6,
+            "weight_decay": 0.2,
+            "kl_weight": 1e-6,
+            "pseudo_positive_weight": 0.0,
+            "mixed_share": 0.0,
+            "drop_rate": 0.0,
+            "word_dropping": 0.0,
+            "dim": 128,
+            "scale": 5.0,
+            "shift": 5.0,
+            "prompts": "clip",
+        },
+    ),
+    ("toy_2d", [], {"learning_rate": 0.02, "epochs": 500, "batch_size": 128, "confusing": 0.3}),
+    ("vse_coco", [REAL, NONE], PISHDAD | {"dim": 1024, "margin": 0.2}),
+    (
+        "gaussian_vsepp_coco",
+        [REAL, NONE],
+        PISHDAD | {"dim": 1024, "margin": 0.2, "lowest_variance": 0.1, "highest_variance": 10.0},
+    ),
+    (
+        "gaussian_vsrn_flickr30k",
+        [REAL],
+        PISHDAD | {"dim": 2048, "margin": 0.1, "lowest_variance": 0.1, "highest_variance": 10.0},
+    ),
+    (
+        "dive_coco",
+        [REAL, "--features=regions"],
+        DIVE | {"own_margin": 0.2, "epochs": 80, "learning_rate": 1e-3},
+    ),
+    ("dive_coco", [REAL, NONE, "--features=resnet152"], DIVE | {"own_margin": 0.1}),
+    ("daa_coco", [REAL, NONE], DAA | {"backbone": "resnet152", "dim": 1024, "batch_size": 128}),
+    ("daa_cub", [REAL, NONE], DAA | {"backbone": "resnet50", "dim": 512, "batch_size": 150}),
+    (  # DAA, section 5.2; the parentheses are Flickr30K's
+        "daa_sgraf_flickr30k",
+        [REAL],
+        {"batch_size": 128, "learning_rate": 0.0006, "drop_epoch": 40, "epochs": 50},
+    ),
+]
+
+
+@pytest.mark.parametrize(("recipe", "flags", "printed"), TABLE)
+def test_defaults_are_those_of_the_paper(recipe, flags, printed):
+    settings = cli.parse(importlib.import_module(recipe).Settings, flags)
+    found = {name: getattr(settings, name) for name in printed}
+    assert found == pytest.approx(printed)
 
 
 def test_the_page_is_that_of_the_recipes():
@@ -21,3 +215,57 @@ def test_every_builder_has_a_command_whose_recipe_exists():
     assert listed == builders
     for system in paper_settings.SYSTEMS:
         assert (ROOT / f"recipes/{system.recipe}.py").exists()
+
+
+# How a source names a paper, and the number of its text.
+PAPERS = {"PCME": "000", "Pishdad et al.": "001", "DAA": "002", "PCME++": "003", "DivE": "004"}
+OTHERS = {"PVSE", "SCAN", "SGRAF", "VSE++", "VSRN"}  # whose papers are not among the five
+PLACE = re.compile(r"(section|appendix|table|figure) ([A-Z]?[\d.]*\d|[A-Z])|released code")
+
+
+def sources():
+    """`{source: file:line}` of every setting of the zoo."""
+    found = {}
+    for path in [*(ROOT / "recipes").glob("*.py"), *(ROOT / "zoo").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            given = isinstance(node, ast.keyword) and node.arg == "source" and node.value
+            if isinstance(given, ast.Constant) and given.value:
+                found[given.value] = f"{path.relative_to(ROOT)}:{given.lineno}"
+    return found
+
+
+def test_sources_have_one_form():
+    found = sources()
+    assert len(found) > 30
+    for source, where in found.items():
+        paper, comma, place = source.partition(", ")
+        assert comma, f"{where}: {source}"
+        assert paper in PAPERS.keys() | OTHERS, f"{where}: {source}"
+        assert PLACE.fullmatch(place), f"{where}: {source}"
+
+
+def test_sources_name_places_that_exist(shared_data):
+    folder = shared_data.parent / "papers"
+    if not folder.is_dir():
+        pytest.skip("the papers are not beside this checkout")
+    of_paper = {}
+    for name, number in PAPERS.items():
+        (path,) = folder.glob(f"{number}_*.txt")
+        of_paper[name] = path.read_text()
+    for source, where in sources().items():
+        paper, _, place = source.partition(", ")
+        if paper not in PAPERS or place == "released code":
+            continue
+        assert _has(of_paper[paper], place), f"{where}: {source} is not in the paper"
+    for place in ("section 4.9", "table Z.1", "figure 99", "appendix G.1"):
+        assert not any(_has(text, place) for text in of_paper.values()), "any place would do"
+
+
+def _has(text, place):
+    """Whether a paper has a section, appendix, table or figure."""
+    kind, number = place.split(" ")
+    number = re.escape(number)
+    if kind in ("table", "figure"):
+        return re.search(rf"(?m){kind.capitalize()} {number}[.:]", text)
+    # PCME's text has some headings at the end of another line.
+    return re.search(rf"(?m)^\W*{number}\.?\*{{0,2}}\s+\w|## {number}\.\s", text)

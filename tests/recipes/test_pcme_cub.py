@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import pcme_coco
 import pcme_cub
 import zoo
 from zoo import cli, data, training
@@ -110,6 +112,24 @@ def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished
     assert json.dumps(without_time(resumed.metrics)) == json.dumps(without_time(finished.metrics))
 
 
+def test_warm_up_trains_the_heads_alone(birds, tmp_path):
+    flags = ["--warm-up-epochs=1", "--fine-tuning-epochs=1", "--no-cache-features"]
+    settings = cli.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run", *flags))
+    train = data.open(pcme_cub.data(settings), "train")
+    model, trained = pcme_cub.build(settings, train), {}
+
+    def fit(model, phase, *_, **__):
+        trained[phase] = {id(variable) for variable in model.trainable_variables}
+
+    run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
+    pcme_cub.fit(settings, run)
+    towers = model.image_encoder, model.caption_encoder
+    heads = [one for tower in towers for one in tower.get_layer("head").trainable_variables]
+    own = {id(one) for one in [*heads, *model.similarity.trainable_variables]}
+    assert trained["warm_up"] == own, "neither words nor GRU"
+    assert trained["fine_tuning"] > own
+
+
 @pytest.mark.slow
 def test_one_seed_one_result(birds, tmp_path):
     results = []
@@ -119,6 +139,61 @@ def test_one_seed_one_result(birds, tmp_path):
         )
         results.append(without_time(RunFolder.existing(tmp_path / name).metrics))
     assert json.dumps(results[0]) == json.dumps(results[1])
+
+
+@pytest.mark.slow
+def test_seen_classes_ranked_by_other_numbers_of_samples(birds, tmp_path):
+    out = tmp_path / "run"
+    flags = ["--held-out=seen_test", "--test-samples", "1", "9", "--num-samples=2"]
+    pcme_cub.main(arguments(birds, out, "--warm-up-epochs=0", "--fine-tuning-epochs=1", *flags))
+    run = RunFolder.existing(out)
+    assert "seen_test" in run.metrics["split"]
+    found = run.metrics["test_samples"]
+    assert list(found) == ["1", "9"]
+    assert found["1"] != found["9"]
+    assert (run.plots / "test_samples.png").exists()
+
+
+def test_pcme_on_coco_takes_pairs_and_parts_of_the_originals(birds, tmp_path):
+    flags = ["--backbone=tiny", f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}"]
+    settings = cli.parse(pcme_coco.Settings, [*flags, *SMALL])
+    (tmp_path / "photos").mkdir()
+    table = ["image,caption"]
+    for photo in sorted((birds / "images").glob("*/*.jpg"))[:12]:
+        shutil.copy(photo, tmp_path / "photos")
+        table.append(f"photos/{photo.name},a bird {photo.stem}")
+    (tmp_path / "pairs.csv").write_text("\n".join(table))
+    pairs = {"loader": "pairs", "root": str(tmp_path), "image_size": 32}
+    train = data.open(pairs, "train")
+    streams = {}
+
+    def fit(model, phase, stream, *_, **__):
+        streams[phase] = stream
+
+    model = pcme_cub.build(settings, train)
+    run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
+    pcme_cub.fit(settings, run)
+    for stream in streams.values():
+        assert stream.augmentation.crop.area == (0.08, 1.0)
+        assert stream.augmentation.flip
+        (batch,) = stream().take(1)
+        assert batch["images"].shape == (8, 32, 32, 3)
+    rate = model.optimizer.learning_rate
+    assert float(rate) == pytest.approx(0.1 * settings.learning_rate), "fine-tuning's"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--captions=text_c10"], "--captions"),
+        (["--crop-and-flip", "--cache-features", "--warm-up-epochs=1"], "--no-cache-features"),
+        (["--test-samples", "0"], "--test-samples"),
+    ],
+)
+def test_bad_flags_of_coco(flags, said, capsys):
+    with pytest.raises(SystemExit):
+        cli.parse(pcme_coco.Settings, flags)
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -142,7 +217,9 @@ def one_line(capsys, *argv):
 
 
 def test_a_folder_that_is_not_there(tmp_path, capsys):
-    line = one_line(capsys, f"--data-dir={tmp_path / 'no'}", f"--out={tmp_path / 'run'}")
+    line = one_line(
+        capsys, f"--data-dir={tmp_path / 'no'}", f"--out={tmp_path / 'run'}", "--image-weights=none"
+    )
     assert "no such" in line
     assert str(tmp_path / "no") in line
 

@@ -89,7 +89,7 @@ def test_bad_flags_and_missing_files_are_one_line(scenes, tmp_path, capsys):
     assert "cosine" in line
     line = one_line(capsys, dive_coco.main, "--epochs=2", "--warm-up-epochs=3")
     assert "--warm-up-epochs" in line
-    flags = (f"--data-dir={scenes}/coco", "--features=resnext_bert", "--image-size=32")
+    flags = (f"--data-dir={scenes}/coco", "--features=resnext_bert", "--image-weights=none")
     line = one_line(capsys, dive_coco.main, *flags, f"--out={tmp_path / 'run'}")
     assert "--bert-vocabulary" in line
     line = one_line(capsys, dive_table.main, "--rows", "none")

@@ -15,8 +15,8 @@ from zoo.files.disk import open_memmap
 def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     """The features of all images of a split as a float16 memory map on disk.
 
-    The name of the file follows from the images and the weights, so features of other images or
-    other weights are never taken for these. It appears whole or not at all.
+    The name of the file follows from the images, how they are resized and the weights, so features
+    of other pixels or other weights are never taken for these. It appears whole or not at all.
 
     Args:
         folder: where the file lies.
@@ -32,7 +32,7 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     Raises:
         InputError: if the file cannot be written, such as on a full disk.
     """
-    path = Path(folder) / f"features-{_digest(backbone, records)}.npy"
+    path = Path(folder) / f"features-{_digest(backbone, records, source)}.npy"
     if path.exists():
         return np.load(path, mmap_mode="r")
     shape = (records.num_images, *backbone.output_shape[1:])
@@ -54,8 +54,9 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     return np.load(path, mmap_mode="r")
 
 
-def _digest(backbone, records):
-    digest = hashlib.sha256(repr(backbone.output_shape).encode())
+def _digest(backbone, records, source):
+    facts = backbone.output_shape, getattr(source, "resizing", None)
+    digest = hashlib.sha256(repr(facts).encode())
     for weights in backbone.get_weights():
         digest.update(np.ascontiguousarray(weights).tobytes())
     digest.update("\0".join(records.image_paths).encode())

@@ -9,7 +9,7 @@ from zoo.data.seeding import uniform
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
-_RESIZES = ("crop", "stretch")
+RESIZES = ("crop", "stretch")
 
 
 def decode(contents):
@@ -53,8 +53,8 @@ def resize(image, size, mode="crop", crop_fraction=1.0):
     Raises:
         ValueError: if the mode is unknown.
     """
-    if mode not in _RESIZES:
-        raise ValueError(f"`mode` must be one of {_RESIZES}; received {mode!r}")
+    if mode not in RESIZES:
+        raise ValueError(f"`mode` must be one of {RESIZES}; received {mode!r}")
     if mode == "crop":
         height, width = tf.shape(image)[0], tf.shape(image)[1]
         side = tf.cast(tf.minimum(height, width), tf.float32) * crop_fraction

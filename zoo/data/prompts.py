@@ -4,17 +4,28 @@ import functools
 import json
 import pathlib
 
-_FILE = pathlib.Path(__file__).with_name("prompt_templates.json")
+_FILES = {"zoo": "prompt_templates.json", "clip": "clip_prompt_templates.json"}
+TEMPLATES = tuple(_FILES)
 
 
 @functools.cache
-def templates():
-    """The zoo's 80 templates, sentences with `{}` for the name of a class.
+def templates(name="zoo"):
+    """80 templates, sentences with `{}` for the name of a class.
 
-    They are of very different use on purpose: plain ones, ones that name a part or a scene that
-    is not there, and ones that say next to nothing. Filtering by uncertainty has to tell.
+    Args:
+        name: `"zoo"`, for birds and of very different use on purpose: plain ones, ones that name
+            a part or a scene that is not there, and ones that say next to nothing; filtering by
+            uncertainty has to tell. `"clip"`, CLIP's for ImageNet, as PCME++ prints them.
+
+    Raises:
+        ValueError: if the name is unknown.
+
+    Reference: PCME++ (Chun, ICLR 2024), appendix C.4; Radford et al., ICML 2021.
     """
-    return tuple(json.loads(_FILE.read_text(encoding="utf-8")))
+    if name not in _FILES:
+        raise ValueError(f"`name` must be one of {TEMPLATES}; received {name!r}")
+    path = pathlib.Path(__file__).with_name(_FILES[name])
+    return tuple(json.loads(path.read_text(encoding="utf-8")))
 
 
 def class_prompts(class_names, sentences=None):

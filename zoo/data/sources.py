@@ -28,7 +28,7 @@ class Pictures:
         self.shape = (image_size, image_size, 3)
         with tf.device("CPU:0"):
             self._paths = tf.constant(list(records.image_paths), tf.string)
-        self._options = (mode, crop_fraction)
+        self.resizing = (mode, crop_fraction)
         small = self.count * image_size * image_size * 3 <= _CACHE_LIMIT
         self._cached = self._decode_all() if (small if cache is None else cache) else None
 
@@ -71,7 +71,7 @@ class Pictures:
         return picture.numpy()
 
     def _load(self, index):
-        mode, fraction = self._options
+        mode, fraction = self.resizing
         contents = tf.io.read_file(self._paths[index])
         return images.prepare(contents, self.shape[0], mode, fraction)
 

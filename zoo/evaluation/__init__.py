@@ -2,7 +2,7 @@
 
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
-from zoo.evaluation.runs import data_of, ensemble, open_run
+from zoo.evaluation.runs import data_of, ensemble, open_run, resizing_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "measure_sets",
     "nearest_captions",
     "open_run",
+    "resizing_of",
     "spearman_of_matches",
 ]

@@ -4,7 +4,7 @@ from zoo import metrics
 from zoo.evaluation.retrieval import encode, evaluate, spearman_of_matches
 
 
-def measure(model, split, similarities=("own",), annotations_dir=None):
+def measure(model, split, similarities=("own",), annotations_dir=None, instances=None):
     """Retrieval, what uncertainties tell, and what else the split knows the truth of.
 
     Args:
@@ -12,6 +12,7 @@ def measure(model, split, similarities=("own",), annotations_dir=None):
         split: a `zoo.data.Split`.
         similarities: test-time similarities, see `evaluate`.
         annotations_dir: the files of ECCV Caption, for COCO's 1K, 5K, CxC and ECCV metrics.
+        instances: with these COCO's instances of the test images, for PMRP; None leaves it out.
 
     Returns:
         `(results, encoded)`: JSON values, those of `evaluate` with `split`, its summary, and where
@@ -25,19 +26,19 @@ def measure(model, split, similarities=("own",), annotations_dir=None):
     pairs = None
     if records.semantics is not None or annotations_dir is not None or split.truth is not None:
         pairs = encoded.pairs(model.similarity).kept()
-    results |= measure_pairs(pairs, split, annotations_dir)
+    results |= measure_pairs(pairs, split, annotations_dir, instances)
     if split.true_matches is not None and encoded.caption_uncertainty is not None:
         results["ambiguity_spearman"] = spearman_of_matches(encoded, split.true_matches)
     return results, encoded
 
 
-def measure_pairs(pairs, split, annotations_dir=None):
+def measure_pairs(pairs, split, annotations_dir=None, instances=None):
     """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth.
 
     Args:
         pairs: `(images, captions)`, a matrix or a `PairwiseSimilarity`.
         split: the `zoo.data.Split`.
-        annotations_dir: see `measure`.
+        annotations_dir, instances: see `measure`.
     """
     records, results = split.records, {}
     if records.semantics is not None:
@@ -45,7 +46,7 @@ def measure_pairs(pairs, split, annotations_dir=None):
         results["asp"] = {direction: 100 * value for direction, value in found.items()}
     if annotations_dir is not None:
         results["coco"] = metrics.coco_benchmark(
-            pairs, records.image_ids, records.caption_ids, annotations_dir
+            pairs, records.image_ids, records.caption_ids, annotations_dir, instances
         )
     if split.truth is not None:
         results["true_matches"] = metrics.evaluate_retrieval(pairs, split.truth)

@@ -47,13 +47,31 @@ def data_of(name):
     return RunFolder.existing(name).data
 
 
-def ensemble(folders, split, annotations_dir=None):
+def resizing_of(name):
+    """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
+
+    Args:
+        name: a run folder, a name out of `zoo.list_presets()`, or a file or folder that holds a
+            model alone, whose pictures are then those of the defaults.
+
+    Returns:
+        `{"mode", "crop_fraction"}`.
+    """
+    presets = list_presets()
+    if str(name) in presets:
+        return datasets.resizing(presets[str(name)]["data"])
+    folder = RunFolder(name)
+    config = folder.config if folder.config_path.is_file() else {}
+    return datasets.resizing(config.get("data") or {})
+
+
+def ensemble(folders, split, annotations_dir=None, instances=None):
     """Evaluates the mean similarity of several runs.
 
     Args:
         folders: of finished runs, whose images and captions the split has.
         split: a `zoo.data.Split`.
-        annotations_dir: see `zoo.evaluation.measure`.
+        annotations_dir, instances: see `zoo.evaluation.measure`.
 
     Returns:
         The results, as metrics.json has them: under `"retrieval"` each run by its folder, and
@@ -79,5 +97,5 @@ def ensemble(folders, split, annotations_dir=None):
         "retrieval": retrieval,
         "chance": metrics.chance(encoded.relevance),
         "split": split.records.summary(),
-        **measure_pairs(mean, split, annotations_dir),
+        **measure_pairs(mean, split, annotations_dir, instances),
     }

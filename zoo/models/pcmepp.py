@@ -17,6 +17,7 @@ def pcmepp(
     distance: str = "csd",
     scale: float = 5.0,
     shift: float = 5.0,
+    num_samples: int = 8,
     pseudo_positive_weight: float = 0.1,
     kl_weight: float = 1e-4,
     kl_reduction: str = "mean_per_dimension",
@@ -42,9 +43,10 @@ def pcmepp(
             `caption_backbone`, `drop_rate`, `pooling`, `log_variance_bias` and others.
         distance: name of the similarity, one whose logits are the log-odds of a match: `"csd"`; or
             an ablation: `"squared_wasserstein_2"`, which learns no uncertainty,
-            `"match_probability"`, PCME's over seven samples, or `"squared_euclidean"`, points
+            `"match_probability"`, PCME's over samples, or `"squared_euclidean"`, points
             without variance ("μ only", no VIB).
         scale, shift: initial a and b of the logit −a · distance + b.
+        num_samples: J of `"match_probability"`, 8 in the paper's comparison.
         pseudo_positive_weight: α; 0 leaves the pseudo-positives out.
         kl_weight: β of KL(N(μ, σ²) ‖ N(0, I)), the information bottleneck; 0 leaves it out.
         kl_reduction: of it, as in `KLRegularizer`. `"mean_per_dimension"` is figure A.1's mean
@@ -64,7 +66,7 @@ def pcmepp(
     Released code differs: it counts the matching loss twice, so its VIB is half as strong as in
         figure A.1; log σ² starts at 0, logits near −10⁴ at D = 1024 (see `PooledGaussianHead`).
     """
-    similarity = _similarity(distance, scale, shift, seed)
+    similarity = _similarity(distance, scale, shift, num_samples, seed)
     is_gaussian = POINT not in similarity.embeddings
     if not is_gaussian:
         towers["covariance"] = None
@@ -86,7 +88,7 @@ def pcmepp(
     )
 
 
-def _similarity(distance, scale, shift, seed):
+def _similarity(distance, scale, shift, num_samples, seed):
     """A log-odds similarity by its name, with PCME++'s initial scale and shift."""
     chosen = similarities.get_class(distance)
     if not chosen.is_log_odds:
@@ -95,5 +97,7 @@ def _similarity(distance, scale, shift, seed):
             f"`distance` must be one of {known}, whose logits are the log-odds of a match; "
             f"received {distance!r}"
         )
-    sampling = {"seed": seed} if issubclass(chosen, similarities.MatchProbability) else {}
+    sampling = {}
+    if issubclass(chosen, similarities.MatchProbability):
+        sampling = {"num_samples": num_samples, "seed": seed}
     return chosen(scale, shift, **sampling)

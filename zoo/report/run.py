@@ -9,14 +9,14 @@ from zoo.report.results import draw, print_results
 from zoo.report.style import save
 
 
-def finish(run, similarities=("own",), annotations_dir=None, measure_more=None):
+def finish(run, similarities=("own",), annotations_dir=None, instances=None, measure_more=None):
     """Saves the trained model, evaluates it once on the test split, draws, and prints the results.
 
     The model is saved first, so that nothing that goes wrong afterwards can lose it.
 
     Args:
         run: a `zoo.training.Run` whose phases are done.
-        similarities, annotations_dir: see `zoo.evaluation.measure`.
+        similarities, annotations_dir, instances: see `zoo.evaluation.measure`.
         measure_more: function `(run, model) -> dict` of further results.
 
     Returns:
@@ -27,17 +27,17 @@ def finish(run, similarities=("own",), annotations_dir=None, measure_more=None):
         run.execution.wait_for_all()
         return None
     with run.locked():
-        results = _finish(run, similarities, annotations_dir, measure_more)
+        results = _finish(run, similarities, annotations_dir, instances, measure_more)
     show_results(results)
     print(f"Everything is in {run.folder.path}")
     run.execution.wait_for_all()
     return results
 
 
-def _finish(run, similarities, annotations_dir, measure_more):
+def _finish(run, similarities, annotations_dir, instances, measure_more):
     model, best = run.trained()
     run.folder.save_model(model)
-    results, encoded = evaluation.measure(model, run.test, similarities, annotations_dir)
+    results, encoded = evaluation.measure(model, run.test, similarities, annotations_dir, instances)
     results["left_out"] = run.left_out
     if best is not None:
         results["best_epoch"] = best
@@ -53,19 +53,19 @@ def _finish(run, similarities, annotations_dir, measure_more):
     return results
 
 
-def finish_ensemble(folder, runs, annotations_dir=None):
+def finish_ensemble(folder, runs, annotations_dir=None, instances=None):
     """Evaluates the mean similarity of finished runs once, and prints the results.
 
     Args:
         folder: the `RunFolder` to write; its `data` say what to evaluate on.
         runs: folders of the finished runs.
-        annotations_dir: see `zoo.evaluation.measure`.
+        annotations_dir, instances: see `zoo.evaluation.measure`.
     """
     if folder.finished:
         print(f"{folder.path} is finished")
     else:
         split = data.open(folder.data, "test")
-        folder.finish(evaluation.ensemble(runs, split, annotations_dir))
+        folder.finish(evaluation.ensemble(runs, split, annotations_dir, instances))
     show_results(folder.metrics)
     return folder.metrics
 

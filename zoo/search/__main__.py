@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import zoo
+from zoo import evaluation
 from zoo.cli import OneLineParser, program, run
 from zoo.confidence import Confidence
 from zoo.data.files import SUFFIXES
@@ -49,7 +50,7 @@ def build(options):
         names, paths = encode.list_images(options.source, options.column or "image")
         _report(encode.left_out(options.source))
         names, items = encode.without_bad(names, paths, options.skip_bad)
-        encoder = encode.image_encoder(model)
+        encoder = encode.image_encoder(model, **evaluation.resizing_of(options.model))
     folder = options.out / "embeddings"
     shards = encode.encode_shards(
         items, encoder, folder, identity, options.shard_size, options.batch_size
@@ -84,7 +85,8 @@ def query(options):
     model = zoo.from_preset(options.model or setup["model"])
     if options.image is not None:
         _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
-        asked = encode.image_encoder(model)([path])
+        resizing = evaluation.resizing_of(options.model or setup["model"])
+        asked = encode.image_encoder(model, **resizing)([path])
     else:
         asked = model.encode_captions([options.text])
     if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():

@@ -97,8 +97,13 @@ def without_bad(names, paths, skip_bad):
     return [names[i] for i in good], [paths[i] for i in good]
 
 
-def image_encoder(model):
+def image_encoder(model, mode="crop", crop_fraction=1.0):
     """A function from image paths to an embedding, for `encode_shards`.
+
+    Args:
+        model: a `DualEncoder` of pictures.
+        mode, crop_fraction: as in training, see `zoo.data.images.prepare` and
+            `zoo.evaluation.resizing_of`.
 
     Raises:
         InputError: if the model reads no pictures.
@@ -109,7 +114,9 @@ def image_encoder(model):
     size = (shape and shape[1]) or 224
 
     def encode(paths):
-        pixels = [images.prepare(tf.io.read_file(str(path)), size) for path in paths]
+        pixels = [
+            images.prepare(tf.io.read_file(str(path)), size, mode, crop_fraction) for path in paths
+        ]
         pixels = np.stack(pixels).astype(np.float32)
         return model.encode_images(pixels, batch_size=len(pixels))
 

@@ -17,7 +17,7 @@ from zoo.training.micro_batches import distribute, in_pieces
 from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
 from zoo.training.run import Run, start
-from zoo.training.settings import RetrievalSettings, RunSettings
+from zoo.training.settings import UNSAID, RetrievalSettings, RunSettings, check_weights
 from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
 from zoo.training.tower_rates import dual_encoder_rates
@@ -25,6 +25,7 @@ from zoo.training.validation import BestEpoch, Validation, read_best, restore_be
 from zoo.training.warm_up import WarmUpThenDrops
 
 __all__ = [
+    "UNSAID",
     "AdamP",
     "BestEpoch",
     "CollapseCheck",
@@ -42,6 +43,7 @@ __all__ = [
     "StochasticWeightAveraging",
     "Validation",
     "WarmUpThenDrops",
+    "check_weights",
     "clip_the_sum",
     "distribute",
     "dual_encoder_rates",

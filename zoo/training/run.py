@@ -4,10 +4,12 @@ import contextlib
 
 import keras
 
+from zoo import metrics
 from zoo.data import datasets
 from zoo.data.features import cached
 from zoo.data.skipped import write_skipped
 from zoo.data.sources import Features
+from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 from zoo.files.lock import locked
 from zoo.files.run_folder import RunFolder
@@ -41,7 +43,8 @@ def start(settings, data, select=None):
         A `Run`.
 
     Raises:
-        InputError: if the folder holds another run, or the data or devices are not there.
+        InputError: if the folder holds another run, the data or devices are not there, or the test
+            split does not hold what the benchmark of `settings.annotations_dir` asks for.
     """
     execution = Execution.of(settings)
     if execution.is_chief:
@@ -54,7 +57,25 @@ def start(settings, data, select=None):
         if settings.mixed_precision:
             keras.config.set_dtype_policy(settings.mixed_precision)
         run.open_data(data)
+        if settings.annotations_dir is not None:
+            check_benchmark(run.test.records, settings.annotations_dir)
+            if settings.benchmark()["instances"] is None:
+                print("PMRP is left out: no annotations/instances_val2014.json in --data-dir")
     return run
+
+
+def check_benchmark(records, annotations_dir):
+    """Whether a test split holds COCO's benchmark, before hours of training.
+
+    Raises:
+        InputError: if it does not.
+    """
+    try:
+        metrics.check_coco_ids(records.image_ids, records.caption_ids, annotations_dir)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"--annotations-dir {annotations_dir}: {records.name}: {error}") from error
 
 
 class Run:

@@ -6,9 +6,38 @@ from typing import Literal
 
 from zoo import losses, similarities
 from zoo.cli import setting
+from zoo.data.datasets import RESIZING
+from zoo.data.images import RESIZES
 from zoo.metrics.cider_score import VARIANTS
 
 OWN = "own"  # the similarity that the model was trained with
+
+
+UNSAID = ""  # the weights of a backbone, where nobody has said which
+
+
+def check_weights(settings, name, network):
+    """Refuses to train a network of random weights on real data unless that was asked for.
+
+    For `__post_init__` of settings whose field's default is `UNSAID`, which becomes None.
+
+    Args:
+        settings: with `data_dir`.
+        name: of the field.
+        network: name of the network, or None where there is none; a tiny one has no weights.
+
+    Raises:
+        ValueError: if real data are given and nothing was said of the weights.
+    """
+    if getattr(settings, name) != UNSAID:
+        return
+    if settings.data_dir is not None and network not in (None, "tiny"):
+        flag = "--" + name.replace("_", "-")
+        raise ValueError(
+            f"{flag} must be a local file, 'imagenet' where Keras has them, or none, which trains "
+            f"{network} from random weights; received nothing"
+        )
+    object.__setattr__(settings, name, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +75,10 @@ class RankingSettings(RunSettings):
     daa_weight: float = setting(0.0, "of semantic precision (DAA) in the loss; 0: none")
     smooth_ap_weight: float = setting(0.0, "of Smooth-AP in the loss, DAA's baseline; 0: none")
     daa_temperature: float = setting(
-        0.01, "of both terms' ranks, in units of what they rank", source="DAA, for PCME"
+        0.01, "of both terms' ranks, in units of what they rank", source="DAA, released code"
     )
     semantic_temperature: float | None = setting(
-        None, "of ranks by semantics; default: the same", source="DAA"
+        None, "of ranks by semantics; default: the same", source="DAA, released code"
     )
     daa_samples: int = setting(
         0, "rank so many samples of each Gaussian, as DAA; 0: the model's own logits"
@@ -81,9 +110,16 @@ class RetrievalSettings(RankingSettings):
         "best", "whose weights to keep: of the epoch with the best validation, or of the last"
     )
     annotations_dir: Path | None = setting(
-        None, "files of ECCV Caption, for COCO's 1K, 5K, CxC and ECCV metrics", identity=False
+        None,
+        "files of ECCV Caption, for COCO's 1K, 5K, CxC and ECCV metrics; PMRP too, if --data-dir "
+        "has annotations/instances_val2014.json",
+        identity=False,
     )
     image_size: int = setting(224, "pixels", toy=64)
+    resize: Literal[RESIZES] = setting(
+        "crop", "a photo to a square: its middle, or the whole of it stretched"
+    )
+    crop_fraction: float = setting(1.0, "side of that middle, of the shorter side")
     max_words: int = setting(40, "words of a caption that are read", toy=24)
     batch_size: int = setting(128, "pairs, or images with all their captions")
     steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
@@ -92,11 +128,19 @@ class RetrievalSettings(RankingSettings):
     )
 
     def __post_init__(self):
+        if not 0 < self.crop_fraction <= 1:
+            raise ValueError(f"--crop-fraction must be in (0, 1]; received {self.crop_fraction}")
         for name in set(self.test_similarities) - {OWN}:
             try:
                 similarities.check_name(name)
             except ValueError as error:
                 raise ValueError(f"--test-similarities: {error}") from error
+
+    def pictures(self):
+        """The options of a loader of pictures, for `data`; defaults are left out."""
+        given = {name: getattr(self, name) for name in RESIZING}
+        changed = {name: value for name, value in given.items() if value != RESIZING[name]}
+        return {"image_size": self.image_size, **changed}
 
     def data(self, loader, toy, **options):
         """The description of the data for `zoo.data.open`.
@@ -126,4 +170,15 @@ class RetrievalSettings(RankingSettings):
 
     def evaluation(self):
         """What to measure on the test split, for `zoo.report.finish`."""
-        return {"similarities": self.test_similarities, "annotations_dir": self.annotations_dir}
+        return {"similarities": self.test_similarities, **self.benchmark()}
+
+    def benchmark(self):
+        """The files of COCO's benchmark, those that are there.
+
+        Karpathy's validation and test images are all of val2014, so its instances are enough.
+        """
+        instances = self.data_dir and self.data_dir / "annotations" / "instances_val2014.json"
+        return {
+            "annotations_dir": self.annotations_dir,
+            "instances": instances if instances and instances.is_file() else None,
+        }
