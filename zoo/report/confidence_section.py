@@ -151,7 +151,7 @@ def _draw_reliability(axis, probability, correct, name):
     axis.plot([0, 100], [0, 100], "--", color=GREY, linewidth=1, label="perfectly calibrated")
     style = {"color": COLORS[name], "marker": "o", "label": f"{name}, error {error:.1f} points"}
     high = draw_shares(axis, 100 * bins["probability"], right, bins["count"], **style)
-    end = min(102.0, 1.08 * max(high.max(), 100 * bins["probability"].max()))  # a model may err much
+    end = min(102.0, 1.08 * max(high.max(), 100 * bins["probability"].max()))  # as of a weak model
     axis.set(xlim=(0, end), ylim=(0, end), title="Reliability, tenths of the queries")
     axis.set_xlabel("probability that the answer is right (%)")
     axis.set_ylabel("right answers among them (%)")
