@@ -94,5 +94,5 @@ def _records(run, data_dir):
         return datasets.open(data, "test").records
     except InputError as error:
         raise InputError(
-            f"{error}; name the folder of the data with --data-dir, or any images with --gallery"
+            f"{error}; name its folder with --data-dir, or any images with --gallery"
         ) from error
