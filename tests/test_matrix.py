@@ -165,9 +165,10 @@ def test_the_report_calibrates_probabilities_only(system, split):
         values = [np.asarray(system.model.uncertainty(side)) for side in sides]
     encoded = EncodedSplit(split.records, *sides, *values)
     run = report.ReportedRun("tiny", encoded, system.similarity, model=system.model, resamples=3)
-    retrieval, calibration = itertools.islice(sections_of(run), 2)
-    assert retrieval.numbers
-    assert bool(calibration.figures) == system.model.gives_match_probability
+    sections = {part.name: part for part in itertools.islice(sections_of(run), 3)}
+    assert sections["retrieval"].numbers
+    assert sections["confidence"].text
+    assert bool(sections["calibration"].figures) == system.model.gives_match_probability
 
 
 def test_the_demo_answers(system, split):
