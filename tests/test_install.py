@@ -108,7 +108,9 @@ def test_the_command_is_that_of_the_wheel(environment, outside, halo):
 
 @pytest.mark.very_slow
 def test_a_run_outside_of_the_checkout(environment, outside, halo):
-    trained = halo("train", "pcme_cub", "--smoke", "--out", "run", "--test-similarities", "euclidean")
+    trained = halo(
+        "train", "pcme_cub", "--smoke", "--out", "run", "--test-similarities", "euclidean"
+    )
     assert "Everything is in run" in trained
     assert not set(trained) & set("\b\r\x1b")
     assert '"command": "halo train pcme_cub --smoke' in (outside / "run/config.json").read_text()

@@ -179,7 +179,8 @@ def test_backbones_learn_slower_than_heads():
     optimizer.apply([keras.ops.ones(weight.shape) for weight in weights], weights)
     # Adam's first step is the learning rate, whatever the gradient.
     steps = {
-        w.path: np.mean(old - np.array(w)) / 1e-3 for w, old in zip(weights, before, strict=True)
+        w.path: float(np.mean(old - np.array(w))) / 1e-3
+        for w, old in zip(weights, before, strict=True)
     }
     assert {round(step, 2) for step in steps.values()} == {0.01, 0.1, 1.0}
     assert all(
