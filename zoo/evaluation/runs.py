@@ -1,14 +1,11 @@
 """Finished runs and presets with the data that they were evaluated on, and ensembles of them."""
 
-import numpy as np
-
 from zoo import metrics
 from zoo.data import datasets
 from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
-from zoo.metrics.blocks import row_blocks
 from zoo.models.presets import from_preset, list_presets
 
 
@@ -82,16 +79,14 @@ def ensemble(folders, split, annotations_dir=None, instances=None):
 
     Reference: DivE (Kim et al., CVPR 2023), section 4.2: two seeds.
     """
-    mean, retrieval = 0.0, {}
+    parts, retrieval = [], {}
     for path in folders:
         model = from_preset(RunFolder.existing(path).path)
         encoded = encode(model, split.records, split.source)
-        pairs = encoded.pairs(model.similarity)
-        matrix = np.empty(pairs.shape, np.float32)
-        for start, rows in row_blocks(pairs):
-            matrix[start : start + len(rows)] = rows
-        retrieval[str(path)] = metrics.evaluate_retrieval(matrix, encoded.relevance)
-        mean = mean + matrix / len(folders)
+        pairs = encoded.pairs(model.similarity).kept()
+        retrieval[str(path)] = metrics.evaluate_retrieval(pairs, encoded.relevance)
+        parts.append(pairs)
+    mean = metrics.MeanSimilarity(parts)
     retrieval["ensemble"] = metrics.evaluate_retrieval(mean, encoded.relevance)
     return {
         "retrieval": retrieval,

@@ -110,9 +110,9 @@ class Resume(keras.callbacks.Callback):
         Weights that are no numbers are not written: the step that made them is the epoch's last,
         and no loss has shown it yet.
         """
-        state = {f"model/{i}": _to_numpy(v) for i, v in enumerate(self.model.variables)}
+        state = {f"model/{i}": to_numpy(v) for i, v in enumerate(self.model.variables)}
         optimizer = self.model.optimizer.variables
-        state.update({f"optimizer/{i}": _to_numpy(v) for i, v in enumerate(optimizer)})
+        state.update({f"optimizer/{i}": to_numpy(v) for i, v in enumerate(optimizer)})
         if not all(np.isfinite(v).all() for v in state.values()):
             return
         for name, callback in self.stateful_callbacks.items():
@@ -165,7 +165,8 @@ def _check(variables, values, what):
             )
 
 
-def _to_numpy(variable):
+def to_numpy(variable):
+    """A variable's value, as an array that NumPy's archives can hold."""
     value = keras.ops.convert_to_numpy(variable)
     # NumPy's archives know no bfloat16; every bfloat16 is a float32.
     return value.astype("float32") if value.dtype.kind == "V" else value

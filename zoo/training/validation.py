@@ -1,5 +1,6 @@
 """Retrieval on the validation split after each epoch, and the weights of the best epoch."""
 
+import functools
 import json
 import zipfile
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from zoo import evaluation, metrics
 from zoo.errors import InputError
 from zoo.files.atomic import atomic
+from zoo.training.resume import to_numpy
 
 FILE_NAME = "best.npz"
 
@@ -30,6 +32,11 @@ class Validation(keras.callbacks.Callback):
         super().__init__()
         self.split = split
 
+    @functools.cached_property
+    def _semantics(self):
+        """The semantics of all pairs, which are the same after every epoch."""
+        return self.split.records.semantics.matrix()
+
     def on_epoch_end(self, epoch, logs=None):
         records = self.split.records
         encoded = evaluation.encode(self.model, records, self.split.source)
@@ -40,7 +47,7 @@ class Validation(keras.callbacks.Callback):
             found["rsum"] if name == "rsum" else np.mean([found[f"{d}_{name}"] for d in DIRECTIONS])
         )
         if records.semantics is not None:
-            asp = metrics.average_semantic_precision(pairs, records.semantics.matrix())
+            asp = metrics.average_semantic_precision(pairs, self._semantics)
             logs.update({f"val_{direction}_asp": 100 * asp[direction] for direction in DIRECTIONS})
 
 
@@ -81,7 +88,7 @@ class BestEpoch(keras.callbacks.Callback):
         if best is not None and best["value"] >= value:
             return
         about = {"phase": self.phase, "epoch": epoch + 1, "value": float(value)}
-        weights = {str(i): _to_numpy(v) for i, v in enumerate(self.whole.variables)}
+        weights = {str(i): to_numpy(v) for i, v in enumerate(self.whole.variables)}
         if not all(np.isfinite(weight).all() for weight in weights.values()):
             return
         with atomic(self.path) as temporary:
@@ -130,9 +137,3 @@ def _opened(path):
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: not a whole file ({error}); delete it") from error
-
-
-def _to_numpy(variable):
-    value = keras.ops.convert_to_numpy(variable)
-    # NumPy's archives know no bfloat16; every bfloat16 is a float32.
-    return value.astype("float32") if value.dtype.kind == "V" else value
