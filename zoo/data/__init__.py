@@ -19,6 +19,7 @@ from zoo.data import (
     streams,
     toy_birds,
     toy_scenes,
+    vectors,
     visual_genome,
 )
 from zoo.data.augmentation import Augmentation
@@ -64,6 +65,7 @@ __all__ = [
     "streams",
     "toy_birds",
     "toy_scenes",
+    "vectors",
     "visual_genome",
     "word_tokenizer",
     "write_skipped",

@@ -1,8 +1,9 @@
 """Batches: for training, each a pure function of (seed, step); for encoding, all in order.
 
 A batch is a dict: `images` (float32 pictures in 0 … 255, or features), `captions` (int32 word
-ids), `image_labels` and `caption_labels` (int32; equal labels match), and, of records with
-semantics, `semantic` (float32, the batch's images × all its captions over all shards).
+ids, or float32 vectors of records with `caption_vectors`), `image_labels` and `caption_labels`
+(int32; equal labels match), and, of records with semantics, `semantic` (float32, the batch's
+images × all its captions over all shards).
 """
 
 import numpy as np
@@ -33,7 +34,7 @@ def class_pairs(
 
     Args:
         records: of the training split.
-        tokenizer: strings to ids, such as `captions.WordTokenizer`.
+        tokenizer: strings to ids, such as `captions.WordTokenizer`; None of vectors.
         source: `sources.Pictures` or `sources.Features` of these records.
         batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class; None:
             that many.
@@ -189,6 +190,12 @@ def image_batches(records, source, batch_size=64):
 
 def caption_batches(records, tokenizer, batch_size=256):
     """All captions in order, for encoding: `captions` and `caption_labels`."""
+    if records.caption_vectors is not None:
+        vectors = records.caption_vectors.in_order(batch_size)
+        labels = tf.data.Dataset.from_tensor_slices(records.caption_labels).batch(batch_size)
+        shown = vectors.map(lambda batch: tf.cast(batch, tf.float32))
+        batches = tf.data.Dataset.zip({"captions": shown, "caption_labels": labels})
+        return batches.prefetch(tf.data.AUTOTUNE)
     columns = {
         "captions": token_ids(tokenizer, records.captions),
         "caption_labels": records.caption_labels,

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data import coco, cub, flickr30k, images, own_pairs, regions, toy_birds, toy_scenes
+from zoo.data import (
+    coco,
+    cub,
+    flickr30k,
+    images,
+    own_pairs,
+    regions,
+    toy_birds,
+    toy_scenes,
+    vectors,
+)
 from zoo.data.prompts import spoken
 from zoo.data.records import Records
 from zoo.data.semantics import semantics
@@ -312,6 +322,7 @@ LOADERS = {
     "regions": load_regions,
     "toy_birds": load_toy_birds,
     "toy_scenes": load_toy_scenes,
+    "vectors": vectors.load,
 }
 
 

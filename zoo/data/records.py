@@ -47,6 +47,8 @@ class Records:
         caption_ids: `(M,)`, the data set's own ids of the captions, or None where it has none.
         caption_boxes: `(M, 4)` float32, the (x, y, width, height) in pixels of what each caption
             describes, or None where captions are of whole images.
+        caption_vectors: a `zoo.data.sources.Features` of the captions where they were encoded
+            before, or None. Models then read these vectors, and `captions` only names them.
         semantics: a `zoo.data.semantics.Semantics` of these records, of which every training batch
             then brings its part, or None. A selection has none.
 
@@ -65,6 +67,7 @@ class Records:
     recoded: tuple[str, ...] = field(default=(), repr=False)
     caption_ids: np.ndarray | None = None
     caption_boxes: np.ndarray | None = None
+    caption_vectors: Any = field(default=None, repr=False)
     semantics: Any = field(default=None, repr=False)
 
     def __post_init__(self):
@@ -84,6 +87,11 @@ class Records:
             boxes = np.asarray(self.caption_boxes, np.float32).reshape(-1, 4)
             object.__setattr__(self, "caption_boxes", boxes)
             lengths["caption_boxes"] = captions
+        if self.caption_vectors is not None and self.caption_vectors.count != captions:
+            raise ValueError(
+                f"`caption_vectors` must have {captions} rows; received "
+                f"{self.caption_vectors.count}"
+            )
         for name, length in lengths.items():
             if len(getattr(self, name)) != length:
                 raise ValueError(
@@ -144,6 +152,7 @@ class Records:
             recoded=self.recoded,
             caption_ids=None if self.caption_ids is None else self.caption_ids[captions],
             caption_boxes=None if self.caption_boxes is None else self.caption_boxes[captions],
+            caption_vectors=self.caption_vectors and self.caption_vectors.select(captions),
         )
 
     def summary(self):

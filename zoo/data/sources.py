@@ -1,5 +1,7 @@
 """Where the images of a batch come from: pictures on disk or in memory, or cached features."""
 
+import copy
+
 import numpy as np
 import tensorflow as tf
 
@@ -103,7 +105,7 @@ class Features:
 
     def take(self, indices):
         """From a dataset of indices, int `(batch,)`, to one of features, in the same order."""
-        return indices.map(self._take, num_parallel_calls=tf.data.AUTOTUNE)
+        return indices.map(self.gather, num_parallel_calls=tf.data.AUTOTUNE)
 
     def take_parts(self, indices, draws, crop):
         """Refuses: features are of whole pictures.
@@ -117,7 +119,15 @@ class Features:
         """All features, the last batch as small as it is."""
         return self.take(tf.data.Dataset.range(self.count).batch(batch_size))
 
-    def _take(self, indices):
+    def select(self, chosen):
+        """The features of some items, in the order given; nothing is copied."""
+        rows = np.arange(self.count) if self._rows is None else self._rows.numpy()
+        selected = copy.copy(self)
+        selected.count, selected._rows = len(chosen), tf.constant(rows[chosen], tf.int64)
+        return selected
+
+    def gather(self, indices):
+        """The features of some items, int `(n,)`, in the graph."""
         return self._read(indices if self._rows is None else tf.gather(self._rows, indices))
 
 

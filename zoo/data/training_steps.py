@@ -33,8 +33,7 @@ def training(
     index, count = shard
     num_images, num_captions = (size // count for size in sizes)
     augmentation = augmentation or Augmentation()
-    ids = tf.constant(token_ids(tokenizer, records.captions))
-    word_ids = tokenizer.word_ids  # numbers here, in the graph they would be tensors
+    captions_of = _captions(records, tokenizer, augmentation, shard)
     image_labels = tf.constant(records.image_labels)
     caption_labels = tf.constant(records.caption_labels)
     end = _FOREVER if num_steps is None else start_step + num_steps
@@ -60,10 +59,9 @@ def training(
         chosen_images, chosen_captions, more = chosen
         pictures = tf.ensure_shape(pictures, (num_images, *source.shape))
         shown = augmentation.on_images(pictures, key, source.fill, shard)
-        words = tf.gather(ids, chosen_captions)
         return {
             "images": tf.cast(shown, tf.float32),
-            "captions": augmentation.on_captions(words, key, word_ids, shard),
+            "captions": captions_of(chosen_captions, key),
             "image_labels": tf.gather(image_labels, chosen_images),
             "caption_labels": tf.gather(caption_labels, chosen_captions),
             **more,
@@ -81,6 +79,22 @@ def training(
     batches = tf.data.Dataset.zip(steps, chosen, pictures)
     batches = batches.map(assemble, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _captions(records, tokenizer, augmentation, shard):
+    """A function from the indices of captions and a key to what a model reads of them."""
+    if records.caption_vectors is not None:
+        if augmentation.word_dropping:
+            raise ValueError(
+                "`augmentation.word_dropping` must be 0 for captions that are vectors; received "
+                f"{augmentation.word_dropping}"
+            )
+        return lambda chosen, key: tf.cast(records.caption_vectors.gather(chosen), tf.float32)
+    ids = tf.constant(token_ids(tokenizer, records.captions))
+    word_ids = tokenizer.word_ids  # numbers here, in the graph they would be tensors
+    return lambda chosen, key: augmentation.on_captions(
+        tf.gather(ids, chosen), key, word_ids, shard
+    )
 
 
 def check_sizes(batch_size, most, of_what, shard):

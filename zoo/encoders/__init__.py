@@ -25,6 +25,7 @@ from zoo.encoders.set_towers import (
     with_attention,
 )
 from zoo.encoders.token_towers import region_token_encoder, word_token_encoder
+from zoo.encoders.vectors import vectors
 
 __all__ = [
     "CLIP",
@@ -52,6 +53,7 @@ __all__ = [
     "sentence_caption_encoder",
     "set_caption_encoder",
     "set_image_encoder",
+    "vectors",
     "with_attention",
     "word_token_encoder",
 ]

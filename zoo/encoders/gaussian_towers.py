@@ -18,7 +18,8 @@ def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
 
     Args:
         backbone: a `keras.Model` from images to local features `(batch, height, width, channels)`
-            or `(batch, positions, channels)`, such as `zoo.encoders.convolutional`.
+            or `(batch, positions, channels)`, such as `zoo.encoders.convolutional`, or to a dict
+            of them under `"features"`, such as `zoo.encoders.vectors`.
         dim: dimension of the embedding.
         **head: options of `GaussianHead`.
 
@@ -29,13 +30,15 @@ def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
 
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (a).
     """
-    features = keras.Input(backbone.output_shape[1:], name="features")
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    output = backbone(images)
+    output = output["features"] if isinstance(output, dict) else output
+    features = keras.Input(output.shape[1:], name="features")
     local = keras.layers.Reshape((-1, features.shape[-1]), name="positions")(features)
     pooled = keras.layers.GlobalAveragePooling1D(name="pooling")(local)
     embedding = GaussianHead(dim, name="gaussian", **head)(local, pooled)
     head_model = keras.Model(features, embedding, name="head")
-    images = keras.Input(backbone.input_shape[1:], name="images")
-    return keras.Model(images, head_model(backbone(images)), name="image_encoder")
+    return keras.Model(images, head_model(output), name="image_encoder")
 
 
 def gaussian_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
@@ -79,7 +82,7 @@ def gaussian_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> ke
     gaussian = GaussianHead(dim, project_pooled=project, name="gaussian", **head)
     embedding = gaussian(local, sentence, variance_sentence, mask=mask)
     head_model = keras.Model(inputs, embedding, name="head")
-    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     features = backbone(ids)
     outputs = head_model({name: features[name] for name in names})
     return keras.Model(ids, outputs, name="caption_encoder")

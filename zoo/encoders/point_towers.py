@@ -52,20 +52,27 @@ def reasoning_image_encoder(backbone: keras.Model, dim: int, num_layers: int = 4
     return _points(images, point, "image_encoder")
 
 
-def sentence_caption_encoder(backbone: keras.Model) -> keras.Model:
-    """Captions to points: the sentence of a recurrent network, of length one.
+def sentence_caption_encoder(backbone: keras.Model, dim: int | None = None) -> keras.Model:
+    """Captions to points: the sentence of a recurrent network, or a linear map, of length one.
 
     Args:
         backbone: a `keras.Model` from ids to a dict with `"sentence"`, such as
-            `zoo.encoders.gru(…, bidirectional=False)`.
+            `zoo.encoders.gru(…, bidirectional=False)`; or to one with `"pooled"`, such as
+            `zoo.encoders.vectors`, which a linear map takes to `dim` channels.
+        dim: dimension of the embedding, for `"pooled"`.
 
     Returns:
-        A Functional `keras.Model` from ids `(batch, length)` to `{"mean": (batch, dim)}`.
+        A Functional `keras.Model` from what the backbone takes to `{"mean": (batch, dim)}`.
 
     Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
     """
-    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
-    return _points(ids, backbone(ids)["sentence"], "caption_encoder")
+    ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
+    output = backbone(ids)
+    if "sentence" in output:
+        sentence = output["sentence"]
+    else:
+        sentence = keras.layers.Dense(dim, name="embedding")(output["pooled"])
+    return _points(ids, sentence, "caption_encoder")
 
 
 def _points(inputs, features, name):

@@ -53,7 +53,7 @@ def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
 
     Reference: PCME++ (Chun, ICLR 2024), section 3.4.
     """
-    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)
     features = output["features"] if "features" in output else output["states"]
     embedding = PooledGaussianHead(dim, name="head", **head)(

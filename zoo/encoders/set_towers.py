@@ -23,7 +23,8 @@ def set_image_encoder(
     Args:
         backbone: a `keras.Model` from images to a feature map `(batch, height, width, channels)`,
             such as `zoo.encoders.convolutional`, whose global feature is a linear map of its mean;
-            or to `{"features", "pooled", "mask"}`, such as `zoo.encoders.regions`.
+            or to `{"features", "pooled", "mask"}`, such as `zoo.encoders.regions`, which linear
+            maps take to `dim` channels where they have others.
         dim: dimension of the elements.
         set_layer: a `SetPrediction` or `PolysemousEmbedding`.
         project_map: whether a 1 × 1 convolution to `dim` channels makes the local features of a
@@ -40,6 +41,9 @@ def set_image_encoder(
     if isinstance(head_inputs, dict):
         features, pooled = head_inputs["features"], head_inputs["pooled"]
         mask = head_inputs["mask"]
+        if pooled.shape[-1] != dim:  # of regions it is, of stored vectors it need not be
+            features = layers.Dense(dim, name="local")(features)
+            pooled = layers.Dense(dim, name="global")(pooled)
     else:
         features, mask = head_inputs, None
         if project_map:
@@ -88,7 +92,7 @@ def set_caption_encoder(
         features = layers.Dense(dim, name="local")(head_inputs["features"])
         pooled = masked_max(features, mask)
     head = _head(head_inputs, set_layer, features, pooled, mask)
-    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     return keras.Model(ids, head(_chosen(backbone(ids), head_inputs)), name="caption_encoder")
 
 

@@ -38,7 +38,10 @@ def region_token_encoder(
 
 
 def word_token_encoder(
-    backbone: keras.Model, dropout: float = 0.4, seed: int | None = None
+    backbone: keras.Model,
+    dropout: float = 0.4,
+    seed: int | None = None,
+    dim: int | None = None,
 ) -> keras.Model:
     """Captions to token sequences: the states of a network over words, and what they attend to.
 
@@ -46,15 +49,19 @@ def word_token_encoder(
         backbone: a `keras.Model` from ids to `{"states", "mask"}`, such as `zoo.encoders.gru(…,
             merge="ave")`, or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
         dropout, seed: of `zoo.layers.GlobalAttention`.
+        dim: channels of a token, to which features of another width are projected; None leaves
+            them as they are.
 
     Returns:
         A Functional `keras.Model` from ids `(batch, length)` to what `region_token_encoder` gives.
 
     Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
     """
-    ids = keras.Input(backbone.input_shape[1:], dtype="int32", name="captions")
+    ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)
     features = output["states"] if "states" in output else output["features"]
+    if dim is not None and features.shape[-1] != dim:
+        features = layers.Dense(dim, name="projection")(features)
     return _sequences(ids, features, output["mask"], "caption_encoder", False, dropout, seed)
 
 

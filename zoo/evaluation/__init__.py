@@ -4,6 +4,7 @@ from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import data_of, ensemble, open_run, resizing_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
+from zoo.evaluation.vector_export import toy_vectors, write_vectors
 
 __all__ = [
     "EncodedSplit",
@@ -18,4 +19,6 @@ __all__ = [
     "open_run",
     "resizing_of",
     "spearman_of_matches",
+    "toy_vectors",
+    "write_vectors",
 ]

@@ -13,6 +13,7 @@ from zoo.models.presets import from_preset, list_presets, save_preset
 from zoo.models.pvse import pvse
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.sgraf import sgraf
+from zoo.models.vector_points import vector_points
 from zoo.models.vse import vse0, vsepp
 from zoo.models.vse_infinity import vse_infinity
 from zoo.models.vsrn import vsrn, with_captioning
@@ -34,6 +35,7 @@ __all__ = [
     "pvse",
     "save_preset",
     "sgraf",
+    "vector_points",
     "vse0",
     "vse_infinity",
     "vsepp",

@@ -32,19 +32,21 @@ class DualEncoder(keras.Model):
     Args:
         image_encoder: a Keras model or layer from images `(batch, height, width, 3)`, 0…255, to
             an embedding (a dict, see `zoo.embeddings`).
-        caption_encoder: a Keras model or layer from token ids `(batch, length)` to an embedding
-            of the same kind. It may be the image encoder itself, for one modality on both sides.
+        caption_encoder: a Keras model or layer from token ids `(batch, length)`, or from stored
+            vectors `(batch, dim)`, to an embedding of the same kind. It may be the image encoder
+            itself, for one modality on both sides.
         similarity: a layer of `zoo.similarities`. May be replaced after training, to rank by
             another similarity than the trained one.
         loss: a `keras.losses.Loss` over `(matches, logits)`, both `(images, captions)`.
             `compile(loss=…)` replaces it.
         auxiliaries: terms `(image_embedding, caption_embedding) -> scalar` with a `name` and a
             `weight`. The weighted sum joins the loss; each is logged unweighted under its name.
-        tokenizer: a layer from strings to token ids. Without one, captions must be token ids.
+        tokenizer: a layer from strings to token ids. Without one, captions must be what the
+            caption encoder takes.
         uncertainty_measure: the default of `uncertainty`, see `zoo.embeddings.uncertainty`.
 
     Call arguments:
-        inputs: a dict with `"images"`, `"captions"` (token ids) or both.
+        inputs: a dict with `"images"`, `"captions"` (token ids or vectors) or both.
 
     Output: a dict with the embeddings of what was given, under the same keys.
 
@@ -141,8 +143,8 @@ class DualEncoder(keras.Model):
         """Embeds captions as the user sees them.
 
         Args:
-            captions: strings, an array of token ids `(M, length)`, or a `tf.data.Dataset` of
-                batches of token ids.
+            captions: strings; an array of token ids `(M, length)`, of a model of stored vectors
+                of these `(M, dim)`; or a `tf.data.Dataset` of batches of such arrays.
             batch_size: how many at once, for arrays.
 
         Returns:
@@ -166,14 +168,22 @@ class DualEncoder(keras.Model):
         if not checked.is_text(strings):
             return captions
         if self.tokenizer is None:
+            wanted = "vectors" if self.reads_caption_vectors else "token ids"
             raise ValueError(
-                "`captions` must be token ids, since this model has no tokenizer; received strings"
+                f"`captions` must be {wanted}, since this model has no tokenizer; received strings"
             )
         return ops.convert_to_numpy(self.tokenizer(list(strings)))
 
     def uncertainty(self, embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
         """`zoo.embeddings.uncertainty` with this system's own measure as the default."""
         return embeddings.uncertainty(embedding, measure or self.uncertainty_measure)
+
+    @property
+    def reads_caption_vectors(self) -> bool:
+        """Whether captions are stored vectors `(M, dim)` to this model, and not words."""
+        shape, inputs = _input_shape(self.caption_encoder), self.caption_encoder
+        is_vector = shape is not None and len(shape) == 2 and "float" in inputs.input.dtype
+        return self.tokenizer is None and is_vector
 
     @property
     def gives_match_probability(self) -> bool:

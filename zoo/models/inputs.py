@@ -24,8 +24,8 @@ def check_training_batch(data):
     """
     batch, *_ = keras.utils.unpack_x_y_sample_weight(data)
     expected = (
-        "a training batch must be a dict with 'images', 'captions' (token ids) and either "
-        "'image_labels' and 'caption_labels' or 'matches'"
+        "a training batch must be a dict with 'images', 'captions' (token ids or vectors) and "
+        "either 'image_labels' and 'caption_labels' or 'matches'"
     )
     if not isinstance(batch, dict):
         kind = "a tuple" if isinstance(data, (tuple, list)) and len(data) > 1 else "one tensor"
@@ -91,12 +91,12 @@ def image_array(images, shape=None):
 
 
 def caption_array(captions, shape=None):
-    """As `image_array`, of token ids."""
-    array = _array(captions, "captions", "strings or token ids (M, length)")
+    """As `image_array`, of token ids or vectors."""
+    array = _array(captions, "captions", "strings, token ids (M, length) or vectors (M, dim)")
     if not hasattr(array, "shape"):
         return array
     if _kind(array).startswith(_STRINGS):
-        raise ValueError(f"`captions` must be token ids; received {captions!r:.60}")
+        raise ValueError(f"`captions` must be numbers; received {captions!r:.60}")
     _check_shape(array, "captions", shape)
     return array
 

@@ -29,6 +29,7 @@ def sgraf(
     margin: float = 0.2,
     mining: str = "hardest",
     seed: int = 0,
+    caption_backbone: keras.Model | None = None,
 ) -> DualEncoder:
     """SAF, SGR or both: regions, words of a bidirectional GRU, cross-attention, triplets.
 
@@ -53,13 +54,15 @@ def sgraf(
         dropout: of the word vectors, and within the attention that pools a side.
         margin, mining: see `zoo.losses.TripletRanking`.
         seed: of the dropout.
+        caption_backbone: a `keras.Model` to features in place of the GRU, such as
+            `zoo.encoders.vectors(dim)` for stored vectors; None for the GRU.
 
     Returns:
         A `DualEncoder` of token sequences, not compiled. Its loss sums over the batch. Two items
         can only be compared together: there is no uncertainty, and no index.
 
     Raises:
-        ValueError: if neither `tokenizer` nor `vocabulary_size` is given, or the module is unknown.
+        ValueError: if there is nothing to make a caption encoder of, or the module is unknown.
 
     Reference: Diao et al., "Similarity Reasoning and Filtration for Image-Text Matching",
         AAAI 2021.
@@ -68,12 +71,12 @@ def sgraf(
     """
     if module not in MODULES:
         raise ValueError(f"`module` must be one of {MODULES}; received {module!r}")
-    if tokenizer is None and vocabulary_size is None:
+    if caption_backbone is tokenizer is vocabulary_size is None:
         raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
     if tokenizer is not None:
         vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = encoders.gru(
+    words = caption_backbone or encoders.gru(
         vocabulary_size,
         dim,
         word_dim=word_dim,
@@ -95,7 +98,7 @@ def sgraf(
     )
     return DualEncoder(
         encoders.region_token_encoder(backbone, dim, dropout, seed),
-        encoders.word_token_encoder(words, dropout, seed),
+        encoders.word_token_encoder(words, dropout, seed, dim),
         similarity=similarity,
         loss=losses.TripletRanking(margin, mining=mining),
         tokenizer=tokenizer,

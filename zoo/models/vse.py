@@ -23,6 +23,7 @@ def vsepp(
     image_weights: str | os.PathLike | None = None,
     margin: float = 0.2,
     mining: str = "hardest",
+    caption_backbone: keras.Model | None = None,
 ) -> DualEncoder:
     """VSE++: mean-pooled image features, a GRU, cosine, hardest negatives.
 
@@ -43,12 +44,14 @@ def vsepp(
         max_length: length of a caption in ids, where there is no tokenizer.
         image_size, image_weights: for a named backbone, see `zoo.encoders.convolutional`.
         margin, mining: see `zoo.losses.TripletRanking`.
+        caption_backbone: a `keras.Model` to features in place of the GRU, such as
+            `zoo.encoders.vectors(dim)` for stored vectors; None for the GRU.
 
     Returns:
         A `DualEncoder` of points, not compiled. Its loss sums over the batch.
 
     Raises:
-        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
+        ValueError: if there is nothing to make a caption encoder of.
 
     Relations: `vse0` is it with `mining="sum"`.
 
@@ -56,10 +59,12 @@ def vsepp(
         BMVC 2018.
     """
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = word_network(tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length)
+    words = caption_backbone or word_network(
+        tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length
+    )
     return DualEncoder(
         encoders.mean_image_encoder(backbone, dim),
-        encoders.sentence_caption_encoder(words),
+        encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
         tokenizer=tokenizer,

@@ -26,14 +26,15 @@ def vsrn(
     num_layers: int = 4,
     margin: float = 0.2,
     mining: str = "hardest",
+    caption_backbone: keras.Model | None = None,
 ) -> DualEncoder:
     """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
 
     Args:
         image_backbone: the shape of precomputed regions; or a name of
             `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
-        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights:
-            see `vsepp`.
+        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights,
+            caption_backbone: see `vsepp`.
         dim: dimension of the embedding (D).
         num_layers: graph convolutions.
         margin, mining: see `zoo.losses.TripletRanking`.
@@ -43,7 +44,7 @@ def vsrn(
         loss, which makes the regions tell the caption, comes with `with_captioning`.
 
     Raises:
-        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
+        ValueError: if there is nothing to make a caption encoder of.
 
     Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
 
@@ -51,10 +52,12 @@ def vsrn(
         after them; for Flickr30K a BatchNorm follows the GRU over regions.
     """
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = word_network(tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length)
+    words = caption_backbone or word_network(
+        tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length
+    )
     return DualEncoder(
         encoders.reasoning_image_encoder(backbone, dim, num_layers),
-        encoders.sentence_caption_encoder(words),
+        encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
         tokenizer=tokenizer,

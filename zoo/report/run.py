@@ -44,9 +44,10 @@ def _finish(run, similarities, annotations_dir, instances, measure_more):
     results["confidence"] = confidence.of_run(run.folder, model, run.validation, run.test, encoded)
     split = run.test
     draw(run.folder.plots, results, encoded, model, split.picture, split.true_matches)
-    history = training.read_history(run.folder.history_path)
-    save(training_curves(history), run.folder.plots / "training_curves.png")
-    results["seconds"] = float(np.nansum(history["seconds"]))
+    if run.folder.history_path.exists():  # not where nothing is trained
+        history = training.read_history(run.folder.history_path)
+        save(training_curves(history), run.folder.plots / "training_curves.png")
+        results["seconds"] = float(np.nansum(history["seconds"]))
     if measure_more is not None:
         results |= measure_more(run, model)
     run.folder.finish(results)

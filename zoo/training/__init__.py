@@ -22,6 +22,7 @@ from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
 from zoo.training.tower_rates import dual_encoder_rates
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
+from zoo.training.vector_settings import VectorSettings
 from zoo.training.warm_up import WarmUpThenDrops
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "RunSettings",
     "StochasticWeightAveraging",
     "Validation",
+    "VectorSettings",
     "WarmUpThenDrops",
     "check_weights",
     "clip_the_sum",

@@ -1,0 +1,84 @@
+"""Uncertainty, confidence and search for embeddings that are there already; no pictures needed.
+
+    python recipes/own_vectors.py                                   # vectors of Toy Birds
+    python recipes/own_vectors.py --images images.npy --captions captions.npy
+    python recipes/own_vectors.py --images clip.npz:images --captions clip.npz:captions \\
+        --pairs pairs.npy --texts captions.txt --method pcmepp
+    python recipes/own_vectors.py --images items.parquet:image --captions items.parquet:title
+
+Two arrays of vectors, of CLIP, SigLIP or any other model, row i of one belonging to row i of the
+other or as `--pairs` says. `--method none` trains nothing: it evaluates, calibrates and makes a run
+folder that `halo search`, `report`, `export` and `demo` take. The other methods train a head on the
+vectors. One image in ten is for validation and calibration, one in ten for the test. Files are
+`.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`; `FILE:NAME` names an array or column.
+The same command resumes a run that was stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import keras
+
+import own_vectors_methods
+from zoo import cli, report, training
+from zoo.cli import setting
+from zoo.data import Stream, batches, vectors
+from zoo.evaluation import toy_vectors
+
+METHODS = tuple(own_vectors_methods.METHODS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(training.VectorSettings):
+    """What to read, and what to make of it."""
+
+    out: Path = setting(Path("runs/own_vectors"), "run folder to write or resume", identity=False)
+    method: Literal[METHODS] = setting("none", "what to make of the vectors")
+    dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
+    batch_size: int = setting(1024, "pairs")
+    learning_rate: float = setting(5e-4, "peak of AdamW, which falls by a cosine")
+    epochs: int = setting(10, "over all captions; none and laplace have none", smoke=1)
+    steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
+
+
+def main(argv=None):
+    settings = cli.parse(Settings, argv, description=__doc__)
+    data = settings.data() if settings.images else toy_vectors()
+    run = training.start(settings, data)
+    if run.finished:
+        return report.show(run)
+    for line in vectors.say_lengths(data["images"], data["captions"]):
+        print(line)
+    method = own_vectors_methods.METHODS[settings.method]
+    with run.replicas():
+        run.model = method.build(settings, run.train)
+        if method.is_trained:
+            fit(settings, run)
+    return report.finish(run)
+
+
+def fit(settings, run):
+    """All pairs, or of data with classes pairs of as many classes as there are."""
+    records = run.train.records
+    by_class = records.class_names is not None
+    options = {}
+    if by_class:
+        options["pairs_per_class"] = max(1, settings.batch_size // records.num_classes)
+    stream = Stream(
+        batches.class_pairs if by_class else batches.image_caption_pairs,
+        run.train,
+        None,
+        settings.batch_size,
+        seed=settings.seed,
+        steps=settings.steps_per_epoch,
+        options=options,
+    )
+    steps = settings.epochs * stream.steps_per_epoch
+    rate = keras.optimizers.schedules.CosineDecay(settings.learning_rate, steps)
+    run.model.compile(keras.optimizers.AdamW(rate, weight_decay=1e-4, global_clipnorm=1.0))
+    run.fit(run.model, "training", stream, settings.epochs)
+
+
+if __name__ == "__main__":
+    cli.run(main)
