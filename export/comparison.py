@@ -39,8 +39,11 @@ def compare(folder, model, batch_size=None, resize="crop", crop_fraction=1.0):
         raw = fed = probes.numbers(count, spec.shape[1:])
     wanted = {images_name: (raw, model.image_encoder(fed, training=False))}
     if "encode_captions" in signatures:
-        strings = probes.sentences(count, model.tokenizer)
-        ids = model.tokenize(strings)
+        if model.reads_caption_vectors:
+            strings = ids = probes.numbers(count, model.caption_encoder.input_shape[1:], seed=1)
+        else:
+            strings = probes.sentences(count, model.tokenizer)
+            ids = model.tokenize(strings)
         wanted["encode_captions"] = (strings, model.caption_encoder(ids, training=False))
     errors = {}
     for name, (request, embedding) in wanted.items():

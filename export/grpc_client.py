@@ -63,7 +63,9 @@ class Client:
         if self._version is not None:
             request.model_spec.version.value = self._version
         for name, values in inputs.items():
-            dtype = tf.string if name in ("images", "captions") else None
+            # A list of texts or bytes; stored vectors are numbers, of their own kind.
+            texts = name in ("images", "captions") and not hasattr(values, "dtype")
+            dtype = tf.string if texts else None
             request.inputs[name].CopyFrom(tf.make_tensor_proto(values, dtype))
         response = self._stub.Predict(request, timeout=self._timeout)
         return {name: tf.make_ndarray(value) for name, value in response.outputs.items()}

@@ -17,8 +17,10 @@ def describe(model, concrete, settings, errors, calibrations=None):
         calibrations: by direction, what lies beside the model, or None.
     """
     output = model.image_encoder.output
-    needs_text = "encode_captions" in concrete and not hasattr(model.tokenizer, "get_vocabulary")
+    has_words = "encode_captions" in concrete and not model.reads_caption_vectors
+    needs_text = has_words and not hasattr(model.tokenizer, "get_vocabulary")
     return {
+        "reads": "stored vectors" if model.reads_caption_vectors else "images and English captions",
         "system": model.name,
         "embedding": embeddings.kind(output),
         "similarity": type(model.similarity).__name__,
@@ -57,7 +59,7 @@ def write_card(path, facts, config=None, metrics=None):
     lines = [
         f"# {facts['system']}",
         "",
-        f"A dual encoder of images and English captions. An item becomes {facts['embedding']}; "
+        f"A dual encoder of {facts['reads']}. An item becomes {facts['embedding']}; "
         f"pairs are compared by `{facts['similarity']}`. {facts['parameters']:,} parameters, "
         f"stored as {facts['settings']['storage']}.",
         "",

@@ -55,10 +55,10 @@ def pixels(values):
         return tf.identity(values)
 
 
-def features(values):
-    """Features of pictures `(batch, …)`, checked."""
-    finite = require(tf.reduce_all(tf.math.is_finite(values)), "`features` must be finite")
-    with tf.control_dependencies([_check_count(values, "features"), finite]):
+def features(values, name="features"):
+    """Features of pictures `(batch, …)`, or vectors of captions, checked."""
+    finite = require(tf.reduce_all(tf.math.is_finite(values)), f"`{name}` must be finite")
+    with tf.control_dependencies([_check_count(values, name), finite]):
         return tf.identity(values)
 
 

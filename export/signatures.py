@@ -19,12 +19,14 @@ class Signatures(tf.Module):
     | `encode_pixels` | `pixels`: float32 `(N, size, size, 3)`, 0 … 255 | the same |
     | `encode_captions` | `captions`: strings `(M,)` | the same |
     | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |
+    | | | `probability` `(N, M)` of a match, of models that give it |
     | `index_images`, `index_captions` | as the encoders | also `gallery`, `query` (`offset`) |
 
     A model over features of images has `encode_features` for the first two, and `features` for
-    `images` elsewhere. The embedding is `mean`, `mean` and `log_variance`, or `elements`; points
-    have no `uncertainty`. `match` names the sides `image_mean`, `caption_mean` and so on, and adds
-    the scalar `pairs`. `gallery`, `query`: see `export.search_vectors`.
+    `images` elsewhere. Of a model over vectors of captions `captions` are float32 `(M, dim)`. The
+    embedding is `mean`, `mean` and `log_variance`, or `elements`; points have no `uncertainty`.
+    `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
+    `gallery`, `query`: see `export.search_vectors`.
 
     Args:
         model: a `DualEncoder`.
@@ -53,7 +55,7 @@ class Signatures(tf.Module):
         max_pixels=requests.MAX_PIXELS,
     ):
         super().__init__(name="signatures")
-        if not image_only and model.tokenizer is None:
+        if not image_only and model.tokenizer is None and not model.reads_caption_vectors:
             raise InputError("this model has no tokenizer to serve captions with; use --image-only")
         towers = [model.image_encoder]
         if not image_only:
@@ -76,6 +78,9 @@ class Signatures(tf.Module):
 
         @tf.function(autograph=False)
         def embed_captions(captions):
+            if model.reads_caption_vectors:
+                vectors = requests.features(captions, "captions")
+                return _embedding(with_weights(model.caption_encoder, vectors))
             ids = tf.convert_to_tensor(model.tokenizer(requests.text(captions)))
             return _embedding(with_weights(model.caption_encoder, ids))
 
@@ -91,12 +96,18 @@ class Signatures(tf.Module):
             }
             # Servers that merge requests split outputs by their first dimension. A matrix cannot
             # be merged so; this scalar makes them say so instead of returning a wrong part of it.
-            return {"similarity": similarity, **sides, "pairs": tf.size(similarity)}
+            outputs = {"similarity": similarity, **sides, "pairs": tf.size(similarity)}
+            if model.gives_match_probability:
+                outputs["probability"] = tf.sigmoid(similarity)
+            return outputs
 
         numbers, side = _image_inputs(model.image_encoder, batch_size, image_size)
         strings = tf.TensorSpec((batch_size,), tf.string)
         images = tf.TensorSpec(strings.shape, tf.string, name="images")
         captions = tf.TensorSpec(strings.shape, tf.string, name="captions")
+        if not image_only and model.reads_caption_vectors:
+            shape = (batch_size, *model.caption_encoder.input_shape[1:])
+            captions = tf.TensorSpec(shape, tf.float32, name="captions")
 
         def from_numbers(values):
             check = requests.pixels if numbers.name == "pixels" else requests.features

@@ -51,7 +51,7 @@ def request_inputs(function, count, tokenizer=None):
     for spec in function.structured_input_signature[0]:
         if spec.name == "images":
             arguments["images"] = tf.constant(probes.pictures(count))
-        elif spec.name == "captions":
+        elif spec.name == "captions" and spec.dtype == tf.string:
             arguments["captions"] = tf.constant(probes.sentences(count, tokenizer))
         else:
             arguments[spec.name] = tf.constant(probes.numbers(count, spec.shape[1:]))

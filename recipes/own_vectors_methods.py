@@ -8,7 +8,6 @@ import numpy as np
 from zoo import encoders, models, similarities
 from zoo.errors import InputError
 
-
 FIRST_SPREAD = 0.01  # of the linear map to log σ², beside its usual start
 
 

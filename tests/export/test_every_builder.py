@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import tiny_models
 from export import export_model
@@ -53,6 +54,8 @@ def expected_outputs(model, birds):
             outputs["offset"] = space.offset(as_arrays)
         arrays |= {f"index_{side}/{key}": value for key, value in outputs.items()}
     similarity = np.asarray(model.similarity(sides["images"], sides["captions"]))
+    if model.gives_match_probability:
+        arrays["match/probability"] = expit(similarity)
     return arrays | {"match/similarity": similarity, "match/pairs": np.int32(similarity.size)}
 
 

@@ -20,7 +20,7 @@ def ellipses_section(run):
     plane = principal_plane(run.split.images["mean"])
     generic = None
     numbers = ()
-    if run.model is not None:
+    if run.model is not None and run.model.tokenizer is not None:
         ids = run.model.tokenize([run.generic])
         embedding = run.model.caption_encoder.predict(ids, verbose=0)
         generic = (f"“{run.generic}”", {key: np.asarray(v) for key, v in embedding.items()})

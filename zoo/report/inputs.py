@@ -101,8 +101,8 @@ def corruption_plot(curves, measure):
 
 def corruption_section(run):
     """Uncertainty of images that lose pixels and of captions that lose words."""
-    if run.model is None:
-        return None
+    if run.model is None or run.model.tokenizer is None:
+        return None  # nothing to erase from, such as of stored vectors
     curves, numbers = {}, []
     if run.picture is not None:
         chosen = run.choose(run.records.num_images)
@@ -222,6 +222,8 @@ def words_plot(scores, words=WORDS):
 
 def words_section(run):
     """The words of certain and of uncertain captions, and the correlation with length."""
+    if not run.records.has_texts:
+        return None
     lines = words_of(run.records.captions)
     values = run.split.caption_uncertainty
     bins = min(BINS, len(lines))

@@ -5,11 +5,11 @@
 
 `build` encodes what it is given into OUT/embeddings and builds OUT/index. Stopped and called
 again it goes on where it was. A folder or a CSV or TSV file gives images; with `--captions`, a
-CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. With
+CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. For a model
+of stored vectors the items are a file of them, and `query OUT --vector FILE --row 3` asks. With
 `--calibration RUN`, `query` says how likely its first answer is right, and whether it is declined.
 """
 
-import argparse
 import json
 from pathlib import Path
 
@@ -17,16 +17,16 @@ import numpy as np
 
 import zoo
 from zoo import evaluation
-from zoo.cli import OneLineParser, program, run
+from zoo.cli import run
 from zoo.confidence import Confidence
 from zoo.data.files import SUFFIXES
 from zoo.embeddings import log_uncertainty
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.run_folder import RunFolder
-from zoo.search import encode
+from zoo.search import encode, flags, stored
 from zoo.search.index import Index
-from zoo.search.kinds import KINDS, TRAINING_ROWS
+from zoo.search.kinds import TRAINING_ROWS
 from zoo.search.tuning import tune
 
 SETUP, CALIBRATION = "search.json", "calibration.json"
@@ -34,7 +34,7 @@ _TUNING_QUERIES = 256
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    options = flags.parser(__doc__).parse_args(argv)
     (build if options.command == "build" else query)(options)
 
 
@@ -43,7 +43,15 @@ def build(options):
     calibration = _calibration_of_run(options)
     model = zoo.from_preset(options.model)
     identity = {"model": str(options.model), "captions": options.captions}
-    if options.captions:
+    side, batch_size = ("captions" if options.captions else "images"), options.batch_size
+    if stored.reads_vectors(model, side):
+        names, items, encoder, of_file = stored.vector_items(
+            model, side, str(options.source), options.names
+        )
+        identity, batch_size = {**identity, **of_file}, options.shard_size
+    elif options.names is not None:
+        raise InputError("--names is of the items of a file of vectors, and this model reads none")
+    elif options.captions:
         names = items = encode.list_captions(options.source, options.column or "caption")
         encoder = model.encode_captions
     else:
@@ -52,9 +60,7 @@ def build(options):
         names, items = encode.without_bad(names, paths, options.skip_bad)
         encoder = encode.image_encoder(model, **evaluation.resizing_of(options.model))
     folder = options.out / "embeddings"
-    shards = encode.encode_shards(
-        items, encoder, folder, identity, options.shard_size, options.batch_size
-    )
+    shards = encode.encode_shards(items, encoder, folder, identity, options.shard_size, batch_size)
     similarity = zoo.similarities.get(options.similarity, model) if options.similarity else None
     index = _index(shards, similarity or model.similarity, options, len(items))
     if calibration is not None and index.has_moments:
@@ -72,8 +78,8 @@ def build(options):
 
 def query(options):
     """Encodes one query and prints what the index finds."""
-    if (options.text is None) == (options.image is None):
-        raise InputError("query: expected either a text or --image FILE")
+    if [options.text, options.image, options.vector].count(None) != 2:
+        raise InputError("query: expected one of a text, --image FILE and --vector FILE")
     if options.text is not None and _is_picture(options.text):
         raise InputError(
             f"query: {options.text!r} is an image file, not a caption; search with "
@@ -83,7 +89,14 @@ def query(options):
     names = _read_json(options.folder / encode.ITEMS)
     index = Index.load(options.folder / "index")
     model = zoo.from_preset(options.model or setup["model"])
-    if options.image is not None:
+    asks = "images" if setup["captions"] else "captions"
+    if options.vector is not None:
+        asked = stored.vector_query(model, asks, options.vector, options.row)
+    elif stored.reads_vectors(model, asks):
+        raise InputError(
+            f"query: the model reads vectors of {asks}; search with --vector FILE --row NUMBER"
+        )
+    elif options.image is not None:
         _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
         resizing = evaluation.resizing_of(options.model or setup["model"])
         asked = encode.image_encoder(model, **resizing)([path])
@@ -192,53 +205,6 @@ def _read_json(path):
         raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON: {error}") from error
-
-
-def _similarity(name):
-    try:
-        zoo.similarities.check_name(name)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return name
-
-
-def _parser():
-    parser = OneLineParser(
-        prog=program("python -m zoo.search"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    made = commands.add_parser("build", help="encode and index")
-    made.add_argument("source", type=Path, help="folder, CSV, TSV or (captions) text file")
-    made.add_argument("out", type=Path, help="folder to write or to resume")
-    made.add_argument("--model", required=True, help="a preset's name, or a run folder")
-    made.add_argument("--captions", action="store_true", help="the items are captions")
-    made.add_argument("--column", help="of a table (default: image or caption)")
-    made.add_argument("--kind", choices=KINDS, default="flat")
-    made.add_argument(
-        "--similarity",
-        type=_similarity,
-        metavar="NAME",
-        help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
-    )
-    made.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
-    made.add_argument(
-        "--calibration",
-        metavar="RUN",
-        help="run folder whose calibration says how sure answers are",
-    )
-    made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
-    made.add_argument("--shard-size", type=int, default=4096, help="items a shard (default 4096)")
-    made.add_argument("--batch-size", type=int, default=64, help="items at once (default 64)")
-    asked = commands.add_parser("query", help="search")
-    asked.add_argument("folder", type=Path, help="what `build` wrote")
-    asked.add_argument("text", nargs="?", help="a caption")
-    asked.add_argument("--image", help="an image file, instead of a text")
-    asked.add_argument("-k", type=int, default=10, help="how many (default 10)")
-    asked.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
-    asked.add_argument("--model", help="if it has moved since `build`")
-    return parser
 
 
 if __name__ == "__main__":
