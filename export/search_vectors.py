@@ -27,6 +27,9 @@ def search_vectors(embedding, space):
         }
     if space == "wasserstein_2":
         mean = tf.concat([mean, tf.exp(0.5 * embedding["log_variance"])], axis=1)
+    elif space == "expected_cosine":
+        energy = tf.reduce_sum(mean**2 + tf.exp(embedding["log_variance"]), axis=1, keepdims=True)
+        mean = mean / tf.sqrt(tf.maximum(energy, 1e-24))
     elif space == "cosine":
         mean = tf.math.l2_normalize(mean, axis=-1, epsilon=1e-24)
     return {"gallery": mean, "query": mean}

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from zoo import encoders, models, similarities
 from zoo.errors import InputError
 
+MOST = 50_000  # pairs that a posterior is of
 FIRST_SPREAD = 0.01  # of the linear map to log σ², beside its usual start
 
 
@@ -45,11 +47,22 @@ def gaussian(settings, train):
     return model
 
 
+def laplace(settings, train):
+    """BayesVLM's posterior of at most `MOST` pairs; nothing is trained."""
+    same_width(settings, train)
+    count = train.records.num_captions
+    chosen = np.random.default_rng(settings.seed).permutation(count)[:MOST]
+    images = train.source.gather(tf.constant(train.records.caption_image[chosen], tf.int64))
+    captions = train.records.caption_vectors.gather(tf.constant(chosen))
+    return models.laplace(images.numpy(), captions.numpy())
+
+
 METHODS = {
     "none": Method(as_they_are, is_trained=False),
     "infonce": Method(infonce),
     "pcmepp": Method(pcmepp),
     "gaussian": Method(gaussian),
+    "laplace": Method(laplace, is_trained=False),
 }
 
 

@@ -5,6 +5,7 @@ from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.global_attention import GlobalAttention
 from zoo.layers.image_preprocessing import ImagePreprocessing
+from zoo.layers.laplace_projection import LaplaceProjection
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.mean_pooling import MeanPooling
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
@@ -21,6 +22,7 @@ __all__ = [
     "GeneralizedPooling",
     "GlobalAttention",
     "ImagePreprocessing",
+    "LaplaceProjection",
     "LocalAttention",
     "MeanPooling",
     "PolysemousEmbedding",

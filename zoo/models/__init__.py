@@ -6,6 +6,7 @@ from zoo.models.gaussian import gaussian
 from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
 from zoo.models.hib import hib
 from zoo.models.infonce import infonce
+from zoo.models.laplace import laplace
 from zoo.models.pcme import pcme
 from zoo.models.pcme_bert import pcme_bert
 from zoo.models.pcmepp import pcmepp
@@ -28,6 +29,7 @@ __all__ = [
     "gaussian_vsrn",
     "hib",
     "infonce",
+    "laplace",
     "list_presets",
     "pcme",
     "pcme_bert",

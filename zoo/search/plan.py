@@ -141,5 +141,5 @@ def _check_fit(description, similarity):
             f"`candidates_by` must be 'elements' for sets and for nothing else; "
             f"received {space!r} for {what}"
         )
-    if space in ("csd", "wasserstein_2") and what != GAUSSIAN:
+    if space in ("csd", "wasserstein_2", "expected_cosine") and what != GAUSSIAN:
         raise ValueError(f"`candidates_by` {space!r} needs Gaussians; received {what}")

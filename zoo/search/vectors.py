@@ -19,6 +19,7 @@ class SearchSpace:
     | `"wasserstein_2"` | [μ, σ] | [μ, σ] | squared L2 | W2² |
     | `"euclidean"` | μ | μ | squared L2 | ‖μ − μ'‖² |
     | `"cosine"` | μ / ‖μ‖ | μ / ‖μ‖ | inner product | cosine |
+    | `"expected_cosine"` | μ / √Σ(μ² + σ²) | likewise | inner product | E[cos] |
     | `"elements"` | x / ‖x‖ of every element | likewise | inner product | cosine of two elements |
 
     Proof for CSD: ‖[μ_g, √Σσ_g²] − [μ_q, 0]‖² = ‖μ_g − μ_q‖² + Σσ_g², which is CSD less Σσ_q², and
@@ -151,6 +152,11 @@ def _direction(arrays):
     return unit(arrays["mean"])
 
 
+def _expected_direction(arrays):
+    energy = np.square(arrays["mean"]).sum(axis=1) + total_variance(arrays)
+    return arrays["mean"] / np.sqrt(np.maximum(energy, 1e-24))[:, None]
+
+
 def _elements(arrays):
     rows = unit(arrays["elements"]).reshape(-1, arrays["elements"].shape[-1])
     return rows if "mask" not in arrays else rows[arrays["mask"].reshape(-1)]
@@ -163,6 +169,12 @@ SPACES = {
         SearchSpace("wasserstein_2", faiss.METRIC_L2, _mean_and_deviation, _mean_and_deviation),
         SearchSpace("euclidean", faiss.METRIC_L2, _mean, _mean),
         SearchSpace("cosine", faiss.METRIC_INNER_PRODUCT, _direction, _direction),
+        SearchSpace(
+            "expected_cosine",
+            faiss.METRIC_INNER_PRODUCT,
+            _expected_direction,
+            _expected_direction,
+        ),
         SearchSpace("elements", faiss.METRIC_INNER_PRODUCT, _elements, _elements),
     )
 }

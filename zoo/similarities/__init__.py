@@ -43,6 +43,11 @@ from zoo.similarities.overlap import (
     log_expected_likelihood,
 )
 from zoo.similarities.points import Cosine, cosine
+from zoo.similarities.probabilistic_cosine import (
+    ProbabilisticCosine,
+    cosine_variance,
+    expected_cosine,
+)
 from zoo.similarities.sampled import average_l2, match_probability, sample
 from zoo.similarities.set_probability import SetMatchProbability
 from zoo.similarities.sets import (
@@ -72,6 +77,7 @@ __all__ = [
     "MatchProbability",
     "MaximumPair",
     "MinKLDivergence",
+    "ProbabilisticCosine",
     "ReverseKLDivergence",
     "SetMatchProbability",
     "Similarity",
@@ -87,7 +93,9 @@ __all__ = [
     "check_name",
     "closed_form_sampled_distance",
     "cosine",
+    "cosine_variance",
     "current_name",
+    "expected_cosine",
     "get",
     "get_class",
     "jeffreys_divergence",
