@@ -11,7 +11,8 @@ from zoo.data.captions import WordTokenizer, normalise
 from zoo.errors import InputError
 
 _BATCH = 64
-_EMBEDDING = ("mean", "log_variance", "elements", "mask")  # encoders of sets tell more than that
+# Encoders of sets tell more than that.
+_EMBEDDING = ("mean", "log_variance", "log_concentration", "elements", "mask")
 
 
 class Encoders:

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from zoo.similarities.sphere import von_mises_fisher_log_constant
+
 
 def search_vectors(embedding, space):
     """The coordinates that FAISS or any other L2 or inner-product search takes.
@@ -18,6 +20,16 @@ def search_vectors(embedding, space):
         both = tf.math.l2_normalize(embedding["elements"], axis=-1, epsilon=1e-24)
         return {"gallery": both, "query": both}
     mean = embedding["mean"]
+    if space == "von_mises_fisher":
+        mean = tf.math.l2_normalize(mean, axis=-1, epsilon=1e-24)
+        if "log_concentration" not in embedding:
+            both = tf.pad(mean, [[0, 0], [0, 1]], constant_values=1.0)
+            return {"gallery": both, "query": both}
+        concentration = tf.exp(embedding["log_concentration"])
+        constant = von_mises_fisher_log_constant(concentration, mean.shape[-1])
+        parts = [concentration[:, None] * mean, (constant - concentration)[:, None]]
+        both = tf.concat(parts, axis=1)
+        return {"gallery": both, "query": both}
     if space == "csd":
         total = tf.reduce_sum(tf.exp(embedding["log_variance"]), axis=1)
         return {

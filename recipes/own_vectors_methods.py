@@ -57,12 +57,24 @@ def laplace(settings, train):
     return models.laplace(images.numpy(), captions.numpy())
 
 
+def directional(settings, train):
+    """AsymVLM: images as they are, captions as distributions over directions."""
+    dim = same_width(settings, train)
+    return models.asymvlm(
+        encoders.vectors(dim, normalize=True),
+        caption_backbone=encoders.vectors(dim, normalize=True),
+        dim=dim,
+        fixed_images=True,
+    )
+
+
 METHODS = {
     "none": Method(as_they_are, is_trained=False),
     "infonce": Method(infonce),
     "pcmepp": Method(pcmepp),
     "gaussian": Method(gaussian),
     "laplace": Method(laplace, is_trained=False),
+    "directional": Method(directional),
 }
 
 

@@ -35,6 +35,7 @@ def _choices(name, values):
 ON_GAUSSIANS = similarities.names(lambda cls: GAUSSIAN in cls.embeddings)
 # `{}` is a builder's defaults. Sizes, weights and rates change no kind and no similarity.
 VARIANTS = {
+    "asymvlm": _choices("family", ("von_mises_fisher", "power_spherical")),
     "dive": _choices("similarity", models.SET_SIMILARITIES),
     "gaussian_vsepp": [
         {},
@@ -119,6 +120,7 @@ def system(request, split, towers):
 def test_every_builder_and_option_is_here():
     assert set(VARIANTS) == set(tiny_models.BUILDERS)
     others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
+    others |= {"laplace", "vector_points"}  # of stored vectors: tests/recipes/test_own_vectors.py
     functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}
     assert functions == others | set(VARIANTS)
     for name, variants in VARIANTS.items():

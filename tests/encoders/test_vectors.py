@@ -15,7 +15,7 @@ def test_every_builder_takes_vectors_on_both_sides(name):
     backbones = {"caption_backbone": encoders.vectors(5)}
     builder = getattr(models, name)
     known = inspect.signature(builder).parameters
-    options = {"dim": 8, **({"drop_rate": 0.0} if name in ("pcmepp", "infonce") else {})}
+    options = {"dim": 8}
     assert "tokenizer" in known
     model = builder(image_backbone, **backbones, **options)
     assert model.reads_caption_vectors

@@ -16,6 +16,7 @@ _MEASURES = {
     "geometric_mean": "geometric mean of σ",
     "total_variance": "tr Σ",
     "circular_variance": "circular variance",
+    "inverse_concentration": "1 / κ",
 }
 
 
@@ -26,7 +27,8 @@ class EncodedSplit:
     Attributes:
         records: the `Records` of N images and M captions.
         images, captions: their embeddings, dicts of arrays.
-        image_uncertainty, caption_uncertainty: `(N,)` and `(M,)`, or None for points.
+        image_uncertainty, caption_uncertainty: `(N,)` and `(M,)`, or None for points; one side may
+            have it alone.
         measure: name of the uncertainty with its unit, for figures.
         measure_name: its name for `zoo.embeddings.uncertainty`.
     """
@@ -66,10 +68,13 @@ def encode(model, records, source, batch_size=64):
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
     images = _embed(model.image_encoder, pixels)
     captions = _embed(model.caption_encoder, ids.map(lambda batch: batch["captions"]))
-    if not has_uncertainty(images):
+    sides = images, captions
+    if not any(has_uncertainty(side) for side in sides):
         return EncodedSplit(records, images, captions)
     measure = model.uncertainty_measure or ("log_det" if "mean" in images else "circular_variance")
-    values = (np.asarray(uncertainty(side, measure)) for side in (images, captions))
+    values = (
+        np.asarray(uncertainty(side, measure)) if has_uncertainty(side) else None for side in sides
+    )
     return EncodedSplit(records, images, captions, *values, _MEASURES[measure], measure)
 
 
@@ -114,16 +119,17 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         "chance": metrics.chance(split.relevance, ks),
     }
     few = min(split.records.num_images, split.records.num_captions) < _BINS
-    if split.image_uncertainty is None or few:
+    if (split.image_uncertainty is None and split.caption_uncertainty is None) or few:
         return results
     first, truth = next(iter(pairs.values())), split.relevance
-    results["uncertainty"] = {
-        "i2t": _uncertainty_quality(first, truth, split.image_uncertainty),
-        "t2i": _uncertainty_quality(
+    found = {}
+    if split.image_uncertainty is not None:
+        found["i2t"] = _uncertainty_quality(first, truth, split.image_uncertainty)
+    if split.caption_uncertainty is not None:
+        found["t2i"] = _uncertainty_quality(
             first.transposed(), truth.transposed(), split.caption_uncertainty
-        ),
-    }
-    return results
+        )
+    return {**results, "uncertainty": found}
 
 
 def _uncertainty_quality(pair, truth, values):

@@ -1,6 +1,7 @@
 """Layers that turn local and global features into embeddings."""
 
 from zoo.layers.covariance import Covariance
+from zoo.layers.directional_head import DirectionalHead
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.global_attention import GlobalAttention
@@ -18,6 +19,7 @@ from zoo.layers.unit_length import UnitLength
 
 __all__ = [
     "Covariance",
+    "DirectionalHead",
     "GaussianHead",
     "GeneralizedPooling",
     "GlobalAttention",

@@ -73,7 +73,9 @@ class GlobalAttention(keras.layers.Layer):
     ) -> Tensor:
         local, pooled = self.local(tokens), self.pooled(self.mean(tokens, mask=mask))
         if self.normalize:
-            local = self.local_normalize(local, training=training, mask=mask)
+            # Keras' masked statistics lose the axis of a single position; there is nothing to mask.
+            counted = mask if tokens.shape[1] != 1 else None
+            local = self.local_normalize(local, training=training, mask=counted)
             pooled = self.pooled_normalize(pooled, training=training)
         local = self.drop(ops.tanh(local), training=training)
         pooled = self.drop(ops.tanh(pooled), training=training)

@@ -1,5 +1,6 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
+from zoo.models.asymvlm import asymvlm
 from zoo.models.dive import dive
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.gaussian import gaussian
@@ -22,6 +23,7 @@ from zoo.models.vsrn import vsrn, with_captioning
 __all__ = [
     "SET_SIMILARITIES",
     "DualEncoder",
+    "asymvlm",
     "dive",
     "from_preset",
     "gaussian",

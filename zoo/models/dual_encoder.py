@@ -127,15 +127,16 @@ class DualEncoder(keras.Model):
             batch_size: how many at once, for arrays.
 
         Returns:
-            A `tfp.distributions.MultivariateNormalDiag` for Gaussian models, a `(N, K, dim)`
-            tensor for sets, a `(N, dim)` tensor for points.
+            A `tfp.distributions.MultivariateNormalDiag` for Gaussian models, a `VonMisesFisher` or
+            `PowerSpherical` for directions, a `(N, K, dim)` tensor for sets, a `(N, dim)` tensor
+            for points.
 
         Raises:
             ValueError: if these are no pictures, or not of the size that the model takes.
             UserWarning: a warning, where pictures are floats of at most 1.
         """
         images = checked.image_array(images, _input_shape(self.image_encoder))
-        return _view(_embed(self.image_encoder, images, batch_size))
+        return self._view(_embed(self.image_encoder, images, batch_size))
 
     def encode_captions(
         self, captions: Sequence[str] | Tensor, batch_size: int = 256
@@ -155,7 +156,19 @@ class DualEncoder(keras.Model):
                 strings, or if token ids have another shape than the model takes.
         """
         ids = checked.caption_array(self.tokenize(captions), _input_shape(self.caption_encoder))
-        return _view(_embed(self.caption_encoder, ids, batch_size))
+        return self._view(_embed(self.caption_encoder, ids, batch_size))
+
+    def _view(self, embedding):
+        if "tokens" in embedding:
+            return embedding
+        if "elements" in embedding:
+            return ops.convert_to_tensor(embedding["elements"])
+        if "log_variance" in embedding:
+            return embeddings.distribution(embedding)
+        if "log_concentration" in embedding:
+            family = getattr(self.similarity, "family", "von_mises_fisher")
+            return embeddings.distribution(embedding, family)
+        return ops.convert_to_tensor(embedding["mean"])
 
     def tokenize(self, captions: Sequence[str] | Tensor) -> Tensor:
         """Token ids `(M, length)` of strings; anything else is returned as it is.
@@ -260,16 +273,6 @@ def match_matrix(batch: dict[str, Tensor]) -> Tensor:
         return ops.cast(batch["matches"], "float32")
     equal = ops.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
     return ops.cast(equal, "float32")
-
-
-def _view(embedding):
-    if "tokens" in embedding:
-        return embedding
-    if "elements" in embedding:
-        return ops.convert_to_tensor(embedding["elements"])
-    if "log_variance" in embedding:
-        return embeddings.distribution(embedding)
-    return ops.convert_to_tensor(embedding["mean"])
 
 
 def _input_shape(encoder):

@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo import metrics
 from zoo.confidence import QueryScores
-from zoo.embeddings import log_uncertainty
+from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.metrics.blocks import row_blocks
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
@@ -59,7 +59,7 @@ class Answers:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
         if len(chosen) < len(labels):
             pairs = pairs.take(chosen, np.arange(len(others)))
-        if encoded.measure_name is not None:
+        if encoded.measure_name is not None and has_uncertainty(asked):
             asked = {name: values[chosen] for name, values in asked.items()}
             uncertainty = np.asarray(log_uncertainty(asked, encoded.measure_name), float)
         relevance = metrics.LabelRelevance(labels[chosen], others)

@@ -41,7 +41,7 @@ OF_UNCERTAINTY = {
     "extremes": uncertainty_quality.extremes_section,
 }
 NO_UNCERTAINTY = (
-    "This run's embeddings are points or tokens: they have no uncertainty. A system with a "
+    "Not both sides of this run have an uncertainty: points and tokens have none. A system with a "
     "variance, or one of sets, has more sections here."
 )
 FEW = "The split has too few images or captions for bins of uncertainty: ten of each are needed."

@@ -140,8 +140,10 @@ def draw(folder, results, split, model, picture, true_matches=None):
         quality = results["uncertainty"]
         bins = {side: quality[side]["recall_by_uncertainty"] for side in quality}
         curves = {side: quality[side]["risk_coverage"] for side in quality}
-        figures["recall_by_uncertainty"] = uncertainty_plots.recall_by_uncertainty_plot(**bins)
-        figures["risk_coverage"] = uncertainty_plots.risk_coverage_plot(**curves)
+        if len(quality) == 2:  # not where captions alone have an uncertainty
+            draw_bins = uncertainty_plots.recall_by_uncertainty_plot
+            figures["recall_by_uncertainty"] = draw_bins(**bins)
+            figures["risk_coverage"] = uncertainty_plots.risk_coverage_plot(**curves)
         if "log_variance" in split.images:
             labels = np.unique(split.records.image_labels)[:5]
             plane = principal_plane(split.images["mean"])

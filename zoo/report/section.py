@@ -109,7 +109,7 @@ class ReportedRun:
 
     @property
     def is_uncertain(self):
-        """Whether the embeddings have an uncertainty."""
+        """Whether the embeddings of both sides have an uncertainty."""
         return self.split.image_uncertainty is not None
 
     @property

@@ -1,14 +1,19 @@
 """What an index is: the checked description of how one similarity is searched over one gallery."""
 
 from zoo import embeddings
-from zoo.embeddings import GAUSSIAN, POINT, SET
+from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
 from zoo.search import units, vectors
 from zoo.search.kinds import KINDS
 
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets
 KEPT = "gallery_"  # columns with the embeddings themselves
-_PARTS = {POINT: ("mean",), GAUSSIAN: ("mean", "log_variance"), SET: ("elements",)}
+_PARTS = {
+    POINT: ("mean",),
+    GAUSSIAN: ("mean", "log_variance"),
+    DIRECTION: ("mean", "log_concentration"),
+    SET: ("elements",),
+}
 
 
 _CHOICES = {
@@ -121,7 +126,7 @@ def check_gallery(description, arrays, held):
 def check_queries(description, similarity, queries):
     """Raises ValueError unless queries are of the kind and the dimension of the gallery."""
     what, own = embeddings.kind(queries), description["embedding"]
-    mixed = {what, own} <= {POINT, GAUSSIAN} & {*similarity.embeddings}
+    mixed = {what, own} <= {POINT, GAUSSIAN, DIRECTION} & {*similarity.embeddings}
     if what != own and not mixed:
         raise ValueError(f"`queries` must be {own}; received {what}")
     dim = queries[_PARTS[what][0]].shape[-1]

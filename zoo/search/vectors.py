@@ -7,6 +7,7 @@ import faiss
 import numpy as np
 
 from zoo.embeddings import as_embedding
+from zoo.similarities.sphere import von_mises_fisher_log_constant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,7 @@ class SearchSpace:
     | `"euclidean"` | μ | μ | squared L2 | ‖μ − μ'‖² |
     | `"cosine"` | μ / ‖μ‖ | μ / ‖μ‖ | inner product | cosine |
     | `"expected_cosine"` | μ / √Σ(μ² + σ²) | likewise | inner product | E[cos] |
+    | `"von_mises_fisher"` | [x, 1] or [κμ, log C/C₀] | likewise | inner product | log density |
     | `"elements"` | x / ‖x‖ of every element | likewise | inner product | cosine of two elements |
 
     Proof for CSD: ‖[μ_g, √Σσ_g²] − [μ_q, 0]‖² = ‖μ_g − μ_q‖² + Σσ_g², which is CSD less Σσ_q², and
@@ -57,7 +59,7 @@ def as_arrays(embedding, name="embedding"):
     if "tokens" in embedding:
         raise ValueError(f"`{name}` must have vectors to search by; received a token sequence")
     arrays = {}
-    for key in ("mean", "log_variance", "elements", "mask"):
+    for key in ("mean", "log_variance", "log_concentration", "elements", "mask"):
         value = embedding.get(key)
         if value is not None:
             arrays[key] = np.asarray(value, bool if key == "mask" else np.float32)
@@ -67,7 +69,7 @@ def as_arrays(embedding, name="embedding"):
         raise ValueError(
             f"`{name}` must have {main!r} of rank {rank}; received shape {arrays[main].shape}"
         )
-    for key, length in (("log_variance", 2), ("mask", 2)):
+    for key, length in (("log_variance", 2), ("log_concentration", 1), ("mask", 2)):
         if key in arrays and arrays[key].shape != arrays[main].shape[:length]:
             raise ValueError(
                 f"`{name}` must have {key!r} of shape {arrays[main].shape[:length]}; "
@@ -152,6 +154,16 @@ def _direction(arrays):
     return unit(arrays["mean"])
 
 
+def _density(arrays):
+    """κμᵀx + log C/C₀ is an inner product of [κμ, log C/C₀] and [x, 1], whoever is the gallery."""
+    mean = unit(arrays["mean"])
+    if "log_concentration" not in arrays:
+        return _with_coordinate(mean, 1.0)
+    concentration = np.exp(arrays["log_concentration"].astype(np.float64))
+    constant = np.asarray(von_mises_fisher_log_constant(concentration, mean.shape[1]), np.float64)
+    return _with_coordinate(concentration[:, None] * mean, constant - concentration)
+
+
 def _expected_direction(arrays):
     energy = np.square(arrays["mean"]).sum(axis=1) + total_variance(arrays)
     return arrays["mean"] / np.sqrt(np.maximum(energy, 1e-24))[:, None]
@@ -169,6 +181,7 @@ SPACES = {
         SearchSpace("wasserstein_2", faiss.METRIC_L2, _mean_and_deviation, _mean_and_deviation),
         SearchSpace("euclidean", faiss.METRIC_L2, _mean, _mean),
         SearchSpace("cosine", faiss.METRIC_INNER_PRODUCT, _direction, _direction),
+        SearchSpace("von_mises_fisher", faiss.METRIC_INNER_PRODUCT, _density, _density),
         SearchSpace(
             "expected_cosine",
             faiss.METRIC_INNER_PRODUCT,

@@ -17,6 +17,12 @@ from zoo.similarities.by_name import (
     owner_of,
 )
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
+from zoo.similarities.directional import (
+    PowerSphericalLikelihood,
+    VonMisesFisherLikelihood,
+    power_spherical_log_likelihood,
+    von_mises_fisher_log_likelihood,
+)
 from zoo.similarities.divergence import (
     JeffreysDivergence,
     KLDivergence,
@@ -77,6 +83,7 @@ __all__ = [
     "MatchProbability",
     "MaximumPair",
     "MinKLDivergence",
+    "PowerSphericalLikelihood",
     "ProbabilisticCosine",
     "ReverseKLDivergence",
     "SetMatchProbability",
@@ -86,6 +93,7 @@ __all__ = [
     "SmoothChamfer",
     "SquaredEuclidean",
     "SquaredWasserstein2",
+    "VonMisesFisherLikelihood",
     "Wasserstein2",
     "average_l2",
     "bhattacharyya_distance",
@@ -108,8 +116,10 @@ __all__ = [
     "name_of",
     "names",
     "owner_of",
+    "power_spherical_log_likelihood",
     "reverse_kl_divergence",
     "sample",
     "smooth_chamfer",
+    "von_mises_fisher_log_likelihood",
     "wasserstein_2",
 ]
