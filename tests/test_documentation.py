@@ -103,3 +103,27 @@ def test_the_confidence_pages_code_runs(number, tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     expected = ("probabilities and guarantees hold", "of the answers are wrong", "are unknown")
     assert expected[number] in said
+
+
+def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
+    """Its blocks of Python run one after the other, and its commands are commands."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(200, 6))
+    for name in ("images", "captions"):
+        np.save(f"{name}.npy", (2 * truth + rng.normal(size=truth.shape)).astype("float32"))
+    text = (ROOT / "docs" / "vectors.md").read_text()
+    names = {}
+    exec(compile("\n".join(CODE.findall(text)), "docs/vectors.md", "exec"), names)
+    assert re.search(r"\[0\.\d+ ", capsys.readouterr().out)
+    assert names["model"].uncertainty(names["model"].encode_images(names["features"])).shape == (
+        100,
+    )
+    (block,) = re.findall(r"```bash\n(.*?)```", text, re.S)
+    train, *others = block.strip().splitlines()
+    flags = shlex.split(train)[3:]
+    settings = cli.parse(importlib.import_module("own_vectors").Settings, flags)
+    assert settings.images == "images.npy"
+    search = importlib.import_module("zoo.search.flags").parser("")
+    for line in others[:2]:
+        assert search.parse_args(shlex.split(line)[2:]).command in ("build", "query")
