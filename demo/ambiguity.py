@@ -61,11 +61,12 @@ def examine(gallery, caption, most=5):
     """
     words = caption.split()
     without = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
-    if len(words) < 2 or gallery.encoders.measure is None:
+    reads_words = gallery.encoders.reads_words
+    if len(words) < 2 or gallery.encoders.measure is None or not reads_words:
         words, without = [], []
     encoded = gallery.encoders.captions([caption, *without])
     embedding = {key: value[:1] for key, value in encoded.items()}
-    if gallery.encoders.measure is None:
+    if gallery.encoders.measure is None or not reads_words:
         return Examination(embedding, [], [])
     whole, *values = gallery.encoders.uncertainty(encoded)
     removals = _changes(words, without, values, whole)

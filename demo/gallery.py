@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageOps
 
 from demo.encoders import Encoders
 from demo.reference import Reference
@@ -57,7 +57,7 @@ class Gallery:
 
     @functools.cached_property
     def kind(self):
-        """`"a point"`, `"a Gaussian"` or `"a set"`."""
+        """`"a point"`, `"a Gaussian"` or `"a set"`, of the images."""
         return kind(self.embeddings["images"])
 
     @functools.cached_property
@@ -91,7 +91,15 @@ class Gallery:
 
     @functools.lru_cache(maxsize=4096)  # noqa: B019 -- a gallery lives as long as the process
     def thumbnail(self, image):
-        """An image as a small JPEG in a data URI: the page then asks the server for no file."""
+        """An image as a small JPEG in a data URI: the page then asks the server for no file.
+
+        Of stored vectors a picture may be an address, which is shown as it is, or not there at all.
+        """
+        path = self.image_paths[image]
+        if str(path).startswith(("http://", "https://")):
+            return str(path)
+        if not Path(path).is_file():
+            return _card(self.image_names[image])
         with Image.open(self.image_paths[image]) as picture:
             picture.draft("RGB", (_THUMBNAIL, _THUMBNAIL))
             picture = ImageOps.exif_transpose(picture).convert("RGB")
@@ -111,6 +119,13 @@ class Gallery:
         """A text for somebody who does not see the image: its first caption, or its name."""
         own = self.captions_of_image[image]
         return self.captions[own[0]] if own else self.image_names[image]
+
+
+def _card(name):
+    """A picture that only says a name."""
+    picture = Image.new("RGB", (_THUMBNAIL, _THUMBNAIL), (225, 225, 225))
+    ImageDraw.Draw(picture).text((16, _THUMBNAIL // 2), name[:32], fill=(40, 40, 40), font_size=20)
+    return data_uri(picture)
 
 
 def data_uri(picture, quality=88):

@@ -35,7 +35,8 @@ def build(gallery, metrics=None):
             controls = _settings(gallery)
         with gr.Tabs():
             text_panel.add(service, controls)
-            image_panel.add(service, controls)
+            if gallery.encoders.reads_words:
+                image_panel.add(service, controls)
             if gallery.kind == "a set":
                 elements_panel.add(service)
             map_panel.add(service)

@@ -7,6 +7,7 @@ from pathlib import Path
 import zoo
 from demo.encoders import Encoders
 from demo.gallery import Gallery
+from demo.stored_encoders import StoredEncoders
 from zoo import evaluation
 from zoo.data import datasets
 from zoo.errors import InputError
@@ -35,6 +36,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         InputError: if something is not there or is not what it has to be.
     """
     model = zoo.from_preset(run)
+    if model.reads_caption_vectors:
+        return _of_vectors(model, run, folder, data_dir)
     resizing = evaluation.resizing_of(run)
     encoders = Encoders(model, **resizing)
     packaged = str(run) in zoo.list_presets()
@@ -64,6 +67,18 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
             texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
         )
     return Gallery(name, encoders, names, paths, texts, embeddings, records), metrics
+
+
+def _of_vectors(model, run, folder, data_dir):
+    """The gallery of a run on stored vectors: its test split."""
+    if folder is not None:
+        raise InputError("--gallery is of pictures; this model reads vectors, those of its run")
+    _, split = evaluation.open_run(run, data_dir)
+    encoders, records = StoredEncoders(model, split), split.records
+    names = [Path(path).stem.replace("_", " ") for path in records.image_paths]
+    paths, texts = list(records.image_paths), list(records.captions)
+    gallery = Gallery(records.name, encoders, names, paths, texts, encoders.embeddings, records)
+    return gallery, RunFolder.existing(run).metrics
 
 
 def _encoded(items, encoder, cache, identity, side, batch_size):

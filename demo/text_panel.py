@@ -19,7 +19,7 @@ def add(service, controls):
     gallery = service.gallery
     examples = _examples(gallery)
     first = service.find_images(examples[len(examples) // 2])
-    certain = gallery.encoders.measure is not None
+    certain = gallery.encoders.measure is not None and gallery.encoders.reads_words
 
     def search(caption, similarity, results, decline_above):
         answer = service.find_images(caption, similarity, results, decline_above)
@@ -73,7 +73,7 @@ def _shown(gallery, found, decline_above):
     else:
         parts.append(cards.results(gallery, answer, "images"))
     details = ""
-    if reference:
+    if reference and gallery.encoders.reads_words:
         details = cards.words(found, reference)
         if not answer["declined"]:
             details += "<p>What would narrow it down:</p>" + cards.suggestions(found, reference)
