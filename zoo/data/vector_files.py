@@ -129,7 +129,7 @@ def _array(path, name, what, rank):
     except InputError:
         raise
     except ValueError as error:
-        if "allow_pickle" in str(error):
+        if ("allow_pickle" in str(error) and path.suffix == NPY) or "Object arrays" in str(error):
             raise InputError(
                 f"{path}: holds Python objects (a pickle), which are refused unread; save plain "
                 "numbers, np.save(path, np.asarray(vectors, np.float32))"
