@@ -80,8 +80,6 @@ class ProbabilisticCosine(Similarity):
     identifier = "probabilistic_cosine"
     embeddings = (GAUSSIAN,)
     space = "expected_cosine"  # without `probit` in order; with it, it finds the candidates
-    from_space = staticmethod(unchanged)
-    function = staticmethod(expected_cosine)
 
     def __init__(self, scale=1.0, probit=True, **kwargs):
         super().__init__(**kwargs)
@@ -89,8 +87,8 @@ class ProbabilisticCosine(Similarity):
             raise ValueError(f"`scale` must be positive; received {scale}")
         self.scale = float(scale)
         self.probit = bool(probit)
-        if self.probit:  # the variance of a pair is no value of the space
-            self.from_space = None
+        if not self.probit:  # the variance of a pair is no value of the space
+            self.from_space = unchanged
 
     def call(self, images, captions):
         logits = self.scale * expected_cosine(images, captions)
