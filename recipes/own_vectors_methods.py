@@ -9,6 +9,7 @@ import tensorflow as tf
 from zoo import encoders, models, similarities
 from zoo.errors import InputError
 
+POSITIONS = 4  # local features that the slots of a set choose among
 MOST = 50_000  # pairs that a posterior is of
 FIRST_SPREAD = 0.01  # of the linear map to log σ², beside its usual start
 
@@ -68,6 +69,17 @@ def directional(settings, train):
     )
 
 
+def dive(settings, train):
+    """Sets by slots over learned projections of each vector."""
+    image_dim, caption_dim = widths(train)
+    return models.dive(
+        encoders.vectors(image_dim, normalize=True, positions=POSITIONS),
+        caption_backbone=encoders.vectors(caption_dim, normalize=True, positions=POSITIONS),
+        dim=settings.dim or caption_dim,
+        mining="semi_hard",
+    )
+
+
 METHODS = {
     "none": Method(as_they_are, is_trained=False),
     "infonce": Method(infonce),
@@ -75,6 +87,7 @@ METHODS = {
     "gaussian": Method(gaussian),
     "laplace": Method(laplace, is_trained=False),
     "directional": Method(directional),
+    "dive": Method(dive),
 }
 
 
