@@ -119,14 +119,10 @@ def test_pairs_labels_texts_and_splits(files):
     test = opened(files, labels="labels.txt", splits="splits.txt", paths="paths.txt")
     assert test.records.class_names == ("class 1",)
     assert list(test.records.image_paths) == [f"{row}.jpg" for row in range(34, 40)]
-    refused(
-        files,
-        "expected the images of caption 5 in one split",
-        pairs="pairs.npy",
-        splits="apart.txt",
-    ) if (files / "apart.txt").write_text(
-        "\n".join(["train"] * 6 + ["validation"] * 4 + ["test"] * 30)
-    ) else None
+    apart = ["train"] * 6 + ["validation"] * 4 + ["test"] * 30
+    (files / "apart.txt").write_text("\n".join(apart))
+    match = "expected the images of caption 5 in one split"
+    refused(files, match, pairs="pairs.npy", splits="apart.txt")
 
 
 def test_bad_input_is_one_line(files):
@@ -157,9 +153,8 @@ def test_bad_input_is_one_line(files):
     np.save(files / "pickle.npy", np.array([{}], object), allow_pickle=True)
     refused(files, "holds Python objects .a pickle., which are refused unread", images="pickle.npy")
     refused(files, "No such file", images="none.npy")
-    refused(files, "expected one of .npy", images="images.txt") if (
-        files / "images.txt"
-    ).write_text("1") else None
+    (files / "images.txt").write_text("1")
+    refused(files, "expected one of .npy", images="images.txt")
     outside = save("pairs.npy", np.array([[0, 0], [1, 40], [2, 2]]))
     refused(files, r"row 1 is \(1, 40\); expected rows below 40 and 40", pairs=outside)
     refused(files, r"expected whole numbers \(pairs, 2\)", pairs=save("f.npy", np.ones((3, 2))))

@@ -129,7 +129,7 @@ def _array(path, name, what, rank):
     except InputError:
         raise
     except ValueError as error:
-        if ("allow_pickle" in str(error) and path.suffix == NPY) or "Object arrays" in str(error):
+        if _is_pickle(path, str(error)):
             raise InputError(
                 f"{path}: holds Python objects (a pickle), which are refused unread; save plain "
                 "numbers, np.save(path, np.asarray(vectors, np.float32))"
@@ -141,6 +141,12 @@ def _array(path, name, what, rank):
         if type(error).__module__.partition(".")[0] != "safetensors":
             raise
         raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
+
+
+def _is_pickle(path, message):
+    """Whether NumPy refused Python objects; an archive that is damaged looks the same to it."""
+    of_objects = "Object arrays" in message or "Python objects" in message
+    return of_objects or ("pickled" in message and path.suffix == NPY)
 
 
 def _ranks(archive, path):
