@@ -1,12 +1,18 @@
 """Evaluates a model on a split: encodes it, ranks, and measures retrieval and uncertainty."""
 
+from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import calibrate_run
+from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import data_of, ensemble, open_run, resizing_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 
 __all__ = [
+    "Answers",
     "EncodedSplit",
+    "calibrate_run",
+    "confidence_study",
     "data_of",
     "encode",
     "encode_sets",
@@ -18,4 +24,5 @@ __all__ = [
     "open_run",
     "resizing_of",
     "spearman_of_matches",
+    "summarise_studies",
 ]

@@ -41,7 +41,9 @@ def _finish(run, similarities, annotations_dir, instances, measure_more):
     results["left_out"] = run.left_out
     if best is not None:
         results["best_epoch"] = best
-    results["confidence"] = confidence.of_run(run.folder, model, run.validation, run.test, encoded)
+    results["confidence"] = evaluation.calibrate_run(
+        run.folder, model, run.validation, run.test, encoded
+    )
     split = run.test
     draw(run.folder.plots, results, encoded, model, split.picture, split.true_matches)
     history = training.read_history(run.folder.history_path)
