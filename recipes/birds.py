@@ -65,7 +65,8 @@ class Settings(training.RetrievalSettings):
     views: int = setting(4, "of each training picture: whole, mirrored, random parts", toy=2)
     glove: Path | None = setting(None, "text file of word vectors to start from")
     dim: int = setting(512, "dimensions of the embedding", toy=64)
-    word_dim: int = setting(300, "dimensions of a word vector", toy=64)
+    word_dim: int = setting(256, "dimensions of a word vector", toy=64)
+    min_count: int = setting(4, "rarer words are unknown", toy=1)
     batch_size: int = setting(94, "pairs")
     pairs_per_class: int = setting(1, "pairs of a class in a batch")
     steps_per_epoch: int | None = setting(400, "steps between two validations", toy=20, smoke=2)
@@ -116,7 +117,9 @@ def data(settings):
 
 def build(settings, train):
     """The system, whole: backbone and heads."""
-    tokenizer = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
+    tokenizer = captions.word_tokenizer(
+        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+    )
     backbone = encoders.convolutional(
         settings.backbone, settings.image_size, settings.image_weights, trainable=False
     )
