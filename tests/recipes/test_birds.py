@@ -24,9 +24,9 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     model = zoo.from_preset(folder.path)
     split = zoo.data.open(folder.data, "test")
     encoded = zoo.evaluation.encode(model, split.records, split.source)
-    found = zoo.evaluation.evaluate(model, encoded)
+    found = zoo.evaluation.evaluate(model, encoded, ("own",))
     for key, value in results["retrieval"]["cosine"].items():
-        assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=0.5), key
+        assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=1.0), key
     assert results["peak_memory_mib"] > 100
 
 
@@ -52,8 +52,8 @@ def test_the_flags_of_a_row_are_those_of_the_recipe(row):
     assert settings.system in birds.SYSTEMS
 
 
-def test_every_system_trains_what_follows_its_backbone(toy_records):
-    split = zoo.data.Split(toy_records, None)
+def test_every_system_trains_what_follows_its_backbone():
+    split = zoo.data.open({"loader": "toy_birds"}, "validation")
     for system in birds.SYSTEMS:
         settings = zoo.cli.parse(birds.Settings, [f"--system={system}", "--dim=4", "--word-dim=4"])
         model = birds.build(settings, split)
