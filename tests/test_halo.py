@@ -29,6 +29,7 @@ def test_the_help_lists_every_command(argv, capsys):
     assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == [
         "train",
         "evaluate",
+        "confidence",
         "report",
         "search",
         "export",

@@ -17,7 +17,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import keras
 
 from zoo import embeddings, encoders, layers, losses, models, similarities, training
-from zoo.models.presets import from_preset, list_presets, save_preset
+from zoo.models.preset_folder import save_preset
+from zoo.models.presets import from_preset, list_presets
 
 __version__ = "0.2.0.dev0"
 

@@ -39,6 +39,11 @@ class Command(NamedTuple):
 COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
     "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.metrics.__main__"),
+    "confidence": Command(
+        "confidence RUN",
+        "how sure a run's answers are, and whether it is true",
+        "zoo.evaluation.__main__",
+    ),
     "report": Command(
         "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.report.__main__"
     ),

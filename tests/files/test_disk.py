@@ -20,6 +20,8 @@ from zoo.data import features
 from zoo.metrics import cider
 
 class Source:
+    count = 8
+
     def in_order(self, batch_size):
         yield np.ones((8, 4), "float32")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from zoo.metrics import Estimate, bootstrap, spearman, uncertainty_verdict, wilson_interval
+from zoo.metrics import Estimate, auroc, bootstrap, spearman, uncertainty_verdict, wilson_interval
 from zoo.metrics.statistics import nan_mean, percentage
 
 
@@ -85,3 +85,10 @@ def test_verdicts():
     assert constant.gain.value == pytest.approx(0.0)
     assert uncertainty_verdict(noise, np.ones(400)).kind == "undefined"
     assert uncertainty_verdict(noise, wrong, least=0.9).kind == "weak"
+
+
+def test_auroc_by_hand_and_ties_count_half():
+    assert auroc([3.0, 1.0], [2.0, 1.0]) == pytest.approx((2 + 0.5) / 4)
+    assert auroc([1.0], [0.0]) == 1.0
+    with pytest.raises(ValueError, match="one number each"):
+        auroc([], [1.0])

@@ -163,3 +163,69 @@ def test_the_packaged_preset_loads_and_knows_red_from_blue():
     )
     uncertainty = np.asarray(model.uncertainty(model.encode_captions([vague, exact])))
     assert uncertainty[0] > uncertainty[1]
+
+
+def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
+    calibration = tmp_path / "calibration_i2t.json"
+    calibration.write_text("{}")
+    zoo.save_preset(model, tmp_path / "whole")
+    card = {"license": "Apache-2.0", "metrics": {"i2t_recall@1": 30.2}}
+    zoo.save_preset(model, tmp_path / "half", card, half_precision=True, files=[calibration])
+    assert (tmp_path / "half" / "calibration_i2t.json").read_text() == "{}"
+    sizes = [(tmp_path / name / "model.weights.h5").stat().st_size for name in ("whole", "half")]
+    assert sizes[1] < 0.6 * sizes[0]
+    loaded = zoo.from_preset(tmp_path / "half")
+    for before, after in zip(model.weights, loaded.weights, strict=True):
+        assert after.dtype == before.dtype
+        exact = before.shape.rank is not None and len(before.shape) < 2
+        np.testing.assert_allclose(after, before, rtol=0 if exact else 1e-3, atol=1e-7)
+    text = (tmp_path / "half" / "README.md").read_text()
+    assert "license: apache-2.0" in text
+    assert "- i2t_recall@1: 30.2" in text
+
+
+def test_a_weight_that_half_precision_cannot_hold(tmp_path):
+    tokenizer = WordTokenizer(["bird"], max_words=4)
+    model = zoo.models.pcme("tiny", tokenizer, dim=4, word_dim=4, image_size=16)
+    matrix = next(weight for weight in model.weights if len(weight.shape) == 2)
+    matrix.assign(np.full(matrix.shape, 1e6))
+    with pytest.raises(InputError, match="too large for float16"):
+        zoo.save_preset(model, tmp_path / "mine", half_precision=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):
+    """KerasHub's own code asks for the files; only the network is another."""
+    preset_utils = pytest.importorskip("keras_hub.src.utils.preset_utils")
+    zoo.save_preset(model, tmp_path / "mine", {"system": "pcme"})
+    asked = []
+
+    def download(repo_id, filename):
+        asked.append((repo_id, filename))
+        path = tmp_path / repo_id.rpartition("/")[2] / filename
+        if not path.parent.is_dir():
+            raise OSError("401 Client Error")
+        if not path.exists():
+            raise preset_utils.EntryNotFoundError(filename)
+        return str(path)
+
+    monkeypatch.setattr(preset_utils.huggingface_hub, "hf_hub_download", download)
+    loaded = zoo.from_preset("hf://someone/mine")
+    np.testing.assert_array_equal(
+        model.encode_captions("red bird").mean(), loaded.encode_captions("red bird").mean()
+    )
+    assert ("someone/mine", "model.weights.h5") in asked
+    with pytest.raises(InputError, match="hf://someone/other: 401"):
+        zoo.from_preset("hf://someone/other")
+    with pytest.raises(InputError, match="kaggle://someone: "):
+        zoo.from_preset("kaggle://someone")
+
+
+def test_kerashub_uploads_the_folder(model, tmp_path, monkeypatch):
+    preset_utils = pytest.importorskip("keras_hub.src.utils.preset_utils")
+    zoo.save_preset(model, tmp_path / "mine")
+    uploaded = []
+    upload = lambda handle, folder: uploaded.append((handle, folder))  # noqa: E731
+    monkeypatch.setattr(preset_utils.kagglehub, "model_upload", upload)
+    preset_utils.upload_preset("kaggle://me/birds/keras/small", str(tmp_path / "mine"))
+    assert uploaded == [("me/birds/keras/small", str(tmp_path / "mine"))]

@@ -7,8 +7,9 @@ import pytest
 
 from synthetic_run import encoded, picture, records
 from zoo.confidence import abstention_auc, expected_calibration_error
-from zoo.report import ReportedRun, confidence, confidence_section
-from zoo.report.answers import Answers
+from zoo.evaluation import Answers
+from zoo.evaluation.calibration import calibrate, cross_fitted
+from zoo.report import ReportedRun, confidence_section
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
 
@@ -21,10 +22,7 @@ def split(seed, images=120, kind="gaussian", labels=6):
 
 @pytest.fixture(scope="module")
 def calibrations():
-    return {
-        side: confidence.calibrate(Answers.of(split(1), SIMILARITY, side))
-        for side in ("i2t", "t2i")
-    }
+    return {side: calibrate(Answers.of(split(1), SIMILARITY, side)) for side in ("i2t", "t2i")}
 
 
 def reported(shown, similarity=SIMILARITY, **options):
@@ -66,13 +64,13 @@ def test_a_run_without_a_calibration_is_cross_fitted():
     assert f"by {UNION}" in section.verdicts[1]
     assert "validation" not in section.text
     answers = Answers.of(shown, SIMILARITY, "t2i")
-    probability = confidence.cross_fitted(answers)
+    probability = cross_fitted(answers)
     assert expected_calibration_error(probability, answers.correct) < 0.12
     # The truth of a fifth is not in its own probabilities, but in those of the others.
     fifth = np.array_split(np.random.default_rng(0).permutation(len(answers)), 5)[0]
     ranks = answers.ranks.copy()
     ranks[fifth] = np.where(answers.correct[fifth], 2, 1)
-    other = confidence.cross_fitted(dataclasses.replace(answers, ranks=ranks))
+    other = cross_fitted(dataclasses.replace(answers, ranks=ranks))
     same = other == probability
     assert same[fifth].all()
     assert not np.delete(same, fifth).any()

@@ -3,7 +3,7 @@
 from zoo.confidence.absence import absence_p_values, benjamini_hochberg
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import feature_names, query_features
+from zoo.confidence.features import PORTABLE, feature_names, query_features
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.guarantees import (
     candidate_thresholds,
@@ -24,6 +24,7 @@ from zoo.confidence.shift import Verdict
 from zoo.confidence.unknown import KnownQueries
 
 __all__ = [
+    "PORTABLE",
     "Certificate",
     "Confidence",
     "GalleryIdentity",

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from zoo.confidence import checks, shift, storage
 from zoo.confidence.certificate import Certificate
-from zoo.confidence.features import candidate_temperatures, feature_names, query_features
+from zoo.confidence.features import SIGNS, candidate_temperatures, feature_names, query_features
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.guarantees import candidate_thresholds, certified_threshold
 from zoo.confidence.logistic import Logistic, isotonic, out_of_fold_logits, platt
@@ -28,7 +28,8 @@ class Confidence:
     confidence.save("calibration.json")
     ```
 
-    It reads `zoo.confidence.query_features`. Probabilities are true of queries that are
+    It reads `zoo.confidence.query_features`. No weight says that an answer is likelier right for a
+    lower best score, or for a greater uncertainty. Probabilities are true of queries that are
     exchangeable with the calibration queries, over the same gallery; `check` tests both.
 
     Attributes:
@@ -70,6 +71,7 @@ class Confidence:
         uncertainty=None,
         *,
         extra=None,
+        names=None,
         k=1,
         recalibration=None,
         penalty=None,
@@ -87,6 +89,8 @@ class Confidence:
             uncertainty: `(Q,)`, a feature that is taken as it is, such as log det Σ; of a positive
                 measure give the logarithm. None for points.
             extra: dict from names to `(Q,)`, further features, such as `KnownQueries.features`.
+            names: which features to read, of those that there are; None for all. Those of
+                `zoo.confidence.PORTABLE` carry over best to another gallery.
             k: what `correct` says; it is kept and shown, and changes nothing else.
             recalibration: None, `"platt"` or `"isotonic"`, fitted on each query's logit by a
                 regression that has not seen it (five folds).
@@ -116,11 +120,15 @@ class Confidence:
             penalty = max(0.01, 1 / len(correct))
         if not penalty > 0:
             raise ValueError(f"`penalty` must be positive; received {penalty}")
-        names = feature_names(scores, uncertainty, extra)
+        there = feature_names(scores, uncertainty, extra)
+        names = there if names is None else tuple(name for name in there if name in names)
+        if not names:
+            raise ValueError(f"`names` must be of {', '.join(there)}; received none of them")
+        signs = [SIGNS.get(name, 0) for name in names]
         best = None
         for temperature in candidate_temperatures(scores):
             features = query_features(scores, temperature, uncertainty, names, extra)
-            logistic = Logistic.fit(features, correct, penalty)
+            logistic = Logistic.fit(features, correct, penalty, signs)
             value = logistic.log_likelihood(features, correct)
             value -= 0.5 * penalty * float(logistic.weights @ logistic.weights)
             if best is None or value > best[0]:
@@ -128,7 +136,7 @@ class Confidence:
         _, temperature, features, logistic = best
         if recalibration is not None:
             rng = np.random.default_rng(seed)
-            logits = out_of_fold_logits(features, correct, penalty, rng)
+            logits = out_of_fold_logits(features, correct, penalty, rng, signs)
             learn = {"platt": platt, "isotonic": isotonic}[recalibration]
             recalibration = {"kind": recalibration, **learn(logits, correct)}
         return cls(
@@ -202,7 +210,11 @@ class Confidence:
         """
         scores = QueryScores.of(similarity)
         given = feature_names(scores, uncertainty, extra)
-        surplus = [name for name in given if name not in self.names and "rank_" not in name]
+        surplus = [
+            name
+            for name in ("uncertainty", *(extra or {}))
+            if name in given and name not in self.names
+        ]
         if surplus:
             raise ValueError(
                 f"this confidence was fitted without {', '.join(surplus)}; leave it out"

@@ -7,6 +7,11 @@ from zoo.confidence import checks
 from zoo.confidence.scores import QueryScores
 
 RANKS = (2, 5, 10, 20)
+# Whatever the gallery, an answer is not less likely right for a greater one of these, nor more
+# likely for a greater uncertainty. Few calibration queries would find the opposite by chance.
+SIGNS = {"best": 1, "best_minus_mean": 1, "z_score": 1, "uncertainty": -1}
+# These mean the same in galleries of other sizes, with more or fewer matches of a query.
+PORTABLE = tuple(SIGNS)
 TEMPERATURES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)  # of the scores' standard deviation
 
 
@@ -77,26 +82,33 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
             f"the features {', '.join(missing)} were expected; received {', '.join(there)}, from "
             f"the best {scores.top.shape[1]} scores"
         )
-    best = scores.top[:, 0]
-    deviation = np.sqrt(scores.variance)
-    log_sum, entropy = _softmax(scores, temperature)
-    columns = {
-        "best": best,
-        "best_minus_mean": best - scores.mean,
-        "z_score": np.divide(
-            best - scores.mean, deviation, out=np.zeros_like(best), where=deviation > 0
-        ),
-        **{
-            f"rank_{rank}_minus_mean": scores.top[:, rank - 1] - scores.mean
-            for rank in RANKS
-            if rank <= scores.top.shape[1]
-        },
-        "entropy": entropy,
-        "log_mean_exp_minus_mean": temperature * (log_sum - np.log(scores.size)) - scores.mean,
-        "uncertainty": uncertainty,
-        **extra,
-    }
+    columns = _Columns(scores, temperature, {"uncertainty": uncertainty, **extra})
     return np.stack([columns[name] for name in names], axis=1)
+
+
+class _Columns(dict):
+    """The features by name, made when they are asked for."""
+
+    def __init__(self, scores, temperature, given):
+        super().__init__(given)
+        self._scores, self._temperature = scores, temperature
+
+    def __missing__(self, name):
+        scores, temperature = self._scores, self._temperature
+        if name == "best":
+            self[name] = scores.top[:, 0]
+        elif name == "best_minus_mean":
+            self[name] = scores.top[:, 0] - scores.mean
+        elif name == "z_score":
+            deviation, above = np.sqrt(scores.variance), self["best_minus_mean"]
+            self[name] = np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0)
+        elif name.startswith("rank_"):
+            self[name] = scores.top[:, int(name.split("_")[1]) - 1] - scores.mean
+        else:
+            log_sum, self["entropy"] = _softmax(scores, temperature)
+            log_mean = temperature * (log_sum - np.log(scores.size))
+            self["log_mean_exp_minus_mean"] = log_mean - scores.mean
+        return self[name]
 
 
 def candidate_temperatures(scores):

@@ -26,15 +26,17 @@ class Logistic:
     bias: float
 
     @classmethod
-    def fit(cls, features, correct, penalty):
+    def fit(cls, features, correct, penalty, signs=None):
         """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
 
-        The problem is convex, and strictly so in w, so L-BFGS finds the one minimum.
+        The problem is convex, and strictly so in w, so L-BFGS-B finds the one minimum.
 
         Args:
             features: `(queries, features)`.
             correct: `(queries,)` booleans, both values present.
             penalty: positive.
+            signs: `(features,)`, 1 for a weight that must not be negative, −1 for one that must not
+                be positive, 0 for any; None for any.
         """
         centre, spread = features.mean(axis=0), features.std(axis=0)
         spread = np.where(spread > 1e-12 * np.maximum(1.0, np.abs(centre)), spread, 1.0)
@@ -49,8 +51,14 @@ class Logistic:
 
         start = np.zeros(x.shape[1] + 1)
         start[-1] = np.log(correct.sum() / (len(correct) - correct.sum()))
+        ends = {0: (None, None), 1: (0, None), -1: (None, 0)}
         found = minimize(
-            loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-9, "maxiter": 2000}
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=None if signs is None else [*(ends[sign] for sign in signs), ends[0]],
+            options={"gtol": 1e-9, "maxiter": 2000},
         )
         return cls(centre, spread, found.x[:-1], float(found.x[-1]))
 
@@ -64,7 +72,7 @@ class Logistic:
         return float(log_expit(np.where(correct, logit, -logit)).mean())
 
 
-def out_of_fold_logits(features, correct, penalty, rng):
+def out_of_fold_logits(features, correct, penalty, rng, signs=None):
     """Each query's logit by a regression that was fitted without it, `(queries,)`.
 
     Folds are drawn within right and wrong queries, so that every fit sees both.
@@ -76,7 +84,7 @@ def out_of_fold_logits(features, correct, penalty, rng):
     logits = np.empty(len(correct))
     for number in np.unique(fold):
         held_out = fold == number
-        part = Logistic.fit(features[~held_out], correct[~held_out], penalty)
+        part = Logistic.fit(features[~held_out], correct[~held_out], penalty, signs)
         logits[held_out] = part.logit(features[held_out])
     return logits
 

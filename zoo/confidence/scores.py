@@ -92,6 +92,18 @@ class QueryScores:
         """`similarity` itself if it is a `QueryScores`, else that of a matrix."""
         return similarity if isinstance(similarity, cls) else cls.of_matrix(similarity)
 
+    @classmethod
+    def concatenate(cls, parts):
+        """The queries of several, one after the other; of each as many best scores as of all."""
+        depth = min(part.top.shape[1] for part in parts)
+        return cls(
+            np.concatenate([part.top[:, :depth] for part in parts]),
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("mean", "variance", "size")
+            ),
+        )
+
     def take(self, queries):
         """Some of the queries."""
         fields = (self.top, self.mean, self.variance, self.size)

@@ -27,7 +27,7 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
         verbose: show a progress bar.
 
     Returns:
-        A read-only `np.memmap` `(N, …)`, for `zoo.data.sources.Features`.
+        A read-only `np.memmap` `(source.count, …)`, for `zoo.data.sources.Features`.
 
     Raises:
         InputError: if the file cannot be written, such as on a full disk.
@@ -35,10 +35,8 @@ def cached(folder, backbone, records, source, batch_size=32, verbose=True):
     path = Path(folder) / f"features-{_digest(backbone, records, source)}.npy"
     if path.exists():
         return np.load(path, mmap_mode="r")
-    shape = (records.num_images, *backbone.output_shape[1:])
-    progress = keras.utils.Progbar(
-        len(records.image_paths), unit_name="image", verbose=verbosity(verbose)
-    )
+    shape = (source.count, *backbone.output_shape[1:])
+    progress = keras.utils.Progbar(source.count, unit_name="image", verbose=verbosity(verbose))
     # `predict_on_batch` gives every replica of a strategy the whole batch.
     forward = tf.function(lambda images: backbone(images, training=False), reduce_retracing=True)
     with atomic(path) as unfinished:

@@ -5,17 +5,14 @@ from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
 from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.gru import gru
+from zoo.encoders.head_alone import head_alone
 from zoo.encoders.image_features import image_features
 from zoo.encoders.point_towers import (
     mean_image_encoder,
     reasoning_image_encoder,
     sentence_caption_encoder,
 )
-from zoo.encoders.pooled_towers import (
-    head_alone,
-    pooled_caption_encoder,
-    pooled_image_encoder,
-)
+from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
 from zoo.encoders.regions import regions
 from zoo.encoders.resnext import load_torchvision_weights, resnext
 from zoo.encoders.set_towers import (

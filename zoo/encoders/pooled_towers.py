@@ -62,29 +62,6 @@ def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
     return keras.Model(ids, embedding, name="caption_encoder")
 
 
-def head_alone(encoder: keras.Model) -> keras.Model:
-    """The head of an image encoder as a model of stored features of its frozen backbone.
-
-    Args:
-        encoder: of `pooled_image_encoder`, with a backbone to one map of features.
-
-    Returns:
-        A Functional `keras.Model` from features to embeddings. It shares the weights.
-
-    Raises:
-        ValueError: if the backbone has features of their own for the variance.
-    """
-    backbone = encoder.get_layer("backbone")
-    if isinstance(backbone.output, dict):
-        raise ValueError(
-            "`encoder` must have a backbone with one output, such as a convolutional one; "
-            f"received one with {sorted(backbone.output)}"
-        )
-    features = keras.Input(backbone.output_shape[1:], name="features")
-    embedding = encoder.get_layer("head")(_positions(features, "positions"))
-    return keras.Model(features, embedding, name="image_head")
-
-
 def _positions(features, name):
     if len(features.shape) == 3:
         return features

@@ -1,5 +1,8 @@
 """Evaluates a model on a split: encodes it, ranks, and measures retrieval and uncertainty."""
 
+from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import calibrate_run
+from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import data_of, ensemble, open_run, resizing_of
@@ -7,7 +10,10 @@ from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 from zoo.evaluation.vector_export import toy_vectors, write_vectors
 
 __all__ = [
+    "Answers",
     "EncodedSplit",
+    "calibrate_run",
+    "confidence_study",
     "data_of",
     "encode",
     "encode_sets",
@@ -19,6 +25,7 @@ __all__ = [
     "open_run",
     "resizing_of",
     "spearman_of_matches",
+    "summarise_studies",
     "toy_vectors",
     "write_vectors",
 ]

@@ -9,13 +9,15 @@ from zoo.files.run_folder import RunFolder
 from zoo.models.presets import from_preset, list_presets
 
 
-def open_run(name, data_dir=None, split="test"):
+def open_run(name, data_dir=None, split="test", held_out=None):
     """The model of a run, or of a preset, and the split that it was evaluated on.
 
     Args:
         name: a run folder, or a name out of `zoo.list_presets()`.
         data_dir: where the run's data set is now, if it has moved.
         split: `"train"`, `"validation"` or `"test"`.
+        held_out: what `"test"` means, if other than in the run, see `zoo.data.open`: of a run that
+            was trained to choose settings on `"val1"`, `"test"` are classes that nobody has seen.
 
     Returns:
         `(DualEncoder, zoo.data.Split)`.
@@ -26,6 +28,8 @@ def open_run(name, data_dir=None, split="test"):
     data = data_of(name)
     if data_dir is not None:
         data = {**data, "root": str(data_dir)}
+    if held_out is not None:
+        data = {**data, "held_out": held_out}
     presets = list_presets()
     if str(name) not in presets:
         folder = RunFolder.existing(name)

@@ -23,7 +23,7 @@ from zoo.metrics.retrieval import (
     recall_at_k,
 )
 from zoo.metrics.semantic_precision import average_semantic_precision
-from zoo.metrics.statistics import Estimate, bootstrap, spearman, wilson_interval
+from zoo.metrics.statistics import Estimate, auroc, bootstrap, spearman, wilson_interval
 from zoo.metrics.uncertainty import (
     Verdict,
     normalised_aurc,
@@ -42,6 +42,7 @@ __all__ = [
     "PairwiseSimilarity",
     "QueryRanks",
     "Verdict",
+    "auroc",
     "average_semantic_precision",
     "bootstrap",
     "chance",

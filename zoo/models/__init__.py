@@ -11,7 +11,8 @@ from zoo.models.laplace import laplace
 from zoo.models.pcme import pcme
 from zoo.models.pcme_bert import pcme_bert
 from zoo.models.pcmepp import pcmepp
-from zoo.models.presets import from_preset, list_presets, save_preset
+from zoo.models.preset_folder import save_preset
+from zoo.models.presets import from_preset, list_presets
 from zoo.models.pvse import pvse
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.sgraf import sgraf

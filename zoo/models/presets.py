@@ -1,38 +1,42 @@
 """Trained models by name or by folder."""
 
+import contextlib
 import json
 import os
 import pathlib
-import shutil
-import tempfile
 import zipfile
 from typing import Any
 
 import keras
 
-from zoo.errors import InputError, MissingPackageError
+from zoo.errors import InputError, MissingPackageError, require
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.preset_folder import CARD_FILE, CONFIG_FILE, MODEL_FILES, WEIGHTS_FILE
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
-CARD_FILE = "preset.json"
+CALIBRATIONS = ("calibration_i2t.json", "calibration_t2i.json")
+HUBS = ("hf://", "kaggle://")
 
 
 def list_presets() -> dict[str, dict[str, Any]]:
     """The presets that come with the package: `{name: card}`, a card being a dict that says what
     the model is, what it was trained on and how well it did there."""
     folders = sorted(PACKAGED.iterdir()) if PACKAGED.is_dir() else []
-    return {
-        folder.name: _read_card(folder) for folder in folders if (folder / MODEL_FILE).is_file()
-    }
+    return {folder.name: _read_card(folder) for folder in folders if _model_path(folder)}
 
 
 def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualEncoder:
     """Loads a trained `DualEncoder`.
 
+    ```python
+    model = zoo.from_preset("toy_birds_pcme")
+    ```
+
     Args:
-        name_or_path: a name out of `list_presets()`; a folder that holds a `model.keras`: what
-            `save_preset` wrote, or the run folder of a recipe; or a `.keras` file.
+        name_or_path: a name out of `list_presets()`; a folder that `save_preset` wrote, or the run
+            folder of a recipe; a `.keras` file; or a folder on a model hub, `"hf://user/model"` or
+            `"kaggle://user/model/keras/variation"`, which KerasHub fetches.
         compile: whether the model comes back compiled as it was saved, to train or `evaluate` it
             further. Encoding, ranking and searching need no optimizer.
 
@@ -41,17 +45,15 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
             damaged or not a model of the zoo.
         MissingPackageError: if the model needs a package of an extra that is not installed.
     """
-    path = pathlib.Path(name_or_path).expanduser()
-    if str(name_or_path) in list_presets():
-        path = PACKAGED / str(name_or_path) / MODEL_FILE
-    elif not path.is_file():
-        path = path / MODEL_FILE
-    if not path.is_file():
+    path = preset_folder(name_or_path)
+    if path is None or (path := path if path.is_file() else _model_path(path)) is None:
         raise InputError(
-            f"`name_or_path` must be one of {sorted(list_presets())}, a .keras file or a folder "
-            f"with a {MODEL_FILE}; received {str(name_or_path)!r}"
+            f"`name_or_path` must be one of {sorted(list_presets())}, a .keras file, a folder with "
+            f"a {MODEL_FILE} or a {WEIGHTS_FILE}, or begin with {' or '.join(HUBS)}; received "
+            f"{str(name_or_path)!r}"
         )
-    _check_whole(path)
+    if path.is_file():
+        _check_whole(path)
     try:
         model = keras.saving.load_model(path, compile=compile)
     except MemoryError:
@@ -63,6 +65,48 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
     if not isinstance(model, DualEncoder):
         raise InputError(f"{path}: expected a DualEncoder, received {type(model).__name__}")
     return model
+
+
+def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
+    """Where the files of a preset lie: its model, its card and its calibrations.
+
+    Args:
+        name_or_path: see `from_preset`. What lies on a hub is fetched.
+
+    Returns:
+        A folder, or the `.keras` file that was given; None if there is neither.
+
+    Raises:
+        InputError: if a hub has no such preset, or cannot be reached.
+    """
+    if str(name_or_path).startswith(HUBS):
+        return _fetched(str(name_or_path))
+    path = pathlib.Path(name_or_path).expanduser()
+    if str(name_or_path) in list_presets():
+        path = PACKAGED / str(name_or_path)
+    return path if path.exists() else None
+
+
+def _model_path(folder):
+    """What Keras loads of a folder: a `.keras` file, the folder itself, or None."""
+    if (folder / MODEL_FILE).is_file():
+        return folder / MODEL_FILE
+    has_model = all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE))
+    return folder if has_model else None
+
+
+def _fetched(uri):
+    """The folder into which KerasHub fetched a preset."""
+    get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
+    try:
+        paths = [pathlib.Path(get_file(uri, name)) for name in MODEL_FILES]
+        for name in (CARD_FILE, *CALIBRATIONS):
+            with contextlib.suppress(FileNotFoundError):
+                get_file(uri, name)
+    except Exception as error:  # each hub has its own
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"{uri}: {reason}") from error
+    return paths[0].parent
 
 
 def _check_whole(path):
@@ -82,39 +126,6 @@ def _check_whole(path):
         raise InputError(f"{path}: not a model: damaged ({error})") from error
     if damaged is not None:
         raise InputError(f"{path}: not a model: damaged in {damaged} (its checksum is another)")
-
-
-def save_preset(
-    model: DualEncoder, path: str | os.PathLike, card: dict[str, Any] | None = None
-) -> None:
-    """Writes a model as a folder that `from_preset` reads. All or nothing: the folder appears
-    complete, or not at all.
-
-    Args:
-        model: a `DualEncoder`.
-        path: the folder to make.
-        card: a dict of what a reader should know (system, data, metrics, command), kept as JSON.
-
-    Raises:
-        InputError: if the folder exists.
-        TypeError: if `model` is not a `DualEncoder`.
-    """
-    if not isinstance(model, DualEncoder):
-        raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
-    path = pathlib.Path(path)
-    if path.exists():
-        raise InputError(f"{path}: exists already, and presets are not overwritten")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
-        model.save(unfinished / MODEL_FILE)
-        text = json.dumps({"name": path.name, **(card or {})}, indent=2, sort_keys=True)
-        (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
-        unfinished.chmod(0o755)  # mkdtemp's 0700 would follow the folder wherever it is copied
-        os.replace(unfinished, path)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def _raise_missing_package(error):

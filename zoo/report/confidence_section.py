@@ -3,9 +3,9 @@
 import numpy as np
 
 from zoo.confidence import abstention_auc, expected_calibration_error, reliability
+from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import cross_fitted
 from zoo.metrics import risk_coverage
-from zoo.report.answers import Answers
-from zoo.report.confidence import cross_fitted
 from zoo.report.section import Number, Section
 from zoo.report.style import (
     DIRECTIONS,
@@ -85,8 +85,8 @@ def _confidences(run, direction, answers):
         own = run.calibrations[direction]
         makers[RUNS_OWN] = lambda: own.probability(answers.scores, answers.uncertainty)
     if answers.uncertainty is not None:
-        makers[UNION] = lambda: cross_fitted(answers, seed=run.seed)
-    makers[SCORES] = lambda: cross_fitted(answers, uncertainty=False, seed=run.seed)
+        makers[UNION] = lambda: cross_fitted(answers, run.seed)
+    makers[SCORES] = lambda: cross_fitted(answers.without_uncertainty, run.seed)
     for name, make in makers.items():
         try:
             probabilities[name] = make()

@@ -37,11 +37,16 @@ def finish(run, similarities=("own",), annotations_dir=None, instances=None, mea
 def _finish(run, similarities, annotations_dir, instances, measure_more):
     model, best = run.trained()
     run.folder.save_model(model)
-    results, encoded = evaluation.measure(model, run.test, similarities, annotations_dir, instances)
+    reader = run.reader(model)
+    results, encoded = evaluation.measure(
+        reader, run.test, similarities, annotations_dir, instances
+    )
     results["left_out"] = run.left_out
     if best is not None:
         results["best_epoch"] = best
-    results["confidence"] = confidence.of_run(run.folder, model, run.validation, run.test, encoded)
+    results["confidence"] = evaluation.calibrate_run(
+        run.folder, reader, run.validation, run.test, encoded
+    )
     split = run.test
     draw(run.folder.plots, results, encoded, model, split.picture, split.true_matches)
     if run.folder.history_path.exists():  # not where nothing is trained

@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 
-from zoo import metrics
+from zoo import encoders, metrics
 from zoo.data import datasets
 from zoo.data.features import cached
 from zoo.data.skipped import write_skipped
@@ -86,6 +86,7 @@ class Run:
         execution: the `Execution`, on which replicas and how compiled.
         train, validation, test: the splits, `zoo.data.Split`s. A recipe may replace them.
         model: the whole model, to be set by the recipe before it fits.
+        reads_features: whether the splits hold features of the model's frozen backbone.
         left_out: what the loaders left out, counted by split and kind.
     """
 
@@ -94,6 +95,7 @@ class Run:
         self.execution = execution or Execution()
         self.keeps_best = keeps_best
         self.train = self.validation = self.test = self.model = None
+        self.reads_features = False
         self.left_out = {}
 
     @property
@@ -126,6 +128,29 @@ class Run:
     def locked(self):
         """Holds the run folder for this process; of several workers the chief alone does."""
         return locked(self.folder.path) if self.execution.is_chief else contextlib.nullcontext()
+
+    def read_features(self, train, validation, test):
+        """Goes on with stored features of the frozen backbone, in place of pictures.
+
+        Args:
+            train, validation, test: `zoo.data.Split`s whose sources are `Features`.
+        """
+        self.train, self.validation, self.test = train, validation, test
+        self.reads_features = True
+
+    def reader(self, model=None):
+        """A model as it reads the splits of this run: the heads alone, where they are features.
+
+        Args:
+            model: a whole `DualEncoder`; default: `self.model`.
+
+        Returns:
+            `model`, or a `DualEncoder` that shares its weights.
+        """
+        model = self.model if model is None else model
+        if not self.reads_features:
+            return model
+        return model.with_image_encoder(encoders.head_alone(model.image_encoder))
 
     def stored_features(self, backbone):
         """The training and the validation split as features of a frozen backbone.

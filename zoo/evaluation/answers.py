@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from zoo import metrics
-from zoo.confidence import QueryScores
+from zoo.confidence import QueryScores, without_matches
 from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.metrics.blocks import row_blocks
 
@@ -22,6 +22,9 @@ class Answers:
         match_scores: `(Q,)`, of each query's best match.
         uncertainty: `(Q,)`, logarithm of the queries' measure, or None for points.
         num_items: of the gallery.
+        labels: `(Q,)`, class of each query.
+        vectors: `(Q, dim)`, what the queries ask for: their means, of sets those of the elements.
+        absent: the `QueryScores` without each query's own matches, or None.
     """
 
     scores: QueryScores
@@ -29,9 +32,12 @@ class Answers:
     match_scores: np.ndarray
     uncertainty: np.ndarray | None
     num_items: int
+    labels: np.ndarray
+    vectors: np.ndarray
+    absent: QueryScores | None = None
 
     @classmethod
-    def of(cls, encoded, similarity, direction, most=None, seed=0, pairs=None):
+    def of(cls, encoded, similarity, direction, most=None, seed=0, pairs=None, absent=False):
         """The answers of an encoded split.
 
         Args:
@@ -41,6 +47,7 @@ class Answers:
             most: take so many queries at most, drawn at random.
             seed: of the draw.
             pairs: the similarities of all images and captions, where they are there already.
+            absent: whether to look at each query without its own matches too.
 
         Raises:
             ValueError: if no query has a match, or a similarity is not finite.
@@ -59,31 +66,29 @@ class Answers:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
         if len(chosen) < len(labels):
             pairs = pairs.take(chosen, np.arange(len(others)))
+        asked = {name: values[chosen] for name, values in asked.items()}
         if encoded.measure_name is not None and has_uncertainty(asked):
-            asked = {name: values[chosen] for name, values in asked.items()}
             uncertainty = np.asarray(log_uncertainty(asked, encoded.measure_name), float)
+        pairs = pairs.kept()
         relevance = metrics.LabelRelevance(labels[chosen], others)
-        return cls.of_pairs(pairs.kept(), relevance, uncertainty)
-
-    @classmethod
-    def of_pairs(cls, pairs, relevance, uncertainty=None):
-        """The answers of similarities that are read a block of rows at a time.
-
-        Args:
-            pairs: `(Q, R)`, a matrix or what `zoo.metrics` takes for one.
-            relevance: of `zoo.metrics`, a match or more for each query.
-            uncertainty: `(Q,)` or None.
-        """
         ranks = metrics.rank_queries(pairs, relevance).best_rank
-        blocks, best = [], []
+        blocks, best, left = [], [], []
         for start, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1])):
+            matches = labels[chosen][start : start + len(rows), None] == others
             blocks.append(QueryScores.of_matrix(rows))
-            best += [row[relevance.positives(start + i)].max() for i, row in enumerate(rows)]
-        fields = (field.name for field in dataclasses.fields(QueryScores))
-        scores = QueryScores(
-            *(np.concatenate([getattr(block, name) for block in blocks]) for name in fields)
+            best.append(np.where(matches, rows, -np.inf).max(axis=1))
+            if absent:
+                left.append(without_matches(rows, matches))
+        return cls(
+            QueryScores.concatenate(blocks),
+            ranks,
+            np.concatenate(best).astype(float),
+            uncertainty,
+            pairs.shape[1],
+            labels[chosen],
+            centres(asked),
+            QueryScores.concatenate(left) if absent else None,
         )
-        return cls(scores, ranks, np.array(best, float), uncertainty, pairs.shape[1])
 
     def __len__(self):
         return len(self.ranks)
@@ -112,10 +117,35 @@ class Answers:
             self.match_scores[queries],
             None if self.uncertainty is None else self.uncertainty[queries],
             self.num_items,
+            self.labels[queries],
+            self.vectors[queries],
+            None if self.absent is None else self.absent.take(queries),
         )
+
+    @property
+    def without_uncertainty(self):
+        """The same answers, as points have them."""
+        return dataclasses.replace(self, uncertainty=None)
 
     def halves(self, seed):
         """The queries in two halves, drawn at random."""
         order = np.random.default_rng(seed).permutation(len(self))
         middle = (len(order) + 1) // 2
         return self.take(order[:middle]), self.take(order[middle:])
+
+    def halves_by_class(self, seed):
+        """The queries of half of the classes, drawn at random, and those of the others."""
+        classes = np.random.default_rng(seed).permutation(np.unique(self.labels))
+        first = np.isin(self.labels, classes[: (len(classes) + 1) // 2])
+        return self.take(first), self.take(~first)
+
+
+def centres(embeddings):
+    """Where embeddings lie, `(B, dim)`: their means, of sets and tokens those of the elements."""
+    if "mean" in embeddings:
+        return np.asarray(embeddings["mean"])
+    values = np.asarray(embeddings["elements" if "elements" in embeddings else "tokens"])
+    if "mask" not in embeddings:
+        return values.mean(axis=1)
+    weights = np.asarray(embeddings["mask"], values.dtype)
+    return np.einsum("bl,bld->bd", weights, values) / weights.sum(axis=1, keepdims=True)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from synthetic_run import encoded, records
-from zoo import evaluation
 from zoo.confidence import Confidence, abstention_auc
+from zoo.evaluation import answers as answers_of_split
+from zoo.evaluation import calibrate_run, retrieval
+from zoo.evaluation.answers import Answers
 from zoo.files import RunFolder
-from zoo.report import answers as answers_of_split
-from zoo.report import confidence
-from zoo.report.answers import Answers
+from zoo.report.confidence import sentence
 from zoo.report.run import show_results
 from zoo.similarities import ClosedFormSampledDistance, SmoothChamfer
 
@@ -27,10 +27,10 @@ def split(seed, kind="gaussian", images=120, name="test"):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """What `of_run` takes; the splits are encoded already."""
+    """What `calibrate_run` takes; the splits are encoded already."""
     validation, test = split(1, name="validation", images=160), split(2)
     ready = {"validation": validation, "test": test}
-    monkeypatch.setattr(evaluation, "encode", lambda model, shown, source: ready[shown.name])
+    monkeypatch.setattr(retrieval, "encode", lambda model, shown, source: ready[shown.name])
     splits = [SimpleNamespace(records=one.records, source=None) for one in (validation, test)]
     folder = RunFolder.open(tmp_path / "run", {}, data={"loader": "toy_birds"})
     return SimpleNamespace(
@@ -88,7 +88,7 @@ def test_the_uncertainty_of_sets_is_taken_as_a_logarithm():
 
 def test_a_run_keeps_its_calibrations_and_says_what_they_are_worth(run, capsys):
     arguments = (run.folder, run.model, run.validation, run.test, run.encoded)
-    found = confidence.of_run(*arguments)
+    found = calibrate_run(*arguments)
     for direction in ("i2t", "t2i"):
         kept = Confidence.load(run.folder.calibration_path(direction))
         answers = Answers.of(run.encoded, SIMILARITY, direction)
@@ -117,9 +117,9 @@ def test_a_run_keeps_its_calibrations_and_says_what_they_are_worth(run, capsys):
         assert half["queries"] + half["calibration_queries"] == one["queries"]
     assert any(found[side]["certified_threshold"] for side in found)
     # Twice the same, and as JSON.
-    assert json.dumps(confidence.of_run(*arguments)) == json.dumps(found)
+    assert json.dumps(calibrate_run(*arguments)) == json.dumps(found)
     run.folder.finish({"confidence": found, "retrieval": {}, "split": "", "chance": None})
-    lines = [confidence.sentence(*item) for item in run.folder.metrics["confidence"].items()]
+    lines = [sentence(*item) for item in run.folder.metrics["confidence"].items()]
     assert all("uncertainty alone" in line and "calibration error" in line for line in lines)
     assert all("calibrated on half of the test queries: nAUC" in line for line in lines)
     show_results({**_results(), "confidence": run.folder.metrics["confidence"]})
@@ -136,12 +136,12 @@ def test_what_cannot_be_calibrated_is_said_and_loses_no_run(run, monkeypatch):
     stale = run.folder.calibration_path("i2t")
     stale.write_text("of an attempt that was stopped")
     few = split(1, images=8, name="few")
-    monkeypatch.setattr(evaluation, "encode", lambda *_: few)
+    monkeypatch.setattr(retrieval, "encode", lambda *_: few)
     run.validation = SimpleNamespace(records=few.records, source=None)
-    found = confidence.of_run(run.folder, run.model, run.validation, run.test, run.encoded)
+    found = calibrate_run(run.folder, run.model, run.validation, run.test, run.encoded)
     assert "at least 20 queries; received 8" in found["i2t"]["why_not"]
     assert found["i2t"]["half_of_test"]["nauc"] > 0
-    assert "was not calibrated: a calibration needs" in confidence.sentence("i2t", found["i2t"])
+    assert "was not calibrated: a calibration needs" in sentence("i2t", found["i2t"])
     assert not stale.exists()
 
 
@@ -149,7 +149,7 @@ def test_all_right_is_said(run):
     shown = run.encoded
     ones = np.zeros(len(shown.records.image_labels), int)
     same = dataclasses.replace(shown.records, image_labels=ones)
-    found = confidence.of_run(
+    found = calibrate_run(
         run.folder,
         run.model,
         run.validation,
@@ -157,13 +157,13 @@ def test_all_right_is_said(run):
         dataclasses.replace(shown, records=same),
     )
     assert "3 wrong" in found["t2i"]["half_of_test"]["why_not"]
-    assert "half of the test queries" not in confidence.sentence("t2i", found["t2i"])
+    assert "half of the test queries" not in sentence("t2i", found["t2i"])
     assert np.isnan(found["t2i"]["nauc"])
-    assert "nAUC undefined" in confidence.sentence("t2i", found["t2i"])
+    assert "nAUC undefined" in sentence("t2i", found["t2i"])
 
 
 def test_a_validation_split_that_is_the_test_split_calibrates_nothing(run):
-    found = confidence.of_run(run.folder, run.model, run.test, run.test, run.encoded)
+    found = calibrate_run(run.folder, run.model, run.test, run.test, run.encoded)
     assert found["t2i"]["why_not"] == "the validation split is the test split"
     assert found["t2i"]["half_of_test"]["nauc"] > 0
     assert not list(run.folder.path.glob("calibration_*"))

@@ -1,0 +1,325 @@
+"""Any system of the zoo on real birds: CUB's crops, on stored features of a frozen network.
+
+    python recipes/birds.py --data-dir CUB_200_2011 --image-weights mobilenetv2.weights.h5
+    python recipes/birds.py --system infonce --data-dir …        # InfoNCE on PCME++'s towers
+    python recipes/birds.py --held-out val1 --data-dir …         # to choose settings
+    python recipes/birds.py                                      # Toy Birds, to try it out
+
+All systems meet on one split, one file of features, the same batches and the same number of steps,
+so that a difference between two runs is one of the systems. `birds_table.py` makes the table. The
+features are of several views of each picture (whole, mirrored, random parts), made once. The same
+command resumes a run that was stopped.
+"""
+
+import resource
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import keras
+import numpy as np
+
+from zoo import cli, encoders, losses, models, report, similarities, training
+from zoo.cli import setting
+from zoo.data import Stream, batches, captions, datasets
+from zoo.data.augmentation import Augmentation
+from zoo.data.features import cached
+from zoo.data.records import Records
+from zoo.data.sources import Features
+from zoo.data.views import Views
+from zoo.files.cache import cache_folder
+
+SYSTEMS = (
+    "pcme",
+    "moment_matched",
+    "mean_only",
+    "pcmepp",
+    "csd_softmax",
+    "infonce",
+    "vse0",
+    "vsepp",
+    "vse_infinity",
+    "gaussian_vsepp",
+    "pvse",
+    "dive",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(training.RetrievalSettings):
+    """Settings chosen on val1 to val3 of the crops; `toy` is for a quick look at Toy Birds."""
+
+    out: Path = setting(Path("runs/birds"), "run folder to write or resume", identity=False)
+    system: Literal[SYSTEMS] = setting("pcme", "what to train")
+    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
+        "test", "classes to evaluate on; choose settings on val1 to val3"
+    )
+    backbone: Literal[encoders.CONVOLUTIONAL] = setting(
+        "mobilenet_v2", "image network, frozen", toy="tiny"
+    )
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
+    max_words: int = setting(24, "words of a caption that are read: 95 % of CUB's are whole")
+    views: int = setting(4, "of each training picture: whole, mirrored, random parts", toy=2)
+    glove: Path | None = setting(None, "text file of word vectors to start from")
+    dim: int = setting(512, "dimensions of the embedding", toy=64)
+    word_dim: int = setting(256, "dimensions of a word vector", toy=64)
+    min_count: int = setting(4, "rarer words are unknown", toy=1)
+    batch_size: int = setting(94, "pairs")
+    pairs_per_class: int = setting(1, "pairs of a class in a batch")
+    steps_per_epoch: int | None = setting(400, "steps between two validations", toy=20, smoke=2)
+    epochs: int = setting(2, "of so many steps", toy=4, smoke=1)
+    learning_rate: float = setting(5e-4, "of AdamP, peak of a cosine", toy=2e-3)
+    weight_decay: float = setting(0.0, "of AdamP")
+    clip_norm: float = setting(2.0, "largest norm of a gradient")
+    cutout: float = setting(0.0, "probability that a feature map loses a rectangle")
+    drop_rate: float = setting(0.2, "cells of the map left out, of pooled towers")
+    word_dropping: float = setting(0.1, "probability of losing a word")
+    temperature: float = setting(0.07, "initial temperature of infonce")
+    scale: float = setting(5.0, "initial a of pcmepp and csd_softmax")
+    shift: float = setting(5.0, "initial b of pcmepp and csd_softmax")
+    log_variance_bias: float | None = setting(None, "initial log variance; default: the builder's")
+    kl_weight: float = setting(1e-4, "of KL to N(0, I), for Gaussians")
+    uniformity_weight: float = setting(10.0, "of uniformity, for pcme")
+    pseudo_positive_weight: float = setting(0.0, "alpha of pcmepp")
+    margin: float = setting(0.2, "of triplets")
+    mining: Literal["sum", "hardest", "semi_hard"] = setting("hardest", "negatives of triplets")
+    num_slots: int = setting(4, "elements of a set")
+    select: Literal["best", "last"] = setting(
+        "last", "validation has the training's classes, or the test's: neither may choose an epoch"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        training.check_weights(self, "image_weights", self.backbone)
+        if self.views < 1:
+            raise ValueError(f"--views must be at least 1; received {self.views}")
+
+
+def main(argv=None):
+    settings = cli.parse(Settings, argv, description=__doc__)
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        run.read_features(*stored_features(settings, run))
+        fit(settings, run)
+    return report.finish(run, **settings.evaluation(), measure_more=measure_memory)
+
+
+def data(settings):
+    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
+
+
+def build(settings, train):
+    """The system, whole: backbone and heads."""
+    tokenizer = captions.word_tokenizer(
+        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+    )
+    backbone = encoders.convolutional(
+        settings.backbone, settings.image_size, settings.image_weights, trainable=False
+    )
+    word_vectors, word_dim = None, settings.word_dim
+    if settings.glove:
+        word_vectors, coverage = captions.read_glove(settings.glove, tokenizer, settings.seed)
+        word_dim = word_vectors.shape[1]
+        print(f"{settings.glove}: vectors of {coverage:.1%} of the vocabulary")
+    towers = {
+        "image_backbone": backbone,
+        "tokenizer": tokenizer,
+        "dim": settings.dim,
+        "word_dim": word_dim,
+    }
+    return _BUILDERS[settings.system](settings, towers, word_vectors)
+
+
+def _pcme(settings, towers, word_vectors, **options):
+    bias = -6.0 if settings.log_variance_bias is None else settings.log_variance_bias
+    return models.pcme(
+        **towers,
+        word_vectors=word_vectors,
+        kl_weight=settings.kl_weight,
+        uniformity_weight=settings.uniformity_weight,
+        log_variance_bias=bias,
+        seed=settings.seed,
+        **options,
+    )
+
+
+def _pcmepp(settings, towers, _):
+    return models.pcmepp(
+        **towers,
+        scale=settings.scale,
+        shift=settings.shift,
+        pseudo_positive_weight=settings.pseudo_positive_weight,
+        kl_weight=settings.kl_weight,
+        log_variance_bias=settings.log_variance_bias,
+        drop_rate=settings.drop_rate,
+        seed=settings.seed,
+    )
+
+
+def _csd_softmax(settings, towers, _):
+    """PCME++'s Gaussians, trained by a softmax over the logits of CSD."""
+    model = _pcmepp(settings, towers, _)
+    return models.DualEncoder(
+        model.image_encoder,
+        model.caption_encoder,
+        similarity=model.similarity,
+        loss=losses.InfoNCE(),
+        auxiliaries=model.auxiliaries,
+        tokenizer=model.tokenizer,
+        uncertainty_measure=model.uncertainty_measure,
+        name="csd_softmax",
+    )
+
+
+def _infonce(settings, towers, _):
+    return models.infonce(
+        **towers,
+        temperature=settings.temperature,
+        drop_rate=settings.drop_rate,
+        seed=settings.seed,
+    )
+
+
+def _vse_infinity(settings, towers, _):
+    return models.vse_infinity(
+        **towers,
+        margin=settings.margin,
+        mining=settings.mining,
+        drop_rate=settings.drop_rate,
+        seed=settings.seed,
+    )
+
+
+def _vse(settings, towers, word_vectors):
+    return models.vsepp(
+        **towers, word_vectors=word_vectors, margin=settings.margin, mining=settings.mining
+    )
+
+
+def _gaussian_vsepp(settings, towers, _):
+    return models.gaussian_vsepp(
+        **towers,
+        margin=settings.margin,
+        mining=settings.mining,
+        similarity=similarities.get("wasserstein_2"),
+    )
+
+
+def _sets(settings, towers, word_vectors, method):
+    sizes = {
+        models.dive: {"num_slots": settings.num_slots},
+        models.pvse: {"num_embeddings": settings.num_slots},
+    }
+    return method(
+        **towers,
+        word_vectors=word_vectors,
+        margin=settings.margin,
+        mining=settings.mining,
+        seed=settings.seed,
+        **sizes[method],
+    )
+
+
+_BUILDERS = {
+    "pcme": _pcme,
+    "moment_matched": lambda *args: _pcme(*args, method="moment_matched"),
+    "mean_only": lambda *args: _pcme(*args, covariance=None),
+    "pcmepp": _pcmepp,
+    "csd_softmax": _csd_softmax,
+    "infonce": _infonce,
+    "vse0": lambda settings, *args: _vse(replace(settings, mining="sum"), *args),
+    "vsepp": _vse,
+    "vse_infinity": _vse_infinity,
+    "gaussian_vsepp": _gaussian_vsepp,
+    "pvse": lambda *args: _sets(*args, models.pvse),
+    "dive": lambda *args: _sets(*args, models.dive),
+}
+
+
+def stored_features(settings, run):
+    """The three splits as features: of all views of the training pictures, whole ones else.
+
+    One file holds the features of all pictures, whatever is held out.
+    """
+    opened = [datasets.open(_all_of(run.folder.data), split) for split in datasets.SPLITS]
+    paths = np.unique(np.concatenate([split.records.image_paths for split in opened]))
+    count = len(paths)
+    pictures = Records("pictures", paths, [], [], np.zeros(count), np.arange(count))
+    whole = datasets.pictures(pictures, settings.image_size, "test", **_resizing(settings))
+    source = Views(whole.source, pictures, settings.views)
+    backbone = run.model.image_encoder.get_layer("backbone")
+    array = cached(cache_folder("features"), backbone, pictures, source)
+    place = {path: row for row, path in enumerate(paths)}
+
+    def of(split, views=1):
+        rows = np.array([place[path] for path in split.records.image_paths])
+        rows = np.concatenate([rows + view * count for view in range(views)])
+        records = repeated(split.records, views)
+        return replace(split, records=records, source=Features(array, rows))
+
+    return of(run.train, settings.views), of(run.validation), of(run.test)
+
+
+def _all_of(description):
+    """A description of the same data of which nothing is left out."""
+    return {**description, "held_out": "test"}
+
+
+def _resizing(settings):
+    shown = settings.pictures()
+    del shown["image_size"]
+    return shown
+
+
+def repeated(records, count):
+    """The records with each image `count` times, and its captions with each of them."""
+    images = records.num_images
+    return replace(
+        records,
+        image_paths=np.tile(records.image_paths, count),
+        captions=np.tile(records.captions, count),
+        caption_image=np.concatenate(
+            [records.caption_image + images * copy for copy in range(count)]
+        ),
+        image_labels=np.tile(records.image_labels, count),
+        image_ids=np.tile(records.image_ids, count),
+    )
+
+
+def fit(settings, run):
+    stream = Stream(
+        batches.class_pairs,
+        run.train,
+        run.model.tokenizer,
+        settings.batch_size,
+        seed=settings.seed,
+        augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
+        steps=settings.steps_per_epoch,
+        options={"pairs_per_class": settings.pairs_per_class},
+    )
+    steps = settings.epochs * stream.steps_per_epoch
+    schedule = keras.optimizers.schedules.CosineDecay(
+        0.0, steps - steps // 20, warmup_target=settings.learning_rate, warmup_steps=steps // 20
+    )
+    optimizer = training.AdamP(
+        schedule, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
+    )
+    reader = run.reader()
+    reader.compile(optimizer=optimizer)
+    run.fit(reader, "training", stream, settings.epochs)
+
+
+def measure_memory(run, model):
+    """The most memory that this process has held, in MiB."""
+    return {"peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,66 @@
+"""Systems that meet on stored features of real birds; here on Toy Birds."""
+
+import numpy as np
+import pytest
+
+import birds
+import birds_table
+import seed_table
+import zoo
+from zoo.errors import InputError
+from zoo.files import RunFolder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("birds") / "run"
+    results = birds.main(["--smoke", "--system=infonce", f"--out={out}"])
+    return RunFolder(out), results
+
+
+@pytest.mark.slow
+def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
+    folder, results = run
+    model = zoo.from_preset(folder.path)
+    split = zoo.data.open(folder.data, "test")
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    found = zoo.evaluation.evaluate(model, encoded, ("own",))
+    for key, value in results["retrieval"]["cosine"].items():
+        assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=1.0), key
+    assert results["peak_memory_mib"] > 100
+
+
+@pytest.mark.slow
+def test_a_finished_row_is_not_run_again_and_a_failed_one_is_named(run, tmp_path, capsys):
+    _, results = run
+    for seed in (0, 1):
+        out = seed_table.folder(tmp_path, "InfoNCE", seed)
+        RunFolder.open(out, {"seed": seed}).finish(results)
+    birds_table.main([f"--out={tmp_path}", "--rows", "InfoNCE", "--seeds", "0", "1"])
+    table = capsys.readouterr().out
+    assert table == (tmp_path / "table.md").read_text() + "\n"
+    value = results["retrieval"]["cosine"]["i2t_r_precision"]
+    assert f"{value:.1f} ± 0.0" in table
+    with pytest.raises(InputError, match="1 of 1 runs failed"):
+        birds_table.main([f"--out={tmp_path}", "--rows=PCME", "--seeds=0", "--held-out=never"])
+    assert "never" in seed_table.folder(tmp_path, "PCME", 0).with_suffix(".log").read_text()
+
+
+@pytest.mark.parametrize("row", birds_table.ROWS)
+def test_the_flags_of_a_row_are_those_of_the_recipe(row):
+    settings = zoo.cli.parse(birds.Settings, [*birds_table.ROWS[row]])
+    assert settings.system in birds.SYSTEMS
+
+
+def test_every_system_trains_what_follows_its_backbone():
+    split = zoo.data.open({"loader": "toy_birds"}, "validation")
+    for system in birds.SYSTEMS:
+        settings = zoo.cli.parse(birds.Settings, [f"--system={system}", "--dim=4", "--word-dim=4"])
+        model = birds.build(settings, split)
+        heads = zoo.encoders.head_alone(model.image_encoder)
+        images = np.random.default_rng(0).uniform(0, 255, (2, 64, 64, 3)).astype("float32")
+        features = model.image_encoder.get_layer("backbone")(images)
+        for found, expected in zip(
+            heads(features).values(), model.image_encoder(images).values(), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-5)

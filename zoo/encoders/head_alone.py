@@ -1,0 +1,35 @@
+"""An image encoder without its backbone, for training on stored features."""
+
+import keras
+
+from zoo.encoders.replay import replay
+
+
+def head_alone(encoder: keras.Model) -> keras.Model:
+    """What follows the backbone of an image encoder, as a model of the backbone's features.
+
+    ```python
+    model = zoo.models.infonce("mobilenet_v2", tokenizer)
+    heads = model.with_image_encoder(zoo.encoders.head_alone(model.image_encoder))
+    ```
+
+    Args:
+        encoder: an image encoder of one of the builders, whose `"backbone"` gives one array of
+            features.
+
+    Returns:
+        A Functional `keras.Model` from features `(batch, …)` to embeddings. It shares the weights
+        of the encoder.
+
+    Raises:
+        ValueError: if the encoder has no backbone, or one with several outputs.
+    """
+    backbone = next((layer for layer in encoder.layers if layer.name == "backbone"), None)
+    if backbone is None or isinstance(backbone.output, dict):
+        found = None if backbone is None else sorted(backbone.output)
+        raise ValueError(
+            "`encoder` must have a backbone with one output, such as a convolutional one; "
+            f"received one with {found or 'no backbone'}"
+        )
+    whole, outputs = replay(encoder, lambda layer: layer is backbone)
+    return keras.Model(outputs[backbone], whole.output, name="image_head")

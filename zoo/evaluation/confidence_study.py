@@ -1,0 +1,246 @@
+"""What tells right answers from wrong ones: signals of a query, and probabilities made of them."""
+
+import numpy as np
+
+from zoo.confidence import (
+    absence_p_values,
+    abstention_auc,
+    confidence_quality,
+    query_features,
+)
+from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import MOST, calibrate, fitted
+from zoo.metrics import auroc
+
+DIRECTIONS = ("i2t", "t2i")
+DIVISIONS = 5  # of the test queries, each used both ways
+SIGNALS = {
+    "uncertainty": "uncertainty",
+    "best_score": "best score",
+    "entropy": "−entropy",
+    "margin": "first − second",
+    "best_minus_mean": "best − mean",
+    "z_score": "z-score",
+}
+LEARNT = {
+    "validation": "calibrated on the validation split",
+    "half_of_test": "calibrated on half of the test queries",
+    "half_of_classes": "calibrated on the queries of half of the test classes",
+}
+
+
+def confidence_study(encoded, similarity, validation=None, divisions=DIVISIONS, seed=0):
+    """Compares everything that says how sure an answer is, both ways.
+
+    ```python
+    model, test = evaluation.open_run("runs/pcme_cub")
+    _, held_out = evaluation.open_run("runs/pcme_cub", split="validation")
+    encoded, seen = (evaluation.encode(model, s.records, s.source) for s in (test, held_out))
+    study = evaluation.confidence_study(encoded, model.similarity, seen)
+    ```
+
+    Args:
+        encoded: the `EncodedSplit` of the test split.
+        similarity: the layer or function to rank by.
+        validation: the `EncodedSplit` to calibrate on, or None. Nothing of the test split is used
+            but what needs no truth: each query's scores, and their mean and variance over the test
+            gallery.
+        divisions: of the test queries, and of their classes, at random into halves; either half is
+            calibrated on and the other is measured on.
+        seed: of the divisions.
+
+    Returns:
+        A dict of JSON values: for `"i2t"` and `"t2i"`
+
+        - `queries`, `items`, `recall@1` (a share),
+        - `signals`: by name `nauc` and `spearman_of_bins` of the test queries. The entropy is of
+          softmax(s / τ), where τ is that of a calibration on half of the test queries,
+        - `calibrated`: by `"validation"`, `"half_of_test"` and `"half_of_classes"` the figures of
+          `confidence_quality`, `nauc_without_uncertainty` where the queries have one, and
+          `nauc_of_signals` on the same queries; means over all halves. Or `why_not`, a sentence,
+        - `absence`: the AUROC of telling queries from the same queries without their matches in the
+          gallery, by p-value (calibrated on the other half) and by the best score alone.
+
+        Also `labels`, of `"i2t"` and `"t2i"`: number of classes.
+
+    Raises:
+        ValueError: if no query has a match, or a similarity is not finite.
+    """
+    pairs = encoded.pairs(similarity).kept()
+    study = {}
+    for direction in DIRECTIONS:
+        answers = Answers.of(encoded, similarity, direction, pairs=pairs, absent=True)
+        seen = None
+        if validation is not None:
+            seen = Answers.of(validation, similarity, direction, MOST, seed)
+        study[direction] = study_of(answers, seen, divisions, seed)
+    return study
+
+
+def study_of(answers, seen=None, divisions=DIVISIONS, seed=0):
+    """The study of one direction: see `confidence_study`.
+
+    Args:
+        answers: the `Answers` of the test split, `absent` included.
+        seen: those to calibrate on, or None.
+        divisions, seed: as of `confidence_study`.
+    """
+    halves = [answers.halves(seed + number) for number in range(divisions)]
+    by_class = [answers.halves_by_class(seed + number) for number in range(divisions)]
+    rows = {
+        "validation": None if seen is None else [(seen, answers)],
+        "half_of_test": _both_ways(halves),
+        "half_of_classes": _both_ways(by_class),
+    }
+    return {
+        "queries": len(answers),
+        "items": answers.num_items,
+        "classes": len(np.unique(answers.labels)),
+        "recall@1": float(answers.correct.mean()),
+        "signals": {
+            name: _order(values, answers.correct)
+            for name, values in signals_of(answers, seed).items()
+        },
+        "calibrated": {
+            name: _tried(lambda parts=parts: _row(parts, seed))
+            for name, parts in rows.items()
+            if parts is not None
+        },
+        "absence": _tried(lambda: _mean([_absence(*part, seed) for part in _both_ways(halves)])),
+    }
+
+
+def signals_of(answers, seed=0):
+    """All signals of `SIGNALS` by name, `(Q,)` arrays, greater is surer."""
+    scores = answers.scores
+    found = dict(answers.signals)
+    found["margin"] = scores.top[:, 0] - scores.top[:, 1]
+    try:
+        temperature = fitted(answers.halves(seed)[0], seed).temperature
+    except ValueError:  # all right or all wrong: there is nothing to order either
+        temperature = float(np.median(np.sqrt(scores.variance)))
+    columns = query_features(scores, temperature, names=("entropy", "z_score"))
+    found["entropy"], found["z_score"] = -columns[:, 0], columns[:, 1]
+    return {name: found[name] for name in SIGNALS if name in found}
+
+
+def summarise_studies(studies):
+    """Several studies, such as of three seeds, as one: every number becomes mean and deviation.
+
+    Args:
+        studies: results of `confidence_study`.
+
+    Returns:
+        Their common structure with `{"mean", "deviation", "runs"}` in place of every number; the
+        deviation (n − 1) of one is None. What not all studies have is left out.
+    """
+    first = studies[0]
+    if isinstance(first, dict):
+        common = [name for name in first if all(name in study for study in studies)]
+        return {name: summarise_studies([study[name] for study in studies]) for name in common}
+    if not isinstance(first, int | float):
+        return first
+    values = np.array(studies, float)
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else None
+    return {"mean": float(values.mean()), "deviation": deviation, "runs": len(values)}
+
+
+def study_table(studies):
+    """The table of some runs' studies in Markdown, means ± standard deviations over the runs.
+
+    Args:
+        studies: results of `confidence_study`, of runs that differ in the seed.
+    """
+    lines = ["| confidence | i2t nAUC | ρ | ECE | t2i nAUC | ρ | ECE |", f"|{'---|' * 7}"]
+    for name, title in SIGNALS.items():
+        found = [[study[side]["signals"].get(name, {}) for study in studies] for side in DIRECTIONS]
+        if all(found[0]) and all(found[1]):
+            lines.append(_line(title, found))
+    for name, title in LEARNT.items():
+        found = [
+            [study[side]["calibrated"].get(name, {}) for study in studies] for side in DIRECTIONS
+        ]
+        if any("nauc" in one for side in found for one in side):
+            lines.append(_line(title, found))
+            if any("nauc_without_uncertainty" in one for one in found[0]):
+                without = [
+                    [{"nauc": one.get("nauc_without_uncertainty")} for one in side]
+                    for side in found
+                ]
+                lines.append(_line("the same without uncertainty", without))
+    return "\n".join(lines) + "\n"
+
+
+def _both_ways(halves):
+    return [pair for first, second in halves for pair in ((first, second), (second, first))]
+
+
+def _row(parts, seed):
+    """Means over pairs of `Answers`, to calibrate on and to measure on."""
+    return _mean([_measured(calibration, answers, seed) for calibration, answers in parts])
+
+
+def _measured(calibration, answers, seed):
+    confidence = fitted(calibration, seed)
+    probability = confidence.probability(answers.scores, answers.uncertainty)
+    result = confidence_quality(probability, answers.correct)
+    result["nauc_of_signals"] = {
+        name: abstention_auc(values, answers.correct) for name, values in answers.signals.items()
+    }
+    if answers.uncertainty is not None:
+        alone = fitted(calibration.without_uncertainty, seed).probability(answers.scores)
+        result["nauc_without_uncertainty"] = abstention_auc(alone, answers.correct)
+    return result
+
+
+def _absence(calibration, answers, seed):
+    confidence = calibrate(calibration, seed)
+    absent = confidence.probability(calibration.absent, calibration.uncertainty)
+    there, gone = (
+        absence_p_values(confidence.probability(scores, answers.uncertainty), absent)
+        for scores in (answers.scores, answers.absent)
+    )
+    best = [scores.top[:, 0] for scores in (answers.scores, answers.absent)]
+    return {"auroc": auroc(-there, -gone), "auroc_of_best_score": auroc(*best)}
+
+
+def _order(values, correct):
+    found = confidence_quality(values, correct)
+    return {name: found[name] for name in ("nauc", "spearman_of_bins")}
+
+
+def _mean(results):
+    """Means of the numbers of dicts of the same structure."""
+    first = results[0]
+    if isinstance(first, dict):
+        return {name: _mean([result[name] for result in results]) for name in first}
+    return float(np.mean(results))
+
+
+def _tried(make):
+    try:
+        return make()
+    except ValueError as error:
+        return {"why_not": str(error)}
+
+
+def _line(title, found):
+    cells = [
+        _cell([one.get(name) for one in side], form)
+        for side in found
+        for name, form in (
+            ("nauc", ".2f"),
+            ("spearman_of_bins", "+.2f"),
+            ("calibration_error", ".3f"),
+        )
+    ]
+    return f"| {title} | {' | '.join(cells)} |"
+
+
+def _cell(values, form):
+    if any(value is None for value in values):
+        return ""
+    text = f"{np.mean(values):{form}}".replace("-", "−")
+    if len(values) == 1:
+        return text
+    return f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"

@@ -1,0 +1,119 @@
+"""What a preset's folder holds, and how it is written."""
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import h5py
+import keras
+import numpy as np
+
+from zoo.errors import InputError
+from zoo.models.dual_encoder import DualEncoder
+
+CARD_FILE = "preset.json"
+CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
+MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
+
+
+def save_preset(
+    model: DualEncoder,
+    path: str | os.PathLike,
+    card: dict[str, Any] | None = None,
+    half_precision: bool = False,
+    files: Sequence[str | os.PathLike] = (),
+) -> None:
+    """Writes a model as a folder that `from_preset` reads. All or nothing: the folder appears
+    complete, or not at all.
+
+    ```python
+    zoo.save_preset(model, "my_birds", {"system": "pcme"}, half_precision=True)
+    keras_hub.upload_preset("hf://me/my_birds", "my_birds")
+    ```
+
+    Args:
+        model: a `DualEncoder`.
+        path: the folder to make.
+        card: a dict of what a reader should know (system, data, metrics, command), kept as
+            `preset.json` and, for people, as `README.md`.
+        half_precision: whether matrices are kept as float16, in half the room. Vectors stay as
+            they are, since they hold scales and variances. The loaded model is float32 again.
+        files: further files to copy beside the model, such as a run's calibrations.
+
+    Raises:
+        InputError: if the folder exists, a weight is too large for float16, or a file is missing.
+        TypeError: if `model` is not a `DualEncoder`.
+    """
+    if not isinstance(model, DualEncoder):
+        raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
+    path = pathlib.Path(path)
+    if path.exists():
+        raise InputError(f"{path}: exists already, and presets are not overwritten")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    card = {"name": path.name, **(card or {})}
+    unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        keras.saving.save_model(model, unfinished, zipped=False)
+        if half_precision:
+            _halve(unfinished / WEIGHTS_FILE)
+        text = json.dumps(card, indent=2, sort_keys=True)
+        (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
+        (unfinished / "README.md").write_text(model_card(card), encoding="utf-8")
+        for file in files:
+            if not pathlib.Path(file).is_file():
+                raise InputError(f"{file}: not a file")
+            shutil.copy(file, unfinished)
+        unfinished.chmod(0o755)  # mkdtemp's 0700 would follow the folder wherever it is copied
+        os.replace(unfinished, path)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def model_card(card: dict[str, Any]) -> str:
+    """A card as Markdown, with the header that model hubs read.
+
+    Args:
+        card: as `save_preset` takes it.
+    """
+    lines = ["---", "library_name: keras", "tags: [halo-zoo, image-text-retrieval]"]
+    if "license" in card:
+        lines.append(f"license: {str(card['license']).lower()}")
+    lines += ["---", f"# {card['name']}", ""]
+    lines += ["```python", "import zoo", "", f'model = zoo.from_preset("{card["name"]}")', "```"]
+    for key, value in sorted(card.items()):
+        if key == "name":
+            continue
+        lines += ["", f"## {key.replace('_', ' ').capitalize()}", ""]
+        if isinstance(value, dict):
+            lines += [f"- {name}: {entry}" for name, entry in value.items()]
+        else:
+            lines.append(str(value))
+    return "\n".join(lines) + "\n"
+
+
+def _halve(path):
+    """Rewrites an HDF5 file of weights with its matrices as float16."""
+    halved = path.with_suffix(".half")
+    with h5py.File(path, "r") as whole, h5py.File(halved, "w") as half:
+
+        def copy(name, item):
+            if not isinstance(item, h5py.Dataset):
+                group = half.require_group(name)
+                group.attrs.update(item.attrs)
+                return
+            values = item[()]
+            if values.ndim >= 2 and values.dtype == np.float32:
+                if np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+                    raise InputError(f"{name}: a weight is too large for float16")
+                values = values.astype(np.float16)
+            options = {"compression": "gzip", "shuffle": True} if values.size > 100 else {}
+            half.create_dataset(name, data=values, **options).attrs.update(item.attrs)
+
+        half.attrs.update(whole.attrs)
+        whole.visititems(copy)
+    os.replace(halved, path)
