@@ -71,7 +71,8 @@ def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path
     images = model.encode_images(np.load(files / "images.npy")[:9])
     captions = model.encode_captions(np.load(files / "captions.npy")[:9])
     logits = np.asarray(model.similarity(images, captions))
-    assert np.mean(logits.argmax(1) == np.arange(9)) > 0.5  # it begins as the vectors themselves
+    if method != "dive":  # which alone does not begin as the vectors themselves
+        assert np.mean(logits.argmax(1) == np.arange(9)) > 0.5
     index = search.Index.build(images, model.similarity)
     scores, ids = index.search(captions, 3)
     np.testing.assert_allclose(scores[:, 0], logits.max(0), rtol=1e-4, atol=1e-4)
