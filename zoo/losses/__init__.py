@@ -6,6 +6,7 @@ from zoo.losses.average_precision import SmoothAveragePrecision
 from zoo.losses.base import MatrixLoss
 from zoo.losses.captioning import Captioning
 from zoo.losses.contrastive import InfoNCE
+from zoo.losses.inclusion import Inclusion, inclusion
 from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
 from zoo.losses.maximum_mean_discrepancy import MaximumMeanDiscrepancy, maximum_mean_discrepancy
 from zoo.losses.ranking import TripletRanking
@@ -24,6 +25,7 @@ __all__ = [
     "AuxiliaryRanking",
     "Captioning",
     "Diversity",
+    "Inclusion",
     "InfoNCE",
     "KLRegularizer",
     "MatchingCrossentropy",
@@ -35,6 +37,7 @@ __all__ = [
     "TripletRanking",
     "Uniformity",
     "diversity",
+    "inclusion",
     "kl_to_standard_normal",
     "maximum_mean_discrepancy",
     "orthogonal_diversity",
