@@ -12,7 +12,7 @@ from zoo.numerics import gaussian_pair
 
 
 def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
-    """How much of each Gaussian lies inside of another: the mean over dim of log ∫ p²_inner p_outer.
+    """How much of each Gaussian lies inside of another: mean over dim of log ∫ p²_inner p_outer.
 
     ```python
     narrow = {"mean": np.zeros((1, 4)), "log_variance": np.full((1, 4), -2.0)}
