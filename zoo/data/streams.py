@@ -80,14 +80,20 @@ class MixedStream:
     """A `Stream` whose images are mixed with others of their batch, see `mix_batches`.
 
     It takes no `shard`: a mixed row depends on other rows of its batch.
+
+    Args:
+        stream: what is mixed.
+        share: of the images.
+        options: further ones of `mix_batches`: `alpha`, `mixup`, `whole_batches`.
     """
 
     stream: Stream
     share: float
+    options: dict = field(default_factory=dict)
 
     def __call__(self, start_step=0):
-        pairs = self.stream(start_step)
-        return mix_batches(pairs, self.share, seed=self.stream.seed, start_step=start_step)
+        given = {"seed": self.stream.seed, "start_step": start_step, **self.options}
+        return mix_batches(self.stream(start_step), self.share, **given)
 
     @property
     def steps_per_epoch(self):

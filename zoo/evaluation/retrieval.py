@@ -95,10 +95,10 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         ks: the K of Recall@K.
 
     Returns:
-        A dict of JSON values: `retrieval` by similarity, `chance`, and for a model with
-        uncertainties, on ten images and captions or more, `uncertainty` with, for each direction,
-        `recall_by_uncertainty` (ten bins, R@1), its Spearman's ρ over the bins, and `aurc`,
-        `oracle_aurc`, `random_aurc` of 1 − R@1.
+        A dict of JSON values: `retrieval` by similarity, `chance`, of Gaussians `mean_log_sigma`,
+        over items and dimensions, and for a model with uncertainties, on ten images and captions
+        or more, `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins, R@1),
+        its Spearman's ρ over the bins, and `aurc`, `oracle_aurc`, `random_aurc` of 1 − R@1.
     """
     rankings = [model.similarity if n == "own" else similarities.get(n, model) for n in names]
     pairs = {}
@@ -113,6 +113,11 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         },
         "chance": metrics.chance(split.relevance, ks),
     }
+    if "log_variance" in split.images:
+        results["mean_log_sigma"] = {
+            side: float(np.mean(embedding["log_variance"], dtype=np.float64)) / 2
+            for side, embedding in (("images", split.images), ("captions", split.captions))
+        }
     few = min(split.records.num_images, split.records.num_captions) < _BINS
     if split.image_uncertainty is None or few:
         return results

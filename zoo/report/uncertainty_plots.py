@@ -1,4 +1,4 @@
-"""Plots of uncertainty: against true matches, recall by bin, risk–coverage, selection accuracy."""
+"""Plots of uncertainty: against true matches, recall by bin, risk–coverage."""
 
 import numpy as np
 
@@ -6,7 +6,6 @@ from zoo.metrics import spearman
 from zoo.report.style import (
     DIRECTION_STYLE,
     GREY,
-    MARKERS,
     PALETTE,
     draw_shares,
     format_spearman,
@@ -172,57 +171,6 @@ def risk_coverage_plot(i2t=None, t2i=None, error="1 − Recall@1"):
         axis.legend(loc="best")
     axes[0].set_ylim(0, 1.05 * max(1.0, *(axis.dataLim.y1 for axis in axes)))
     axes[0].set_ylabel(f"{error} (%)")
-    return figure
-
-
-@styled
-def selection_accuracy_plot(thresholds, images, captions, counts):
-    """Binary selection accuracy of the controlled ambiguity experiment, by largest region.
-
-    Bars are 95 % Wilson intervals.
-
-    ```python
-    figure = selection_accuracy_plot([0.1, 0.2], [0.5, 0.8], [0.9, 1.0], [10, 40])
-    ```
-
-    Args:
-        thresholds: `(n,)`, shares of the picture's area.
-        images: `(n,)`, shares of the triplets whose crop C is more uncertain than A.
-        captions: `(n,)`, shares of the triplets whose caption C is less uncertain than A.
-        counts: `(n,)`, numbers of triplets.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: if the lengths differ.
-
-    Reference: Pishdad et al., 2022, table 4.
-    """
-    thresholds, counts = np.asarray(thresholds, float), np.asarray(counts)
-    sides = {
-        "crops: C more uncertain than A": np.asarray(images, float),
-        "captions: “A and B” less uncertain than A": np.asarray(captions, float),
-    }
-    lengths = {len(thresholds), len(counts), *(len(values) for values in sides.values())}
-    if len(lengths) > 1:
-        raise ValueError(f"all arguments must have one length; received {sorted(lengths)}")
-    figure = new_figure(5.6, 4.2)
-    axis = figure.subplots()
-    filled = counts > 0
-    place = np.arange(len(thresholds))
-    for number, (label, values) in enumerate(sides.items()):
-        x, count = place[filled] + (-0.05, 0.05)[number], counts[filled]
-        style = {"color": PALETTE[number], "marker": MARKERS[number], "label": label}
-        draw_shares(axis, x, np.rint(values[filled] * count), count, **style)
-    axis.axhline(50, color=GREY, linewidth=1, linestyle=":", label="chance")
-    labels = [f"≤ {100 * t:g} %\nn = {n:,}" for t, n in zip(thresholds, counts, strict=True)]
-    axis.set_xticks(place, labels)
-    axis.set_xlabel("largest area of a region, of the picture's")
-    axis.set_ylabel("selection accuracy (%)")
-    axis.set_ylim(0, 103)
-    axis.set_title("Is the more ambiguous one more uncertain?")
-    legend_below(figure, axis, columns=1)
     return figure
 
 
