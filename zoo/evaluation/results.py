@@ -40,13 +40,19 @@ def measure_pairs(pairs, split, annotations_dir=None, instances=None):
         split: the `zoo.data.Split`.
         annotations_dir, instances: see `measure`.
     """
-    records, results = split.records, {}
+    records, results, semantic = split.records, {}, None
     if records.semantics is not None:
-        found = metrics.average_semantic_precision(pairs, records.semantics.matrix())
+        semantic = records.semantics.matrix()
+        found = metrics.average_semantic_precision(pairs, semantic)
         results["asp"] = {direction: 100 * value for direction, value in found.items()}
     if annotations_dir is not None:
         results["coco"] = metrics.coco_benchmark(
-            pairs, records.image_ids, records.caption_ids, annotations_dir, instances
+            pairs,
+            records.image_ids,
+            records.caption_ids,
+            annotations_dir,
+            instances,
+            semantic=semantic,
         )
     if split.truth is not None:
         results["true_matches"] = metrics.evaluate_retrieval(pairs, split.truth)

@@ -9,6 +9,7 @@ from zoo.report.results import draw, print_results
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
 from zoo.report.run import finish, finish_ensemble, show, show_results
 from zoo.report.section import ReportedRun, of_model
+from zoo.report.semantic_plots import positives_plot, precision_at_plot
 from zoo.report.style import save
 from zoo.report.uncertainty_plots import (
     recall_by_uncertainty_plot,
@@ -30,6 +31,8 @@ __all__ = [
     "image_to_text_sheet",
     "of_model",
     "overlay",
+    "positives_plot",
+    "precision_at_plot",
     "principal_plane",
     "print_results",
     "recall_by_uncertainty_plot",

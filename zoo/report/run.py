@@ -65,11 +65,17 @@ def finish_ensemble(folder, runs, annotations_dir=None, instances=None):
         folder: the `RunFolder` to write; its `data` say what to evaluate on.
         runs: folders of the finished runs.
         annotations_dir, instances: see `zoo.evaluation.measure`.
+
+    Raises:
+        InputError: if a folder holds no run with a model, or, before anything is encoded, the test
+            split does not hold what the benchmark of `annotations_dir` asks for.
     """
     if folder.finished:
         print(f"{folder.path} is finished")
     else:
         split = data.open(folder.data, "test")
+        if annotations_dir is not None:
+            training.check_benchmark(split.records, annotations_dir)
         folder.finish(evaluation.ensemble(runs, split, annotations_dir, instances))
     show_results(folder.metrics)
     return folder.metrics

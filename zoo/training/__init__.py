@@ -16,7 +16,7 @@ from zoo.training.layerwise import (
 from zoo.training.micro_batches import distribute, in_pieces
 from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
-from zoo.training.run import Run, start
+from zoo.training.run import Run, check_benchmark, start
 from zoo.training.settings import UNSAID, RetrievalSettings, RunSettings, check_weights
 from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
@@ -43,6 +43,7 @@ __all__ = [
     "StochasticWeightAveraging",
     "Validation",
     "WarmUpThenDrops",
+    "check_benchmark",
     "check_weights",
     "clip_the_sum",
     "distribute",
