@@ -9,6 +9,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import keras
 import pytest
 
+from zoo.data import LOADERS
+from zoo.similarities.base import REGISTERED
+
 TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 
@@ -27,10 +30,16 @@ def _seeded():
 
 
 @pytest.fixture(autouse=True)
-def _float32_policy():
-    """A test that sets a mixed policy must not change the next one."""
+def _what_a_process_has_once():
+    """A test that sets a policy, or registers a class or a loader, does so for itself alone."""
+    registries = (REGISTERED, LOADERS)
+    before = [dict(registry) for registry in registries]
     yield
     keras.config.set_dtype_policy("float32")
+    for registry, entries in zip(registries, before, strict=True):
+        if registry != entries:
+            registry.clear()
+            registry.update(entries)
 
 
 @pytest.fixture(scope="session")

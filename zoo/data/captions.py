@@ -190,11 +190,11 @@ def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
     Args:
         ids: int32 `(batch, length)`, padded with 0 at the end.
         rate: the probability, 0 … 1.
-        seed: int64 `(2,)`, see `draws.step_seed`.
+        seed: int64 `(2,)`, see `seeding.step_seed`.
         mode: `"mask"`: the word becomes unknown. `"random"`: it becomes a random word.
             `"delete"`: it goes, the rest moves up; the first word stays when all would go.
         words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
-        shard: see `draws.uniform`.
+        shard: see `seeding.uniform`.
 
     Returns:
         int32 `(batch, length)`.

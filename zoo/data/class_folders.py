@@ -67,7 +67,7 @@ def load(root, class_names=None, image_size=224, skip_bad=False, verbose=True):
     if verbose:
         print(records.summary())
     source = Pictures(records, image_size, cache=False)
-    return Loaded(records, image_batches(records, source, 1).unbatch())
+    return Loaded(records, lambda: image_batches(records, source, 1).unbatch())
 
 
 def _names(path, problems):

@@ -84,7 +84,7 @@ def load(
     )
     if verbose:
         print(records.summary())
-    return Loaded(records, batches.pairs(records, image_size))
+    return Loaded(records, lambda: batches.pairs(records, image_size))
 
 
 def _read_classes(root):

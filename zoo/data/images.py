@@ -102,11 +102,11 @@ def cutout(
     Args:
         images: `(batch, height, width, channels)`.
         probability: share of the pictures that lose a rectangle.
-        seed: int64 `(2,)`, see `draws.step_seed`.
+        seed: int64 `(2,)`, see `seeding.step_seed`.
         area: smallest and largest share of the area.
         aspect: smallest and largest height / width.
         fill: what comes in its place, a scalar or one value a channel.
-        shard: see `draws.uniform`.
+        shard: see `seeding.uniform`.
 
     Reference: DeVries and Taylor, "Improved Regularization … with Cutout"; sizes as in Random
         Erasing (Zhong et al., AAAI 2020), which PCME's code uses under this name.

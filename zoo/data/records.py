@@ -1,7 +1,9 @@
 """What a split of a data set is: images, captions, which belongs to which, what was left out."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +19,36 @@ class Skipped(NamedTuple):
     why: str
 
 
-class Loaded(NamedTuple):
-    """What every loader returns.
+class Loaded(Sequence):
+    """What every loader returns: the pair `(records, dataset)`.
+
+    ```python
+    records, dataset = zoo.data.cub.load("CUB_200_2011", split="test")
+    ```
+
+    Args:
+        records: the `Records` of the split.
+        make_dataset: function of no arguments that makes the dataset. It is called when the
+            dataset is first read, since most readers need the records alone.
 
     Attributes:
         records: the `Records` of the split.
         dataset: a `tf.data.Dataset` of its pairs, one caption with its image an element.
     """
 
-    records: "Records"
-    dataset: Any
+    def __init__(self, records: "Records", make_dataset: Callable[[], Any]) -> None:
+        self.records = records
+        self._make_dataset = make_dataset
+
+    @cached_property
+    def dataset(self) -> Any:
+        return self._make_dataset()
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset if range(2)[index] else self.records
+
+    def __len__(self) -> int:
+        return 2
 
 
 @dataclass(frozen=True, eq=False)

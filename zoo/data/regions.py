@@ -84,7 +84,7 @@ def load(root, split="train", skip_bad=False, verbose=True):
         rows, regions, dim = array.shape
         stored = "once" if every == 1 else f"{every} times"
         print(f"{records.summary()}; {regions} regions x {dim}, {rows:,} rows, stored {stored}")
-    return Loaded(records, _pairs(records))
+    return Loaded(records, lambda: _pairs(records))
 
 
 def features(records):

@@ -1,6 +1,6 @@
 """Encodes a split of a data set with a trained model, and evaluates it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
@@ -38,6 +38,7 @@ class EncodedSplit:
     caption_uncertainty: np.ndarray | None = None
     measure: str = ""
     measure_name: str | None = None
+    _kept: list = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def relevance(self):
@@ -46,6 +47,17 @@ class EncodedSplit:
     def pairs(self, similarity):
         """Every image with every caption under a similarity, computed in blocks."""
         return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
+
+    def kept_pairs(self, similarity):
+        """`pairs`, computed once and kept where they fit into memory.
+
+        Those of the first similarity stay for whoever asks for them next: retrieval and
+        confidence read the same ones. Those of others are computed for each call.
+        """
+        if not self._kept:
+            self._kept.append((similarity, self.pairs(similarity).kept()))
+        first, pairs = self._kept[0]
+        return pairs if similarity is first else self.pairs(similarity).kept()
 
 
 def encode(model, records, source, batch_size=64):
@@ -105,7 +117,7 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
     for similarity in rankings:
         name = similarities.name_of(similarity)
         if name not in pairs:
-            pairs[name] = split.pairs(similarity).kept()
+            pairs[name] = split.kept_pairs(similarity)
     results = {
         "retrieval": {
             name: metrics.evaluate_retrieval(pair, split.relevance, ks)

@@ -117,7 +117,8 @@ class PooledGaussianHead(keras.layers.Layer):
         training: bool = False,
     ) -> Embedding:
         if training and self.drop_rate:
-            mask = self._drop(ops.shape(features)[:2], mask)
+            shape = ops.shape(features)[:2]
+            mask = drop_positions(shape, mask, self.drop_rate, self.seed_generator)
         mean = self._pool(self.mean_pooling, self.mean_map(features), mask)
         mean = unit_length(mean) if self.normalize else ops.cast(mean, "float32")
         if self.covariance is None:
@@ -147,9 +148,6 @@ class PooledGaussianHead(keras.layers.Layer):
 
     def _pool(self, pooling, features, mask):
         return masked_mean(features, mask) if pooling is None else pooling(features, mask=mask)
-
-    def _drop(self, shape, mask):
-        return drop_positions(shape, mask, self.drop_rate, self.seed_generator)
 
     def get_config(self) -> dict[str, Any]:
         covariance = self.covariance

@@ -37,17 +37,17 @@ class SmoothAveragePrecision(MatrixLoss):
         self.temperature = positive("temperature", temperature)
 
     def call(self, matches: Tensor, logits: Tensor) -> Tensor:
-        rows = self._direction(matches, logits)
-        columns = self._direction(ops.transpose(matches), ops.transpose(logits))
-        return 0.5 * (rows + columns)
+        columns = self.of_rows(ops.transpose(matches), ops.transpose(logits))
+        return 0.5 * (self.of_rows(matches, logits) + columns)
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "temperature": self.temperature}
-
-    def _direction(self, matches, logits):
+    def of_rows(self, matches: Tensor, logits: Tensor) -> Tensor:
+        """The loss of one direction: the rows of `(N, M)` are the queries."""
         among_positives = soft_ranks(logits, self.temperature, matches)
         among_all = soft_ranks(logits, self.temperature)
         positives = ops.sum(matches, axis=1)
         precision = ops.sum(matches * among_positives / among_all, axis=1)
         query = 1.0 - ops.divide_no_nan(precision, positives)
         return mean_over(query, ops.cast(ops.greater(positives, 0.0), "float32"))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "temperature": self.temperature}

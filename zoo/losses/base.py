@@ -54,10 +54,10 @@ class MatrixLoss(keras.losses.Loss):
         return {"name": self.name}
 
     def _check_shapes(self, targets, logits):
-        fits = len(targets) == len(logits) == 2 and all(
+        are_matrices = len(targets) == len(logits) == 2 and all(
             None in (a, b) or a == b for a, b in zip(targets, logits, strict=True)
         )
-        if not fits:
+        if not are_matrices:
             raise ValueError(
                 f"`{self.target_name}` and `logits` must have one shape (images, captions); "
                 f"received {targets} and {logits}"

@@ -86,15 +86,16 @@ def query(options):
     if options.image is not None:
         _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
         resizing = evaluation.resizing_of(options.model or setup["model"])
-        asked = encode.image_encoder(model, **resizing)([path])
+        embedding = encode.image_encoder(model, **resizing)([path])
     else:
-        asked = model.encode_captions([options.text])
+        embedding = model.encode_captions([options.text])
     if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():
-        for line in _confidence(Confidence.load(options.folder / CALIBRATION), index, model, asked):
+        confidence = Confidence.load(options.folder / CALIBRATION)
+        for line in _confidence(confidence, index, model, embedding):
             print(line)
     k = min(options.k, len(index))
     try:
-        scores, ids = index.search(asked, k, max_uncertainty=options.max_uncertainty)
+        scores, ids = index.search(embedding, k, max_uncertainty=options.max_uncertainty)
     except ValueError as error:
         raise InputError(f"{options.folder}: {error}") from error
     for rank, (score, item) in enumerate(zip(scores[0], ids[0], strict=True), start=1):
@@ -120,14 +121,14 @@ def _calibration_of_run(options):
     return Confidence.load(path)
 
 
-def _confidence(confidence, index, model, asked):
+def _confidence(confidence, index, model, embedding):
     """Lines on how sure the answer to one query is."""
     measure = model.uncertainty_measure
     try:
         uncertainty = None
         if "uncertainty" in confidence.names:
-            uncertainty = np.asarray(log_uncertainty(asked, measure), float)
-        (probability,) = index.probability(asked, confidence, uncertainty)
+            uncertainty = np.asarray(log_uncertainty(embedding, measure), float)
+        (probability,) = index.probability(embedding, confidence, uncertainty)
     except ValueError as error:
         yield f"no probability: {error}"
         return
@@ -231,13 +232,13 @@ def _parser():
     made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
     made.add_argument("--shard-size", type=int, default=4096, help="items a shard (default 4096)")
     made.add_argument("--batch-size", type=int, default=64, help="items at once (default 64)")
-    asked = commands.add_parser("query", help="search")
-    asked.add_argument("folder", type=Path, help="what `build` wrote")
-    asked.add_argument("text", nargs="?", help="a caption")
-    asked.add_argument("--image", help="an image file, instead of a text")
-    asked.add_argument("-k", type=int, default=10, help="how many (default 10)")
-    asked.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
-    asked.add_argument("--model", help="if it has moved since `build`")
+    find = commands.add_parser("query", help="search")
+    find.add_argument("folder", type=Path, help="what `build` wrote")
+    find.add_argument("text", nargs="?", help="a caption")
+    find.add_argument("--image", help="an image file, instead of a text")
+    find.add_argument("-k", type=int, default=10, help="how many (default 10)")
+    find.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
+    find.add_argument("--model", help="if it has moved since `build`")
     return parser
 
 

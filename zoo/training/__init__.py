@@ -13,7 +13,7 @@ from zoo.training.layerwise import (
     LayerwiseRates,
     rates_by_depth,
 )
-from zoo.training.micro_batches import distribute, in_pieces
+from zoo.training.micro_batches import distribute, in_micro_batches
 from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
 from zoo.training.run import Run, check_benchmark, start
@@ -49,7 +49,7 @@ __all__ = [
     "distribute",
     "dual_encoder_rates",
     "fit_phase",
-    "in_pieces",
+    "in_micro_batches",
     "on_one_device",
     "rates_by_depth",
     "read_best",

@@ -1,4 +1,4 @@
-"""How the phases of a run are executed: on which replicas, compiled how, in how many pieces."""
+"""How the phases of a run are executed: on which replicas, compiled how, how cut."""
 
 from dataclasses import dataclass
 
@@ -19,8 +19,8 @@ class Execution:
     Args:
         strategy: a name of `zoo.training.strategies`.
         jit_compile: `"on"`, `"off"`, or `"auto"`, which compiles by XLA on one GPU, as Keras does.
-        gradient_accumulation: pieces of a batch, one gradient step for all of them. Memory is that
-            of a piece, and so are the negatives.
+        gradient_accumulation: micro-batches of a batch, one gradient step for all of them. Memory
+            is that of a micro-batch, and so are the negatives.
         tensorboard: whether to write logs for TensorBoard.
     """
 

@@ -16,18 +16,18 @@ class FiniteCheck(keras.callbacks.Callback):
         resume: the `Resume` of the phase, which knows the last checkpoint; it holds finite weights.
         batch_of: function from a step to its global batch, for its ids; or None.
         steps: gradient steps, batches of an epoch.
-        pieces: of a batch, see `Execution`.
+        micro_batches: of a batch, see `Execution`.
 
     Raises:
         InputError: naming the step, the ids of its batch and the last good checkpoint.
     """
 
-    def __init__(self, resume, batch_of=None, steps=1, pieces=1):
+    def __init__(self, resume, batch_of=None, steps=1, micro_batches=1):
         super().__init__()
         self.resume = resume
         self.batch_of = batch_of
         self.steps = steps
-        self.pieces = pieces
+        self.micro_batches = micro_batches
         self._epoch = 0
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -37,7 +37,7 @@ class FiniteCheck(keras.callbacks.Callback):
         loss = (logs or {}).get("loss", 0.0)
         if np.isfinite(loss):
             return
-        step = self._epoch * self.steps + batch // self.pieces
+        step = self._epoch * self.steps + batch // self.micro_batches
         checkpoints = self.resume.checkpoints()
         good = checkpoints[0][1] if checkpoints else "none yet"
         raise InputError(

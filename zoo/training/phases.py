@@ -40,7 +40,7 @@ def fit_phase(
     if not epochs:
         return
     execution = execution or Execution()
-    pieces = execution.gradient_accumulation
+    micro_batches = execution.gradient_accumulation
     execution.prepare(model)
     resume = Resume(
         folder.checkpoints, phase, stateful_callbacks=stateful_callbacks, writes=execution.is_chief
@@ -49,12 +49,12 @@ def fit_phase(
     execution.agree(done)
     if done and execution.is_chief:
         print(f"{phase}: {done} of {epochs} epochs are done already")
-    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, pieces)
+    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, micro_batches)
     model.fit(
         execution.batches(stream, done * steps),
         epochs=epochs,
         initial_epoch=done,
-        steps_per_epoch=steps * pieces,
+        steps_per_epoch=steps * micro_batches,
         shuffle=False,  # the stream is shuffled already
         verbose=verbosity(shown=execution.is_chief),
         callbacks=[
