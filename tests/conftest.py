@@ -1,5 +1,6 @@
-"""One TensorFlow process for all tests: quiet, seeded, and without a GPU's asynchrony."""
+"""One TensorFlow process for all tests: quiet, seeded, and quick to begin with small graphs."""
 
+import gc
 import os
 import pathlib
 
@@ -8,6 +9,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import keras
 import pytest
+import tensorflow as tf
 
 from zoo.data import LOADERS
 from zoo.similarities.base import REGISTERED
@@ -16,12 +18,43 @@ TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 
 
+def pytest_collection_modifyitems(items):
+    """Files with long tests come first, so that none is left alone at the end of two workers."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_their_own(tmp_path_factory):
     """What the zoo draws and stores must not come from, or go to, the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HALO_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_to_begin():
+    """A test makes a graph, runs it a few times and throws it away.
+
+    To optimise it costs a third of the test, and the modules' millions of objects are in every
+    full collection. `optimized_graphs` is for tests of what optimisation could change.
+    """
+    _optimize_graphs(False)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+@pytest.fixture(scope="module")
+def optimized_graphs():
+    """Graphs as a user has them, for the tests of a module."""
+    _optimize_graphs(True)
+    yield
+    _optimize_graphs(False)
+
+
+def _optimize_graphs(do):
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not do})
 
 
 @pytest.fixture(autouse=True)

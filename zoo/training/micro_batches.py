@@ -10,16 +10,16 @@ _MATRICES = ("matches", "semantic")  # (images, captions)
 def in_micro_batches(batches, count, chosen=None, alone=False):
     """Cuts every batch into micro-batches, one after the other.
 
-    Micro-batches differ by a row at most. Every component of a batch is cut along its first axis; images
-    and captions are each cut evenly, though there be several captions an image.
+    Micro-batches differ by a row at most. Every component of a batch is cut along its first axis;
+    images and captions are each cut evenly, also where an image has several captions.
 
     Args:
         batches: a `tf.data.Dataset` of dicts of fixed shapes.
         count: micro-batches of a batch.
         chosen: a range of the micro-batches to yield, or None for all.
-        alone: whether a loss sees a micro-batch alone, as when gradients are accumulated: `matches` and
-            `semantic` `(N, M)` then lose the columns of the others' captions, which replicas,
-            who see each other's captions, need.
+        alone: whether a loss sees a micro-batch alone, as when gradients are accumulated: `matches`
+            and `semantic` `(N, M)` then lose the columns of the others' captions. Replicas see
+            each other's captions and need them.
 
     Returns:
         A `tf.data.Dataset` of `len(chosen)` elements for every batch.
