@@ -1,9 +1,12 @@
 """Which augmentations a training pipeline applies."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.data import captions, images
+from zoo.data.captions import WordIds
 from zoo.data.random_crops import RandomCrop
+from zoo.embeddings import Tensor
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class Augmentation:
     word_dropping: float = 0.0
     word_dropping_mode: str = "mask"
 
-    def on_images(self, batch, seed, fill, shard=(0, 1)):
+    def on_images(
+        self, batch: Tensor, seed: Tensor, fill: Sequence[float], shard: tuple[int, int] = (0, 1)
+    ) -> Tensor:
         """The pictures or feature maps, mirrored and erased. `fill` is what Cutout leaves."""
         if self.flip:
             batch = images.random_flip(batch, seed, shard)
@@ -33,7 +38,13 @@ class Augmentation:
             batch = images.cutout(batch, self.cutout, seed, fill=fill, shard=shard)
         return batch
 
-    def on_captions(self, ids, seed, words=None, shard=(0, 1)):
+    def on_captions(
+        self,
+        ids: Tensor,
+        seed: Tensor,
+        words: WordIds | None = None,
+        shard: tuple[int, int] = (0, 1),
+    ) -> Tensor:
         """The ids with some words lost; `words` are the tokenizer's `word_ids`."""
         if not self.word_dropping:
             return ids

@@ -1,10 +1,14 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
+import os
+from typing import Any
+
 import keras
 
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
+from zoo.embeddings import Tensor
 from zoo.errors import InputError, require
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -46,12 +50,12 @@ class BertTokenizer(SubwordTokenizer):
         ends = (self.vocabulary.index(START), self.vocabulary.index(END))
         super().__init__(tokenizer, ends, max_words, **kwargs)
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of token ids."""
         return len(self.vocabulary)
 
     @property
-    def word_ids(self):
+    def word_ids(self) -> WordIds:
         """`WordIds`, for word dropping."""
         reserved = [
             number
@@ -61,10 +65,10 @@ class BertTokenizer(SubwordTokenizer):
         mask = self.vocabulary.index(MASK)
         return WordIds(max(reserved) + 1, len(self.vocabulary), mask, self.ends)
 
-    def tokens(self, text):
+    def tokens(self, text: Tensor) -> Tensor:
         return self.tokenizer(text)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "vocabulary": list(self.vocabulary),
@@ -72,7 +76,7 @@ class BertTokenizer(SubwordTokenizer):
         }
 
 
-def read_bert_tokenizer(path, max_words=64):
+def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTokenizer:
     """A `BertTokenizer` from `vocab.txt`, a word piece a line.
 
     Args:

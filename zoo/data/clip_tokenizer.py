@@ -1,6 +1,8 @@
 """CLIP's byte-pair tokenizer from its merges file, the same in eager and in graph mode."""
 
 import gzip
+import os
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -8,6 +10,7 @@ import tensorflow as tf
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
+from zoo.embeddings import Tensor
 from zoo.errors import InputError, require
 
 START, END = "<|startoftext|>", "<|endoftext|>"
@@ -50,22 +53,22 @@ class ClipTokenizer(SubwordTokenizer):
         ends = (self.vocabulary[START], self.vocabulary[END])
         super().__init__(tokenizer, ends, max_words, **kwargs)
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of token ids."""
         return len(self.vocabulary)
 
     @property
-    def word_ids(self):
+    def word_ids(self) -> WordIds:
         """`WordIds`, for word dropping; CLIP has no mask, and `_` stands for it."""
         return WordIds(1, min(self.ends), self.vocabulary["_</w>"], self.ends)
 
-    def tokens(self, text):
+    def tokens(self, text: Tensor) -> Tensor:
         text = tf.strings.lower(self.normalise(text), encoding="utf-8")
         text = tf.strings.regex_replace(text, _PIECES, r" \1 ")
         pieces = tf.strings.split(tf.strings.regex_replace(text, r"[\s\pZ]+", " "))
         return pieces.with_values(self.tokenizer(pieces.values)).merge_dims(1, 2)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "vocabulary": dict(self.vocabulary),
@@ -74,7 +77,7 @@ class ClipTokenizer(SubwordTokenizer):
         }
 
 
-def read_clip_tokenizer(path, max_words=77):
+def read_clip_tokenizer(path: str | os.PathLike, max_words: int = 77) -> ClipTokenizer:
     """A `ClipTokenizer` from `bpe_simple_vocab_16e6.txt.gz` of openai/CLIP.
 
     Args:

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
+from zoo.data.records import Records
 
 
 class CropTriplet(NamedTuple):
@@ -24,7 +25,9 @@ class CropTriplet(NamedTuple):
     boxes: np.ndarray
 
 
-def crop_triplets(records, sizes, largest=1.0, num_regions=10):
+def crop_triplets(
+    records: Records, sizes: np.ndarray, largest: float = 1.0, num_regions: int = 10
+) -> list[CropTriplet]:
     """One triplet of every picture that has one.
 
     A is the largest of the `num_regions` largest regions below an area, B the one of the others

@@ -5,7 +5,7 @@ A new data set is one loader function, one line in `LOADERS`, and its test.
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,12 @@ class Split:
     true_matches: np.ndarray | None = None
     truth: np.ndarray | None = None
 
-    def with_records(self, records):
+    def with_records(self, records: Records) -> "Split":
         """This split with other captions of the same images."""
         return dataclasses.replace(self, records=records)
 
 
-def open(description, split="test"):
+def open(description: Mapping[str, Any], split: str = "test") -> Split:
     """Opens one split of the data that a description names.
 
     ```python

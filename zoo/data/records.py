@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.errors import InputError
 
@@ -119,24 +120,24 @@ class Records:
                 raise ValueError(f"`image_labels` must index {last + 1} class names")
 
     @property
-    def caption_labels(self):
+    def caption_labels(self) -> np.ndarray:
         """`(M,)` int32, the label of each caption's image."""
         return self.image_labels[self.caption_image]
 
     @property
-    def num_images(self):
+    def num_images(self) -> int:
         return len(self.image_paths)
 
     @property
-    def num_captions(self):
+    def num_captions(self) -> int:
         return len(self.captions)
 
     @property
-    def num_classes(self):
+    def num_classes(self) -> int:
         """How many different labels the images have."""
         return len(np.unique(self.image_labels))
 
-    def select(self, images):
+    def select(self, images: ArrayLike) -> "Records":
         """The records of some images only, and of their captions, in the order given.
 
         Args:
@@ -168,7 +169,7 @@ class Records:
             caption_boxes=None if self.caption_boxes is None else self.caption_boxes[captions],
         )
 
-    def summary(self):
+    def summary(self) -> str:
         """One line: what is there, and what was left out."""
         line = f"{self.name}: {self.num_images:,} images, {self.num_captions:,} captions"
         if self.class_names is not None:

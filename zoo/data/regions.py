@@ -1,5 +1,6 @@
 """Precomputed region features, in the files that SCAN published and its successors read."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,9 @@ SPLITS = ("train", "dev", "test", "testall")
 CAPTIONS_PER_IMAGE = 5
 
 
-def load(root, split="train", skip_bad=False, verbose=True):
+def load(
+    root: str | os.PathLike, split: str = "train", skip_bad: bool = False, verbose: bool = True
+) -> Loaded:
     """Reads one split of precomputed region features with its captions.
 
     Args:
@@ -87,7 +90,7 @@ def load(root, split="train", skip_bad=False, verbose=True):
     return Loaded(records, lambda: _pairs(records))
 
 
-def features(records):
+def features(records: Records) -> Features:
     """The regions of some records, read from their file as batches need them.
 
     Args:

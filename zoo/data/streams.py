@@ -1,6 +1,6 @@
 """Streams: a split's training batches from any step on, as `fit` takes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class Stream:
     steps: int | None = None
     options: dict = field(default_factory=dict)
 
-    def __call__(self, start_step=0, shard=(0, 1)):
+    def __call__(self, start_step: int = 0, shard: tuple[int, int] = (0, 1)) -> Any:
         return self.make(
             self.split.records,
             self.tokenizer,
@@ -53,7 +53,7 @@ class Stream:
         )
 
     @property
-    def most(self):
+    def most(self) -> int:
         """The largest batch that the split has."""
         records = self.split.records
         if self.make is batches.class_pairs:
@@ -62,12 +62,12 @@ class Stream:
         return records.num_images if by_image else records.num_captions
 
     @property
-    def size(self):
+    def size(self) -> int:
         """What is in a batch: `batch_size`, or as much as there is."""
         return min(self.batch_size, self.most)
 
     @property
-    def steps_per_epoch(self):
+    def steps_per_epoch(self) -> int:
         if self.steps:
             return self.steps
         records = self.split.records
@@ -91,16 +91,16 @@ class MixedStream:
     share: float
     options: dict = field(default_factory=dict)
 
-    def __call__(self, start_step=0):
+    def __call__(self, start_step: int = 0) -> Any:
         given = {"seed": self.stream.seed, "start_step": start_step, **self.options}
         return mix_batches(self.stream(start_step), self.share, **given)
 
     @property
-    def steps_per_epoch(self):
+    def steps_per_epoch(self) -> int:
         return self.stream.steps_per_epoch
 
 
-def phase_seed(seed, phase, phases):
+def phase_seed(seed: int, phase: str, phases: Sequence[str]) -> int:
     """The seed of a phase's batches: the phases of a run must not repeat each other's.
 
     Args:

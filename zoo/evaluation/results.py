@@ -1,10 +1,22 @@
 """Everything that is measured of a model on a split: what metrics.json holds."""
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 from zoo import metrics
-from zoo.evaluation.retrieval import encode, evaluate, spearman_of_matches
+from zoo.data.datasets import Split
+from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
+from zoo.models import DualEncoder
 
 
-def measure(model, split, similarities=("own",), annotations_dir=None, instances=None):
+def measure(
+    model: DualEncoder,
+    split: Split,
+    similarities: Sequence[str] = ("own",),
+    annotations_dir: str | os.PathLike | None = None,
+    instances: Any = None,
+) -> tuple[dict[str, Any], EncodedSplit]:
     """Retrieval, what uncertainties tell, and what else the split knows the truth of.
 
     Args:

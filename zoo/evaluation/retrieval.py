@@ -1,13 +1,17 @@
 """Encodes a split of a data set with a trained model, and evaluates it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from zoo import metrics, similarities
 from zoo.data import batches
+from zoo.data.records import Records
 from zoo.embeddings import has_uncertainty, uncertainty
+from zoo.models import DualEncoder
 
 _ONE_DEVICE = tf.distribute.get_strategy()  # at import no other one is in scope
 _BINS = 10  # of uncertainty, each with a query at least
@@ -41,14 +45,14 @@ class EncodedSplit:
     _kept: list = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
-    def relevance(self):
+    def relevance(self) -> metrics.LabelRelevance:
         return metrics.LabelRelevance(self.records.image_labels, self.records.caption_labels)
 
-    def pairs(self, similarity):
+    def pairs(self, similarity: Callable) -> metrics.PairwiseSimilarity:
         """Every image with every caption under a similarity, computed in blocks."""
         return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
 
-    def kept_pairs(self, similarity):
+    def kept_pairs(self, similarity: Callable) -> Any:
         """`pairs`, computed once and kept where they fit into memory.
 
         Those of the first similarity stay for whoever asks for them next: retrieval and
@@ -60,7 +64,7 @@ class EncodedSplit:
         return pairs if similarity is first else self.pairs(similarity).kept()
 
 
-def encode(model, records, source, batch_size=64):
+def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 64) -> EncodedSplit:
     """Encodes a split.
 
     ```python
@@ -95,7 +99,9 @@ def _embed(encoder, inputs):
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def evaluate(model, split, names, ks=(1, 5, 10)):
+def evaluate(
+    model: DualEncoder, split: EncodedSplit, names: Sequence[str], ks: Sequence[int] = (1, 5, 10)
+) -> dict[str, Any]:
     """Retrieval metrics of a split, and the quality of its uncertainties.
 
     Args:
@@ -156,6 +162,6 @@ def _uncertainty_quality(pair, truth, values):
     }
 
 
-def spearman_of_matches(split, matches):
+def spearman_of_matches(split: EncodedSplit, matches: np.ndarray) -> float:
     """Spearman's ρ of caption uncertainty against the number of images each caption is true of."""
     return metrics.spearman(split.caption_uncertainty, matches)

@@ -1,9 +1,11 @@
 """The COCO table: 1K, 5K, CxC, ECCV Caption and PMRP in one call."""
 
+import os
 import pathlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.errors import InputError
 from zoo.metrics.annotations import (
@@ -23,14 +25,14 @@ NUM_FOLDS = 5
 
 
 def coco_benchmark(
-    similarity,
-    image_ids,
-    caption_ids,
-    annotations_dir,
-    instances=None,
-    block_size=None,
-    semantic=None,
-):
+    similarity: Any,
+    image_ids: ArrayLike,
+    caption_ids: ArrayLike,
+    annotations_dir: str | os.PathLike,
+    instances: Any = None,
+    block_size: int | None = None,
+    semantic: Any = None,
+) -> dict[str, float]:
     """Evaluates on COCO's Karpathy test split by every published truth.
 
     The benchmark has 5,000 images and 25,000 captions. Nine images of Karpathy's split have six
@@ -97,7 +99,9 @@ def coco_benchmark(
     return results
 
 
-def check_coco_ids(image_ids, caption_ids, annotations_dir):
+def check_coco_ids(
+    image_ids: ArrayLike, caption_ids: ArrayLike, annotations_dir: str | os.PathLike
+) -> "CocoBenchmark":
     """Whether images and captions hold COCO's benchmark, from their ids alone, before any training.
 
     Args:

@@ -1,6 +1,10 @@
 """Plausible Match R-Precision: items with nearly the same objects count as positives."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.ranks import rank_queries_many
@@ -8,8 +12,12 @@ from zoo.metrics.relevance import HammingRelevance
 
 
 def plausible_match_r_precision(
-    similarity, image_labels, caption_image, thresholds=(0, 1, 2), block_size=None
-):
+    similarity: Any,
+    image_labels: ArrayLike,
+    caption_image: ArrayLike,
+    thresholds: Sequence[int] = (0, 1, 2),
+    block_size: int | None = None,
+) -> dict[str, float]:
     """PMRP: R-Precision whose positives are the items with at most ζ differing labels.
 
     ```python

@@ -1,11 +1,15 @@
 """Average Semantic Precision: agreement of a ranking with the semantic one, over the gallery."""
 
+from typing import Any
+
 import numpy as np
 
 from zoo.metrics.blocks import as_similarity, row_blocks
 
 
-def average_semantic_precision(similarity, semantic, block_size=None):
+def average_semantic_precision(
+    similarity: Any, semantic: Any, block_size: int | None = None
+) -> dict[str, float]:
     """ASP: agreement of the model's ranking with the semantic ranking, in both directions.
 
     ASP of a query = mean over its whole gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)),

@@ -1,6 +1,10 @@
 """Plots of uncertainty: against true matches, recall by bin, risk–coverage."""
 
+from typing import Any
+
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from zoo.metrics import spearman
 from zoo.report.style import (
@@ -16,7 +20,9 @@ from zoo.report.style import (
 
 
 @styled
-def uncertainty_against_matches(uncertainty, matches, measure="log det Σ (nats)"):
+def uncertainty_against_matches(
+    uncertainty: ArrayLike, matches: ArrayLike, measure: str = "log det Σ (nats)"
+) -> Figure:
     """Each caption's uncertainty over its true number of matches, with the medians.
 
     ```python
@@ -81,7 +87,9 @@ def _quartiles(matches, uncertainty, bins=8):
 
 
 @styled
-def recall_by_uncertainty_plot(i2t=None, t2i=None, k=1):
+def recall_by_uncertainty_plot(
+    i2t: dict[str, Any] | None = None, t2i: dict[str, Any] | None = None, k: int = 1
+) -> Figure:
     """Recall@K over the bins of query uncertainty, both directions.
 
     Bars are 95 % Wilson intervals. ρ is Spearman's between the bin and its recall: −1 where the
@@ -128,7 +136,11 @@ def recall_by_uncertainty_plot(i2t=None, t2i=None, k=1):
 
 
 @styled
-def risk_coverage_plot(i2t=None, t2i=None, error="1 − Recall@1"):
+def risk_coverage_plot(
+    i2t: dict[str, Any] | None = None,
+    t2i: dict[str, Any] | None = None,
+    error: str = "1 − Recall@1",
+) -> Figure:
     """The mean error of the most certain share of the queries, one panel a direction.
 
     Dashed is rejection at random, dotted the oracle that rejects exactly the errors.

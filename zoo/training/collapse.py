@@ -1,6 +1,7 @@
 """Notices when a model of similarities collapses."""
 
 import warnings
+from typing import Any
 
 import keras
 import numpy as np
@@ -26,14 +27,14 @@ class CollapseCheck(keras.callbacks.Callback):
         spread: after the last epoch, or None.
     """
 
-    def __init__(self, batch, bound=0.02):
+    def __init__(self, batch: Any, bound: float = 0.02):
         super().__init__()
         self.batch = batch
         self.bound = bound
         self.spread = None
         self._warned = False
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         embeddings = self.model(self.batch, training=False)
         self.spread = spread(self.model.similarity(embeddings["images"], embeddings["captions"]))
         # Of a model that has become NaN nothing compares, and Keras says so itself.

@@ -1,5 +1,8 @@
 """Stops a run whose loss is no longer a number, and says where to look."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -22,7 +25,9 @@ class FiniteCheck(keras.callbacks.Callback):
         InputError: naming the step, the ids of its batch and the last good checkpoint.
     """
 
-    def __init__(self, resume, batch_of=None, steps=1, micro_batches=1):
+    def __init__(
+        self, resume: Any, batch_of: Callable | None = None, steps: int = 1, micro_batches: int = 1
+    ):
         super().__init__()
         self.resume = resume
         self.batch_of = batch_of
@@ -30,10 +35,10 @@ class FiniteCheck(keras.callbacks.Callback):
         self.micro_batches = micro_batches
         self._epoch = 0
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self._epoch = epoch
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
         loss = (logs or {}).get("loss", 0.0)
         if np.isfinite(loss):
             return

@@ -1,6 +1,12 @@
 """One phase of training: Keras' `fit`, from where the run stopped if it did."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
 from zoo.cli import verbosity
+from zoo.files import RunFolder
 from zoo.training.execution import Execution
 from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile
@@ -8,16 +14,16 @@ from zoo.training.resume import Resume
 
 
 def fit_phase(
-    folder,
-    model,
-    phase,
-    stream,
-    epochs,
-    steps,
-    callbacks=(),
-    stateful_callbacks=None,
-    execution=None,
-):
+    folder: RunFolder,
+    model: keras.Model,
+    phase: str,
+    stream: Callable,
+    epochs: int,
+    steps: int,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    stateful_callbacks: dict[str, Any] | None = None,
+    execution: Execution | None = None,
+) -> None:
     """Fits a compiled model for some epochs, with a checkpoint and a row of history after each.
 
     Args:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from zoo import losses, similarities
 from zoo.cli import setting
@@ -136,13 +136,13 @@ class RetrievalSettings(RankingSettings):
             except ValueError as error:
                 raise ValueError(f"--test-similarities: {error}") from error
 
-    def pictures(self):
+    def pictures(self) -> dict[str, Any]:
         """The options of a loader of pictures, for `data`; defaults are left out."""
         given = {name: getattr(self, name) for name in RESIZING}
         changed = {name: value for name, value in given.items() if value != RESIZING[name]}
         return {"image_size": self.image_size, **changed}
 
-    def data(self, loader, toy, **options):
+    def data(self, loader: str, toy: str, **options: Any) -> dict[str, Any]:
         """The description of the data for `zoo.data.open`.
 
         Args:
@@ -168,11 +168,11 @@ class RetrievalSettings(RankingSettings):
             if value is not None
         }
 
-    def evaluation(self):
+    def evaluation(self) -> dict[str, Any]:
         """What to measure on the test split, for `zoo.report.finish`."""
         return {"similarities": self.test_similarities, **self.benchmark()}
 
-    def benchmark(self):
+    def benchmark(self) -> dict[str, Any]:
         """The files of COCO's benchmark, those that are there.
 
         Karpathy's validation and test images are all of val2014, so its instances are enough.
