@@ -6,8 +6,8 @@ from typing import Any
 
 from zoo.data import batches
 from zoo.data.augmentation import Augmentation
-from zoo.data.datasets import Split
 from zoo.data.mixing import mix_batches
+from zoo.data.split import Split
 
 
 @dataclass(frozen=True)

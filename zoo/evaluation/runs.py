@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo import metrics
 from zoo.data import datasets
-from zoo.data.datasets import Split
+from zoo.data.split import Split, resizing
 from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
@@ -71,10 +71,10 @@ def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     """
     presets = list_presets()
     if str(name) in presets:
-        return datasets.resizing(presets[str(name)]["data"])
+        return resizing(presets[str(name)]["data"])
     folder = RunFolder(name)
     config = folder.config if folder.config_path.is_file() else {}
-    return datasets.resizing(config.get("data") or {})
+    return resizing(config.get("data") or {})
 
 
 def ensemble(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo import metrics, similarities
-from zoo.data.datasets import Split
 from zoo.data.records import Records
+from zoo.data.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode
 from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap
 from zoo.models import DualEncoder

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from zoo import losses, similarities
 from zoo.cli import setting
-from zoo.data.datasets import RESIZING
 from zoo.data.images import RESIZES
+from zoo.data.split import RESIZING
 from zoo.metrics.cider_score import VARIANTS
 
 OWN = "own"  # the similarity that the model was trained with
