@@ -13,6 +13,10 @@ from zoo.embeddings import Tensor
 class Augmentation:
     """What training does to pictures and words; the default is nothing.
 
+    ```python
+    zoo.data.Augmentation(flip=True, word_dropping=0.1)
+    ```
+
     Attributes:
         crop: the random part of each original picture that is shown, a `RandomCrop`, or None for
             what the source shows without. It takes the place of the source's own `mode`.

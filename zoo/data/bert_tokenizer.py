@@ -18,6 +18,11 @@ PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", 
 class BertTokenizer(SubwordTokenizer):
     """Strings to BERT's token ids: `[CLS]`, word pieces, `[SEP]`, then zeros.
 
+    ```python
+    pieces = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "bird", "##s"]
+    zoo.data.BertTokenizer(pieces, max_words=6)(["a birds"])  # [[3, 6, 7, 8, 4, 0]]
+    ```
+
     Saved with its vocabulary in whatever model holds it. Letters are lowered and lose their
     accents, as for `bert-base-uncased`.
 

@@ -50,6 +50,10 @@ def normalise(text: Tensor) -> tf.Tensor:
 class WordTokenizer(keras.layers.TextVectorization):
     """Strings to word ids: 0 is padding, 1 any unknown word, then the vocabulary.
 
+    ```python
+    zoo.data.WordTokenizer(["bird", "red"], max_words=4)(["a red bird"])  # [[1, 3, 2, 0]]
+    ```
+
     Saved with its vocabulary in whatever model holds it.
 
     Args:

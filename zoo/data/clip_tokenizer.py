@@ -23,6 +23,11 @@ _PIECES = r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|
 class ClipTokenizer(SubwordTokenizer):
     """Strings to CLIP's token ids: start, tokens, end, then zeros.
 
+    ```python
+    words = zoo.data.read_clip_tokenizer("bpe_simple_vocab_16e6.txt.gz")  # CLIP's file
+    words(["a photo of a bird"])  # (1, 77)
+    ```
+
     Saved with its vocabulary in whatever model holds it. As in CLIP, 0 is the padding, although it
     is also the id of a `!` that other characters follow in the same token (`!` alone is 256).
 

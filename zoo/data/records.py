@@ -13,7 +13,12 @@ from zoo.errors import InputError
 
 
 class Skipped(NamedTuple):
-    """One thing that a loader left out: what kind, where it is, and why."""
+    """One thing that a loader left out: what kind, where it is, and why.
+
+    ```python
+    zoo.data.Skipped("bad images", "images/3.jpg", "not a picture")
+    ```
+    """
 
     kind: str
     where: str
@@ -55,6 +60,18 @@ class Loaded(Sequence):
 @dataclass(frozen=True, eq=False)
 class Records:
     """One split: N images and M captions, each caption of one image.
+
+    ```python
+    records = zoo.data.Records(
+        name="mine",
+        image_paths=["a.jpg", "b.jpg"],
+        captions=["a bird", "a red bird", "a boat"],
+        caption_image=[0, 0, 1],
+        image_labels=[0, 1],
+        image_ids=[10, 11],
+    )
+    records.caption_labels  # [0, 0, 1]
+    ```
 
     Attributes:
         name: what to call it in a table, such as `"CUB_200_2011 test"`.

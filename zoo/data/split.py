@@ -19,6 +19,12 @@ RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, 
 class Split:
     """One split of a data set, and how its images are read.
 
+    ```python
+    split = zoo.data.open({"loader": "cub", "root": "CUB_200_2011", "image_size": 64}, "test")
+    split.records.summary()
+    split.picture(0)  # uint8 (64, 64, 3)
+    ```
+
     Attributes:
         records: its `Records`.
         source: of its images or features, see `zoo.data.sources`.

@@ -14,6 +14,13 @@ from zoo.data.split import Split
 class Stream:
     """A function from the first step to an endless `tf.data.Dataset` of training batches.
 
+    ```python
+    split = zoo.data.open({"loader": "toy_birds"}, "train")
+    words = zoo.data.word_tokenizer(split.records.captions)
+    stream = zoo.data.Stream(zoo.data.batches.class_pairs, split, words, batch_size=8)
+    model.fit(stream(0), steps_per_epoch=stream.steps_per_epoch)
+    ```
+
     Args:
         make: `batches.class_pairs`, `batches.image_caption_pairs` or
             `batches.images_with_captions`.
@@ -78,6 +85,11 @@ class Stream:
 @dataclass(frozen=True)
 class MixedStream:
     """A `Stream` whose images are mixed with others of their batch, see `mix_batches`.
+
+    ```python
+    mixed = zoo.data.MixedStream(stream, share=0.25)  # of a `Stream`
+    model.fit(mixed(0), steps_per_epoch=mixed.steps_per_epoch)
+    ```
 
     It takes no `shard`: a mixed row depends on other rows of its batch.
 

@@ -27,6 +27,11 @@ _MEASURES = {
 class EncodedSplit:
     """A split of a data set, encoded by a model.
 
+    ```python
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    zoo.metrics.evaluate_retrieval(encoded.pairs(model.similarity), encoded.relevance)
+    ```
+
     Attributes:
         records: the `Records` of N images and M captions.
         images, captions: their embeddings, dicts of arrays.

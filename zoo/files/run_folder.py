@@ -19,6 +19,11 @@ MODEL_SUFFIX = ".keras"
 class RunFolder:
     """The folder of a run: its settings and data, its progress, and its results.
 
+    ```python
+    run = RunFolder.existing("runs/pcme_cub")
+    run.metrics["retrieval"]
+    ```
+
     | file | what | written |
     |---|---|---|
     | `config.json` | `settings`, `data`, `command`, `versions` and `hardware` | at the start |

@@ -19,6 +19,11 @@ POOLINGS = ("generalized", "mean")
 class PooledGaussianHead(keras.layers.Layer):
     """Mean and log variance of a Gaussian embedding, each a pooled linear map of all features.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.PooledGaussianHead(4)(features)["mean"]  # (2, 4), of unit length
+    ```
+
     - mean = L2-normalised pool(Linear(features))
     - log variance = pool′(Linear′(variance features)) + bias
 

@@ -14,6 +14,11 @@ from zoo.losses.soft_ranks import soft_ranks
 class SmoothAveragePrecision(MatrixLoss):
     """1 − AP, the mean over the queries with a positive, half of each direction (Smooth-AP).
 
+    ```python
+    logits = np.array([[4.0, 0.0], [1.0, 3.0]], "float32")
+    zoo.losses.SmoothAveragePrecision(0.1)(np.eye(2), logits)
+    ```
+
     AP of a query is Σ_{i∈P} R(i, P) / R(i, all) / |P|, the rank of each positive among the
     positives over its rank in the gallery, both ranks made smooth, see `zoo.losses.soft_ranks`.
     Labels between 0 and 1 weigh: an item counts as that share of a positive. A query without a

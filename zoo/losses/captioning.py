@@ -17,6 +17,12 @@ PADDING = 0  # as the first input it starts a caption, as a target after the las
 class Captioning(Auxiliary):
     """Cross-entropy of the captions under a decoder that attends to their images' regions.
 
+    ```python
+    term = zoo.losses.Captioning(vocabulary_size=9, region_dim=8, word_dim=4, hidden_dim=4)
+    images = {"regions": np.ones((1, 5, 8), "float32")}
+    term(images, {}, ids=np.array([[3, 4, 0]]), matches=np.ones((1, 1), "float32"))
+    ```
+
     A GRU reads the words so far (teacher forcing), its states attend to the regions, and both
     together predict the next word, and after the last word the end.
 

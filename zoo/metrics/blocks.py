@@ -148,6 +148,11 @@ class PairwiseSimilarity:
 class MeanSimilarity:
     """The mean of several similarities of the same images and captions, an ensemble's.
 
+    ```python
+    pairs = zoo.metrics.MeanSimilarity([np.eye(3), np.ones((3, 3))])
+    zoo.metrics.evaluate_retrieval(pairs, np.eye(3, dtype=bool))["rsum"]  # 600.0
+    ```
+
     Args:
         similarities: `(N, M)` arrays, `PairwiseSimilarity`s or both, of one shape. They are read a
             block of rows at a time, so that no second matrix is in memory beside those given.

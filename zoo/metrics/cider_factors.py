@@ -18,6 +18,11 @@ _CAPTIONS = 2048  # counted at once
 class CiderFactors:
     """CIDEr of all captions of a corpus against all groups of them, any block of it on demand.
 
+    ```python
+    factors = zoo.metrics.cider_factors(["a red bird", "a bird", "a boat"], group_of=[0, 0, 1])
+    factors.scores([0, 1], [0, 1, 2])  # (2, 3)
+    ```
+
     The score of a group and a caption is the mean over the group's captions of the scores of the
     pairs, the caption with itself among them. Each is a product of two sparse rows, times, of
     CIDEr-D, a penalty that depends on two lengths. So a group needs one row for each length of its

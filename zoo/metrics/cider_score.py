@@ -18,6 +18,11 @@ BLOCK_GROUPS = 512
 class Cider:
     """Scores captions against groups of references, all pairs at once.
 
+    ```python
+    corpus = [["a red bird", "a bird"], ["a boat", "a small boat"]]
+    zoo.metrics.Cider(corpus).score(corpus, ["a red bird"])  # (2, 1)
+    ```
+
     Args:
         corpus: groups of captions (a group: the captions of one image), which say how frequent an
             n-gram is. At least two: with one, every n-gram is everywhere and all scores are 0.

@@ -17,6 +17,11 @@ COUNTING_LIMIT = 32
 class QueryRanks:
     """Ranks of the positives of each query. Arrays are `(N,)`, one entry a query.
 
+    ```python
+    ranks = zoo.metrics.rank_queries(np.eye(3), np.eye(3, dtype=bool))
+    ranks.best_rank  # [1, 1, 1]
+    ```
+
     Attributes:
         num_positives: R, the right answers of the query.
         best_rank: 1-based rank of its best positive; the gallery's size + 1 if it has none there.

@@ -16,6 +16,10 @@ _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled 
 class Estimate(NamedTuple):
     """A number with its interval and the number of queries behind it.
 
+    ```python
+    zoo.metrics.bootstrap(np.mean, np.array([0.0, 1.0, 1.0])).text()
+    ```
+
     Attributes:
         value: of the statistic; NaN where it is undefined.
         low, high: the ends of the interval; NaN where there is none.

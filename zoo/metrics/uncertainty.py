@@ -134,6 +134,13 @@ def normalised_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
 class Verdict(NamedTuple):
     """Whether an uncertainty tells right from wrong answers.
 
+    ```python
+    rng = np.random.default_rng(0)
+    uncertainty = rng.uniform(size=200)
+    wrong = rng.uniform(size=200) < uncertainty
+    zoo.metrics.uncertainty_verdict(uncertainty, wrong).sentence()
+    ```
+
     Attributes:
         kind: `"informative"`, `"weak"`, `"not informative"`, `"misleading"` or `"undefined"`.
         gain: the `Estimate` of `normalised_aurc`.

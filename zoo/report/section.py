@@ -81,6 +81,11 @@ class Section:
 class ReportedRun:
     """An evaluated run as the sections of its report read it.
 
+    ```python
+    run = zoo.report.of_model(model, split, "my run")
+    zoo.report.write_report([run], "report")
+    ```
+
     Attributes:
         name: of the run in the report.
         split: an `EncodedSplit`.

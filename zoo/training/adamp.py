@@ -19,6 +19,10 @@ _SPLIT_BY_HEAD = ("query", "key", "value")
 class AdamP(keras.optimizers.Optimizer):
     """Adam with decoupled weight decay and a projection of the steps of scale-invariant weights.
 
+    ```python
+    zoo.training.AdamP(1e-3, weight_decay=1e-4)
+    ```
+
     A weight of two or more dimensions counts as scale-invariant while its gradient is almost
     orthogonal to it: the largest |cos(weight, gradient)| over output channels is under
     `delta / √size`, of channels or else of the layer as a whole. Its step then loses its radial

@@ -10,6 +10,14 @@ import numpy as np
 class StochasticWeightAveraging(keras.callbacks.Callback):
     """Averages the weights of the last epochs, and leaves the average in the model.
 
+    ```python
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((8, 2)), np.ones((8, 1))
+    average = zoo.training.StochasticWeightAveraging(start_epoch=1)
+    model.fit(x, y, epochs=3, verbose=0, callbacks=[average])
+    ```
+
     After every epoch from `start_epoch` on the trainable weights enter an equal mean. When `fit`
     ends, the model receives the mean, and its BatchNorm statistics are estimated again, since
     those of the last epoch belong to other weights. Use one callback for one `fit`.

@@ -8,11 +8,20 @@ import numpy as np
 
 
 class CollapseWarning(UserWarning):
-    """All items are becoming one."""
+    """All items are becoming one.
+
+    ```python
+    warnings.simplefilter("error", zoo.training.CollapseWarning)  # a collapse ends the training
+    ```
+    """
 
 
 class CollapseCheck(keras.callbacks.Callback):
     """Warns, once, when the similarities of a batch hardly differ any more.
+
+    ```python
+    model.fit(batches, callbacks=[zoo.training.CollapseCheck(one_batch)])
+    ```
 
     With hardest negatives from random weights everything can be drawn into one point. The loss
     then stands at twice the margin for each pair, and goes neither up nor down.

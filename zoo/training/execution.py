@@ -18,6 +18,10 @@ from zoo.training.synchronized_statistics import synchronize_batch_normalization
 class Execution:
     """What `fit_phase` needs to know beside the model and its batches.
 
+    ```python
+    zoo.training.Execution(strategy="one").is_chief  # True
+    ```
+
     Args:
         strategy: a name of `zoo.training.strategies`.
         jit_compile: `"on"`, `"off"`, or `"auto"`, which compiles by XLA on one GPU, as Keras does.

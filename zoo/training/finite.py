@@ -12,6 +12,10 @@ from zoo.errors import InputError
 class FiniteCheck(keras.callbacks.Callback):
     """Raises at the first step whose loss is NaN or infinite.
 
+    ```python
+    model.fit(batches, callbacks=[zoo.training.FiniteCheck(zoo.training.Resume("checkpoints"))])
+    ```
+
     A step that mixed_float16 skips, since a gradient overflowed under its loss scale, has a finite
     loss and goes on.
 

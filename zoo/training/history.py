@@ -19,6 +19,11 @@ PHASE, EPOCH = "phase", "epoch"
 class HistoryFile(keras.callbacks.Callback):
     """Writes the logs of every epoch to a CSV file that survives a restart.
 
+    ```python
+    model.fit(batches, epochs=3, callbacks=[zoo.training.HistoryFile("history.csv")])
+    zoo.training.read_history("history.csv")["loss"]
+    ```
+
     The columns are `phase`, `epoch` (from 1 in each phase), the logs of Keras, `learning_rate` and
     `seconds`. The file is replaced atomically, and an epoch that is run again, because the process
     died before its checkpoint was written, replaces its old row. `keras.callbacks.CSVLogger` does

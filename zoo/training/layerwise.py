@@ -86,6 +86,11 @@ class LayerwiseRates:
 class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` with a factor on the learning rate for each variable.
 
+    ```python
+    # the image encoder's variables at a hundredth of the rate
+    zoo.training.LayerwiseAdamW(1e-3, rates={"image_encoder": 0.01})
+    ```
+
     Args:
         *args, **kwargs: those of `keras.optimizers.AdamW`.
         rates: factors by variable path, see `LayerwiseRates`.
@@ -95,6 +100,11 @@ class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
 @keras.saving.register_keras_serializable(package="halo")
 class LayerwiseAdamP(LayerwiseRates, AdamP):
     """`zoo.training.AdamP` with a factor on the learning rate for each variable.
+
+    ```python
+    rates = zoo.training.dual_encoder_rates(model)
+    model.compile(zoo.training.LayerwiseAdamP(1e-3, rates=rates))
+    ```
 
     Args:
         *args, **kwargs: those of `zoo.training.AdamP`.

@@ -83,6 +83,13 @@ def check_benchmark(records, annotations_dir):
 class Run:
     """What a recipe works with. Made by `start`.
 
+    ```python
+    run = zoo.training.start(settings, {"loader": "toy_birds"})
+    with run.replicas():
+        run.model = build(settings, run.train)
+        run.fit(run.model, "training", stream, epochs=3)
+    ```
+
     Attributes:
         folder: the `RunFolder`.
         execution: the `Execution`, on which replicas and how compiled.

@@ -42,7 +42,12 @@ def check_weights(settings, name, network):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """The flags that every recipe has."""
+    """The flags that every recipe has.
+
+    ```python
+    zoo.cli.parse(zoo.training.RunSettings, ["--out=runs/mine", "--seed=1"])
+    ```
+    """
 
     data_dir: Path | None = setting(
         None, "folder of the real data set; without it the recipe runs on the embedded toy data"
@@ -100,7 +105,14 @@ class RankingSettings(RunSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalSettings(RankingSettings):
-    """What to read, how much of it to show the model, and how to rank in the end."""
+    """What to read, how much of it to show the model, and how to rank in the end.
+
+    ```python
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(zoo.training.RetrievalSettings):
+        dim: int = zoo.cli.setting(512, "of the embedding", source="PCME, section 4")
+    ```
+    """
 
     skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")
     held_out: Literal["test", "val"] = setting(

@@ -23,6 +23,10 @@ FILE_NAME = "best.npz"
 class Validation(keras.callbacks.Callback):
     """Writes retrieval on a validation split into the logs of each epoch.
 
+    ```python
+    model.fit(batches, callbacks=[zoo.training.Validation(split)])  # logs `val_rsum`
+    ```
+
     The keys are `val_rsum`, or for data with classes `val_r_precision`, the mean of both
     directions; in percent. Where the records have semantics, `val_i2t_asp` and `val_t2i_asp` too.
 
@@ -65,6 +69,11 @@ def measure(records):
 
 class BestEpoch(keras.callbacks.Callback):
     """Keeps the weights of the epoch with the best validation, through every phase and restart.
+
+    ```python
+    callbacks = [zoo.training.Validation(split), zoo.training.BestEpoch(folder, model, "training")]
+    model.fit(batches, epochs=3, callbacks=callbacks)
+    ```
 
     The file `best.npz` holds every variable of the whole model, and what it is of. An epoch that
     is run again, because the process died before its checkpoint was written, is not better than

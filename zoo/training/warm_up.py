@@ -13,6 +13,11 @@ from zoo.embeddings import Tensor
 class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up to a peak, then a factor at each of some steps.
 
+    ```python
+    schedule = zoo.training.WarmUpThenDrops(1e-3, warm_up_steps=100, drop_steps=[1000])
+    schedule(50)  # 5.1e-4
+    ```
+
     Args:
         peak: the rate after the warm-up.
         warm_up_steps: how many steps it takes; the first has `peak / warm_up_steps`. 0: none.
