@@ -1,6 +1,7 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -38,7 +39,7 @@ class BertTokenizer(SubwordTokenizer):
     Reference: Devlin et al., "BERT" (NAACL 2019); Wu et al. (2016) for word pieces.
     """
 
-    def __init__(self, vocabulary, max_words=64, **kwargs):
+    def __init__(self, vocabulary: Sequence[str], max_words: int = 64, **kwargs: Any):
         # Here, since it takes a second and 150 MB that few models need.
         keras_hub = require("keras_hub", extra="text")
 

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -49,7 +50,13 @@ class ClipTokenizer(SubwordTokenizer):
     Reference: Radford et al., ICML 2021, section 2.4.
     """
 
-    def __init__(self, vocabulary, merges, max_words=77, **kwargs):
+    def __init__(
+        self,
+        vocabulary: dict[str, int],
+        merges: Sequence[str],
+        max_words: int = 77,
+        **kwargs: Any,
+    ):
         # Here, since it takes a second and 150 MB that few models need.
         keras_hub = require("keras_hub", extra="text")
 

@@ -77,7 +77,7 @@ def crop_triplets(
     return triplets
 
 
-def crop(picture, box, size):
+def crop(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
     """A part of a picture, stretched to a square.
 
     Args:
@@ -92,7 +92,7 @@ def crop(picture, box, size):
     return np.asarray(tf.cast(tf.round(images.resize(part, size, "stretch")), tf.uint8))
 
 
-def in_place(picture, box, size):
+def in_place(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
     """A picture of which a part alone is shown, where it was, in the picture's mean colour.
 
     A crop that is stretched is larger than what a model has seen of such things; this one is not.
@@ -111,7 +111,7 @@ def in_place(picture, box, size):
     return np.asarray(tf.cast(tf.round(images.resize(shown, size)), tf.uint8))
 
 
-def joined(first, second):
+def joined(first: str, second: str) -> str:
     """The caption of C: "A and B"."""
     return f"{first.strip().rstrip('.')} and {second.strip()}"
 

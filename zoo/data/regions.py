@@ -109,7 +109,7 @@ def features(records: Records) -> Features:
     return Features(open_array(Path(files.pop())), [int(place[2]) for place in places])
 
 
-def open_array(path):
+def open_array(path: str | os.PathLike) -> np.ndarray:
     """A memory map of an array of features.
 
     Raises:

@@ -16,6 +16,12 @@ _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 class Answers:
     """A model's answers to the queries of one direction, those that have a match.
 
+    ```python
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    answers = zoo.evaluation.Answers.of(encoded, model.similarity, "t2i")
+    answers.correct.mean()  # Recall@1
+    ```
+
     Attributes:
         scores: their `QueryScores` over the gallery.
         ranks: `(Q,)`, of each query's best match, 1 = first; ties count against the model.

@@ -15,8 +15,8 @@ class PolysemousEmbedding(keras.layers.Layer):
 
     ```python
     features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
-    head = zoo.layers.PolysemousEmbedding(4, num_embeddings=2)
-    head(features, features.mean(axis=1))  # (2, 2, 4)
+    head = zoo.layers.PolysemousEmbedding(8, num_embeddings=2)
+    head(features, features.mean(axis=1))  # (2, 2, 8)
     ```
 
     Args:

@@ -19,8 +19,9 @@ class Captioning(Auxiliary):
 
     ```python
     term = zoo.losses.Captioning(vocabulary_size=9, region_dim=8, word_dim=4, hidden_dim=4)
-    images = {"regions": np.ones((1, 5, 8), "float32")}
-    term(images, {}, ids=np.array([[3, 4, 0]]), matches=np.ones((1, 1), "float32"))
+    points = {"mean": np.ones((1, 4))}
+    images = {**points, "regions": np.ones((1, 5, 8), "float32")}
+    term(images, points, ids=np.array([[3, 4, 0]]), matches=np.ones((1, 1), "float32"))
     ```
 
     A GRU reads the words so far (teacher forcing), its states attend to the regions, and both

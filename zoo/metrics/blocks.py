@@ -73,7 +73,7 @@ class PairwiseSimilarity:
 
     ```python
     points = {"mean": np.eye(3, dtype="float32")}
-    pairs = PairwiseSimilarity(points, points, zoo.similarities.cosine)
+    pairs = zoo.metrics.PairwiseSimilarity(points, points, zoo.similarities.cosine)
     pairs.rows(0, 2)  # [[1, 0, 0], [0, 1, 0]]
     ```
 

@@ -52,7 +52,7 @@ class LabelRelevance:
     """Positives are the gallery items that carry the query's label.
 
     ```python
-    LabelRelevance(["cat", "dog"], ["dog", "cat", "cat"]).positives(0)  # [1, 2]
+    zoo.metrics.LabelRelevance(["cat", "dog"], ["dog", "cat", "cat"]).positives(0)  # [1, 2]
     ```
 
     Args:

@@ -138,7 +138,7 @@ class Verdict(NamedTuple):
     rng = np.random.default_rng(0)
     uncertainty = rng.uniform(size=200)
     wrong = rng.uniform(size=200) < uncertainty
-    zoo.metrics.uncertainty_verdict(uncertainty, wrong).sentence()
+    zoo.metrics.uncertainty_verdict(uncertainty, wrong).sentence
     ```
 
     Attributes:

@@ -19,7 +19,7 @@ class LayerwiseRates:
 
     ```python
     @keras.saving.register_keras_serializable(package="halo")
-    class LayerwiseLion(LayerwiseRates, keras.optimizers.Lion): ...
+    class LayerwiseLion(zoo.training.LayerwiseRates, keras.optimizers.Lion): ...
     ```
 
     The factor scales the *learning rate* of `update_step`, and with it the decoupled weight decay,

@@ -1,13 +1,17 @@
 """A batch in micro-batches: one for every replica, or for every step of an accumulated gradient."""
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
 _MATRICES = ("matches", "semantic")  # (images, captions)
 
 
-def in_micro_batches(batches, count, chosen=None, alone=False):
+def in_micro_batches(
+    batches: tf.data.Dataset, count: int, chosen: range | None = None, alone: bool = False
+) -> tf.data.Dataset:
     """Cuts every batch into micro-batches, one after the other.
 
     Micro-batches differ by a row at most. Every component of a batch is cut along its first axis;
@@ -42,7 +46,12 @@ def in_micro_batches(batches, count, chosen=None, alone=False):
     return batches.flat_map(cut).prefetch(tf.data.AUTOTUNE)
 
 
-def distribute(strategy, stream, start_step=0, micro_batches=1):
+def distribute(
+    strategy: tf.distribute.Strategy,
+    stream: Callable,
+    start_step: int = 0,
+    micro_batches: int = 1,
+) -> Any:
     """The batches of a stream spread over the replicas: the same global batches as on one device.
 
     Args:

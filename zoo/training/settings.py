@@ -16,7 +16,7 @@ OWN = "own"  # the similarity that the model was trained with
 UNSAID = ""  # the weights of a backbone, where nobody has said which
 
 
-def check_weights(settings, name, network):
+def check_weights(settings: Any, name: str, network: str | None) -> None:
     """Refuses to train a network of random weights on real data unless that was asked for.
 
     For `__post_init__` of settings whose field's default is `UNSAID`, which becomes None.
