@@ -75,7 +75,7 @@ class Answers:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
         if len(chosen) < len(labels):
             pairs = pairs.take(chosen, np.arange(len(others)))
-        queries = {name: values[chosen] for name, values in queries.items()}
+        queries = {name: np.asarray(values)[chosen] for name, values in queries.items()}
         if encoded.measure_name is not None:
             uncertainty = np.asarray(log_uncertainty(queries, encoded.measure_name), float)
         pairs = pairs.kept()
