@@ -91,5 +91,5 @@ def _check_area(content, max_pixels):
         height, width = tf.identity(height), tf.identity(width)
     message = f"`images` must have at most {max_pixels:,} pixels; received height and width"
     # Divided, since the product of two declared sizes of 2³² does not fit.
-    fits = (height > 0) & (width > 0) & (height <= max_pixels // tf.maximum(width, 1))
-    return require(fits, message, height, width)
+    inside = (height > 0) & (width > 0) & (height <= max_pixels // tf.maximum(width, 1))
+    return require(inside, message, height, width)

@@ -3,118 +3,28 @@
     python recipes/ablations.py --sweep pcme_regularisers      # PCME, table D.1
     python recipes/ablations.py --sweep dive_sets --seeds 0    # DivE, one seed
     python recipes/ablations.py --sweep pcmepp_loss --no-run   # only the table of what is there
-    python recipes/ablations.py --sweep pcme_covariance --data-dir CUB_200_2011 \\
-        --also image-weights=imagenet glove=glove.840B.300d.txt held-out=val1
+    python recipes/ablations.py --sweep pcme_regularisers --folds val1 val2 val3 \\
+        --data-dir CUB_200_2011 --also image-weights=imagenet glove=glove.840B.300d.txt
 
-Every row is a recipe with some flags, run with every seed in a folder of its own below --out; what
-is finished is not run again, and what was stopped goes on. The table, mean ± standard deviation
-over the seeds, is printed and written as `table.md`.
+Every row is a recipe with some flags (`recipes/sweeps.py`), run with every seed in a folder of its
+own below --out; what is finished is not run again, and what was stopped goes on. The table, mean ±
+standard deviation over the seeds, is printed and written as `table.md`. With --folds every row is
+run with each of these parts of CUB's training classes held out, and the table is over all of them:
+cross-validated, as PCME's table D.1 and figure D.2. E[log σ] is the mean over what is evaluated.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import dive_coco
-import pcme_cub
-import pcmepp_coco
 import seed_table
-from seed_table import Column, Row
+from seed_table import Column
+from sweeps import SWEEPS
 from zoo import cli
 from zoo.cli import setting
 
-
-def rows_of(main, variants):
-    """`{name: Row}` of a recipe's variants, `{name: flags}`."""
-    return {name: Row(main, tuple(flags)) for name, flags in variants.items()}
-
-
-def with_and_without(flags):
-    """All combinations of some parts: `{"VIB, PP": [flags that switch off the others]}`."""
-    variants = {}
-    for chosen in range(2 ** len(flags) - 1, -1, -1):
-        kept = [name for place, name in enumerate(flags) if chosen >> place & 1]
-        off = [flag for name, flag in flags.items() if name not in kept]
-        variants[", ".join(kept) or "none of them"] = off
-    return variants
-
-
-SWEEPS = {
-    "pcme_regularisers": rows_of(  # table D.1: KL and uniformity, with and without
-        pcme_cub.main,
-        with_and_without({"KL": "--kl-weight=0", "uniformity": "--uniformity-weight=0"}),
-    ),
-    "pcme_covariance": rows_of(  # table D.2
-        pcme_cub.main,
-        {
-            "σ of each dimension": [],
-            "one σ, mean of the variances": ["--covariance=spherical_mean"],
-            "one σ, one value": ["--covariance=spherical_one"],
-            "μ only": ["--mean-only"],
-        },
-    ),
-    "pcme_heads": rows_of(  # table D.3
-        pcme_cub.main,
-        {
-            "attention in μ and σ": [],
-            "attention in μ": ["--no-variance-attention"],
-            "attention in σ": ["--no-mean-attention"],
-            "no attention": ["--no-mean-attention", "--no-variance-attention"],
-            "attention in μ and σ, σ squashed": ["--squash-variance"],
-        },
-    ),
-    "pcme_samples": rows_of(  # figure D.2
-        pcme_cub.main,
-        {
-            **{f"J = {count}": [f"--num-samples={count}"] for count in (1, 3, 7, 15)},
-            "without noise": ["--method=moment_matched"],
-        },
-    ),
-    "pcme_dimensions": rows_of(  # figure D.3
-        pcme_cub.main, {f"D = {dim}": [f"--dim={dim}"] for dim in (8, 16, 32, 64, 128)}
-    ),
-    "dive_sets": rows_of(  # table 4
-        dive_coco.main,
-        {
-            "K = 4, T = 4, smooth-Chamfer, α = 16": [],
-            "MIL": ["--similarity=maximum_pair"],
-            "MP": ["--similarity=set_match_probability"],
-            "Chamfer": ["--similarity=chamfer"],
-            **{f"K = {count}": [f"--num-slots={count}"] for count in (1, 2, 8)},
-            **{f"T = {count}": [f"--num-iterations={count}"] for count in (1, 2, 6)},
-            **{f"α = {alpha}": [f"--alpha={alpha}"] for alpha in (1, 4, 64)},
-        },
-    ),
-    "pcmepp_distance": rows_of(  # table 4: of the new techniques VIB alone
-        pcmepp_coco.main,
-        {
-            "W2": ["--method=wasserstein_2"],
-            "match probability (PCME)": ["--method=pcme"],
-            "CSD": ["--pseudo-positive-weight=0", "--mixed-share=0", "--averaged-epochs=0"],
-        },
-    ),
-    "pcmepp_architecture": rows_of(  # table 5, without SWA; blocks are those of CLIP's backbones
-        pcmepp_coco.main,
-        {
-            name: ["--backbone=vit_b_32", "--averaged-epochs=0", *flags]
-            for name, flags in {
-                "1 block for σ, mean pooling": ["--pooling=mean"],
-                "2 blocks for σ, GPO": ["--variance-blocks=2"],
-                "1 block for σ, GPO": [],
-            }.items()
-        },
-    ),
-    "pcmepp_loss": rows_of(  # table 3
-        pcmepp_coco.main,
-        with_and_without(
-            {
-                "VIB": "--kl-weight=0",
-                "pseudo-positives": "--pseudo-positive-weight=0",
-                "mixed samples": "--mixed-share=0",
-            }
-        ),
-    ),
-}
+FOLDS = ("val1", "val2", "val3")  # Xian's, of CUB's 150 training classes
+OF_CUB = ("pcme_", "pvse_")  # sweeps of recipes that hold out such classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +34,9 @@ class Settings(seed_table.TableSettings):
     sweep: Literal[tuple(SWEEPS)]
     out: Path | None = setting(None, "folder of the runs and table.md; default: runs/SWEEP")
     rows: tuple[str, ...] = setting((), "names of rows, as in the table; default: all")
+    folds: tuple[str, ...] = setting(
+        (), "validation splits of CUB to hold out in turn", source="PCME, table D.1"
+    )
     data_dir: Path | None = setting(None, "real data instead of the toy's")
     also: tuple[str, ...] = setting(
         (), "further flags of all rows, without dashes: image-weights=imagenet held-out=val1"
@@ -132,6 +45,12 @@ class Settings(seed_table.TableSettings):
 
     def __post_init__(self):
         seed_table.check_rows(self.rows, SWEEPS[self.sweep])
+        unknown = set(self.folds) - set(FOLDS)
+        if unknown or (self.folds and not self.sweep.startswith(OF_CUB)):
+            raise ValueError(
+                f"--folds are some of {', '.join(FOLDS)}, of the sweeps on CUB's classes; received "
+                f"{' '.join(self.folds)} for {self.sweep}"
+            )
         if self.out is None:
             object.__setattr__(self, "out", Path("runs") / self.sweep)
 
@@ -148,17 +67,28 @@ def main(argv=None):
     if settings.smoke:
         common.append("--smoke")
     common += [f"--{flag}" for flag in settings.also]
+    folds = settings.folds or ("",)
     if settings.run:
-        seed_table.run_rows(settings.chosen, settings, tuple(common))
+        seed_table.run_rows(settings.chosen, settings, tuple(common), folds=folds)
     columns = [
+        seed_table.retrieval("map@r", "mAP@R"),
         seed_table.retrieval("r_precision", "R-P"),
         seed_table.retrieval("recall@1", "R@1"),
+        log_sigma(),
         Column("RSUM", (lambda metrics: next(iter(metrics["retrieval"].values()))["rsum"],)),
         seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
         Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
     ]
-    seed_table.publish(settings, seed_table.markdown(settings.chosen, columns, settings))
+    table = seed_table.markdown(settings.chosen, columns, settings, folds=folds)
+    seed_table.publish(settings, table)
+
+
+def log_sigma():
+    """The column of E[log σ], over dimensions and what is evaluated (PCME, table D.1)."""
+    sides = ("images", "captions")
+    values = tuple(lambda metrics, side=side: metrics["mean_log_sigma"][side] for side in sides)
+    return Column("E[log σ] images / captions", values, ".2f")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
     python recipes/gaussian_table.py --out runs/gaussian_table
 
-Runs every row with every seed, each in a folder of its own, and asks Gaussian VSE++ about crops
-(`recipes/crop_ambiguity.py`); what is finished is not run again. Prints the tables in Markdown,
-mean ± standard deviation over the seeds, and writes them as `table.md`.
+Runs every row with every seed, each in a folder of its own, and asks VSE++ and Gaussian VSE++
+about crops (`recipes/crop_ambiguity.py`); what is finished is not run again. Prints the tables in
+Markdown, mean ± standard deviation over the seeds, and writes them as `table.md`, and the figures
+of the crops over all seeds as `crops_….png`.
 """
 
 from dataclasses import dataclass
@@ -18,15 +19,20 @@ import seed_table
 import vse_coco
 import vsrn_flickr30k
 from seed_table import Column, Row
-from zoo import cli
+from zoo import cli, report
 from zoo.cli import setting
+from zoo.files import RunFolder
 
-ASKED = "Gaussian VSE++"
 ROWS = {
     "VSE++": Row(vse_coco.main),
-    ASKED: Row(gaussian_vsepp_coco.main),
+    "Gaussian VSE++": Row(gaussian_vsepp_coco.main),
     "VSRN": Row(vsrn_flickr30k.main),
     "Gaussian VSRN": Row(gaussian_vsrn_flickr30k.main),
+}
+ASKED = {  # about crops: the row of the model, and how they are shown
+    "crops of points": ("VSE++", "stretched"),
+    "crops": ("Gaussian VSE++", "stretched"),
+    "crops in place": ("Gaussian VSE++", "in_place"),
 }
 
 
@@ -41,17 +47,9 @@ class Settings(seed_table.TableSettings):
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     common = (f"--held-out={settings.held_out}",)
-
-    def ask(flags):
-        crop_ambiguity.main([*flags, model_of(settings, flags)])
-
-    questions = {
-        "crops stretched": Row(ask, ("--crops=stretched",)),
-        "crops in place": Row(ask, ("--crops=in_place",)),
-    }
     if settings.run:
         seed_table.run_rows(ROWS, settings, common)
-        seed_table.run_rows(questions, settings, common)
+        seed_table.run_rows(questions(settings), settings, common)
     columns = [
         seed_table.retrieval("r_precision", "R-P"),
         true_matches("R-P of true matches i2t / t2i"),
@@ -59,17 +57,41 @@ def main(argv=None):
         seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
     ]
+    queries = ("crop_a", "crop_c", "caption_a", "caption_c")
     parts = [
         seed_table.markdown(ROWS, columns, settings),
-        seed_table.markdown(questions, selection(), settings),
+        "Selection accuracy: crop A / crop C / caption A / caption C as the query\n",
+        seed_table.markdown(ASKED, by_area("selection", queries), settings),
+        "More ambiguous and more uncertain: crops / captions\n",
+        seed_table.markdown(ASKED, by_area("more_uncertain", ("crops", "captions")), settings),
     ]
     seed_table.publish(settings, *parts)
+    for name in ASKED:
+        draw_crops(settings, name)
 
 
-def model_of(settings, flags):
-    """The flag that names the Gaussian VSE++ of the same seed."""
-    seed = next(flag.partition("=")[2] for flag in flags if flag.startswith("--seed="))
-    return f"--model={seed_table.folder(settings.out, ASKED, seed)}"
+def questions(settings):
+    """The rows that ask each seed's model about crops."""
+
+    def row(model, crops):
+        def ask(flags):
+            seed = next(flag.partition("=")[2] for flag in flags if flag.startswith("--seed="))
+            folder = seed_table.folder(settings.out, model, seed)
+            crop_ambiguity.main([*flags, f"--model={folder}"])
+
+        return Row(ask, (f"--crops={crops}",))
+
+    return {name: row(model, crops) for name, (model, crops) in ASKED.items()}
+
+
+def draw_crops(settings, name):
+    """The figures of a question over all seeds that are finished."""
+    runs = [RunFolder(seed_table.folder(settings.out, name, seed)) for seed in settings.seeds]
+    tables = [run.metrics["crop_triplets"] for run in runs if run.finished]
+    if tables:
+        place = settings.out / "_".join(name.split())
+        for figure_name, figure in report.crop_figures(*tables).items():
+            report.save(figure, place.with_name(f"{place.name}_{figure_name}.png"))
 
 
 def true_matches(title):
@@ -81,18 +103,15 @@ def true_matches(title):
     return Column(title, tuple(value(direction) for direction in seed_table.DIRECTIONS))
 
 
-def selection():
-    """A column for each threshold of area: accuracy of crops and of captions."""
+def by_area(measure, keys):
+    """A column for each largest area of a region, in percent."""
     defaults = cli.parse(crop_ambiguity.Settings, [])
 
-    def value(number, side):
-        return lambda metrics: 100 * metrics["selection_accuracy"][number][side]
+    def value(number, key):
+        return lambda metrics: 100 * metrics["crop_triplets"][number][measure][key]
 
     return [
-        Column(
-            f"≤ {100 * largest:g} %: crops / captions",
-            (value(number, "images"), value(number, "captions")),
-        )
+        Column(f"≤ {100 * largest:g} %", tuple(value(number, key) for key in keys))
         for number, largest in enumerate(defaults.thresholds)
     ]
 

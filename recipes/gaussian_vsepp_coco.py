@@ -2,6 +2,8 @@
 
     python recipes/gaussian_vsepp_coco.py                          # Toy Scenes, two minutes
     python recipes/gaussian_vsepp_coco.py --data-dir coco --image-weights imagenet
+    python recipes/gaussian_vsepp_coco.py --data-dir coco --image-weights imagenet \\
+        --fine-tuning-epochs 15 --similarity min_kl                # ft
     python recipes/gaussian_vsepp_coco.py --similarity kl --covariance spherical_mean
 
 Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic Representations", 2022.

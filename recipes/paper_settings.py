@@ -76,6 +76,12 @@ SYSTEMS = (
         "gaussian_vsepp_coco",
         f"{COCO} {IMAGENET} {BENCHMARK}",
     ),
+    System(
+        "Gaussian VSE++, Flickr30K",
+        ("gaussian_vsepp",),
+        "gaussian_vsepp_flickr30k",
+        f"--data-dir flickr30k {IMAGENET}",
+    ),
     System("VSRN, Flickr30K", ("vsrn",), "vsrn_flickr30k", "--data-dir f30k_precomp"),
     System(
         "Gaussian VSRN, Flickr30K",
@@ -88,6 +94,19 @@ SYSTEMS = (
         ("dive", "pvse"),
         "dive_coco",
         f"--data-dir coco_precomp --features regions {GLOVE} {BENCHMARK} [--method pvse]",
+    ),
+    System(
+        "DivE on ResNet-152, COCO",
+        ("dive",),
+        "dive_coco",
+        f"{COCO} {IMAGENET} {GLOVE} {BENCHMARK}",
+    ),
+    System(
+        "DivE on ResNeXt-101 and BERT, COCO",
+        ("dive",),
+        "dive_coco",
+        f"{COCO} --features resnext_bert --image-weights resnext101_32x8d.safetensors {BERT} "
+        f"{BENCHMARK}",
     ),
     System(
         "DivE, Flickr30K",

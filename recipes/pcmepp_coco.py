@@ -243,7 +243,14 @@ def training_batches(settings, model, train, phase):
         ),
         steps=settings.steps_per_epoch,
     )
-    return MixedStream(stream, settings.mixed_share) if settings.mixed_share else stream
+    if not settings.mixed_share:
+        return stream
+    options = {
+        "alpha": settings.mixing_beta,
+        "mixup": settings.mixup,
+        "whole_batches": settings.mix_whole_batches,
+    }
+    return MixedStream(stream, settings.mixed_share, options)
 
 
 def optimizer(settings, model, learning_rate):

@@ -25,8 +25,9 @@ import numpy as np
 import pcmepp_coco
 from zoo import cli, evaluation
 from zoo.cli import setting
-from zoo.data import cub, datasets
+from zoo.data import cub
 from zoo.data.prompts import TEMPLATES, class_prompts, templates
+from zoo.data.split import pictures
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
 
@@ -108,7 +109,7 @@ def classify(settings, run, model):
     """Top-1 of classes that training has not seen, before and after filtering, in percent."""
     if settings.classes_dir is not None:
         records = cub.load(settings.classes_dir, split="test", skip_bad=settings.skip_bad).records
-        test = datasets.pictures(records, **settings.pictures())
+        test = pictures(records, **settings.pictures())
     elif settings.data_dir is None:
         test = run.test
     else:

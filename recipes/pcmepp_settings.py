@@ -74,6 +74,15 @@ class Settings(training.RetrievalSettings):
         "images mixed by Mixup or CutMix; default: 0.25 for pcmepp and mean_only, else 0",
         source="PCME++, section 3.1",
     )
+    mixing_beta: float = setting(
+        2.0, "both numbers of the Beta distribution of λ", source="PCME++, table C.3"
+    )
+    mixup: float = setting(0.5, "share of Mixup, the rest is CutMix", source="PCME++, section 2.4")
+    mix_whole_batches: bool = setting(
+        False,
+        "mix all of that share of the batches instead of that share of each",
+        source="PCME++, table C.3",
+    )
     drop_rate: float = setting(0.2, "visual tokens left out", source="PCME++, released code")
     word_dropping: float = setting(
         0.2, "words masked, replaced, deleted", source="PCME++, released code"

@@ -69,7 +69,7 @@ def folder(out, name, seed):
     return out / f"{'_'.join(words)}-seed-{seed}"
 
 
-def run_rows(rows, settings, common=(), folder=folder):
+def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
     """Runs every row with every seed, one after the other; what is finished is not run again.
 
     Args:
@@ -77,34 +77,51 @@ def run_rows(rows, settings, common=(), folder=folder):
         settings: a `TableSettings`.
         common: flags of all rows.
         folder: function `(out, name, seed)` that gives the folder of a run.
+        folds: what is held out in turn, each in a folder of its own; "" for what the rows say.
     """
     for seed in settings.seeds:
-        for name, row in rows.items():
-            out = folder(settings.out, name, seed)
-            row.main([*row.flags, *common, f"--seed={seed}", f"--out={out}"])
-            keras.backend.clear_session()  # graphs of finished runs are of no use to the next
+        for fold in folds:
+            held_out = [f"--held-out={fold}"] if fold else []
+            for name, row in rows.items():
+                out = folder(settings.out / fold, name, seed)
+                row.main([*row.flags, *common, *held_out, f"--seed={seed}", f"--out={out}"])
+                keras.backend.clear_session()  # graphs of finished runs are of no use to the next
 
 
-def markdown(rows, columns, settings, folder=folder):
+def markdown(rows, columns, settings, folder=folder, folds=("",)):
     """The table of the finished runs in Markdown, means ± standard deviations over the seeds.
+
+    The deviation is that of the seeds' means over the folds, so it says nothing of the folds.
 
     Args:
         rows: names.
         columns: `Column`s.
         settings: a `TableSettings`.
-        folder: as for `run_rows`.
+        folder, folds: as for `run_rows`.
     """
     lines = [
         f"| | {' | '.join(column.title for column in columns)} | seeds |",
         f"|---|{'---|' * (len(columns) + 1)}",
     ]
     for name in rows:
-        runs = [RunFolder(folder(settings.out, name, seed)) for seed in settings.seeds]
-        found = [run.metrics for run in runs if run.finished]
+        runs = [
+            [RunFolder(folder(settings.out / fold, name, seed)) for fold in folds]
+            for seed in settings.seeds
+        ]
+        found = [[run.metrics for run in ran] for ran in runs if all(run.finished for run in ran)]
         if found:
-            cells = [cell(column, found) for column in columns]
+            cells = [cell(over_folds(column), found) for column in columns]
             lines.append(f"| {name} | {' | '.join(cells)} | {len(found)} |")
     return "\n".join(lines) + "\n"
+
+
+def over_folds(column):
+    """A column of the mean over several runs, `[metrics, …]` in place of metrics."""
+
+    def mean_of(value):
+        return lambda found: np.mean(np.array([value(metrics) for metrics in found], float))
+
+    return column._replace(values=tuple(mean_of(value) for value in column.values))
 
 
 def cell(column, found):

@@ -16,8 +16,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import tensorflow as tf
+from matplotlib.collections import EllipseCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
 
 from zoo import cli, losses, models, similarities, training
 from zoo.cli import setting
@@ -179,14 +179,23 @@ def draw(panels, results, points, shown):
     colors = np.where(points.confusing, GREY, np.array(PALETTE)[points.first])
     for row, (name, gaussians) in zip(axes, panels.items(), strict=True):
         for axis, epoch, gaussian in zip(row, shown, gaussians, strict=True):
-            width, height = 2 * np.exp(0.5 * gaussian["log_variance"]).T
-            # Confusing points last, so that they are seen.
-            for i in np.argsort(points.confusing, kind="stable"):
-                size = width[i], height[i]
-                ellipse = Ellipse(gaussian["mean"][i], *size, facecolor="none", alpha=0.45)
-                ellipse.set_edgecolor(colors[i])
-                axis.add_patch(ellipse)
-            axis.scatter(*gaussian["mean"].T, c=colors, s=4)
+            mean, sigma = gaussian["mean"], np.exp(0.5 * gaussian["log_variance"])
+            order = np.argsort(points.confusing, kind="stable")  # confusing ones last, to be seen
+            width, height = 2 * sigma[order].T
+            ellipses = EllipseCollection(
+                width,
+                height,
+                np.zeros(len(order)),
+                units="xy",
+                offsets=mean[order],
+                offset_transform=axis.transData,
+                facecolors="none",
+                edgecolors=colors[order],
+                alpha=0.45,
+            )
+            axis.add_collection(ellipses)
+            axis.update_datalim(np.concatenate([mean - sigma, mean + sigma]))
+            axis.scatter(*mean.T, c=colors, s=4)
             axis.set(aspect="equal", title=f"{TITLES[name]}, epoch {epoch}")
         found = results[name]
         # Inside the panel: a label below it would set the last column off from the others.

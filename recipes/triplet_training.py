@@ -29,7 +29,9 @@ class TripletSettings(training.RetrievalSettings):
     image_weights: str | None = setting(
         training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
     )
-    fine_tune: bool = setting(False, "train the network over pictures too (ft)", toy=True)
+    fine_tune: bool = setting(
+        False, "train the network over pictures in all epochs, for one without weights", toy=True
+    )
     image_size: int = setting(224, "pixels", toy=32)
     crop_fraction: float = setting(
         224 / 256,
@@ -57,6 +59,12 @@ class TripletSettings(training.RetrievalSettings):
     drop_epoch: int = setting(
         15, "after which the rate is a tenth", source="Pishdad et al., section 4.2", toy=18, smoke=1
     )
+    fine_tuning_epochs: int = setting(
+        0,
+        "further ones, which train the network over pictures too; 15 for the papers' ft",
+        source="VSE++, section 4",
+    )
+    fine_tuning_rate: float = setting(2e-5, "of Adam in these", source="VSE++, section 4")
     crop_and_flip: bool = setting(
         True,
         "train on random parts of 8 to 100 % of the original's area, mirrored or not",
@@ -71,6 +79,16 @@ class TripletSettings(training.RetrievalSettings):
         training.check_weights(self, "image_weights", network)
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
             raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
+        if self.fine_tuning_epochs and self.features == "regions":
+            raise ValueError(
+                "--fine-tuning-epochs are of a network over pictures; regions have none"
+            )
+
+    @property
+    def phases(self):
+        """The names of the phases."""
+        tuned = ("fine_tuning",) if self.fine_tuning_epochs else ()
+        return ("sum_of_hinges", self.mining, *tuned)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +184,8 @@ def train(settings, loader, build, prepare=lambda settings, model: model):
 
 
 def fit(settings, run, model):
-    """The sum of all hinges first, then the hardest negatives."""
-    phases = ("sum_of_hinges", settings.mining)
+    """The sum of all hinges first, then the hardest negatives; the network over pictures last."""
+    phases = settings.phases
     warm_up, rate = settings.warm_up_epochs, settings.learning_rate
     stream = batches_of(settings, run, model, phases[0])
     compile_with(settings, model, rate, "sum")
@@ -179,6 +197,12 @@ def fit(settings, run, model):
     compile_with(settings, model, schedule, settings.mining)
     rest = settings.epochs - warm_up
     run.fit(model, phases[1], stream, rest, [collapse_check(settings, stream)])
+    if settings.fine_tuning_epochs:
+        model.image_encoder.get_layer("backbone").trainable = True
+        stream = batches_of(settings, run, model, phases[2])
+        compile_with(settings, model, settings.fine_tuning_rate, settings.mining)
+        check = collapse_check(settings, stream)
+        run.fit(model, phases[2], stream, settings.fine_tuning_epochs, [check])
 
 
 def batches_of(settings, run, model, phase):
@@ -188,7 +212,7 @@ def batches_of(settings, run, model, phase):
         run.train,
         model.tokenizer,
         settings.batch_size,
-        seed=phase_seed(settings.seed, phase, ("sum_of_hinges", settings.mining)),
+        seed=phase_seed(settings.seed, phase, settings.phases),
         augmentation=Augmentation(
             crop=settings.crop if crops else None,
             flip=crops,

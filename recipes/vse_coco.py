@@ -3,6 +3,8 @@
     python recipes/vse_coco.py                                     # Toy Scenes, two minutes
     python recipes/vse_coco.py --data-dir coco --image-weights imagenet
     python recipes/vse_coco.py --data-dir coco_precomp --features regions
+    python recipes/vse_coco.py --data-dir coco --image-weights imagenet \\
+        --fine-tuning-epochs 15                                    # ft
     python recipes/vse_coco.py --mining sum                        # VSE0
 
 Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives", BMVC 2018, with

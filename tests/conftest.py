@@ -1,5 +1,6 @@
-"""One TensorFlow process for all tests: quiet, seeded, and without a GPU's asynchrony."""
+"""One TensorFlow process for all tests: quiet, seeded, and quick to begin with small graphs."""
 
+import gc
 import os
 import pathlib
 
@@ -8,9 +9,19 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import keras
 import pytest
+import tensorflow as tf
+
+from zoo.data import LOADERS
+from zoo.similarities.base import REGISTERED
 
 TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items):
+    """Files with long tests come first, so that none is left alone at the end of two workers."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,16 +32,47 @@ def _cache_of_their_own(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_to_begin():
+    """A test makes a graph, runs it a few times and throws it away.
+
+    To optimise it costs a third of the test, and the modules' millions of objects are in every
+    full collection. `optimized_graphs` is for tests of what optimisation could change.
+    """
+    _optimize_graphs(False)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+@pytest.fixture(scope="module")
+def optimized_graphs():
+    """Graphs as a user has them, for the tests of a module."""
+    _optimize_graphs(True)
+    yield
+    _optimize_graphs(False)
+
+
+def _optimize_graphs(do):
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not do})
+
+
 @pytest.fixture(autouse=True)
 def _seeded():
     keras.utils.set_random_seed(0)
 
 
 @pytest.fixture(autouse=True)
-def _float32_policy():
-    """A test that sets a mixed policy must not change the next one."""
+def _what_a_process_has_once():
+    """A test that sets a policy, or registers a class or a loader, does so for itself alone."""
+    registries = (REGISTERED, LOADERS)
+    before = [dict(registry) for registry in registries]
     yield
     keras.config.set_dtype_policy("float32")
+    for registry, entries in zip(registries, before, strict=True):
+        if registry != entries:
+            registry.clear()
+            registry.update(entries)
 
 
 @pytest.fixture(scope="session")

@@ -29,11 +29,6 @@ def test_answers_run(code, tmp_path, monkeypatch):
 def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys):
     """The page's blocks run one after the other and print what the page says."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(zoo.data.datasets, "LOADERS", dict(zoo.data.datasets.LOADERS))
-    monkeypatch.setattr(zoo.data, "LOADERS", zoo.data.datasets.LOADERS)
-    registered = dict(zoo.similarities.base.REGISTERED)
-    monkeypatch.setattr(zoo.similarities.base, "REGISTERED", registered)
-    monkeypatch.setattr(zoo.similarities.by_name, "REGISTERED", registered)
     code = "\n".join(CODE.findall((ROOT / "docs" / "extending.md").read_text()))
     names = {"__name__": "__main__"}
     exec(compile(code, "docs/extending.md", "exec"), names)

@@ -1,12 +1,16 @@
 """The console command: which command line a subcommand is, and what it says of a wrong one."""
 
 import importlib.metadata
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import halo_zoo as halo
 import zoo
-from zoo import halo
+
+ROOT = Path(halo.__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +39,19 @@ def test_the_help_lists_every_command(argv, capsys):
         "export",
         "demo",
     ]
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["train"], ["reprot"]])
+def test_what_runs_nothing_does_not_wait_for_tensorflow(argv):
+    code = """if True:
+        import sys, halo_zoo
+        try:
+            halo_zoo.main(sys.argv[1:])
+        except SystemExit as ended:
+            assert ended.code == (2 if sys.argv[1] == "reprot" else 0)
+        assert not {"zoo", "keras", "tensorflow", "numpy"} & set(sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", code, *argv], cwd=ROOT, check=True, capture_output=True)
 
 
 def test_the_version_is_that_of_the_package(capsys):
@@ -90,6 +107,6 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(argv, says, capsys):
 
 
 def test_a_package_without_its_applications_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(halo, "__file__", str(tmp_path / "zoo" / "halo.py"))
+    monkeypatch.setattr(halo, "__file__", str(tmp_path / "halo_zoo.py"))
     assert call("train") == 2
     assert "expected recipes/" in capsys.readouterr().err

@@ -25,7 +25,7 @@ ORDER = (
     ("report",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-ENTRIES = {"__init__", "halo"}  # what gathers the rooms for the user
+ENTRIES = {"__init__"}  # what gathers the rooms for the user
 APPLICATIONS = ("recipes", "export", "demo", "benchmarks", "tools", "tests")
 
 

@@ -21,6 +21,7 @@ from zoo.models import DualEncoder
 from zoo.search import encode
 from zoo.similarities import Cosine
 
+pytestmark = pytest.mark.usefixtures("optimized_graphs")
 SIZE = 8
 
 

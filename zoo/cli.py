@@ -133,7 +133,7 @@ def program(command: str) -> str:
         command: its own name, `"python -m export"`.
 
     Returns:
-        `"halo export"` where it runs as a subcommand of `halo` (`zoo.halo`), else `command`.
+        `"halo export"` where it runs as a subcommand of `halo` (`halo_zoo`), else `command`.
     """
     return sys.argv[0] if sys.argv[0].startswith("halo ") else command
 

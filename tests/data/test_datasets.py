@@ -9,6 +9,7 @@ from PIL import Image
 
 from zoo import data
 from zoo.data import datasets, toy_birds, toy_scenes
+from zoo.data.split import pictures
 from zoo.errors import InputError
 
 
@@ -142,7 +143,7 @@ def test_a_resize_that_there_is_not(option, said, tmp_path):
     (tmp_path / "pairs.csv").write_text("image,caption\n" + "a.png,a\n")
     records = data.own_pairs.load(tmp_path / "pairs.csv", verbose=False).records
     with pytest.raises(InputError, match=said):
-        data.datasets.pictures(records, 4, **option)
+        pictures(records, 4, **option)
 
 
 def test_features_of_other_pixels_are_other_features(tmp_path):
@@ -152,7 +153,7 @@ def test_features_of_other_pixels_are_other_features(tmp_path):
     shown = keras.Input((4, 4, 3))
     backbone = keras.Model(shown, shown)
     for resize in ("crop", "stretch"):
-        split = data.datasets.pictures(records, 4, resize=resize)
+        split = pictures(records, 4, resize=resize)
         data.features.cached(tmp_path, backbone, records, split.source, verbose=False)
     assert len(list(tmp_path.glob("features-*.npy"))) == 2
 

@@ -128,7 +128,7 @@ def test_captions_are_true_of_their_scene_and_their_numbers_are_exact(scenes_roo
 def test_relations_and_different_mentions_are_told_apart():
     from zoo.data.toy_birds.attributes import NAMES, codes, sample_species
     from zoo.data.toy_scenes.statements import Statement
-    from zoo.data.toy_scenes.truth import _true_of
+    from zoo.data.toy_scenes.truth import true_of
 
     first = sample_species(np.random.default_rng(0), 1)[0] | {"crown": "red"}
     second = first | {"crown": "blue"}
@@ -148,7 +148,7 @@ def test_relations_and_different_mentions_are_told_apart():
         (Statement((red, {})), [True, True, False]),
         (Statement((), 2), [True, True, False]),
     ):
-        np.testing.assert_array_equal(_true_of(statement, table, counts), expected)
+        np.testing.assert_array_equal(true_of(statement, table, counts), expected)
 
 
 def test_a_bird_behind_another_is_seen_less():

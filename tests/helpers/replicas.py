@@ -1,9 +1,11 @@
 """Trains every kind of loss on one device and on two replicas, in a process of its own.
 
-`python replicas.py mirrored` has two logical CPUs; `python replicas.py multi_worker` is one of the
-workers of TF_CONFIG. Either prints `{what: largest difference of a variable or the loss}` as JSON.
+`python replicas.py mirrored CASE …` has two logical CPUs; `python replicas.py multi_worker CASE …`
+is one of the workers of TF_CONFIG. Either prints `{case: largest difference of a variable or the
+loss}` as JSON, of the cases given.
 """
 
+import functools
 import json
 import sys
 
@@ -11,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-NAME = sys.argv[1]
+NAME, *CHOSEN = sys.argv[1:]
 if NAME == "mirrored":
     cpus = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
@@ -109,10 +111,14 @@ def fit(build, execution, batches, rate, **options):
     return [*variables, np.array(history.history["loss"][-1])]
 
 
+@functools.cache
+def on_one_device(build, shape, sizes, rate, **options):
+    return fit(build, Execution(), stream(shape, sizes), rate, **options)
+
+
 def compare(build, shape=(16, 16, 3), sizes=(8,), rate=0.02, **options):
-    batches = stream(shape, sizes)
-    alone = fit(build, Execution(), batches, rate, **options)
-    spread = fit(build, SPREAD, batches, rate, **options)
+    alone = on_one_device(build, shape, sizes, rate, **options)
+    spread = fit(build, SPREAD, stream(shape, sizes), rate, **options)
     return max(float(np.abs(a - b).max()) for a, b in zip(alone[:-1], spread[:-1], strict=True))
 
 
@@ -132,21 +138,18 @@ CASES = {
     "pcmepp": lambda: compare(SYSTEMS["pcmepp"]),
     "dive": lambda: compare(SYSTEMS["dive"], REGIONS),
     "daa": lambda: compare(SYSTEMS["daa"]),
+    "pcmepp, own negatives": lambda: of_each_replica_alone("pcmepp"),
+    "triplet, own negatives": lambda: of_each_replica_alone("triplet"),
+    "clipped": lambda: compare(SYSTEMS["pcmepp"], global_clipnorm=0.1),
+    "a last batch of one row": lambda: compare(SYSTEMS["triplet"], sizes=(5, 1)),
+    "batch normalization": lambda: compare(lambda: models.vsepp(normalized(), **SIZE)),
 }
-if NAME == "mirrored":
-    CASES |= {
-        "pcmepp, own negatives": lambda: of_each_replica_alone("pcmepp"),
-        "triplet, own negatives": lambda: of_each_replica_alone("triplet"),
-        "clipped": lambda: compare(SYSTEMS["pcmepp"], global_clipnorm=0.1),
-        "a last batch of one row": lambda: compare(SYSTEMS["triplet"], sizes=(5, 1)),
-        "batch normalization": lambda: compare(lambda: models.vsepp(normalized(), **SIZE)),
-    }
 
 
 def main():
     found = {}
-    for name, case in CASES.items():
-        found[name] = case()
+    for name in CHOSEN:
+        found[name] = CASES[name]()
         print(name, found[name], file=sys.stderr, flush=True)  # seen where a test times out
     print(json.dumps(found), flush=True)
 

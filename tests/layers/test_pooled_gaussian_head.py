@@ -4,6 +4,7 @@ import pytest
 
 from layer_checks import check_layer
 from zoo.layers import PooledGaussianHead
+from zoo.layers.masking import drop_positions
 
 BATCH, POSITIONS, CHANNELS, DIM = 3, 5, 7, 4
 
@@ -64,15 +65,15 @@ def test_dropping_is_for_training_only_and_keeps_at_least_one_feature():
     still = np.array(head(x)["mean"])
     np.testing.assert_array_equal(still, head(x, training=False)["mean"])
     assert abs(np.array(head(x, training=True)["mean"]) - still).max() > 0.05
+    seed = keras.random.SeedGenerator(0)
     for _ in range(20):
-        kept = np.array(head._drop((BATCH, POSITIONS), MASK))
+        kept = np.array(drop_positions((BATCH, POSITIONS), MASK, 0.9, seed))
         assert kept.any(axis=1).all()
         assert not (kept & ~MASK).any()
 
 
 def test_the_rate_is_the_share_that_is_dropped():
-    head = PooledGaussianHead(DIM, drop_rate=0.2, seed=0)
-    kept = np.array(head._drop((500, 40), None))
+    kept = np.array(drop_positions((500, 40), None, 0.2, keras.random.SeedGenerator(0)))
     assert abs(kept.mean() - 0.8) < 0.01
 
 

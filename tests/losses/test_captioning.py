@@ -50,7 +50,7 @@ def test_by_the_chain_rule_of_the_words(term):
     other[0, 3:] = 6
     # What comes later changes nothing before it.
     np.testing.assert_allclose(value(term, REGIONS[:1], other[:, :3], one), costs[2], rtol=1e-6)
-    logits = [np.asarray(term._next_words(REGIONS[:1], ids)) for ids in (IDS[2:3], other)]
+    logits = [np.asarray(term.next_words(REGIONS[:1], ids)) for ids in (IDS[2:3], other)]
     np.testing.assert_allclose(logits[0][:, :3], logits[1][:, :3], atol=1e-6)
     assert np.abs(logits[0] - logits[1]).max() > 1e-4
 

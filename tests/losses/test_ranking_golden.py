@@ -165,9 +165,9 @@ def test_smooth_ap(golden):
     loss = losses.SmoothAveragePrecision(0.001)
     matches = np.eye(16, dtype="float32")
     value, gradients = value_and_gradients(
-        lambda scores: 25 * loss._direction(matches, scores), arrays["scores"]
+        lambda scores: 25 * loss.of_rows(matches, scores), arrays["scores"]
     )
     close(value, arrays["sgraf_smoothap_i2t"])
     close(gradients[0], arrays["sgraf_smoothap_grad"], rtol=1e-3, atol=1e-4)
-    both = loss._direction(matches, arrays["scores"]) + loss._direction(matches, arrays["scores"].T)
+    both = loss.of_rows(matches, arrays["scores"]) + loss.of_rows(matches, arrays["scores"].T)
     close(loss(matches, arrays["scores"]), 0.5 * both)

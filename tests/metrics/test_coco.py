@@ -10,6 +10,7 @@ from annotation_folder import CAPTIONS, IMAGES, own_image
 from zoo.errors import InputError
 from zoo.metrics import (
     MeanSimilarity,
+    average_semantic_precision,
     check_coco_ids,
     coco_benchmark,
     evaluate_retrieval,
@@ -91,10 +92,32 @@ def test_plausible_matches_come_from_the_instances(folder, similarity):
     expected = plausible_match_r_precision(similarity, labels, np.repeat(np.arange(10), 5))
     assert results["coco_5k_i2t_pmrp"] == pytest.approx(100 * expected["i2t"])
     assert results["coco_5k_t2i_pmrp"] == pytest.approx(100 * expected["t2i"])
+    for limit in (0, 1, 2):
+        one = plausible_match_r_precision(
+            similarity, labels, np.repeat(np.arange(10), 5), thresholds=(limit,)
+        )
+        assert results[f"coco_5k_t2i_pmrp_{limit}"] == pytest.approx(100 * one["t2i"])
     assert results["pmrp_images_left_out"] == 1
     assert 0 < results["coco_1k_i2t_pmrp"] <= 100
     without = coco_benchmark(similarity, IMAGES, CAPTIONS, folder)
     assert not [key for key in without if "pmrp" in key]
+
+
+def test_asp_is_of_the_whole_and_of_the_folds(folder, similarity):
+    semantic = np.random.default_rng(2).random((10, 50))
+    results = coco_benchmark(similarity, IMAGES, CAPTIONS, folder, semantic=semantic)
+    whole = average_semantic_precision(similarity, semantic)
+    folds = [(slice(2 * f, 2 * f + 2), slice(10 * f, 10 * f + 10)) for f in range(5)]
+    parts = [average_semantic_precision(similarity[f], semantic[f]) for f in folds]
+    for side in ("i2t", "t2i"):
+        assert results[f"coco_5k_{side}_asp"] == pytest.approx(100 * whole[side])
+        mean = np.mean([part[side] for part in parts])
+        assert results[f"coco_1k_{side}_asp"] == pytest.approx(100 * mean)
+    # Rows and columns that the benchmark does not know are left out of both.
+    more = np.pad(similarity, ((0, 1), (0, 2))), np.pad(semantic, ((0, 1), (0, 2)))
+    ids = [*IMAGES, 999], [*CAPTIONS, 9998, 9999]
+    found = coco_benchmark(more[0], *map(np.array, ids), folder, semantic=more[1])
+    assert found["coco_1k_t2i_asp"] == pytest.approx(results["coco_1k_t2i_asp"])
 
 
 def test_ids_in_any_order(folder, similarity):

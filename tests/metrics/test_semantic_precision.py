@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from zoo.metrics import average_semantic_precision
+from zoo.metrics import average_semantic_precision, pairs_above, semantic_precision_at
 from zoo.metrics.semantic_precision import average_ranks
 
 
@@ -87,3 +87,25 @@ def test_asp_names_wrong_input(scores):
         average_semantic_precision(similarity, semantic)
     with pytest.raises(ValueError, match="empty"):
         average_semantic_precision(np.zeros((0, 3)), np.zeros((0, 3)))
+
+
+def test_asp_of_the_nearest_items(scores):
+    similarity, semantic = scores
+    whole = average_semantic_precision(similarity, semantic)
+    found = semantic_precision_at(similarity, semantic, (3, 40, 100), block_size=5)
+    assert found["i2t"][1:] == pytest.approx([whole["i2t"]] * 2)
+    assert found["t2i"][1:] == pytest.approx([whole["t2i"]] * 2)
+    nearest = np.argsort(-semantic, axis=1, kind="stable")[:, :3]
+    parts = [np.take_along_axis(x, nearest, 1) for x in (similarity, semantic)]
+    assert found["i2t"][0] == pytest.approx(asp_by_scipy(*parts))
+    with pytest.raises(ValueError, match="`depths`"):
+        semantic_precision_at(similarity, semantic, (0, 3))
+
+
+def test_pairs_above_a_threshold_are_counted(scores):
+    _, semantic = scores
+    thresholds = (-1.0, 0.0, 0.5, float(semantic.max()))
+    expected = [int((semantic > np.float64(t)).sum()) for t in thresholds]
+    assert pairs_above(semantic, thresholds, block_size=5) == expected
+    assert expected[0] == semantic.size
+    assert expected[-1] == 0

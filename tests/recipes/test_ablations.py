@@ -1,11 +1,14 @@
 """Sweeps of ablations: their flags are real ones, and what is finished is not run again."""
 
 import sys
+import types
 
 import pytest
 
 import ablations
 import pcme_cub
+import pcmepp_coco
+import sweeps
 from seed_table import Row
 from zoo import cli
 from zoo.files import RunFolder
@@ -23,12 +26,27 @@ def test_every_row_is_a_run_of_its_own(sweep):
 
 def test_all_combinations_are_there():
     flags = {"KL": "--kl-weight=0", "uniformity": "--uniformity-weight=0"}
-    assert ablations.with_and_without(flags) == {
+    assert sweeps.with_and_without(flags) == {
         "KL, uniformity": [],
         "uniformity": ["--kl-weight=0"],
         "KL": ["--uniformity-weight=0"],
         "none of them": ["--kl-weight=0", "--uniformity-weight=0"],
     }
+
+
+def test_table_c3_mixes_as_its_rows_say():
+    rows, streams = ablations.SWEEPS["pcmepp_mixing"], {}
+    split = types.SimpleNamespace(records=types.SimpleNamespace(class_names=None), source=None)
+    model = types.SimpleNamespace(tokenizer=None)
+    for name, row in rows.items():
+        settings = cli.parse(pcmepp_coco.Settings, list(row.flags))
+        streams[name] = pcmepp_coco.training_batches(settings, model, split, "training")
+    one = streams["λ of Beta(1, 1), 50 %, whole batches"]
+    assert (one.share, one.options["alpha"], one.options["whole_batches"]) == (0.5, 1.0, True)
+    own = streams["λ of Beta(2, 2)"]
+    assert own.share == 0.25
+    assert own.options == {"alpha": 2.0, "mixup": 0.5, "whole_batches": False}
+    assert [streams[f"{kind} alone"].options["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
 
 
 def test_heads_are_built_as_the_flags_say():
@@ -70,11 +88,48 @@ def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatc
     assert table in capsys.readouterr().out
     first, second = table.splitlines()[2:]
     # Both seeds of a row; the first row's first seed still has the results of the first call.
-    assert first.startswith("| one | 13.5 ± 3.5 / 13.5 ± 3.5 |")
+    assert first.startswith("| one |  | 13.5 ± 3.5 / 13.5 ± 3.5 |")
     assert first.endswith("| 1.0 ± 0.0 | 2 |")
     assert second.startswith("| two |")
     ablations.main([*arguments[:2], "--rows", "two", "--no-run"])
     assert "| one |" not in (tmp_path / "table.md").read_text()
+
+
+def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
+    calls = []
+
+    def main(flags):
+        calls.append(flags)
+        given = dict(flag.removeprefix("--").split("=") for flag in flags)
+        fold, seed = int(given["held-out"][-1]), int(given["seed"])
+        own = {f"{side}_map@r": 10.0 * fold + seed for side in ("i2t", "t2i")}
+        sigma = {"images": -3.0 * fold, "captions": -1.0}
+        run = RunFolder.open(given["out"], given)
+        run.finish({"retrieval": {"own": {**own, "rsum": 1.0}}, "mean_log_sigma": sigma})
+
+    monkeypatch.setitem(ablations.SWEEPS, "pcme_regularisers", {"KL": Row(main)})
+    flags = ["--sweep=pcme_regularisers", f"--out={tmp_path}", "--seeds", "0", "2"]
+    ablations.main([*flags, "--folds", "val1", "val2", "val3"])
+    assert len(calls) == 6
+    assert calls[1] == ["--held-out=val2", "--seed=0", f"--out={tmp_path / 'val2' / 'kl-seed-0'}"]
+    row = (tmp_path / "table.md").read_text().splitlines()[2]
+    # Folds of 10, 20, 30 and of 12, 22, 32: means of 20 and 22, whose deviation is √2.
+    assert row.startswith("| KL | 21.0 ± 1.4 / 21.0 ± 1.4 |")
+    assert "| −6.00 ± 0.00 / −1.00 ± 0.00 |" in row
+    assert row.endswith("| 2 |")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--sweep=dive_sets", "--folds", "val1"],
+        ["--sweep=pcme_heads", "--folds", "val4"],
+    ],
+)
+def test_folds_are_of_cub(flags, capsys):
+    with pytest.raises(SystemExit):
+        ablations.main(flags)
+    assert "--folds are some of val1, val2, val3" in capsys.readouterr().err
 
 
 def test_a_sweep_must_be_named(capsys):

@@ -15,7 +15,7 @@ import pytest
 import pcme_coco
 import pcmepp_coco
 import vse_coco
-from zoo import cli, training
+from zoo import cli, evaluation, report, training
 from zoo.data import coco, toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -86,6 +86,15 @@ def test_ids_are_checked_before_training(scenes, annotations, tmp_path, capsys):
     )
     training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
     assert "PMRP is left out" in capsys.readouterr().out
+
+
+def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_path, monkeypatch):
+    described = {"loader": "coco", "root": str(scenes), "image_size": 16, "held_out": "val"}
+    folder = RunFolder.open(tmp_path / "both", {}, data=described)
+    monkeypatch.setattr(evaluation, "ensemble", lambda *given: pytest.fail("encoded"))
+    with pytest.raises(InputError, match=r"--annotations-dir .*COCO val.*lacks"):
+        report.finish_ensemble(folder, ["runs/a", "runs/b"], annotations)
+    assert not folder.finished
 
 
 @pytest.mark.slow

@@ -7,12 +7,14 @@ import pytest
 
 import daa_coco
 import daa_cub
+import daa_figures
 import daa_sgraf_flickr30k
 import daa_training
 import vse_coco
 import zoo
 from zoo import cli, data, losses, training
 from zoo.data import batches, toy_birds, toy_scenes
+from zoo.errors import InputError
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -52,6 +54,32 @@ def test_birds_leave_asp_of_every_epoch_and_of_the_end(birds):
     for side in ("i2t", "t2i"):
         assert ((history[f"val_{side}_asp"] > 30) & (history[f"val_{side}_asp"] < 100)).all()
         assert 40 < birds.metrics["asp"][side] < 100
+
+
+def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):
+    """Figures 1 (b), 3 and 4; the whole gallery's ASP is the run's own."""
+    other = RunFolder.open(tmp_path / "other", {}, data=birds.data)
+    other.save_model(zoo.from_preset(birds.path))
+    other.history_path.write_bytes(birds.history_path.read_bytes())
+    out = tmp_path / "figures"
+    runs = [str(birds.path), str(other.path)]
+    found = daa_figures.main(["--runs", *runs, f"--out={out}", "--thresholds", "0", "0.3"])
+    assert {path.name for path in out.iterdir()} == {
+        "asp.png",
+        "asp_at.png",
+        "figures.json",
+        "positives.png",
+    }
+    for side in ("i2t", "t2i"):
+        curve = found["precision_at"]["birds"][side]
+        assert 100 * curve["asp"][-1] == pytest.approx(birds.metrics["asp"][side], abs=0.01)
+    few, more = found["pairs_above"][::-1]
+    assert few < more
+    assert found["annotated"] > 0
+    scenes = RunFolder.open(tmp_path / "scenes", {}, data={"loader": "toy_scenes"})
+    scenes.save_model(zoo.from_preset(birds.path))
+    with pytest.raises(InputError, match="expected the test split of"):
+        daa_figures.main(["--runs", runs[0], str(scenes.path), f"--out={out}"])
 
 
 def test_the_model_keeps_its_term(birds):

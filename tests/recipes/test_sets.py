@@ -1,5 +1,7 @@
 """The recipes of DivE and PVSE from end to end, on a few toy scenes and birds."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,56 @@ def test_the_settings_follow_the_method_and_the_features():
     assert (pvse.own_similarity, pvse.own_diversity) == ("maximum_pair", 0.1)
     given = cli.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
     assert (given.own_similarity, given.own_diversity) == ("chamfer", 0.0)
+
+
+def test_the_epochs_of_pictures_begin_with_a_frozen_network():
+    """Phases, rates and crops of each kind of features, without training."""
+    real = ["--data-dir=coco", "--image-weights=none"]
+    resnet = cli.parse(dive_coco.Settings, real)
+    resnext = cli.parse(dive_coco.Settings, [*real, "--features=resnext_bert"])
+    regions = cli.parse(dive_coco.Settings, ["--data-dir=coco", "--features=regions"])
+    assert (resnet.crop.area, resnext.crop.area) == ((0.08, 1.0), (0.36, 1.0))
+    assert (resnet.crop_fraction, resnext.resize, regions.frozen_epochs) == (0.875, "stretch", 0)
+    phases = fitted(resnet)
+    assert [(name, epochs, frozen) for name, epochs, frozen, _ in phases] == [
+        ("warm_up", 1, True),
+        ("frozen", 29, True),
+        ("training", 30, False),
+    ]
+    rates = [rate for *_, rate in phases]
+    assert rates[:2] == [2e-4, 2e-4]
+    np.testing.assert_allclose([rates[2](0), rates[2](300)], [2e-4, 0], atol=1e-9)
+    (_, _, _, first), (_, epochs, frozen, falling) = fitted(resnext)
+    assert (first, epochs, frozen) == (5e-4, 24, False)
+    np.testing.assert_allclose([falling(140), falling(141)], [5e-4, 5e-5])
+    with pytest.raises(SystemExit):
+        cli.parse(dive_coco.Settings, ["--features=regions", "--frozen-epochs=1"])
+
+
+def fitted(settings, steps=10):
+    """The phases of a recipe with this many steps an epoch: name, epochs, frozen, rate."""
+    phases, network = [], types.SimpleNamespace(trainable=True)
+    encoder = types.SimpleNamespace(get_layer=lambda name: network)
+    run = types.SimpleNamespace(model=types.SimpleNamespace(image_encoder=encoder))
+
+    def keep(settings, run, phase, mining, epochs, schedule):
+        phases.append((phase, epochs, not network.trainable, schedule(steps)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dive_coco, "fit_phase", keep)
+        dive_coco.fit(settings, run)
+    return phases
+
+
+@pytest.mark.slow
+def test_dive_on_pictures_that_are_cut(scenes, tmp_path):
+    out = tmp_path / "run"
+    places = [f"--data-dir={scenes}/coco", f"--out={out}", "--backbone=tiny", "--image-size=32"]
+    flags = ["--features=resnet152", "--crop-and-flip", "--frozen-epochs=2", "--epochs=3"]
+    dive_coco.main([*SMALL, *places, *flags])
+    run = RunFolder.existing(out)
+    assert list(training.read_history(run.history_path)["phase"]) == [
+        "warm_up",
+        "frozen",
+        "training",
+    ]

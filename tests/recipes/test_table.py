@@ -6,6 +6,8 @@ import gaussian_table
 import seed_table
 from zoo.files import RunFolder
 
+AREAS = (0.08, 0.12, 0.16, 0.3)  # of crop_ambiguity.py on Toy Scenes
+
 
 def results(i2t, uncertain=True):
     found = {"retrieval": {"cosine": {"i2t_r_precision": i2t, "t2i_r_precision": 2 * i2t}}}
@@ -45,15 +47,28 @@ def test_every_row_is_run_with_every_seed(tmp_path):
     ]
 
 
-def test_crops_are_asked_of_the_gaussian_of_the_same_seed(tmp_path, monkeypatch, capsys):
-    runs, asked = [], []
-    monkeypatch.setattr(gaussian_table, "ROWS", {gaussian_table.ASKED: seed_table.Row(runs.append)})
-    monkeypatch.setattr(gaussian_table.crop_ambiguity, "main", asked.append)
+def test_crops_are_asked_of_the_models_of_the_same_seed(tmp_path, monkeypatch, capsys):
+    trained = []
+    rows = {name: seed_table.Row(trained.append) for name in gaussian_table.ROWS}
+    monkeypatch.setattr(gaussian_table, "ROWS", rows)
+    share = {"crop_a": 0.5, "crop_c": 0.6, "caption_a": 0.7, "caption_c": 0.8}
+
+    def ask(flags):
+        given = dict(flag.removeprefix("--").split("=") for flag in flags)
+        models = [flag.partition("=")[2] for run in trained for flag in run if "--out=" in flag]
+        assert given["model"] in models
+        assert given["model"].endswith(f"seed-{given['seed']}")
+        table = [{"largest_area": a, "triplets": 9, "selection": share} for a in AREAS]
+        RunFolder.open(given["out"], given).finish({"crop_triplets": table})
+
+    monkeypatch.setattr(gaussian_table.crop_ambiguity, "main", ask)
     gaussian_table.main([f"--out={tmp_path}", "--seeds", "3", "7"])
-    for number, question in enumerate(asked):
-        assert f"--model={runs[number // 2][-1].partition('=')[2]}" in question
-    assert len(asked) == 2 * len(runs) == 4  # crops stretched and in place
-    assert (tmp_path / "table.md").read_text() in capsys.readouterr().out
+    text = (tmp_path / "table.md").read_text()
+    assert text in capsys.readouterr().out
+    cell = "50.0 ± 0.0 / 60.0 ± 0.0 / 70.0 ± 0.0 / 80.0 ± 0.0"
+    assert text.count(cell) == len(AREAS) * len(gaussian_table.ASKED)
+    figures = {f"{'_'.join(name.split())}_selection_accuracy.png" for name in gaussian_table.ASKED}
+    assert {path.name for path in tmp_path.glob("*.png")} == figures
 
 
 @pytest.mark.parametrize("name", gaussian_table.ROWS)

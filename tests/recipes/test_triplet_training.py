@@ -1,13 +1,16 @@
 """The recipes of VSE++, VSRN and their Gaussian versions from end to end, on a few toy scenes."""
 
 import json
+import types
 
 import numpy as np
 import pytest
 
 import crop_ambiguity
 import gaussian_vsepp_coco
+import gaussian_vsepp_flickr30k
 import gaussian_vsrn_flickr30k
+import triplet_training
 import vse_coco
 import vsrn_flickr30k
 import zoo
@@ -96,14 +99,52 @@ def test_crop_ambiguity_of_that_run(gaussian, tmp_path, monkeypatch, capsys):
         "0.9",
     ]
     results = crop_ambiguity.main(flags)
-    few, all_of_them = results["selection_accuracy"]
+    few, all_of_them = results["crop_triplets"]
     assert few["triplets"] <= all_of_them["triplets"] == results["images"] > 3
-    assert 0 <= all_of_them["images"] <= 1
-    assert {path.name for path in (tmp_path / "crops" / "plots").iterdir()} == {
-        "crops.png",
-        "selection_accuracy.png",
+    assert set(all_of_them["selection"]) == {"crop_a", "crop_c", "caption_a", "caption_c"}
+    assert set(all_of_them["more_uncertain"]) == {"crops", "captions"}
+    assert {path.stem for path in (tmp_path / "crops" / "plots").iterdir()} == {
+        "crops",
+        "mean_uncertainty",
+        "more_uncertain",
+        "selection_accuracy",
     }
-    assert "Selection accuracy" in capsys.readouterr().out
+    assert "Binary selection accuracy" in capsys.readouterr().out
+    crop_ambiguity.main(flags)
+    assert "is finished" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_crops_are_asked_of_points(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+    vse_coco.main([*SMALL, f"--out={tmp_path / 'vse'}"])
+    places = [f"--model={tmp_path / 'vse'}", f"--out={tmp_path / 'crops'}"]
+    (row,) = crop_ambiguity.main([*places, "--thresholds", "0.9"])["crop_triplets"]
+    assert set(row) == {"largest_area", "triplets", "selection"}
+    assert all(0 <= share <= 1 for share in row["selection"].values())
+    assert "–" in capsys.readouterr().out
+
+
+def test_selection_by_hand():
+    """Two triplets; rows are crops A and C, columns captions A and C."""
+    similarity = np.array([[[5.0, 1.0], [2.0, 3.0]], [[1.0, 4.0], [2.0, 2.0]]])
+    found = crop_ambiguity.summary({"similarity": similarity})
+    # Crop A: caption A (5 > 1), then C (1 < 4). Crop C: caption C (3 > 2), then a tie.
+    # Caption A: crop A (5 > 2), then C (1 < 2). Caption C: crop C (3 > 1), then A (4 > 2).
+    expected = {"crop_a": 0.5, "crop_c": 0.5, "caption_a": 0.5, "caption_c": 0.5}
+    assert found == {"selection": expected}
+    tie_free = similarity + np.array([[0, 0], [0, 9.0]])
+    assert crop_ambiguity.summary({"similarity": tie_free})["selection"] == {
+        "crop_a": 0.5,
+        "crop_c": 1.0,
+        "caption_a": 0.5,
+        "caption_c": 1.0,
+    }
+    uncertainty = np.array([[0.0, 1.0], [3.0, 2.0]])
+    more = {"similarity": similarity, "crops": uncertainty, "captions": uncertainty}
+    found = crop_ambiguity.summary(more)
+    assert found["mean_uncertainty"]["crops"] == {"a": 1.5, "c": 1.5}
+    assert found["more_uncertain"] == {"crops": 0.5, "captions": 0.5}
 
 
 @pytest.mark.slow
@@ -116,7 +157,7 @@ def test_vsrn_tells_captions_while_it_trains(tmp_path):
     assert not model.auxiliaries
     assert model.image_encoder.input_shape == (None, 12, 16)
     assert "true_matches" in run.metrics
-    with pytest.raises(InputError, match="Gaussian model of pictures"):
+    with pytest.raises(InputError, match=r"model of pictures, found one of \(12, 16\) features"):
         crop_ambiguity.main([f"--model={out}", f"--out={tmp_path / 'crops'}"])
 
 
@@ -126,11 +167,41 @@ def test_vsrn_tells_captions_while_it_trains(tmp_path):
     [
         (vse_coco, ["--features=regions", "--mining=sum"]),
         (gaussian_vsrn_flickr30k, ["--similarity=min_kl"]),
+        (gaussian_vsepp_flickr30k, ["--no-fine-tune", "--fine-tuning-epochs=1"]),
     ],
 )
 def test_the_other_recipes(recipe, flags, tmp_path):
     results = recipe.main([*SMALL, *flags, f"--out={tmp_path / 'run'}"])
     assert 0 <= results["true_matches"]["i2t_r_precision"] <= 100
+    if recipe is gaussian_vsepp_flickr30k:
+        history = training.read_history(tmp_path / "run" / "history.csv")
+        assert list(history["phase"]) == ["sum_of_hinges", "semi_hard", "fine_tuning"]
+
+
+def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():
+    settings = cli.parse(vse_coco.Settings, ["--no-fine-tune", "--fine-tuning-epochs=2"])
+    network, phases = types.SimpleNamespace(trainable=False), []
+    encoder = types.SimpleNamespace(get_layer=lambda name: network)
+    model = types.SimpleNamespace(image_encoder=encoder)
+
+    def fit(model, phase, stream, epochs, callbacks):
+        phases.append((phase, epochs, network.trainable, stream.rate))
+
+    with pytest.MonkeyPatch.context() as patch:
+        stream = types.SimpleNamespace(steps_per_epoch=10, rate=None)
+        compiled = lambda settings, model, rate, mining: setattr(stream, "rate", rate)  # noqa: E731
+        patch.setattr(triplet_training, "batches_of", lambda *given: stream)
+        patch.setattr(triplet_training, "compile_with", compiled)
+        patch.setattr(triplet_training, "collapse_check", lambda *given: None)
+        triplet_training.fit(settings, types.SimpleNamespace(fit=fit), model)
+    assert [phase[:3] for phase in phases] == [
+        ("sum_of_hinges", 6, False),
+        ("semi_hard", 18, False),
+        ("fine_tuning", 2, True),
+    ]
+    assert phases[2][3] == 2e-5
+    with pytest.raises(SystemExit):
+        cli.parse(vse_coco.Settings, ["--features=regions", "--fine-tuning-epochs=2"])
 
 
 def test_epochs_must_be_in_order(capsys):

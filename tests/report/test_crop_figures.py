@@ -2,24 +2,48 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from zoo.report import crop_sheet, selection_accuracy_plot, training_curves
+from zoo.report import crop_figures, crop_sheet, training_curves
 
 
-def test_accuracies_are_drawn_in_percent_by_threshold():
-    figure = selection_accuracy_plot(
-        [0.1, 0.2, 0.3], [0.5, 0.8, np.nan], [0.9, 1.0, np.nan], [10, 40, 0]
-    )
-    (axis,) = figure.axes
-    crops, captions = axis.containers
-    np.testing.assert_allclose(crops[0].get_ydata(), [50, 80])
-    np.testing.assert_allclose(captions[0].get_ydata(), [90, 100])
-    assert [label.get_text() for label in axis.get_xticklabels()] == [
-        "≤ 10 %\nn = 10",
-        "≤ 20 %\nn = 40",
-        "≤ 30 %\nn = 0",
-    ]
-    with pytest.raises(ValueError, match=r"one length; received \[1, 2\]"):
-        selection_accuracy_plot([0.1, 0.2], [0.5], [0.5], [1])
+def rows(shift=0.0):
+    """Two thresholds with triplets and one without."""
+    selection = {"crop_a": 0.5, "crop_c": 0.6, "caption_a": 0.7, "caption_c": 0.8 - shift}
+    uncertainty = {side: {"a": -1.0 + shift, "c": 2.0} for side in ("crops", "captions")}
+    more = {"crops": 0.25, "captions": 0.75 + shift}
+    full = {"selection": selection, "mean_uncertainty": uncertainty, "more_uncertain": more}
+    areas = {0.1: 40, 0.2: 0, 0.3: 80}
+    return [{"largest_area": a, "triplets": n} | (full if n else {}) for a, n in areas.items()]
+
+
+def test_figures_of_the_experiment_say_what_the_rows_do():
+    figures = crop_figures(rows())
+    assert list(figures) == ["selection_accuracy", "mean_uncertainty", "more_uncertain"]
+    (axis,) = figures["selection_accuracy"].axes
+    drawn = {c.get_label(): c[0].get_ydata() for c in axis.containers}
+    expected = {"crop A": 50, "crop C": 60, "caption A": 70, "caption C": 80}
+    assert set(drawn) == set(expected)
+    for query, value in expected.items():
+        np.testing.assert_allclose(drawn[query], value)
+    labels = [label.get_text() for label in axis.get_xticklabels()]
+    assert labels == ["≤ 10 %\nn = 40", "≤ 30 %\nn = 80"]
+    crops, captions = figures["mean_uncertainty"].axes
+    for axis in (crops, captions):
+        assert [container[0].get_ydata()[0] for container in axis.containers] == [-1, 2]
+    points = crop_figures([{k: v for k, v in row.items() if "unc" not in k} for row in rows()])
+    assert list(points) == ["selection_accuracy"]
+
+
+def test_seeds_are_drawn_as_their_mean_and_deviation():
+    (axis,) = crop_figures(rows(), rows(0.1), rows(0.2))["more_uncertain"].axes
+    _, captions = axis.containers
+    np.testing.assert_allclose(captions[0].get_ydata(), 85)
+    low, high = captions[2][0].get_segments()[0][:, 1]
+    np.testing.assert_allclose([low, high], [75, 95])
+    assert "3 seeds" in axis.get_title(loc="left")
+    with pytest.raises(ValueError, match="same areas"):
+        crop_figures(rows(), rows()[:2])
+    with pytest.raises(ValueError, match="triplets at some area"):
+        crop_figures(rows()[1:2])
 
 
 def test_the_sheet_shows_boxes_where_they_are_and_says_who_is_right():

@@ -1,6 +1,5 @@
 """Adding, removing, filtering, saving, and every way in which these can be asked wrongly."""
 
-import hashlib
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import faiss
 import numpy as np
 import pytest
 
+from saved_index import rewritten
 from zoo import similarities as S
 from zoo.embeddings import uncertainty
 from zoo.errors import InputError
@@ -198,25 +198,10 @@ def test_foreign_files(saved, tmp_path_factory):
 
 
 def test_a_foreign_faiss_file(saved):
-    from zoo.search import storage
-
-    path = saved / "data-1" / "index.faiss"
-    path.write_bytes(b"not FAISS" * 10)
-    manifest = json.loads((saved / "index.json").read_text())
-    manifest["files"]["index.faiss"] = storage._facts(path)
-    (saved / "index.json").write_text(json.dumps(manifest))
+    (saved / "data-1" / "index.faiss").write_bytes(b"not FAISS" * 10)
+    rewritten(saved)
     with pytest.raises(InputError, match="cannot be read"):
         Index.load(saved)
-
-
-def rewritten(folder, **changes):
-    """Changes the manifest, which then has the checksums of the files as they are."""
-    path = folder / "index.json"
-    manifest = json.loads(path.read_text())
-    for name, facts in manifest["files"].items():
-        content = (folder / manifest["data"] / name).read_bytes()
-        facts.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
-    path.write_text(json.dumps({**manifest, **changes}))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from zoo.confidence import Confidence
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.search import Index, encode
+from zoo.search import Index, encode, storage
 from zoo.search.__main__ import main
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
@@ -198,7 +198,8 @@ def test_a_calibration_gives_a_probability_and_declines(
     build(run_folder, photos, out, "--calibration", str(folder.path))
     assert (out / "calibration.json").read_bytes() == folder.calibration_path("t2i").read_bytes()
     index, model = Index.load(out / "index"), zoo.from_preset(run_folder)
-    assert index._moments.count == 4
+    assert index.moments.count == 4
+    assert list((out / "index").glob(f"*/{storage.MOMENTS_FILE}")), "they are not taken again"
     asked = model.encode_captions(["a red bird"])
     paths = [path for path in sorted(photos.rglob("*")) if path.suffix in (".png", ".jpg")]
     gallery = encode.image_encoder(model)(paths)

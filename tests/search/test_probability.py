@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from saved_index import rewritten
 from zoo import similarities as S
 from zoo.confidence import Confidence, GalleryMoments, QueryScores
 from zoo.errors import InputError
@@ -86,7 +87,7 @@ def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similar
     index = Index.build(part(gallery, slice(0, 200)), similarity, **options)
     assert index.moments.count == 200  # known before anything changes
     index.add(part(gallery, slice(200, 300)))
-    assert index._moments.count == 300
+    assert index.moments.count == 300
     index.remove(np.arange(0, 90, 3))
     kept = np.setdiff1d(np.arange(300), np.arange(0, 90, 3))
     fresh = Index.build(part(gallery, kept), similarity, **options)
@@ -97,7 +98,8 @@ def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similar
     assert_same(before, full(part(gallery, kept), queries, similarity), rtol=1e-3)
     index.save(tmp_path / "index")
     loaded = Index.load(tmp_path / "index")
-    assert loaded._moments.count == 270
+    assert loaded.moments.count == 270
+    assert list(tmp_path.glob(f"index/*/{storage.MOMENTS_FILE}")), "they are not taken again"
     np.testing.assert_array_equal(loaded.query_scores(queries, scores).mean, before.mean)
 
 
@@ -139,8 +141,11 @@ def test_what_does_not_fit_is_refused(gaussians, tmp_path):
         index.query_scores(queries, scores)
     few = Index.build(part(gallery, slice(8)), S.ClosedFormSampledDistance())
     assert few.query_scores(queries).top.shape == (5, 8)
-    few._moments = GalleryMoments.of(np.ones((9, 25)))
+    _ = few.moments
     few.save(tmp_path / "other")
+    (path,) = tmp_path.glob(f"other/*/{storage.MOMENTS_FILE}")
+    np.savez(path, **GalleryMoments.of(np.ones((9, 25))).arrays())
+    rewritten(tmp_path / "other")
     with pytest.raises(InputError, match=rf"{storage.MOMENTS_FILE}: expected those of 8 items"):
         Index.load(tmp_path / "other")
     empty = Index.build(part(gallery, slice(1)), S.ClosedFormSampledDistance())

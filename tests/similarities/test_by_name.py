@@ -64,12 +64,7 @@ def test_a_function_ranks_as_its_layer_does(cls):
 def test_the_example_of_a_class_runs(cls):
     (example,) = re.findall(r"```python\n(.*?)```", cls.__doc__, re.DOTALL)
     lines = [line.removeprefix("    ") for line in example.splitlines()]
-    before = dict(similarities.base.REGISTERED)
-    try:
-        exec("\n".join(lines), {"zoo": zoo, "keras": keras, "np": np})
-    finally:
-        similarities.base.REGISTERED.clear()
-        similarities.base.REGISTERED.update(before)
+    exec("\n".join(lines), {"zoo": zoo, "keras": keras, "np": np})
 
 
 @pytest.mark.parametrize(
@@ -109,15 +104,7 @@ def test_match_probability_takes_no_scale_of_another_distance():
     assert taken(similarities.Cosine(3.0)) == (10.0, 10.0)
 
 
-@pytest.fixture
-def restored():
-    before = dict(similarities.base.REGISTERED)
-    yield
-    similarities.base.REGISTERED.clear()
-    similarities.base.REGISTERED.update(before)
-
-
-def test_a_call_of_its_own_inherits_no_statement(restored):
+def test_a_call_of_its_own_inherits_no_statement():
     class Other(similarities.ClosedFormSampledDistance):
         def call(self, images, captions):
             return super().call(images, captions) ** 3
@@ -134,7 +121,7 @@ def test_a_call_of_its_own_inherits_no_statement(restored):
     assert type(similarities.get("renamed")) is Renamed
 
 
-def test_a_name_is_given_once(restored):
+def test_a_name_is_given_once():
     with pytest.raises(ValueError, match="`identifier` must be free; 'csd' is zoo"):
 
         class Mine(similarities.Similarity):

@@ -9,6 +9,15 @@ from zoo.confidence import checks
 class Certificate:
     """What `certified_threshold` promises of a `Confidence`, to travel with it.
 
+    ```python
+    rng = np.random.default_rng(0)
+    similarity = rng.normal(size=(400, 20))
+    correct = similarity.max(axis=1) > 1.5
+    confidence = zoo.confidence.Confidence.fit(similarity[:200], correct[:200])
+    certified = confidence.certified(similarity[200:], correct[200:], risk=0.2, failure=0.1)
+    certified.certificate.threshold  # answer from this probability on
+    ```
+
     Attributes:
         risk: the share of wrong answers among those given, at most.
         failure: how often the promise may fail, over certifying queries.

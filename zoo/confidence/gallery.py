@@ -12,6 +12,11 @@ from zoo.confidence.moments import GalleryMoments
 class GalleryIdentity:
     """A gallery by its hash, its size and a few of its moments.
 
+    ```python
+    vectors = np.random.default_rng(0).normal(size=(100, 8)).astype("float32")
+    zoo.confidence.GalleryIdentity.of(vectors).size  # 100
+    ```
+
     Attributes:
         digest: SHA-256 of the vectors, in hexadecimal.
         size: number of items.

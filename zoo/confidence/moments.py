@@ -12,6 +12,11 @@ _BLOCK = 4096  # rows that are converted to float64 at once
 class GalleryMoments:
     """First and second moments of `[g, ‖g‖²]` over the vectors g of a gallery.
 
+    ```python
+    vectors = np.random.default_rng(0).normal(size=(100, 8))
+    zoo.confidence.GalleryMoments.of(vectors).count  # 100
+    ```
+
     They live in the space in which the gallery is searched (`zoo.search.SPACES`). There CSD is
     −‖q − g‖² less a number of the query, W2² is ‖q − g‖², and the cosine is 1 − ‖q − g‖² / 2 of
     unit vectors or their inner product.

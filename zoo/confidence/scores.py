@@ -13,6 +13,11 @@ DEPTH = 20  # best scores of a query that are read, as many as the deepest featu
 class QueryScores:
     """The scores of queries over a gallery, as far as a search knows them.
 
+    ```python
+    similarity = np.random.default_rng(0).normal(size=(5, 100))  # queries × gallery
+    zoo.confidence.QueryScores.of_matrix(similarity).top[:, 0]  # the best of each query
+    ```
+
     A flat search, a graph and an inverted file give the best scores only. Mean and variance over
     the whole gallery come from `GalleryMoments`, without a scan. `QueryScores.of_matrix` takes the
     same numbers from full score rows and reads no others, so that a calibration on full rows gives

@@ -16,6 +16,13 @@ DIRECTIONS = 8
 class Verdict:
     """What a calibration can still promise.
 
+    ```python
+    rng = np.random.default_rng(0)
+    similarity = rng.normal(size=(400, 20))
+    confidence = zoo.confidence.Confidence.fit(similarity, similarity.max(axis=1) > 1.5)
+    confidence.check(rng.normal(size=(100, 20))).sentence
+    ```
+
     Attributes:
         state: `"holds"`, `"drifted"`, `"other gallery"` or `"too few queries"`.
         sentence: the same for a reader.

@@ -15,6 +15,12 @@ FEATURES = ("unknown_share", "length", "distance")
 class KnownQueries:
     """What the model was trained on, and how far from it held-out queries of the same kind lie.
 
+    ```python
+    rng = np.random.default_rng(0)
+    seen, held_out = rng.normal(size=(500, 8)), rng.normal(size=(200, 8))
+    zoo.confidence.KnownQueries.fit(seen, held_out, rank=4)
+    ```
+
     A query has up to three numbers, each 0 or more and greater for stranger queries:
 
     | name | value |

@@ -1,14 +1,21 @@
 """Which augmentations a training pipeline applies."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.data import captions, images
+from zoo.data.captions import WordIds
 from zoo.data.random_crops import RandomCrop
+from zoo.embeddings import Tensor
 
 
 @dataclass(frozen=True)
 class Augmentation:
     """What training does to pictures and words; the default is nothing.
+
+    ```python
+    zoo.data.Augmentation(flip=True, word_dropping=0.1)
+    ```
 
     Attributes:
         crop: the random part of each original picture that is shown, a `RandomCrop`, or None for
@@ -25,7 +32,9 @@ class Augmentation:
     word_dropping: float = 0.0
     word_dropping_mode: str = "mask"
 
-    def on_images(self, batch, seed, fill, shard=(0, 1)):
+    def on_images(
+        self, batch: Tensor, seed: Tensor, fill: Sequence[float], shard: tuple[int, int] = (0, 1)
+    ) -> Tensor:
         """The pictures or feature maps, mirrored and erased. `fill` is what Cutout leaves."""
         if self.flip:
             batch = images.random_flip(batch, seed, shard)
@@ -33,7 +42,13 @@ class Augmentation:
             batch = images.cutout(batch, self.cutout, seed, fill=fill, shard=shard)
         return batch
 
-    def on_captions(self, ids, seed, words=None, shard=(0, 1)):
+    def on_captions(
+        self,
+        ids: Tensor,
+        seed: Tensor,
+        words: WordIds | None = None,
+        shard: tuple[int, int] = (0, 1),
+    ) -> Tensor:
         """The ids with some words lost; `words` are the tokenizer's `word_ids`."""
         if not self.word_dropping:
             return ids

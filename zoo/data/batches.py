@@ -6,11 +6,14 @@ ids, or float32 vectors of records with `caption_vectors`), `image_labels` and `
 images × all its captions over all shards).
 """
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
 from zoo.data.captions import token_ids
+from zoo.data.records import Records
 from zoo.data.seeding import epoch_order, step_seed, uniform
 from zoo.data.training_steps import check_sizes, training
 
@@ -18,15 +21,15 @@ _CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24
 
 
 def class_pairs(
-    records,
-    tokenizer,
-    source,
-    batch_size=None,
-    seed=0,
-    shard=(0, 1),
-    pairs_per_class=1,
-    **options,
-):
+    records: Records,
+    tokenizer: Any,
+    source: Any,
+    batch_size: int | None = None,
+    seed: int = 0,
+    shard: tuple[int, int] = (0, 1),
+    pairs_per_class: int = 1,
+    **options: Any,
+) -> tf.data.Dataset:
     """One caption with its image from each of the classes, as PCME trains on CUB.
 
     A caption's class is drawn first (all classes, or as many random ones as the batch holds), then
@@ -85,14 +88,14 @@ def class_pairs(
 
 
 def image_caption_pairs(
-    records,
-    tokenizer,
-    source,
-    batch_size,
-    seed=0,
-    shard=(0, 1),
-    **options,
-):
+    records: Records,
+    tokenizer: Any,
+    source: Any,
+    batch_size: int,
+    seed: int = 0,
+    shard: tuple[int, int] = (0, 1),
+    **options: Any,
+) -> tf.data.Dataset:
     """Captions with their images, every caption once an epoch, in an order of that epoch's own.
 
     An epoch has `steps_per_epoch(records, batch_size)` steps; the captions that fill no batch are
@@ -118,15 +121,15 @@ def image_caption_pairs(
 
 
 def images_with_captions(
-    records,
-    tokenizer,
-    source,
-    batch_size,
-    captions_per_image=None,
-    seed=0,
-    shard=(0, 1),
-    **options,
-):
+    records: Records,
+    tokenizer: Any,
+    source: Any,
+    batch_size: int,
+    captions_per_image: int | None = None,
+    seed: int = 0,
+    shard: tuple[int, int] = (0, 1),
+    **options: Any,
+) -> tf.data.Dataset:
     """Images with all, or several, of their captions; every image once an epoch.
 
     `images` and `image_labels` have `batch_size` rows, `captions` and `caption_labels`
@@ -175,12 +178,12 @@ def images_with_captions(
     return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
 
 
-def steps_per_epoch(records, batch_size):
+def steps_per_epoch(records: Records, batch_size: int) -> int:
     """How many whole batches the captions make."""
     return records.num_captions // batch_size
 
 
-def image_batches(records, source, batch_size=64):
+def image_batches(records: Records, source: Any, batch_size: int = 64) -> tf.data.Dataset:
     """All images in order, for encoding: `images` and `image_labels`; none is dropped."""
     labels = tf.data.Dataset.from_tensor_slices(records.image_labels).batch(batch_size)
     shown = source.in_order(batch_size).map(lambda batch: tf.cast(batch, tf.float32))
@@ -188,7 +191,7 @@ def image_batches(records, source, batch_size=64):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def caption_batches(records, tokenizer, batch_size=256):
+def caption_batches(records: Records, tokenizer: Any, batch_size: int = 256) -> tf.data.Dataset:
     """All captions in order, for encoding: `captions` and `caption_labels`."""
     if records.caption_vectors is not None:
         vectors = records.caption_vectors.in_order(batch_size)
@@ -204,7 +207,7 @@ def caption_batches(records, tokenizer, batch_size=256):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def pairs(records, image_size=224):
+def pairs(records: Records, image_size: int | None = 224) -> tf.data.Dataset:
     """Every caption with its image, one an element, in the order of the captions.
 
     `images` float32 `(image_size, image_size, 3)`, `captions` string, `image_labels` and

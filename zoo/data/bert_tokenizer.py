@@ -1,10 +1,15 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
+from zoo.embeddings import Tensor
 from zoo.errors import InputError, require
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -13,6 +18,11 @@ PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", 
 @keras.saving.register_keras_serializable(package="halo")
 class BertTokenizer(SubwordTokenizer):
     """Strings to BERT's token ids: `[CLS]`, word pieces, `[SEP]`, then zeros.
+
+    ```python
+    pieces = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "bird", "##s"]
+    zoo.data.BertTokenizer(pieces, max_words=6)(["a birds"])  # [[3, 6, 7, 8, 4, 0]]
+    ```
 
     Saved with its vocabulary in whatever model holds it. Letters are lowered and lose their
     accents, as for `bert-base-uncased`.
@@ -29,7 +39,7 @@ class BertTokenizer(SubwordTokenizer):
     Reference: Devlin et al., "BERT" (NAACL 2019); Wu et al. (2016) for word pieces.
     """
 
-    def __init__(self, vocabulary, max_words=64, **kwargs):
+    def __init__(self, vocabulary: Sequence[str], max_words: int = 64, **kwargs: Any):
         # Here, since it takes a second and 150 MB that few models need.
         keras_hub = require("keras_hub", extra="text")
 
@@ -46,12 +56,12 @@ class BertTokenizer(SubwordTokenizer):
         ends = (self.vocabulary.index(START), self.vocabulary.index(END))
         super().__init__(tokenizer, ends, max_words, **kwargs)
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of token ids."""
         return len(self.vocabulary)
 
     @property
-    def word_ids(self):
+    def word_ids(self) -> WordIds:
         """`WordIds`, for word dropping."""
         reserved = [
             number
@@ -61,10 +71,10 @@ class BertTokenizer(SubwordTokenizer):
         mask = self.vocabulary.index(MASK)
         return WordIds(max(reserved) + 1, len(self.vocabulary), mask, self.ends)
 
-    def tokens(self, text):
+    def tokens(self, text: Tensor) -> Tensor:
         return self.tokenizer(text)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "vocabulary": list(self.vocabulary),
@@ -72,7 +82,7 @@ class BertTokenizer(SubwordTokenizer):
         }
 
 
-def read_bert_tokenizer(path, max_words=64):
+def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTokenizer:
     """A `BertTokenizer` from `vocab.txt`, a word piece a line.
 
     Args:

@@ -1,7 +1,9 @@
 """Captions to word ids, in the graph and from raw strings."""
 
+import os
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -9,6 +11,7 @@ import tensorflow as tf
 
 from zoo.data.files import read_lines
 from zoo.data.seeding import uniform
+from zoo.embeddings import Tensor
 from zoo.errors import InputError
 
 PADDING_ID, UNKNOWN_ID = 0, 1
@@ -32,7 +35,7 @@ class WordIds(NamedTuple):
     special: tuple[int, ...] = ()
 
 
-def normalise(text):
+def normalise(text: Tensor) -> tf.Tensor:
     """Lower case, and nothing but letters and digits with single spaces between the words.
 
     Apostrophes go without a trace (`bird's` is `birds`), other punctuation becomes a space
@@ -47,6 +50,10 @@ def normalise(text):
 class WordTokenizer(keras.layers.TextVectorization):
     """Strings to word ids: 0 is padding, 1 any unknown word, then the vocabulary.
 
+    ```python
+    zoo.data.WordTokenizer(["bird", "red"], max_words=4)(["a red bird"])  # [[1, 3, 2, 0]]
+    ```
+
     Saved with its vocabulary in whatever model holds it.
 
     Args:
@@ -59,7 +66,7 @@ class WordTokenizer(keras.layers.TextVectorization):
     Output: int32 `(batch, max_words)`.
     """
 
-    def __init__(self, vocabulary, max_words=32, **kwargs):
+    def __init__(self, vocabulary: Sequence[str], max_words: int = 32, **kwargs: Any):
         super().__init__(
             standardize=normalise,
             output_sequence_length=max_words,
@@ -69,19 +76,19 @@ class WordTokenizer(keras.layers.TextVectorization):
         self.max_words = max_words
 
     @property
-    def word_ids(self):
+    def word_ids(self) -> WordIds:
         """`WordIds`, for word dropping."""
         return WordIds(end=self.vocabulary_size())
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> tf.Tensor:
         batch = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
         # TextVectorization forgets the batch size, which a training step of fixed shapes needs.
         return tf.ensure_shape(tf.cast(super().call(inputs), tf.int32), (batch, self.max_words))
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
         return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         vocabulary = self.get_vocabulary(include_special_tokens=False)
         return {
             "name": self.name,
@@ -90,11 +97,16 @@ class WordTokenizer(keras.layers.TextVectorization):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "WordTokenizer":
         return cls(**config)
 
 
-def word_tokenizer(captions, max_words=32, vocabulary_size=None, min_count=1):
+def word_tokenizer(
+    captions: Iterable[str],
+    max_words: int = 32,
+    vocabulary_size: int | None = None,
+    min_count: int = 1,
+) -> WordTokenizer:
     """A `WordTokenizer` with the words of some captions: give it the *training* captions only.
 
     Args:
@@ -128,7 +140,7 @@ def word_tokenizer(captions, max_words=32, vocabulary_size=None, min_count=1):
     return WordTokenizer([word.decode("utf-8") for word in words], max_words=max_words)
 
 
-def token_ids(tokenizer, captions):
+def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:
     """The ids of many captions as one int32 array `(M, max_words)`."""
     blocks = [
         np.asarray(tokenizer(tf.constant(list(captions[start : start + 8192]), tf.string)))
@@ -137,7 +149,9 @@ def token_ids(tokenizer, captions):
     return np.concatenate(blocks).astype(np.int32)
 
 
-def read_glove(path, tokenizer, seed=0):
+def read_glove(
+    path: str | os.PathLike, tokenizer: WordTokenizer, seed: int = 0
+) -> tuple[np.ndarray, float]:
     """Word vectors from a text file, as an embedding matrix for a tokenizer.
 
     Args:
@@ -184,17 +198,24 @@ def read_glove(path, tokenizer, seed=0):
     return matrix.astype(np.float32), len(found) / len(words)
 
 
-def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
+def drop_words(
+    ids: Tensor,
+    rate: float,
+    seed: Tensor,
+    mode: str = "mask",
+    words: WordIds | None = None,
+    shard: tuple[int, int] = (0, 1),
+) -> tf.Tensor:
     """Word dropping: loses each word with some probability.
 
     Args:
         ids: int32 `(batch, length)`, padded with 0 at the end.
         rate: the probability, 0 … 1.
-        seed: int64 `(2,)`, see `draws.step_seed`.
+        seed: int64 `(2,)`, see `seeding.step_seed`.
         mode: `"mask"`: the word becomes unknown. `"random"`: it becomes a random word.
             `"delete"`: it goes, the rest moves up; the first word stays when all would go.
         words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
-        shard: see `draws.uniform`.
+        shard: see `seeding.uniform`.
 
     Returns:
         int32 `(batch, length)`.

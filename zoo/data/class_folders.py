@@ -1,5 +1,7 @@
 """Pictures in a folder for each class, as ImageNet has them: for zero-shot classification."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from zoo.data.batches import image_batches
@@ -9,7 +11,13 @@ from zoo.data.sources import Pictures
 from zoo.errors import InputError
 
 
-def load(root, class_names=None, image_size=224, skip_bad=False, verbose=True):
+def load(
+    root: str | os.PathLike,
+    class_names: Sequence[str] | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    verbose: bool = True,
+) -> Loaded:
     """Reads `root/CLASS/PICTURE.jpg`.
 
     Args:
@@ -67,7 +75,7 @@ def load(root, class_names=None, image_size=224, skip_bad=False, verbose=True):
     if verbose:
         print(records.summary())
     source = Pictures(records, image_size, cache=False)
-    return Loaded(records, image_batches(records, source, 1).unbatch())
+    return Loaded(records, lambda: image_batches(records, source, 1).unbatch())
 
 
 def _names(path, problems):

@@ -1,6 +1,9 @@
 """CLIP's byte-pair tokenizer from its merges file, the same in eager and in graph mode."""
 
 import gzip
+import os
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -8,6 +11,7 @@ import tensorflow as tf
 from zoo.data.captions import WordIds
 from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
+from zoo.embeddings import Tensor
 from zoo.errors import InputError, require
 
 START, END = "<|startoftext|>", "<|endoftext|>"
@@ -19,6 +23,11 @@ _PIECES = r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|
 @keras.saving.register_keras_serializable(package="halo")
 class ClipTokenizer(SubwordTokenizer):
     """Strings to CLIP's token ids: start, tokens, end, then zeros.
+
+    ```python
+    words = zoo.data.read_clip_tokenizer("bpe_simple_vocab_16e6.txt.gz")  # CLIP's file
+    words(["a photo of a bird"])  # (1, 77)
+    ```
 
     Saved with its vocabulary in whatever model holds it. As in CLIP, 0 is the padding, although it
     is also the id of a `!` that other characters follow in the same token (`!` alone is 256).
@@ -41,7 +50,13 @@ class ClipTokenizer(SubwordTokenizer):
     Reference: Radford et al., ICML 2021, section 2.4.
     """
 
-    def __init__(self, vocabulary, merges, max_words=77, **kwargs):
+    def __init__(
+        self,
+        vocabulary: dict[str, int],
+        merges: Sequence[str],
+        max_words: int = 77,
+        **kwargs: Any,
+    ):
         # Here, since it takes a second and 150 MB that few models need.
         keras_hub = require("keras_hub", extra="text")
 
@@ -50,22 +65,22 @@ class ClipTokenizer(SubwordTokenizer):
         ends = (self.vocabulary[START], self.vocabulary[END])
         super().__init__(tokenizer, ends, max_words, **kwargs)
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of token ids."""
         return len(self.vocabulary)
 
     @property
-    def word_ids(self):
+    def word_ids(self) -> WordIds:
         """`WordIds`, for word dropping; CLIP has no mask, and `_` stands for it."""
         return WordIds(1, min(self.ends), self.vocabulary["_</w>"], self.ends)
 
-    def tokens(self, text):
+    def tokens(self, text: Tensor) -> Tensor:
         text = tf.strings.lower(self.normalise(text), encoding="utf-8")
         text = tf.strings.regex_replace(text, _PIECES, r" \1 ")
         pieces = tf.strings.split(tf.strings.regex_replace(text, r"[\s\pZ]+", " "))
         return pieces.with_values(self.tokenizer(pieces.values)).merge_dims(1, 2)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "vocabulary": dict(self.vocabulary),
@@ -74,7 +89,7 @@ class ClipTokenizer(SubwordTokenizer):
         }
 
 
-def read_clip_tokenizer(path, max_words=77):
+def read_clip_tokenizer(path: str | os.PathLike, max_words: int = 77) -> ClipTokenizer:
     """A `ClipTokenizer` from `bpe_simple_vocab_16e6.txt.gz` of openai/CLIP.
 
     Args:

@@ -1,27 +1,30 @@
 """COCO captions: the original JSON files, with Karpathy's division in either of its forms."""
 
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from zoo.data.files import read_json, read_lines
 from zoo.data.items import Item, gather, has_fields
 from zoo.data.karpathy import SPLITS, is_karpathy, karpathy_items
-from zoo.data.records import Problems
+from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 
 
 def load(
-    captions,
-    images=None,
-    ids=None,
-    split=None,
-    image_size=224,
-    skip_bad=False,
-    missing="skip",
-    verbose=True,
-):
+    captions: str | os.PathLike | Sequence[str | os.PathLike],
+    images: str | os.PathLike | None = None,
+    ids: Any = None,
+    split: str | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
     """Reads COCO captions, whole or a part of them.
 
     Args:
@@ -71,7 +74,9 @@ def load(
     return gather(name, items, images, image_size, problems, missing, verbose)
 
 
-def category_labels(instances, image_ids):
+def category_labels(
+    instances: str | os.PathLike | Sequence[str | os.PathLike], image_ids: Sequence[int]
+) -> np.ndarray:
     """Which object categories each image shows, as PMRP compares them.
 
     Args:

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
+from zoo.data.records import Records
 
 
 class CropTriplet(NamedTuple):
@@ -24,7 +25,9 @@ class CropTriplet(NamedTuple):
     boxes: np.ndarray
 
 
-def crop_triplets(records, sizes, largest=1.0, num_regions=10):
+def crop_triplets(
+    records: Records, sizes: np.ndarray, largest: float = 1.0, num_regions: int = 10
+) -> list[CropTriplet]:
     """One triplet of every picture that has one.
 
     A is the largest of the `num_regions` largest regions below an area, B the one of the others
@@ -74,7 +77,7 @@ def crop_triplets(records, sizes, largest=1.0, num_regions=10):
     return triplets
 
 
-def crop(picture, box, size):
+def crop(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
     """A part of a picture, stretched to a square.
 
     Args:
@@ -89,7 +92,7 @@ def crop(picture, box, size):
     return np.asarray(tf.cast(tf.round(images.resize(part, size, "stretch")), tf.uint8))
 
 
-def in_place(picture, box, size):
+def in_place(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
     """A picture of which a part alone is shown, where it was, in the picture's mean colour.
 
     A crop that is stretched is larger than what a model has seen of such things; this one is not.
@@ -108,7 +111,7 @@ def in_place(picture, box, size):
     return np.asarray(tf.cast(tf.round(images.resize(shown, size)), tf.uint8))
 
 
-def joined(first, second):
+def joined(first: str, second: str) -> str:
     """The caption of C: "A and B"."""
     return f"{first.strip().rstrip('.')} and {second.strip()}"
 

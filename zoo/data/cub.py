@@ -1,5 +1,8 @@
 """CUB-200-2011 with Reed's captions: the real set, a part of it, or Toy Birds."""
 
+import os
+from typing import Any
+
 from zoo.data import batches
 from zoo.data.cub_captions import open_captions
 from zoo.data.cub_splits import SPLITS, read_split
@@ -11,15 +14,15 @@ CAPTIONS_PER_IMAGE = 10
 
 
 def load(
-    root,
-    captions=None,
-    split="trainval",
-    image_size=224,
-    splits=None,
-    skip_bad=False,
-    missing="skip",
-    verbose=True,
-):
+    root: str | os.PathLike,
+    captions: str | os.PathLike | None = None,
+    split: str = "trainval",
+    image_size: int = 224,
+    splits: Any = None,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
     """Reads one split of CUB-200-2011 with ten captions an image.
 
     Args:
@@ -84,7 +87,7 @@ def load(
     )
     if verbose:
         print(records.summary())
-    return Loaded(records, batches.pairs(records, image_size))
+    return Loaded(records, lambda: batches.pairs(records, image_size))
 
 
 def _read_classes(root):

@@ -1,18 +1,28 @@
 """A frozen backbone's features, computed once and stored."""
 
 import hashlib
+import os
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from zoo.cli import verbosity
+from zoo.data.records import Records
 from zoo.files.atomic import atomic
 from zoo.files.disk import open_memmap
 
 
-def cached(folder, backbone, records, source, batch_size=32, verbose=True):
+def cached(
+    folder: str | os.PathLike,
+    backbone: keras.Model,
+    records: Records,
+    source: Any,
+    batch_size: int = 32,
+    verbose: bool = True,
+) -> np.ndarray:
     """The features of all images of a split as a float16 memory map on disk.
 
     The name of the file follows from the images, how they are resized and the weights, so features

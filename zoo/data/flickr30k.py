@@ -1,26 +1,27 @@
 """Flickr30K: Karpathy's JSON, or the original token file with a list of images."""
 
+import os
 from pathlib import Path
 
 from zoo.data.files import read_json, read_lines
 from zoo.data.items import Item, gather
 from zoo.data.karpathy import is_karpathy, karpathy_items
-from zoo.data.records import Problems
+from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 
 SPLITS = ("train", "val", "test")
 
 
 def load(
-    captions,
-    images=None,
-    split="train",
-    split_file=None,
-    image_size=224,
-    skip_bad=False,
-    missing="skip",
-    verbose=True,
-):
+    captions: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    split: str = "train",
+    split_file: str | os.PathLike | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
     """Reads one split of Flickr30K.
 
     Args:

@@ -1,18 +1,20 @@
 """Pictures: reading, and the augmentations of the papers as stateless operations on batches."""
 
 import math
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from zoo.data.orientation import jpeg_orientation, upright
 from zoo.data.seeding import uniform
+from zoo.embeddings import Tensor
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
 RESIZES = ("crop", "stretch")
 
 
-def decode(contents):
+def decode(contents: Tensor) -> tf.Tensor:
     """JPEG, PNG, GIF, BMP or plain WebP bytes to uint8 `(height, width, 3)`.
 
     Grey and CMYK become RGB, 16 bits 8, an alpha channel is dropped, of an animation the first
@@ -34,12 +36,12 @@ def decode(contents):
     return image
 
 
-def read(path):
+def read(path: Tensor) -> tf.Tensor:
     """The picture in a file, uint8 `(height, width, 3)`."""
     return decode(tf.io.read_file(path))
 
 
-def resize(image, size, mode="crop", crop_fraction=1.0):
+def resize(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0) -> tf.Tensor:
     """One picture to a square, float32 `(size, size, 3)` in 0 … 255, with antialiasing.
 
     Args:
@@ -65,7 +67,9 @@ def resize(image, size, mode="crop", crop_fraction=1.0):
     return tf.clip_by_value(tf.ensure_shape(image, (size, size, 3)), 0.0, 255.0)
 
 
-def prepare(contents, size, mode="crop", crop_fraction=1.0):
+def prepare(
+    contents: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0
+) -> tf.Tensor:
     """The bytes of a picture to what an image encoder is fed, uint8 `(size, size, 3)`.
 
     Training, evaluation, search, shards, the demo and the exported model all call this, so they
@@ -80,7 +84,7 @@ def prepare(contents, size, mode="crop", crop_fraction=1.0):
     return tf.cast(tf.round(picture), tf.uint8)
 
 
-def random_flip(images, seed, shard=(0, 1)):
+def random_flip(images: Tensor, seed: Tensor, shard: tuple[int, int] = (0, 1)) -> tf.Tensor:
     """Mirrors every other picture, left to right."""
     flipped = uniform(seed, _FLIP, images.shape[0], 1, shard)[:, 0] < 0.5
     # Whole pictures are chosen: `tf.where` would compare pixel by pixel, and a slice with a
@@ -89,24 +93,24 @@ def random_flip(images, seed, shard=(0, 1)):
 
 
 def cutout(
-    images,
-    probability,
-    seed,
-    area=(0.02, 1 / 3),
-    aspect=(0.3, 1 / 0.3),
-    fill=IMAGENET_MEAN,
-    shard=(0, 1),
-):
+    images: Tensor,
+    probability: float,
+    seed: Tensor,
+    area: tuple[float, float] = (0.02, 1 / 3),
+    aspect: tuple[float, float] = (0.3, 1 / 0.3),
+    fill: Sequence[float] | float = IMAGENET_MEAN,
+    shard: tuple[int, int] = (0, 1),
+) -> tf.Tensor:
     """Erases a random rectangle of some pictures, or of some feature maps.
 
     Args:
         images: `(batch, height, width, channels)`.
         probability: share of the pictures that lose a rectangle.
-        seed: int64 `(2,)`, see `draws.step_seed`.
+        seed: int64 `(2,)`, see `seeding.step_seed`.
         area: smallest and largest share of the area.
         aspect: smallest and largest height / width.
         fill: what comes in its place, a scalar or one value a channel.
-        shard: see `draws.uniform`.
+        shard: see `seeding.uniform`.
 
     Reference: DeVries and Taylor, "Improved Regularization … with Cutout"; sizes as in Random
         Erasing (Zhong et al., AAAI 2020), which PCME's code uses under this name.
@@ -120,7 +124,13 @@ def cutout(
     return _fill_rectangle(images, shares, aspects, draw[:, 3:], fill)
 
 
-def erase(images, share, seed, fill=IMAGENET_MEAN, shard=(0, 1)):
+def erase(
+    images: Tensor,
+    share: float,
+    seed: Tensor,
+    fill: Sequence[float] | float = IMAGENET_MEAN,
+    shard: tuple[int, int] = (0, 1),
+) -> tf.Tensor:
     """Erases a rectangle of a given share of every picture's area, of the picture's own shape.
 
     Used to see uncertainty rise with what is lost.

@@ -97,7 +97,8 @@ def gather(name, items, images, image_size, problems=None, missing="skip", verbo
     )
     if verbose:
         print(records.summary())
-    return Loaded(records, batches.pairs(records, None if images is None else image_size))
+    size = None if images is None else image_size
+    return Loaded(records, lambda: batches.pairs(records, size))
 
 
 def _distinct(items, problems):

@@ -69,7 +69,7 @@ def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
     Args:
         images: float32 `(batch, height, width, channels)`.
         share, alpha, mixup, whole_batches: see `mix_batches`.
-        seed: int64 `(2,)`, see `draws.step_seed`.
+        seed: int64 `(2,)`, see `seeding.step_seed`.
 
     Returns:
         `(images, kept)`: `kept` float32 `(batch,)` is λ, the share of each image that is its own:

@@ -1,12 +1,13 @@
 """Pictures and captions of one's own: a table of image paths and captions."""
 
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
 
 from zoo.data.files import read_lines
 from zoo.data.items import Item, gather
-from zoo.data.records import Problems
+from zoo.data.records import Loaded, Problems
 from zoo.data.tables import SEPARATORS, read_table
 from zoo.errors import InputError
 
@@ -14,15 +15,15 @@ _JSON_LINES = (".jsonl", ".ndjson")
 
 
 def load(
-    table,
-    images=None,
-    image_column="image",
-    caption_column="caption",
-    image_size=224,
-    skip_bad=False,
-    missing="skip",
-    verbose=True,
-):
+    table: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    image_column: str = "image",
+    caption_column: str = "caption",
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
     """Reads a CSV, TSV or JSON Lines file of image paths and captions.
 
     ```

@@ -3,13 +3,14 @@
 import functools
 import json
 import pathlib
+from collections.abc import Sequence
 
 _FILES = {"zoo": "prompt_templates.json", "clip": "clip_prompt_templates.json"}
 TEMPLATES = tuple(_FILES)
 
 
 @functools.cache
-def templates(name="zoo"):
+def templates(name: str = "zoo") -> tuple[str, ...]:
     """80 templates, sentences with `{}` for the name of a class.
 
     Args:
@@ -28,7 +29,7 @@ def templates(name="zoo"):
     return tuple(json.loads(path.read_text(encoding="utf-8")))
 
 
-def class_prompts(class_names, sentences=None):
+def class_prompts(class_names: Sequence[str], sentences: Sequence[str] | None = None) -> list[str]:
     """Every template with every class name.
 
     Args:
@@ -49,7 +50,7 @@ def class_prompts(class_names, sentences=None):
     return [sentence.replace("{}", spoken(name)) for name in class_names for sentence in sentences]
 
 
-def spoken(class_name):
+def spoken(class_name: str) -> str:
     """A class name as one would say it: no number, no underscores, lower case."""
     number, dot, rest = class_name.partition(".")
     name = rest if dot and number.isdigit() else class_name

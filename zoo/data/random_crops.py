@@ -86,12 +86,12 @@ class RandomCrop:
         bound = math.log(4 / 3)
         ratios = tf.exp(bound * (2 * numbers[_ATTEMPTS : 2 * _ATTEMPTS] - 1))
         wide, tall = tf.round(tf.sqrt(shares * ratios)), tf.round(tf.sqrt(shares / ratios))
-        fits = (wide <= width) & (tall <= height)
-        first = tf.argmax(fits)
+        inside = (wide <= width) & (tall <= height)
+        first = tf.argmax(inside)
         # The largest part in the middle whose shape is within the bounds.
         most_wide = tf.minimum(width, tf.round(height * 4 / 3))
         most_tall = tf.minimum(height, tf.round(width * 4 / 3))
-        placed = tf.reduce_any(fits)
+        placed = tf.reduce_any(inside)
         return (
             tf.where(placed, tall[first], most_tall),
             tf.where(placed, wide[first], most_wide),

@@ -1,37 +1,77 @@
 """What a split of a data set is: images, captions, which belongs to which, what was left out."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.errors import InputError
 
 
 class Skipped(NamedTuple):
-    """One thing that a loader left out: what kind, where it is, and why."""
+    """One thing that a loader left out: what kind, where it is, and why.
+
+    ```python
+    zoo.data.Skipped("bad images", "images/3.jpg", "not a picture")
+    ```
+    """
 
     kind: str
     where: str
     why: str
 
 
-class Loaded(NamedTuple):
-    """What every loader returns.
+class Loaded(Sequence):
+    """What every loader returns: the pair `(records, dataset)`.
+
+    ```python
+    records, dataset = zoo.data.cub.load("CUB_200_2011", split="test")
+    ```
+
+    Args:
+        records: the `Records` of the split.
+        make_dataset: function of no arguments that makes the dataset. It is called when the
+            dataset is first read, since most readers need the records alone.
 
     Attributes:
         records: the `Records` of the split.
         dataset: a `tf.data.Dataset` of its pairs, one caption with its image an element.
     """
 
-    records: "Records"
-    dataset: Any
+    def __init__(self, records: "Records", make_dataset: Callable[[], Any]) -> None:
+        self.records = records
+        self._make_dataset = make_dataset
+
+    @cached_property
+    def dataset(self) -> Any:
+        return self._make_dataset()
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset if range(2)[index] else self.records
+
+    def __len__(self) -> int:
+        return 2
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
     """One split: N images and M captions, each caption of one image.
+
+    ```python
+    records = zoo.data.Records(
+        name="mine",
+        image_paths=["a.jpg", "b.jpg"],
+        captions=["a bird", "a red bird", "a boat"],
+        caption_image=[0, 0, 1],
+        image_labels=[0, 1],
+        image_ids=[10, 11],
+    )
+    records.caption_labels  # [0, 0, 1]
+    ```
 
     Attributes:
         name: what to call it in a table, such as `"CUB_200_2011 test"`.
@@ -105,12 +145,12 @@ class Records:
                 raise ValueError(f"`image_labels` must index {last + 1} class names")
 
     @property
-    def caption_labels(self):
+    def caption_labels(self) -> np.ndarray:
         """`(M,)` int32, the label of each caption's image."""
         return self.image_labels[self.caption_image]
 
     @property
-    def has_texts(self):
+    def has_texts(self) -> bool:
         """Whether the captions are texts, and not only names of vectors."""
         if self.caption_vectors is None or self.caption_ids is None:
             return True
@@ -118,19 +158,19 @@ class Records:
         return any(text != f"caption {row}" for text, row in rows)
 
     @property
-    def num_images(self):
+    def num_images(self) -> int:
         return len(self.image_paths)
 
     @property
-    def num_captions(self):
+    def num_captions(self) -> int:
         return len(self.captions)
 
     @property
-    def num_classes(self):
+    def num_classes(self) -> int:
         """How many different labels the images have."""
         return len(np.unique(self.image_labels))
 
-    def select(self, images):
+    def select(self, images: ArrayLike) -> "Records":
         """The records of some images only, and of their captions, in the order given.
 
         Args:
@@ -163,7 +203,7 @@ class Records:
             caption_vectors=self.caption_vectors and self.caption_vectors.select(captions),
         )
 
-    def summary(self):
+    def summary(self) -> str:
         """One line: what is there, and what was left out."""
         line = f"{self.name}: {self.num_images:,} images, {self.num_captions:,} captions"
         if self.class_names is not None:

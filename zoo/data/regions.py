@@ -1,5 +1,6 @@
 """Precomputed region features, in the files that SCAN published and its successors read."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,9 @@ SPLITS = ("train", "dev", "test", "testall")
 CAPTIONS_PER_IMAGE = 5
 
 
-def load(root, split="train", skip_bad=False, verbose=True):
+def load(
+    root: str | os.PathLike, split: str = "train", skip_bad: bool = False, verbose: bool = True
+) -> Loaded:
     """Reads one split of precomputed region features with its captions.
 
     Args:
@@ -84,10 +87,10 @@ def load(root, split="train", skip_bad=False, verbose=True):
         rows, regions, dim = array.shape
         stored = "once" if every == 1 else f"{every} times"
         print(f"{records.summary()}; {regions} regions x {dim}, {rows:,} rows, stored {stored}")
-    return Loaded(records, _pairs(records))
+    return Loaded(records, lambda: _pairs(records))
 
 
-def features(records):
+def features(records: Records) -> Features:
     """The regions of some records, read from their file as batches need them.
 
     Args:
@@ -106,7 +109,7 @@ def features(records):
     return Features(open_array(Path(files.pop())), [int(place[2]) for place in places])
 
 
-def open_array(path):
+def open_array(path: str | os.PathLike) -> np.ndarray:
     """A memory map of an array of features.
 
     Raises:

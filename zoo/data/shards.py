@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -9,13 +11,16 @@ import tensorflow as tf
 
 from zoo.cli import verbosity
 from zoo.data import images
+from zoo.data.records import Records
 from zoo.errors import InputError
 
 INDEX = "shards.json"
 _BLOCK = 1 << 24
 
 
-def write(records, folder, num_shards=8, verbose=True):
+def write(
+    records: Records, folder: str | os.PathLike, num_shards: int = 8, verbose: bool = True
+) -> Path:
     """Writes the pictures of a split, as they are on disk, with all their captions.
 
     Images go to the shards in turn, so that these differ by one image at most. The index comes
@@ -74,8 +79,14 @@ def write(records, folder, num_shards=8, verbose=True):
 
 
 def read(
-    folder, image_size=224, worker=(0, 1), seed=None, buffer_size=2048, verify=True, verbose=True
-):
+    folder: str | os.PathLike,
+    image_size: int = 224,
+    worker: tuple[int, int] = (0, 1),
+    seed: int | None = None,
+    buffer_size: int = 2048,
+    verify: bool = True,
+    verbose: bool = True,
+) -> tf.data.Dataset:
     """Reads what `write` wrote.
 
     Args:

@@ -4,12 +4,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from zoo.data.records import Records
+from zoo.files import RunFolder
 from zoo.files.atomic import write_text
 
 FILE_NAME = "skipped.jsonl"
 
 
-def write_skipped(run, *records):
+def write_skipped(run: RunFolder, *records: Records) -> None:
     """Writes what was left out of some splits as JSON Lines, whole or not at all.
 
     Splits that were cut out of one table share what the table's loader left out; it is listed and

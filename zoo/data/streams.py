@@ -1,18 +1,25 @@
 """Streams: a split's training batches from any step on, as `fit` takes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from zoo.data import batches
 from zoo.data.augmentation import Augmentation
-from zoo.data.datasets import Split
 from zoo.data.mixing import mix_batches
+from zoo.data.split import Split
 
 
 @dataclass(frozen=True)
 class Stream:
     """A function from the first step to an endless `tf.data.Dataset` of training batches.
+
+    ```python
+    split = zoo.data.open({"loader": "toy_birds"}, "train")
+    words = zoo.data.word_tokenizer(split.records.captions)
+    stream = zoo.data.Stream(zoo.data.batches.class_pairs, split, words, batch_size=8)
+    model.fit(stream(0), steps_per_epoch=stream.steps_per_epoch)
+    ```
 
     Args:
         make: `batches.class_pairs`, `batches.image_caption_pairs` or
@@ -39,7 +46,7 @@ class Stream:
     steps: int | None = None
     options: dict = field(default_factory=dict)
 
-    def __call__(self, start_step=0, shard=(0, 1)):
+    def __call__(self, start_step: int = 0, shard: tuple[int, int] = (0, 1)) -> Any:
         return self.make(
             self.split.records,
             self.tokenizer,
@@ -53,7 +60,7 @@ class Stream:
         )
 
     @property
-    def most(self):
+    def most(self) -> int:
         """The largest batch that the split has."""
         records = self.split.records
         if self.make is batches.class_pairs:
@@ -62,12 +69,12 @@ class Stream:
         return records.num_images if by_image else records.num_captions
 
     @property
-    def size(self):
+    def size(self) -> int:
         """What is in a batch: `batch_size`, or as much as there is."""
         return min(self.batch_size, self.most)
 
     @property
-    def steps_per_epoch(self):
+    def steps_per_epoch(self) -> int:
         if self.steps:
             return self.steps
         records = self.split.records
@@ -79,22 +86,33 @@ class Stream:
 class MixedStream:
     """A `Stream` whose images are mixed with others of their batch, see `mix_batches`.
 
+    ```python
+    mixed = zoo.data.MixedStream(stream, share=0.25)  # of a `Stream`
+    model.fit(mixed(0), steps_per_epoch=mixed.steps_per_epoch)
+    ```
+
     It takes no `shard`: a mixed row depends on other rows of its batch.
+
+    Args:
+        stream: what is mixed.
+        share: of the images.
+        options: further ones of `mix_batches`: `alpha`, `mixup`, `whole_batches`.
     """
 
     stream: Stream
     share: float
+    options: dict = field(default_factory=dict)
 
-    def __call__(self, start_step=0):
-        pairs = self.stream(start_step)
-        return mix_batches(pairs, self.share, seed=self.stream.seed, start_step=start_step)
+    def __call__(self, start_step: int = 0) -> Any:
+        given = {"seed": self.stream.seed, "start_step": start_step, **self.options}
+        return mix_batches(self.stream(start_step), self.share, **given)
 
     @property
-    def steps_per_epoch(self):
+    def steps_per_epoch(self) -> int:
         return self.stream.steps_per_epoch
 
 
-def phase_seed(seed, phase, phases):
+def phase_seed(seed: int, phase: str, phases: Sequence[str]) -> int:
     """The seed of a phase's batches: the phases of a run must not repeat each other's.
 
     Args:

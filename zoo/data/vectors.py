@@ -6,6 +6,7 @@ from scipy.sparse.csgraph import connected_components
 
 from zoo.data.records import Problems, Records
 from zoo.data.sources import Features
+from zoo.data.split import Split
 from zoo.data.vector_files import lengths, located, read_column, read_vectors
 from zoo.errors import InputError
 
@@ -51,8 +52,6 @@ def load(
     Raises:
         InputError: if something is not there or not what it has to be.
     """
-    from zoo.data.datasets import Split  # which lists this loader
-
     if held_out not in ("test", "val"):
         raise InputError(f"data: `held_out` must be test or val; received {held_out!r}")
     image_array = read_vectors(images, "images", root)

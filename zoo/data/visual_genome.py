@@ -1,11 +1,12 @@
 """Visual Genome: phrases that describe parts of images, each with its box."""
 
 import math
+import os
 from pathlib import Path
 
 from zoo.data.files import read_json
 from zoo.data.items import Item, gather, has_fields
-from zoo.data.records import Problems
+from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 
 _FOLDERS = ("VG_100K/", "VG_100K_2/", "")
@@ -13,13 +14,13 @@ _BOX = ("x", "y", "width", "height")
 
 
 def load(
-    descriptions,
-    images=None,
-    image_size=224,
-    skip_bad=False,
-    missing="skip",
-    verbose=True,
-):
+    descriptions: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
     """Reads Visual Genome's region descriptions.
 
     Args:

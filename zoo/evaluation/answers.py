@@ -16,6 +16,12 @@ _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 class Answers:
     """A model's answers to the queries of one direction, those that have a match.
 
+    ```python
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    answers = zoo.evaluation.Answers.of(encoded, model.similarity, "t2i")
+    answers.correct.mean()  # Recall@1
+    ```
+
     Attributes:
         scores: their `QueryScores` over the gallery.
         ranks: `(Q,)`, of each query's best match, 1 = first; ties count against the model.
@@ -52,12 +58,15 @@ class Answers:
         Raises:
             ValueError: if no query has a match, or a similarity is not finite.
         """
-        records, pairs = encoded.records, pairs or encoded.pairs(similarity)
+        records = encoded.records
+        if pairs is None:
+            # Of a few queries only their own rows are computed.
+            pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
         labels, others = records.image_labels, records.caption_labels
-        asked, uncertainty = encoded.images, None
+        queries, uncertainty = encoded.images, None
         if direction == "t2i":
             labels, others, pairs = others, labels, pairs.transposed()
-            asked = encoded.captions
+            queries = encoded.captions
         chosen = np.flatnonzero(np.isin(labels, others))
         if not len(chosen):
             raise ValueError("no query has a match")
@@ -66,9 +75,9 @@ class Answers:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
         if len(chosen) < len(labels):
             pairs = pairs.take(chosen, np.arange(len(others)))
-        asked = {name: values[chosen] for name, values in asked.items()}
-        if encoded.measure_name is not None and has_uncertainty(asked):
-            uncertainty = np.asarray(log_uncertainty(asked, encoded.measure_name), float)
+        queries = {name: np.asarray(values)[chosen] for name, values in queries.items()}
+        if encoded.measure_name is not None and has_uncertainty(queries):
+            uncertainty = np.asarray(log_uncertainty(queries, encoded.measure_name), float)
         pairs = pairs.kept()
         relevance = metrics.LabelRelevance(labels[chosen], others)
         ranks = metrics.rank_queries(pairs, relevance).best_rank
@@ -86,7 +95,7 @@ class Answers:
             uncertainty,
             pairs.shape[1],
             labels[chosen],
-            centres(asked),
+            centres(queries),
             QueryScores.concatenate(left) if absent else None,
         )
 

@@ -1,10 +1,22 @@
 """Everything that is measured of a model on a split: what metrics.json holds."""
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 from zoo import metrics
-from zoo.evaluation.retrieval import encode, evaluate, spearman_of_matches
+from zoo.data.split import Split
+from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
+from zoo.models import DualEncoder
 
 
-def measure(model, split, similarities=("own",), annotations_dir=None, instances=None):
+def measure(
+    model: DualEncoder,
+    split: Split,
+    similarities: Sequence[str] = ("own",),
+    annotations_dir: str | os.PathLike | None = None,
+    instances: Any = None,
+) -> tuple[dict[str, Any], EncodedSplit]:
     """Retrieval, what uncertainties tell, and what else the split knows the truth of.
 
     Args:
@@ -40,13 +52,19 @@ def measure_pairs(pairs, split, annotations_dir=None, instances=None):
         split: the `zoo.data.Split`.
         annotations_dir, instances: see `measure`.
     """
-    records, results = split.records, {}
+    records, results, semantic = split.records, {}, None
     if records.semantics is not None:
-        found = metrics.average_semantic_precision(pairs, records.semantics.matrix())
+        semantic = records.semantics.matrix()
+        found = metrics.average_semantic_precision(pairs, semantic)
         results["asp"] = {direction: 100 * value for direction, value in found.items()}
     if annotations_dir is not None:
         results["coco"] = metrics.coco_benchmark(
-            pairs, records.image_ids, records.caption_ids, annotations_dir, instances
+            pairs,
+            records.image_ids,
+            records.caption_ids,
+            annotations_dir,
+            instances,
+            semantic=semantic,
         )
     if split.truth is not None:
         results["true_matches"] = metrics.evaluate_retrieval(pairs, split.truth)

@@ -1,13 +1,17 @@
 """Encodes a split of a data set with a trained model, and evaluates it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from zoo import metrics, similarities
 from zoo.data import batches
+from zoo.data.records import Records
 from zoo.embeddings import has_uncertainty, uncertainty
+from zoo.models import DualEncoder
 
 _ONE_DEVICE = tf.distribute.get_strategy()  # at import no other one is in scope
 _BINS = 10  # of uncertainty, each with a query at least
@@ -23,6 +27,11 @@ _MEASURES = {
 @dataclass(frozen=True)
 class EncodedSplit:
     """A split of a data set, encoded by a model.
+
+    ```python
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    zoo.metrics.evaluate_retrieval(encoded.pairs(model.similarity), encoded.relevance)
+    ```
 
     Attributes:
         records: the `Records` of N images and M captions.
@@ -40,17 +49,29 @@ class EncodedSplit:
     caption_uncertainty: np.ndarray | None = None
     measure: str = ""
     measure_name: str | None = None
+    _kept: list = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
-    def relevance(self):
+    def relevance(self) -> metrics.LabelRelevance:
         return metrics.LabelRelevance(self.records.image_labels, self.records.caption_labels)
 
-    def pairs(self, similarity):
+    def pairs(self, similarity: Callable) -> metrics.PairwiseSimilarity:
         """Every image with every caption under a similarity, computed in blocks."""
         return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
 
+    def kept_pairs(self, similarity: Callable) -> Any:
+        """`pairs`, computed once and kept where they fit into memory.
 
-def encode(model, records, source, batch_size=64):
+        Those of the first similarity stay for whoever asks for them next: retrieval and
+        confidence read the same ones. Those of others are computed for each call.
+        """
+        if not self._kept:
+            self._kept.append((similarity, self.pairs(similarity).kept()))
+        first, pairs = self._kept[0]
+        return pairs if similarity is first else self.pairs(similarity).kept()
+
+
+def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 64) -> EncodedSplit:
     """Encodes a split.
 
     ```python
@@ -88,7 +109,9 @@ def _embed(encoder, inputs):
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def evaluate(model, split, names, ks=(1, 5, 10)):
+def evaluate(
+    model: DualEncoder, split: EncodedSplit, names: Sequence[str], ks: Sequence[int] = (1, 5, 10)
+) -> dict[str, Any]:
     """Retrieval metrics of a split, and the quality of its uncertainties.
 
     Args:
@@ -100,17 +123,17 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         ks: the K of Recall@K.
 
     Returns:
-        A dict of JSON values: `retrieval` by similarity, `chance`, and for a model with
-        uncertainties, on ten images and captions or more, `uncertainty` with, for each direction,
-        `recall_by_uncertainty` (ten bins, R@1), its Spearman's ρ over the bins, and `aurc`,
-        `oracle_aurc`, `random_aurc` of 1 − R@1.
+        A dict of JSON values: `retrieval` by similarity, `chance`, of Gaussians `mean_log_sigma`,
+        over items and dimensions, and for a model with uncertainties, on ten images and captions
+        or more, `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins, R@1),
+        its Spearman's ρ over the bins, and `aurc`, `oracle_aurc`, `random_aurc` of 1 − R@1.
     """
     rankings = [model.similarity if n == "own" else similarities.get(n, model) for n in names]
     pairs = {}
     for similarity in rankings:
         name = similarities.name_of(similarity)
         if name not in pairs:
-            pairs[name] = split.pairs(similarity).kept()
+            pairs[name] = split.kept_pairs(similarity)
     results = {
         "retrieval": {
             name: metrics.evaluate_retrieval(pair, split.relevance, ks)
@@ -118,6 +141,11 @@ def evaluate(model, split, names, ks=(1, 5, 10)):
         },
         "chance": metrics.chance(split.relevance, ks),
     }
+    if "log_variance" in split.images:
+        results["mean_log_sigma"] = {
+            side: float(np.mean(embedding["log_variance"], dtype=np.float64)) / 2
+            for side, embedding in (("images", split.images), ("captions", split.captions))
+        }
     few = min(split.records.num_images, split.records.num_captions) < _BINS
     if (split.image_uncertainty is None and split.caption_uncertainty is None) or few:
         return results
@@ -145,6 +173,6 @@ def _uncertainty_quality(pair, truth, values):
     }
 
 
-def spearman_of_matches(split, matches):
+def spearman_of_matches(split: EncodedSplit, matches: np.ndarray) -> float:
     """Spearman's ρ of caption uncertainty against the number of images each caption is true of."""
     return metrics.spearman(split.caption_uncertainty, matches)

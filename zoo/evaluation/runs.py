@@ -1,15 +1,26 @@
 """Finished runs and presets with the data that they were evaluated on, and ensembles of them."""
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 from zoo import metrics
 from zoo.data import datasets
+from zoo.data.split import Split, resizing
 from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
+from zoo.models import DualEncoder
 from zoo.models.presets import from_preset, list_presets
 
 
-def open_run(name, data_dir=None, split="test", held_out=None):
+def open_run(
+    name: str | os.PathLike,
+    data_dir: str | os.PathLike | None = None,
+    split: str = "test",
+    held_out: str | None = None,
+) -> tuple[DualEncoder, Split]:
     """The model of a run, or of a preset, and the split that it was evaluated on.
 
     Args:
@@ -40,7 +51,7 @@ def open_run(name, data_dir=None, split="test", held_out=None):
     return from_preset(name), datasets.open(data, split)
 
 
-def data_of(name):
+def data_of(name: str | os.PathLike) -> dict[str, Any]:
     """The description of the data of a run or preset, for `zoo.data.open`."""
     presets = list_presets()
     if str(name) in presets:
@@ -48,7 +59,7 @@ def data_of(name):
     return RunFolder.existing(name).data
 
 
-def resizing_of(name):
+def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
 
     Args:
@@ -60,13 +71,18 @@ def resizing_of(name):
     """
     presets = list_presets()
     if str(name) in presets:
-        return datasets.resizing(presets[str(name)]["data"])
+        return resizing(presets[str(name)]["data"])
     folder = RunFolder(name)
     config = folder.config if folder.config_path.is_file() else {}
-    return datasets.resizing(config.get("data") or {})
+    return resizing(config.get("data") or {})
 
 
-def ensemble(folders, split, annotations_dir=None, instances=None):
+def ensemble(
+    folders: Sequence[str | os.PathLike],
+    split: Split,
+    annotations_dir: str | os.PathLike | None = None,
+    instances: Any = None,
+) -> dict[str, Any]:
     """Evaluates the mean similarity of several runs.
 
     Args:

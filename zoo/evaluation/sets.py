@@ -1,17 +1,22 @@
 """Measures of set embeddings: spread, attention, usage and retrieval of single elements."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from zoo import encoders, metrics
 from zoo.data import batches
+from zoo.data.records import Records
 from zoo.embeddings import uncertainty
+from zoo.models import DualEncoder
 
 SIDES = ("images", "captions")
 
 
-def encode_sets(model, records, source, batch_size=64):
+def encode_sets(
+    model: DualEncoder, records: Records, source: Any, batch_size: int = 64
+) -> dict[str, dict[str, np.ndarray]]:
     """The sets of a split with the attention of each element.
 
     Args:
@@ -33,7 +38,7 @@ def encode_sets(model, records, source, batch_size=64):
     } | {"labels": (records.image_labels, records.caption_labels)}
 
 
-def measure_sets(sets, similarity):
+def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dict[str, Any]:
     """Measures of the sets of a split.
 
     Args:
@@ -118,7 +123,7 @@ def element_usage(elements, others, labels, other_labels):
     return (won / won.sum()).tolist()
 
 
-def nearest_captions(elements, captions):
+def nearest_captions(elements: np.ndarray, captions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The caption with the nearest element to each element of some images.
 
     Args:

@@ -1,17 +1,16 @@
 """The folder of one run, and how a second call of the same command finds its way in it."""
 
 import dataclasses
-import importlib.metadata
-import json
 import os
-import platform
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from zoo.errors import InputError
-from zoo.files.atomic import atomic, remove_leftovers, write_text
+from zoo.files.atomic import atomic, remove_leftovers
+from zoo.files.environment import hardware, versions
+from zoo.files.json_files import as_json, json_kind, read_json, read_object, write_json
 from zoo.files.lock import LOCK_FILE
 
 MODEL_SUFFIX = ".keras"
@@ -19,6 +18,11 @@ MODEL_SUFFIX = ".keras"
 
 class RunFolder:
     """The folder of a run: its settings and data, its progress, and its results.
+
+    ```python
+    run = RunFolder.existing("runs/pcme_cub")
+    run.metrics["retrieval"]
+    ```
 
     | file | what | written |
     |---|---|---|
@@ -91,8 +95,8 @@ class RunFolder:
                 "settings": settings,
                 "data": data,
                 "command": " ".join(sys.argv),
-                "versions": _versions(),
-                "hardware": _hardware(),
+                "versions": versions(),
+                "hardware": hardware(),
             }
             run.write_json("config.json", config)
         for folder in (run.plots, run.checkpoints):
@@ -121,7 +125,7 @@ class RunFolder:
         """The content of `config.json`, whose `settings` are an object."""
         config = self.read_object("config.json")
         if not isinstance(config.get("settings"), dict):
-            found = _json_kind(config["settings"]) if "settings" in config else "nothing"
+            found = json_kind(config["settings"]) if "settings" in config else "nothing"
             raise InputError(f"{self.config_path}: expected an object as 'settings', found {found}")
         return config
 
@@ -146,7 +150,7 @@ class RunFolder:
             )
         if not isinstance(data, dict):
             raise InputError(
-                f"{self.config_path}: expected an object as 'data', found {_json_kind(data)}"
+                f"{self.config_path}: expected an object as 'data', found {json_kind(data)}"
             )
         return data
 
@@ -187,8 +191,7 @@ class RunFolder:
         NumPy numbers and arrays become numbers and lists, paths text, and what is not finite null,
         since JSON has no NaN.
         """
-        plain = json.loads(json.dumps(value, default=_encode), parse_constant=lambda _: None)
-        write_text(self.path / name, json.dumps(plain, indent=2) + "\n")
+        write_json(self.path / name, value)
 
     def read_json(self, name: str) -> Any:
         """Reads a JSON file of the folder.
@@ -196,28 +199,15 @@ class RunFolder:
         Raises:
             InputError: if it is missing, cannot be read or is not JSON.
         """
-        path = self.path / name
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"no such file: {path}") from None
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not valid JSON: {error}") from error
+        return read_json(self.path / name)
 
-    def read_object(self, name):
+    def read_object(self, name: str) -> dict[str, Any]:
         """`read_json` of a file that has to hold an object.
 
         Raises:
             InputError: as `read_json`, and if it holds something else.
         """
-        value = self.read_json(name)
-        if not isinstance(value, dict):
-            raise InputError(
-                f"{self.path / name}: expected a JSON object, found {_json_kind(value)}"
-            )
-        return value
+        return read_object(self.path / name)
 
     def __fspath__(self):
         return str(self.path)
@@ -246,16 +236,10 @@ class RunFolder:
             )
 
 
-def _json_kind(value):
-    kinds = {list: "a list", str: "text", bool: "a truth value", type(None): "null"}
-    return kinds.get(type(value), "a number")
-
-
 def _as_json(settings):
     if dataclasses.is_dataclass(settings):
         settings = dataclasses.asdict(settings)
-    # Through JSON, so that a tuple and what is read back from the file compare equal.
-    return json.loads(json.dumps(settings, default=_encode))
+    return as_json(settings)  # a tuple and what is read back from the file compare equal
 
 
 def _defaults(settings):
@@ -280,35 +264,4 @@ def _without_identity(settings):
         field.name
         for field in dataclasses.fields(settings)
         if not field.metadata.get("identity", True)
-    }
-
-
-def _encode(value):
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):  # NumPy scalars and arrays
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no place in a JSON file: {value!r}")
-
-
-def _versions():
-    versions = {"python": platform.python_version(), "platform": platform.platform()}
-    for name in ("halo-zoo", "keras", "tensorflow", "numpy"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
-    return versions
-
-
-def _hardware():
-    """What a time belongs to: the processor's cores that the process may use, and accelerators."""
-    import tensorflow as tf  # here, so that reading a run does not wait for it
-
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    details = tf.config.experimental.get_device_details
-    accelerators = tf.config.list_physical_devices("GPU")
-    return {
-        "cpus": cpus,
-        "gpus": [details(device).get("device_name", device.name) for device in accelerators],
     }

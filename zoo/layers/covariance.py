@@ -15,6 +15,10 @@ COVARIANCES = ("ellipsoidal", "spherical_mean", "spherical_one")
 class Covariance(keras.layers.Layer):
     """Makes log variances out of unconstrained features: adds a bias, ties them, bounds them.
 
+    ```python
+    zoo.layers.Covariance("spherical_mean", -2.0)(np.zeros((2, 8), "float32"))  # (2, 8)
+    ```
+
     | kind | log variance of dimension d, before the bounds |
     |---|---|
     | `"ellipsoidal"` | `x_d + b_d`: each dimension has its own |

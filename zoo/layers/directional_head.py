@@ -12,6 +12,11 @@ from zoo.embeddings import Embedding, Tensor
 class DirectionalHead(keras.layers.Layer):
     """η = κ₀ · start + MLP(features): the direction is η/‖η‖, the concentration κ = ‖η‖.
 
+    ```python
+    found = zoo.layers.DirectionalHead(3, hidden_dim=8)(np.ones((2, 5), "float32"))
+    found["log_concentration"]  # (2,)
+    ```
+
     Args:
         dim: dimension of the sphere's space (D).
         hidden_dim: width of the MLP's hidden layers.

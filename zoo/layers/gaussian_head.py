@@ -16,6 +16,12 @@ from zoo.layers.unit_length import unit_length
 class GaussianHead(keras.layers.Layer):
     """Mean and log variance of a Gaussian embedding, each with its own local attention.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    head = zoo.layers.GaussianHead(4)
+    head(features, pooled=features.mean(axis=1))["log_variance"]  # (2, 4)
+    ```
+
     - mean = L2-normalised LayerNorm(global + sigmoid(branch))
     - log variance = global′ + branch′, neither squashed nor normalised
 

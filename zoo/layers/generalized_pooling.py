@@ -15,6 +15,11 @@ from zoo.layers.sinusoidal import sinusoidal_encoding
 class GeneralizedPooling(keras.layers.Layer):
     """Sorts the features of each channel and takes their weighted sum by rank.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.GeneralizedPooling()(features)  # (2, 8)
+    ```
+
     The weights are made by a bidirectional GRU from encodings of the ranks, so they depend on the
     number of features alone, not on the features.
 

@@ -15,6 +15,11 @@ from zoo.layers.unit_length import unit_length
 class GlobalAttention(keras.layers.Layer):
     """Σ_i a_i x_i of unit length, a = softmax of w·(tanh(W x_i) ∘ tanh(W′ mean(x))).
 
+    ```python
+    tokens = np.ones((2, 5, 8), "float32")
+    zoo.layers.GlobalAttention()(tokens)  # (2, 8)
+    ```
+
     Args:
         normalize: whether both linear maps are followed by BatchNorm, that of the tokens with one
             scale and statistic for each position. Their number must then be known.

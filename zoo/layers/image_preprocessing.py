@@ -15,6 +15,11 @@ MODES = ("tf", "caffe", "torch")
 class ImagePreprocessing(keras.layers.Layer):
     """Scales RGB pixels 0…255 as a pretrained network expects them.
 
+    ```python
+    pixels = np.full((1, 32, 32, 3), 255.0, "float32")
+    zoo.layers.ImagePreprocessing("tf")(pixels)  # in [-1, 1]
+    ```
+
     Args:
         mode: `"tf"`: to [−1, 1] (MobileNet, ViT). `"caffe"`: BGR less the ImageNet mean (ResNet
             of Keras). `"torch"`: to [0, 1], less mean, over standard deviation of ImageNet.

@@ -17,6 +17,11 @@ class LaplaceProjection(keras.layers.Layer):
 
     Nothing here is trained: `zoo.models.laplace` computes the weights.
 
+    ```python
+    found = zoo.layers.LaplaceProjection(3)(np.ones((2, 5), "float32"))
+    found["log_variance"]  # (2, 3)
+    ```
+
     Args:
         dim: channels of g (q).
         identity: whether W is the identity, of vectors whose projection is not at hand.

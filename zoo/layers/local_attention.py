@@ -13,6 +13,11 @@ from zoo.layers.masking import masked_softmax
 class LocalAttention(keras.layers.Layer):
     """Attends `num_embeddings` times over positions: softmax of W₂·tanh(W₁·x), without biases.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.LocalAttention(num_embeddings=2)(features)  # (2, 2, 8)
+    ```
+
     Args:
         num_embeddings: how many weighted means to make (K).
         hidden_dim: width of the hidden layer; None for half the channels.

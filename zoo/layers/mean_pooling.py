@@ -12,6 +12,11 @@ from zoo.layers.masking import masked_mean
 class MeanPooling(keras.layers.Layer):
     """Mean over positions.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.MeanPooling()(features)  # (2, 8)
+    ```
+
     Call arguments:
         features: `(batch, positions, channels)`.
         mask: bool `(batch, positions)`, True where a position counts.

@@ -13,6 +13,12 @@ from zoo.layers.local_attention import LocalAttention
 class PolysemousEmbedding(keras.layers.Layer):
     """LayerNorm(global + sigmoid(Linear(LocalAttention(local)))): K embeddings of an item.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    head = zoo.layers.PolysemousEmbedding(8, num_embeddings=2)
+    head(features, features.mean(axis=1))  # (2, 2, 8)
+    ```
+
     Args:
         dim: dimension of the embeddings; that of `pooled`.
         num_embeddings: embeddings an item (K).

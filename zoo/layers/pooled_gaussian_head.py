@@ -19,6 +19,11 @@ POOLINGS = ("generalized", "mean")
 class PooledGaussianHead(keras.layers.Layer):
     """Mean and log variance of a Gaussian embedding, each a pooled linear map of all features.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.PooledGaussianHead(4)(features)["mean"]  # (2, 4), of unit length
+    ```
+
     - mean = L2-normalised pool(Linear(features))
     - log variance = pool′(Linear′(variance features)) + bias
 
@@ -117,7 +122,8 @@ class PooledGaussianHead(keras.layers.Layer):
         training: bool = False,
     ) -> Embedding:
         if training and self.drop_rate:
-            mask = self._drop(ops.shape(features)[:2], mask)
+            shape = ops.shape(features)[:2]
+            mask = drop_positions(shape, mask, self.drop_rate, self.seed_generator)
         mean = self._pool(self.mean_pooling, self.mean_map(features), mask)
         mean = unit_length(mean) if self.normalize else ops.cast(mean, "float32")
         if self.covariance is None:
@@ -147,9 +153,6 @@ class PooledGaussianHead(keras.layers.Layer):
 
     def _pool(self, pooling, features, mask):
         return masked_mean(features, mask) if pooling is None else pooling(features, mask=mask)
-
-    def _drop(self, shape, mask):
-        return drop_positions(shape, mask, self.drop_rate, self.seed_generator)
 
     def get_config(self) -> dict[str, Any]:
         covariance = self.covariance

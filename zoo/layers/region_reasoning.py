@@ -14,6 +14,11 @@ from zoo.layers.unit_length import unit_length
 class RegionGraph(keras.layers.Layer):
     """One residual graph convolution: v + BatchNorm(W·(R·g(v))), R = θ(v)·φ(v)ᵀ / N.
 
+    ```python
+    regions = np.ones((2, 5, 8), "float32")
+    zoo.layers.RegionGraph()(regions)  # (2, 5, 8)
+    ```
+
     θ, φ, g and W are linear; N is the number of regions of the image. The BatchNorm starts at
     zero scale, the layer as the identity. Its statistics leave padding out.
 
@@ -63,6 +68,11 @@ class RegionGraph(keras.layers.Layer):
 @keras.saving.register_keras_serializable(package="halo")
 class RegionReasoning(keras.layers.Layer):
     """Regions related by `num_layers` graph convolutions and read one after the other by a GRU.
+
+    ```python
+    regions = np.ones((2, 5, 8), "float32")
+    zoo.layers.RegionReasoning(num_layers=2)(regions)
+    ```
 
     Args:
         num_layers: graph convolutions, each with its own weights.

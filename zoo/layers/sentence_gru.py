@@ -14,6 +14,11 @@ MERGES = ("concat", "ave")
 class SentenceGRU(keras.layers.Layer):
     """A GRU over words in one or both directions, with the state at the end of each direction.
 
+    ```python
+    words = np.ones((2, 5, 8), "float32")  # vectors of five words
+    zoo.layers.SentenceGRU(4)(words)
+    ```
+
     Args:
         dim: dimension of the states (D).
         bidirectional: whether to read backwards too.

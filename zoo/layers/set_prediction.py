@@ -14,6 +14,11 @@ from zoo.layers.slot_attention import SlotAttention
 class SetPrediction(keras.layers.Layer):
     """A set of embeddings: LayerNorm(slots after attention) + LayerNorm(global).
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.SetPrediction(num_slots=3)(features, features.mean(axis=1))  # (2, 3, 8)
+    ```
+
     Args:
         num_slots: elements of the set (K).
         num_iterations: rounds of `SlotAttention`, of shared weights (T).

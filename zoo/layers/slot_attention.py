@@ -15,6 +15,12 @@ NORMALIZE_OVER = ("slots", "positions")
 class SlotAttention(keras.layers.Layer):
     """Updates slots by attention to features, normalised over the slots, and an MLP.
 
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    slots = np.ones((2, 3, 8), "float32")
+    zoo.layers.SlotAttention()(slots, features)  # (2, 3, 8)
+    ```
+
     A round: A = softmax over slots of k·q / √head_dim, Â = A normalised over positions,
     slots ← Âᵀ·v·W_o + slots, slots ← MLP(LayerNorm(slots)) + slots, where q is linear in
     LayerNorm(slots) and k, v in LayerNorm(features). Keys and values are made once, since all

@@ -22,6 +22,10 @@ def unit_length(features: Tensor) -> Tensor:
 class UnitLength(keras.layers.Layer):
     """`unit_length` as a layer, for Functional models.
 
+    ```python
+    zoo.layers.UnitLength()(np.array([[3.0, 4.0]], "float32"))  # [[0.6, 0.8]]
+    ```
+
     Call arguments:
         features: `(..., dim)`.
 

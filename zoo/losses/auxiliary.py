@@ -10,6 +10,15 @@ from zoo.embeddings import as_embedding
 class Auxiliary(keras.layers.Layer):
     """Base of the auxiliary terms: two batches of embeddings in, one unweighted scalar out.
 
+    ```python
+    class MeanLength(zoo.losses.Auxiliary):
+        def call(self, images, captions):
+            return keras.ops.mean(images["mean"] ** 2)
+
+    points = {"mean": np.ones((2, 4), "float32")}
+    MeanLength(0.1, "length")(points, points)  # unweighted: 1.0
+    ```
+
     `DualEncoder` multiplies by `weight`, adds to the loss and logs the scalar under `name`.
     They are layers so that random state (`Uniformity` on samples) is saved with the model.
 

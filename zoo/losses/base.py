@@ -13,6 +13,14 @@ from zoo.embeddings import Tensor
 class MatrixLoss(keras.losses.Loss):
     """Base of the losses that read a whole `(images, captions)` matrix.
 
+    ```python
+    class Wrong(zoo.losses.MatrixLoss):
+        def call(self, matches, logits):
+            return keras.ops.mean((1.0 - matches) * logits)
+
+    Wrong()(np.eye(2), np.ones((2, 2), "float32"))  # 0.5
+    ```
+
     Subclasses write `call(matches, logits)` and return the finished scalar. Keras' own reduction,
     masks and scaling by the number of replicas are for losses of one value an item and are left
     out: nothing is scaled here, and `DualEncoder` scales once.
@@ -54,10 +62,10 @@ class MatrixLoss(keras.losses.Loss):
         return {"name": self.name}
 
     def _check_shapes(self, targets, logits):
-        fits = len(targets) == len(logits) == 2 and all(
+        are_matrices = len(targets) == len(logits) == 2 and all(
             None in (a, b) or a == b for a, b in zip(targets, logits, strict=True)
         )
-        if not fits:
+        if not are_matrices:
             raise ValueError(
                 f"`{self.target_name}` and `logits` must have one shape (images, captions); "
                 f"received {targets} and {logits}"

@@ -17,6 +17,13 @@ PADDING = 0  # as the first input it starts a caption, as a target after the las
 class Captioning(Auxiliary):
     """Cross-entropy of the captions under a decoder that attends to their images' regions.
 
+    ```python
+    term = zoo.losses.Captioning(vocabulary_size=9, region_dim=8, word_dim=4, hidden_dim=4)
+    points = {"mean": np.ones((1, 4))}
+    images = {**points, "regions": np.ones((1, 5, 8), "float32")}
+    term(images, points, ids=np.array([[3, 4, 0]]), matches=np.ones((1, 1), "float32"))
+    ```
+
     A GRU reads the words so far (teacher forcing), its states attend to the regions, and both
     together predict the next word, and after the last word the end.
 
@@ -89,17 +96,16 @@ class Captioning(Auxiliary):
         told = ops.cast(ops.greater(ops.max(matches, axis=0), 0), "float32")
         return self._crossentropy(regions, ids, told)
 
-    def _crossentropy(self, regions, ids, told):
-        first = ops.full_like(ids[:, :1], PADDING)
-        before = ops.concatenate([first, ids[:, :-1]], axis=1)
-        # Every word is predicted, and the first padding, which is the end.
-        counts = ops.cast(ops.not_equal(before, PADDING), "float32")
-        counts = ops.concatenate([ops.ones_like(counts[:, :1]), counts[:, 1:]], axis=1)
-        logits = self._next_words(regions, before)
-        losses = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
-        return mean_over(ops.sum(losses * counts, axis=1), told)
+    def next_words(self, regions: Tensor, before: Tensor) -> Tensor:
+        """The decoder's logits of the next word at every place.
 
-    def _next_words(self, regions, before):
+        Args:
+            regions: `(M, num_regions, region_dim)`, of each caption's image.
+            before: int `(M, length)`, at each place the word before it; the first is padding.
+
+        Returns:
+            `(M, length, vocabulary_size)`.
+        """
         present = ops.any(ops.not_equal(regions, 0), axis=-1)
         start = self.start(masked_mean(regions, present))
         states = self.reader(self.words(before), initial_state=start)
@@ -107,6 +113,16 @@ class Captioning(Auxiliary):
         weights = masked_softmax(scores, ops.expand_dims(present, 1))
         context = ops.einsum("mtk,mkd->mtd", weights, regions)
         return self.predict(self.join(ops.concatenate([states, context], axis=-1)))
+
+    def _crossentropy(self, regions, ids, told):
+        first = ops.full_like(ids[:, :1], PADDING)
+        before = ops.concatenate([first, ids[:, :-1]], axis=1)
+        # Every word is predicted, and the first padding, which is the end.
+        counts = ops.cast(ops.not_equal(before, PADDING), "float32")
+        counts = ops.concatenate([ops.ones_like(counts[:, :1]), counts[:, 1:]], axis=1)
+        logits = self.next_words(regions, before)
+        losses = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
+        return mean_over(ops.sum(losses * counts, axis=1), told)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -11,6 +11,11 @@ from zoo.losses.base import MatrixLoss, mean_over
 class InfoNCE(MatrixLoss):
     """Symmetric softmax cross-entropy over the batch (CLIP), with any number of positives.
 
+    ```python
+    logits = np.array([[4.0, 0.0], [1.0, 3.0]], "float32")
+    zoo.losses.InfoNCE()(np.eye(2), logits)
+    ```
+
     Half the sum of both directions. Of one direction: the mean over its queries of
     −Σ_c m_c log softmax(logits)_c / Σ_c m_c, the mean over the query's positives, weighted by
     their labels. Positives stay in each other's denominators. A query without a positive

@@ -58,6 +58,12 @@ class Inclusion(Auxiliary):
     embeddings of whole and masked inputs in place of images and captions it is ProLIP's loss of
     masked inputs.
 
+    ```python
+    narrow = {"mean": np.zeros((1, 4)), "log_variance": np.full((1, 4), -2.0)}
+    wide = {"mean": np.zeros((1, 4)), "log_variance": np.zeros((1, 4))}
+    zoo.losses.Inclusion(scale=1.0)(narrow, wide)  # less than the other way round
+    ```
+
     Args:
         weight: of the term.
         scale: of the comparison; ProLIP takes 1000.

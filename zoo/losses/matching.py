@@ -13,6 +13,11 @@ from zoo.losses.base import MatrixLoss, choice
 class MatchingCrossentropy(MatrixLoss):
     """Binary cross-entropy of the match probability of every pair, each pair once.
 
+    ```python
+    logits = np.array([[4.0, 0.0], [1.0, 3.0]], "float32")
+    zoo.losses.MatchingCrossentropy()(np.eye(2), logits)
+    ```
+
     −m log p − (1 − m) log(1 − p) with p = sigmoid(logit), over all N × M pairs, computed from the
     logit, so that it is finite and exact in both tails.
 

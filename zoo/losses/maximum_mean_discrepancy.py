@@ -62,6 +62,11 @@ def maximum_mean_discrepancy(
 class MaximumMeanDiscrepancy(Auxiliary):
     """Maximum mean discrepancy between all images and all captions of the batch.
 
+    ```python
+    points = {"mean": np.eye(4, dtype="float32")}
+    zoo.losses.MaximumMeanDiscrepancy()(points, points)  # 0.0
+    ```
+
     Args:
         weight: of the term; 0.01 in PVSE and DivE.
         gamma: see `maximum_mean_discrepancy`.

@@ -17,6 +17,11 @@ FAR = 1e30
 class TripletRanking(MatrixLoss):
     """[margin + s(negative) − s(positive)]₊ for every positive pair, in both directions.
 
+    ```python
+    logits = np.array([[4.0, 0.0], [1.0, 3.0]], "float32")
+    zoo.losses.TripletRanking(mining="hardest")(np.eye(2), logits)
+    ```
+
     A positive pair is an entry with a label above 0, and its label weighs its hinges; a negative
     is an entry with the label 0. Several captions of one image are therefore never negatives of
     each other. A query without a positive or without a negative contributes nothing.

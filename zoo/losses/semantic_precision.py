@@ -14,6 +14,12 @@ from zoo.losses.soft_ranks import soft_ranks
 class SemanticPrecision(MatrixLoss):
     """1 − ASP, the mean over the queries of both directions, image → text and back (DAA).
 
+    ```python
+    logits = np.array([[4.0, 0.0], [1.0, 3.0]], "float32")
+    semantic = np.array([[1.0, 0.2], [0.3, 1.0]], "float32")
+    zoo.losses.SemanticPrecision(0.1)(semantic, logits)
+    ```
+
     ASP of a query is the mean over the gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)):
     how well the rank of item i by similarity, R(i, S), agrees with its rank by semantics, R(i, C).
     Both ranks are made smooth, see `zoo.losses.soft_ranks`. Every query ranks its own row (an

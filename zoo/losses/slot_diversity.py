@@ -74,6 +74,11 @@ def orthogonal_diversity(slots: EmbeddingLike) -> Tensor:
 class Diversity(Auxiliary):
     """Diversity of the sets of the images plus that of the captions.
 
+    ```python
+    sets = {"elements": np.ones((4, 2, 8), "float32"), "slots": np.ones((4, 2, 8), "float32")}
+    zoo.losses.Diversity()(sets, sets)
+    ```
+
     Reads `"slots"` of an embedding if it has them (DivE takes its slots before they are
     normalised and joined by the global feature), else its `"elements"`.
 
@@ -103,6 +108,11 @@ class Diversity(Auxiliary):
 @keras.saving.register_keras_serializable(package="halo")
 class OrthogonalDiversity(Auxiliary):
     """`orthogonal_diversity` of the images' slots plus that of the captions' (PVSE).
+
+    ```python
+    sets = {"elements": np.ones((4, 2, 8), "float32"), "slots": np.ones((4, 2, 8), "float32")}
+    zoo.losses.OrthogonalDiversity()(sets, sets)
+    ```
 
     Reads `"slots"` of an embedding if it has them (the local parts of PIE-Net's embeddings), else
     its `"elements"`.

@@ -49,6 +49,11 @@ def uniformity(embedding: EmbeddingLike) -> Tensor:
 class Uniformity(Auxiliary):
     """Uniformity of all images and captions of the batch together.
 
+    ```python
+    points = {"mean": np.eye(4, dtype="float32")}
+    zoo.losses.Uniformity()(points, points)
+    ```
+
     Args:
         weight: λ.
         num_samples: None for the means, or J to draw J samples of every Gaussian (PCME).

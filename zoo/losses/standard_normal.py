@@ -38,6 +38,11 @@ def kl_to_standard_normal(embedding: EmbeddingLike) -> Tensor:
 class KLRegularizer(Auxiliary):
     """KL to N(0, I) of the images plus that of the captions.
 
+    ```python
+    gaussians = {name: np.zeros((4, 8), "float32") for name in ("mean", "log_variance")}
+    zoo.losses.KLRegularizer()(gaussians, gaussians)  # 0.0, they are N(0, I)
+    ```
+
     Args:
         weight: β.
         reduction: over the items of each modality: `"mean"`, of KL divergences that are summed

@@ -22,7 +22,11 @@ from zoo.metrics.retrieval import (
     r_precision,
     recall_at_k,
 )
-from zoo.metrics.semantic_precision import average_semantic_precision
+from zoo.metrics.semantic_precision import (
+    average_semantic_precision,
+    pairs_above,
+    semantic_precision_at,
+)
 from zoo.metrics.statistics import Estimate, auroc, bootstrap, spearman, wilson_interval
 from zoo.metrics.uncertainty import (
     Verdict,
@@ -54,6 +58,7 @@ __all__ = [
     "evaluate_retrieval",
     "mean_average_precision_at_r",
     "normalised_aurc",
+    "pairs_above",
     "plausible_match_r_precision",
     "r_precision",
     "rank_queries",
@@ -66,6 +71,7 @@ __all__ = [
     "recall_in_bins",
     "relevance_of_matches",
     "risk_coverage",
+    "semantic_precision_at",
     "spearman",
     "uncertainty_verdict",
     "wilson_interval",

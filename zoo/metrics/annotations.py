@@ -4,7 +4,9 @@ import contextlib
 import csv
 import io
 import json
+import os
 import pathlib
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +15,7 @@ from zoo.errors import InputError, require
 from zoo.metrics.relevance import MatrixRelevance
 
 
-def read_matches(path):
+def read_matches(path: str | os.PathLike) -> dict[int, list[int]]:
     """Reads a JSON object from an id to the list of ids that match it (ECCV Caption's form).
 
     Args:
@@ -39,7 +41,7 @@ def read_matches(path):
     return result
 
 
-def read_ids(path):
+def read_ids(path: str | os.PathLike) -> np.ndarray:
     """Reads a list of ids: a `.npy` of whole numbers, or text with one a line.
 
     Returns:
@@ -70,7 +72,9 @@ def read_ids(path):
     return np.array(ids, np.int64)
 
 
-def read_cxc(path, minimum=3.0):
+def read_cxc(
+    path: str | os.PathLike, minimum: float = 3.0
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """Reads image–caption ratings of Crisscrossed Captions (`sits_test.csv`) into matches.
 
     Args:
@@ -103,7 +107,9 @@ def read_cxc(path, minimum=3.0):
     return image_to_caption, caption_to_image
 
 
-def read_instance_labels(paths, image_ids):
+def read_instance_labels(
+    paths: str | os.PathLike | Sequence[str | os.PathLike], image_ids: Sequence[int]
+) -> np.ndarray:
     """The object classes of images, from COCO instances JSON, read by pycocotools.
 
     Args:
@@ -142,7 +148,9 @@ def read_instance_labels(paths, image_ids):
     return np.array([[c in labels[i] for c in categories] for i in image_ids], bool)
 
 
-def relevance_of_matches(matches, query_ids, gallery_ids):
+def relevance_of_matches(
+    matches: Mapping[int, Sequence[int]], query_ids: Sequence[int], gallery_ids: Sequence[int]
+) -> MatrixRelevance:
     """Matches by id as a relevance for the given rows and columns.
 
     Ids outside the gallery stay in R as positives that cannot be found, as in the published

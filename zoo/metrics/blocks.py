@@ -1,10 +1,14 @@
 """Similarity matrices that are read by rows and need not be in memory as a whole."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
+from numpy.typing import ArrayLike
 
-from zoo.embeddings import as_embedding
+from zoo.embeddings import Embedding, as_embedding
 
 KEPT_BYTES = 2**30  # largest matrix that is kept, since it is read several times
 BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
@@ -69,7 +73,7 @@ class PairwiseSimilarity:
 
     ```python
     points = {"mean": np.eye(3, dtype="float32")}
-    pairs = PairwiseSimilarity(points, points, zoo.similarities.cosine)
+    pairs = zoo.metrics.PairwiseSimilarity(points, points, zoo.similarities.cosine)
     pairs.rows(0, 2)  # [[1, 0, 0], [0, 1, 0]]
     ```
 
@@ -83,7 +87,7 @@ class PairwiseSimilarity:
         product that is taken in pieces.
     """
 
-    def __init__(self, images, captions, similarity):
+    def __init__(self, images: Embedding, captions: Embedding, similarity: Callable):
         if not callable(similarity):
             raise TypeError(
                 f"`similarity` must be a layer or function; received {type(similarity).__name__}"
@@ -99,13 +103,13 @@ class PairwiseSimilarity:
         self.shape = (_length(images), _length(captions))
 
     @property
-    def values_per_pair(self):
+    def values_per_pair(self) -> int:
         """The pairs of samples or of elements behind one similarity."""
         if "elements" in self._queries:
             return self._queries["elements"].shape[1] * self._gallery["elements"].shape[1]
         return getattr(self._similarity, "num_samples", 1) ** 2
 
-    def rows(self, start, stop):
+    def rows(self, start: int, stop: int) -> np.ndarray:
         """Rows `start` to `stop`, computed at each call."""
         queries = {key: value[start:stop] for key, value in self._queries.items()}
         if self._transposed:
@@ -119,17 +123,17 @@ class PairwiseSimilarity:
             )
         return np.ascontiguousarray(block, _working_dtype(block.dtype))
 
-    def take(self, rows, columns):
+    def take(self, rows: ArrayLike, columns: ArrayLike) -> "PairwiseSimilarity":
         """The similarity of a subset of the queries to a subset of the gallery."""
         return self._with(
             _take(self._queries, rows), _take(self._gallery, columns), self._transposed
         )
 
-    def kept(self):
+    def kept(self) -> Any:
         """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
         return _kept(self)
 
-    def transposed(self):
+    def transposed(self) -> "PairwiseSimilarity":
         """Gallery and queries exchanged."""
         return self._with(self._gallery, self._queries, not self._transposed)
 
@@ -144,6 +148,11 @@ class PairwiseSimilarity:
 class MeanSimilarity:
     """The mean of several similarities of the same images and captions, an ensemble's.
 
+    ```python
+    pairs = zoo.metrics.MeanSimilarity([np.eye(3), np.ones((3, 3))])
+    zoo.metrics.evaluate_retrieval(pairs, np.eye(3, dtype=bool))["rsum"]  # 600.0
+    ```
+
     Args:
         similarities: `(N, M)` arrays, `PairwiseSimilarity`s or both, of one shape. They are read a
             block of rows at a time, so that no second matrix is in memory beside those given.
@@ -154,7 +163,7 @@ class MeanSimilarity:
     Reference: DivE (Kim et al., CVPR 2023), section 4.3: two seeds; SGRAF: SAF and SGR.
     """
 
-    def __init__(self, similarities):
+    def __init__(self, similarities: Sequence):
         self._parts = [as_similarity(similarity) for similarity in similarities]
         shapes = [tuple(part.shape) for part in self._parts]
         if len(set(shapes)) != 1:
@@ -165,24 +174,24 @@ class MeanSimilarity:
         self.shape = shapes[0]
 
     @property
-    def values_per_pair(self):
+    def values_per_pair(self) -> int:
         """How many numbers stand behind one similarity, of all parts together."""
         return sum(getattr(part, "values_per_pair", 1) for part in self._parts)
 
-    def rows(self, start, stop):
+    def rows(self, start: int, stop: int) -> np.ndarray:
         """Rows `start` to `stop`, of the mean."""
         total = sum(part.rows(start, stop) for part in self._parts)
         return total / np.float32(len(self._parts))
 
-    def take(self, rows, columns):
+    def take(self, rows: ArrayLike, columns: ArrayLike) -> "MeanSimilarity":
         """The similarity of a subset of the queries to a subset of the gallery."""
         return MeanSimilarity([part.take(rows, columns) for part in self._parts])
 
-    def kept(self):
+    def kept(self) -> Any:
         """The computed matrix if it fits into 1 GiB, else itself."""
         return _kept(self)
 
-    def transposed(self):
+    def transposed(self) -> "MeanSimilarity":
         """Gallery and queries exchanged."""
         return MeanSimilarity([part.transposed() for part in self._parts])
 

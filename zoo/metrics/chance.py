@@ -1,12 +1,15 @@
 """The expected metrics of a random ranking."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from scipy.special import gammaln
 
 from zoo.metrics.relevance import as_relevance
 
 
-def chance(relevance, ks=(1, 5, 10)):
+def chance(relevance: Any, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
     """Expected `evaluate_retrieval` of rankings in uniformly random order.
 
     With R positives among N items: Recall@K is 1 − C(N−R, K) / C(N, K), R-Precision is R / N, and

@@ -1,9 +1,11 @@
 """CIDEr of very many pairs, kept as two sparse factors in place of a matrix."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import keras
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from zoo.cli import verbosity
@@ -15,6 +17,11 @@ _CAPTIONS = 2048  # counted at once
 @dataclass(frozen=True)
 class CiderFactors:
     """CIDEr of all captions of a corpus against all groups of them, any block of it on demand.
+
+    ```python
+    factors = zoo.metrics.cider_factors(["a red bird", "a bird", "a boat"], group_of=[0, 0, 1])
+    factors.scores([0, 1], [0, 1, 2])  # (2, 3)
+    ```
 
     The score of a group and a caption is the mean over the group's captions of the scores of the
     pairs, the caption with itself among them. Each is a product of two sparse rows, times, of
@@ -41,11 +48,11 @@ class CiderFactors:
     sigma: float
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """`(groups, captions)`."""
         return len(self.starts) - 1, self.captions.shape[0]
 
-    def scores(self, groups, captions):
+    def scores(self, groups: ArrayLike, captions: ArrayLike) -> np.ndarray:
         """The scores of some groups and some captions, float32 `(n, m)`.
 
         Args:
@@ -68,7 +75,14 @@ class CiderFactors:
         return np.add.reduceat(product, begins, axis=0) if len(ends) else product
 
 
-def cider_factors(captions, group_of, variant="cider", sigma=6.0, verbose=False, document_of=None):
+def cider_factors(
+    captions: Sequence[str],
+    group_of: ArrayLike,
+    variant: str = "cider",
+    sigma: float = 6.0,
+    verbose: bool = False,
+    document_of: ArrayLike | None = None,
+) -> CiderFactors:
     """Counts the n-grams of a corpus once, and weighs them.
 
     Args:

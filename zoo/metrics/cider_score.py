@@ -1,5 +1,8 @@
 """CIDEr, CIDEr-D and the TF-IDF cosine of all pairs, as one sparse product."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -14,6 +17,11 @@ BLOCK_GROUPS = 512
 
 class Cider:
     """Scores captions against groups of references, all pairs at once.
+
+    ```python
+    corpus = [["a red bird", "a bird"], ["a boat", "a small boat"]]
+    zoo.metrics.Cider(corpus).score(corpus, ["a red bird"])  # (2, 1)
+    ```
 
     Args:
         corpus: groups of captions (a group: the captions of one image), which say how frequent an
@@ -35,7 +43,14 @@ class Cider:
         by the caption's length before clipping · that scorer also multiplies plain CIDEr by 10.
     """
 
-    def __init__(self, corpus, variant="cider_d", tokenizer=None, sigma=6.0, smooth_idf=False):
+    def __init__(
+        self,
+        corpus: Sequence[Sequence[str]],
+        variant: str = "cider_d",
+        tokenizer: Callable | None = None,
+        sigma: float = 6.0,
+        smooth_idf: bool = False,
+    ):
         if variant not in VARIANTS:
             raise ValueError(f"`variant` must be one of {VARIANTS}; received {variant!r}")
         if not sigma > 0:
@@ -48,7 +63,13 @@ class Cider:
         present = _averaging(group_of, len(corpus)) @ counts
         self._frequency = np.bincount(present.indices, minlength=counts.shape[1])
 
-    def score(self, references, candidates, out=None, dtype="float32"):
+    def score(
+        self,
+        references: Sequence[Sequence[str]],
+        candidates: Sequence[str],
+        out: np.ndarray | None = None,
+        dtype: Any = "float32",
+    ) -> np.ndarray:
         """Scores every candidate against every group.
 
         Args:
@@ -119,7 +140,13 @@ class Cider:
             yield start, block
 
 
-def cider(references, candidates, variant="cider_d", tokenizer=None, **kwargs):
+def cider(
+    references: Sequence[Sequence[str]],
+    candidates: Sequence[str],
+    variant: str = "cider_d",
+    tokenizer: Callable | None = None,
+    **kwargs: Any,
+) -> np.ndarray:
     """CIDEr-D, CIDEr or the TF-IDF cosine of every candidate against every group of references.
 
     Args:

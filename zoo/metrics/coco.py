@@ -1,9 +1,11 @@
 """The COCO table: 1K, 5K, CxC, ECCV Caption and PMRP in one call."""
 
+import os
 import pathlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.errors import InputError
 from zoo.metrics.annotations import (
@@ -14,7 +16,7 @@ from zoo.metrics.annotations import (
     relevance_of_matches,
 )
 from zoo.metrics.blocks import as_similarity
-from zoo.metrics.plausible_match import plausible_match_r_precision
+from zoo.metrics.coco_folds import plausible_matches, semantic_precision
 from zoo.metrics.ranks import rank_queries_many
 from zoo.metrics.relevance import LabelRelevance
 from zoo.metrics.retrieval import rsum, summarise
@@ -23,8 +25,14 @@ NUM_FOLDS = 5
 
 
 def coco_benchmark(
-    similarity, image_ids, caption_ids, annotations_dir, instances=None, block_size=None
-):
+    similarity: Any,
+    image_ids: ArrayLike,
+    caption_ids: ArrayLike,
+    annotations_dir: str | os.PathLike,
+    instances: Any = None,
+    block_size: int | None = None,
+    semantic: Any = None,
+) -> dict[str, float]:
     """Evaluates on COCO's Karpathy test split by every published truth.
 
     The benchmark has 5,000 images and 25,000 captions. Nine images of Karpathy's split have six
@@ -41,11 +49,15 @@ def coco_benchmark(
             `{original,cxc,eccv}_{image_to_caption,caption_to_image}.json`.
         instances: COCO instances JSON of these images, a path or several; None leaves PMRP out.
         block_size: queries a block; None for as many as fit into 64 MiB.
+        semantic: `(images, captions)` semantic scores, as for `average_semantic_precision`; None
+            leaves ASP out.
 
     Returns:
         A dict, in percent. For each truth `coco_1k`, `coco_5k`, `cxc_1k`, `cxc` and `eccv`:
         `…_i2t_recall@1`, `@5`, `@10`, `…_i2t_r_precision`, `…_i2t_map@r`, the same for `t2i`, and
-        `…_rsum`; with `instances` also `coco_1k_i2t_pmrp` and so on. Whole numbers say what the
+        `…_rsum`; with `instances` also `coco_1k_i2t_pmrp` and so on, by ζ
+        `coco_5k_i2t_pmrp_0` to `_2`, with `semantic`
+        `coco_1k_i2t_asp`. Whole numbers say what the
         figures stand on: `…_queries`, `…_queries_without_positive`,
         `eccv_captions_outside_gallery`, `pmrp_images_left_out`, and `images_outside_benchmark` and
         `captions_outside_benchmark`, rows and columns that were left out.
@@ -58,7 +70,8 @@ def coco_benchmark(
             is NaN; `InputError` for a file.
 
     Reference: Chun et al., "ECCV Caption", ECCV 2022; Parekh et al., "Crisscrossed Captions",
-        EACL 2021; RPC2: Pishdad et al.; PMRP: PCME (Chun et al., CVPR 2021).
+        EACL 2021; RPC2: Pishdad et al.; PMRP: PCME (Chun et al., CVPR 2021); ASP: DAA (Li et al.,
+        NeurIPS 2022), table 1.
     """
     similarity = as_similarity(similarity)
     _check_lengths(similarity.shape, image_ids, caption_ids)
@@ -76,12 +89,19 @@ def coco_benchmark(
     results |= _mean_of_folds(similarity, benchmark, block_size)
     if instances is not None:
         labels = read_instance_labels(instances, benchmark.image_ids)
-        results |= _plausible_matches(similarity, labels, benchmark, block_size)
+        results |= plausible_matches(similarity, labels, benchmark, block_size)
+    if semantic is not None:
+        semantic = as_similarity(semantic)
+        if any(left_out):
+            semantic = semantic.take(benchmark.rows, benchmark.columns)
+        results |= semantic_precision(similarity, semantic, benchmark, block_size)
     results["images_outside_benchmark"], results["captions_outside_benchmark"] = left_out
     return results
 
 
-def check_coco_ids(image_ids, caption_ids, annotations_dir):
+def check_coco_ids(
+    image_ids: ArrayLike, caption_ids: ArrayLike, annotations_dir: str | os.PathLike
+) -> "CocoBenchmark":
     """Whether images and captions hold COCO's benchmark, from their ids alone, before any training.
 
     Args:
@@ -201,29 +221,6 @@ def _mean_of_folds(similarity, benchmark, block_size):
     for key, value in tables[0].items():
         values = [table[key] for table in tables]
         results[key] = sum(values) if isinstance(value, int) else float(np.mean(values))
-    return results
-
-
-def _plausible_matches(similarity, labels, benchmark, block_size):
-    row_of = {image: row for row, image in enumerate(benchmark.image_ids)}
-    caption_row = np.array([row_of[image] for image in benchmark.caption_images])
-    full = plausible_match_r_precision(similarity, labels, caption_row, block_size=block_size)
-    tables = []
-    for rows, columns in benchmark.folds():
-        place = np.full(len(benchmark.image_ids), -1)
-        place[rows] = np.arange(len(rows))
-        scores = similarity.take(rows, columns)
-        tables.append(
-            plausible_match_r_precision(
-                scores, labels[rows], place[caption_row[columns]], block_size=block_size
-            )
-        )
-    results = {}
-    for direction in ("i2t", "t2i"):
-        results[f"coco_5k_{direction}_pmrp"] = 100 * full[direction]
-        values = [table[direction] for table in tables]
-        results[f"coco_1k_{direction}_pmrp"] = 100 * float(np.mean(values))
-    results["pmrp_images_left_out"] = full["images_left_out"]
     return results
 
 

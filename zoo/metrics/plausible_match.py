@@ -1,6 +1,10 @@
 """Plausible Match R-Precision: items with nearly the same objects count as positives."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.ranks import rank_queries_many
@@ -8,8 +12,12 @@ from zoo.metrics.relevance import HammingRelevance
 
 
 def plausible_match_r_precision(
-    similarity, image_labels, caption_image, thresholds=(0, 1, 2), block_size=None
-):
+    similarity: Any,
+    image_labels: ArrayLike,
+    caption_image: ArrayLike,
+    thresholds: Sequence[int] = (0, 1, 2),
+    block_size: int | None = None,
+) -> dict[str, float]:
     """PMRP: R-Precision whose positives are the items with at most ζ differing labels.
 
     ```python
@@ -26,7 +34,8 @@ def plausible_match_r_precision(
         block_size: queries a block; None for as many as fit into 64 MiB.
 
     Returns:
-        A dict: `i2t` and `t2i`, fractions; `images_left_out` and `captions_left_out`, whole
+        A dict: `i2t` and `t2i`, fractions, the means of `i2t_at_0`, `i2t_at_1` and so on by ζ;
+        `images_left_out` and `captions_left_out`, whole
         numbers: images without any label, and their captions, are neither queries nor gallery.
 
     Raises:
@@ -55,7 +64,10 @@ def plausible_match_r_precision(
         ("t2i", similarity.transposed(), [truth.transposed() for truth in relevances]),
     ):
         ranks = rank_queries_many(scores, truths, block_size)
-        results[direction] = float(np.mean([rank.mean(rank.r_precision) for rank in ranks]))
+        values = [float(rank.mean(rank.r_precision)) for rank in ranks]
+        results[direction] = float(np.mean(values))
+        for limit, value in zip(thresholds, values, strict=True):
+            results[f"{direction}_at_{limit}"] = value
     results["images_left_out"] = len(labelled) - len(images)
     results["captions_left_out"] = len(caption_image) - len(captions)
     return results

@@ -1,8 +1,10 @@
 """Ranks of the positives by counting; ties count against the model."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo.metrics.blocks import as_similarity, row_blocks
 from zoo.metrics.relevance import as_relevance
@@ -14,6 +16,11 @@ COUNTING_LIMIT = 32
 @dataclasses.dataclass
 class QueryRanks:
     """Ranks of the positives of each query. Arrays are `(N,)`, one entry a query.
+
+    ```python
+    ranks = zoo.metrics.rank_queries(np.eye(3), np.eye(3, dtype=bool))
+    ranks.best_rank  # [1, 1, 1]
+    ```
 
     Attributes:
         num_positives: R, the right answers of the query.
@@ -32,17 +39,17 @@ class QueryRanks:
     average_precision_at_r: np.ndarray
 
     @property
-    def has_positive(self):
+    def has_positive(self) -> np.ndarray:
         """Queries that enter the means; the others have no right answer."""
         return self.num_positives > 0
 
-    def hits(self, k):
+    def hits(self, k: int) -> np.ndarray:
         """Whether at least one positive is among the first `k`, boolean `(N,)`."""
         if k != int(k) or k < 1:
             raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
         return self.best_rank <= k
 
-    def mean(self, values):
+    def mean(self, values: ArrayLike) -> float:
         """Mean over the queries that have a positive, a float.
 
         Raises:
@@ -56,7 +63,7 @@ class QueryRanks:
         return float(np.mean(values[self.has_positive]))
 
 
-def rank_queries(similarity, relevance, block_size=None):
+def rank_queries(similarity: Any, relevance: Any, block_size: int | None = None) -> QueryRanks:
     """Ranks the positives of every query.
 
     ```python

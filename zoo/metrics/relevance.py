@@ -1,6 +1,7 @@
 """The positives of a query: from a matrix, from labels, or by a rule."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 
@@ -51,7 +52,7 @@ class LabelRelevance:
     """Positives are the gallery items that carry the query's label.
 
     ```python
-    LabelRelevance(["cat", "dog"], ["dog", "cat", "cat"]).positives(0)  # [1, 2]
+    zoo.metrics.LabelRelevance(["cat", "dog"], ["dog", "cat", "cat"]).positives(0)  # [1, 2]
     ```
 
     Args:
@@ -62,7 +63,7 @@ class LabelRelevance:
         memory.
     """
 
-    def __init__(self, query_labels, gallery_labels):
+    def __init__(self, query_labels: ArrayLike, gallery_labels: ArrayLike):
         self._queries = _labels(query_labels, "query_labels")
         self._gallery = _labels(gallery_labels, "gallery_labels")
         self.shape = (len(self._queries), len(self._gallery))
@@ -72,11 +73,11 @@ class LabelRelevance:
         self._first = np.searchsorted(ordered, self._queries, side="left")
         self._last = np.searchsorted(ordered, self._queries, side="right")
 
-    def positives(self, query):
+    def positives(self, query: int) -> np.ndarray:
         """The gallery positions that are right for the query, `(R,)`."""
         return self._order[self._first[query] : self._last[query]]
 
-    def transposed(self):
+    def transposed(self) -> "LabelRelevance":
         """Gallery and queries exchanged."""
         return LabelRelevance(self._gallery, self._queries)
 

@@ -1,11 +1,17 @@
 """Recall@K, R-Precision and mAP@R, from a similarity matrix or from embeddings."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from zoo.embeddings import Embedding
 from zoo.metrics.blocks import PairwiseSimilarity, as_similarity
 from zoo.metrics.ranks import rank_queries
 from zoo.metrics.relevance import LabelRelevance, as_relevance
 
 
-def recall_at_k(similarity, relevance, k):
+def recall_at_k(similarity: Any, relevance: Any, k: int) -> float:
     """Share of queries with at least one positive among the first `k` (a hit rate).
 
     In cross-modal retrieval this is called recall. Elsewhere recall is the share of all positives
@@ -31,7 +37,7 @@ def recall_at_k(similarity, relevance, k):
     return ranks.mean(ranks.hits(k))
 
 
-def r_precision(similarity, relevance):
+def r_precision(similarity: Any, relevance: Any) -> float:
     """Share of positives among the first R, R the number of positives of the query.
 
     ```python
@@ -46,7 +52,7 @@ def r_precision(similarity, relevance):
     return ranks.mean(ranks.r_precision)
 
 
-def mean_average_precision_at_r(similarity, relevance):
+def mean_average_precision_at_r(similarity: Any, relevance: Any) -> float:
     """mAP@R: (1/R) Σ_{i ≤ R} precision@i · [item i is a positive], R the number of positives.
 
     ```python
@@ -63,7 +69,9 @@ def mean_average_precision_at_r(similarity, relevance):
     return ranks.mean(ranks.average_precision_at_r)
 
 
-def evaluate_retrieval(similarity, relevance, ks=(1, 5, 10), block_size=None):
+def evaluate_retrieval(
+    similarity: Any, relevance: Any, ks: Sequence[int] = (1, 5, 10), block_size: int | None = None
+) -> dict[str, float]:
     """Both directions of image–text retrieval, in percent.
 
     ```python
@@ -100,16 +108,16 @@ def evaluate_retrieval(similarity, relevance, ks=(1, 5, 10), block_size=None):
 
 
 def evaluate_embeddings(
-    images,
-    captions,
-    similarity,
-    relevance=None,
+    images: Embedding,
+    captions: Embedding,
+    similarity: Callable,
+    relevance: Any = None,
     *,
-    image_labels=None,
-    caption_labels=None,
-    ks=(1, 5, 10),
-    block_size=None,
-):
+    image_labels: ArrayLike | None = None,
+    caption_labels: ArrayLike | None = None,
+    ks: Sequence[int] = (1, 5, 10),
+    block_size: int | None = None,
+) -> dict[str, float]:
     """`evaluate_retrieval` from embeddings, in blocks of queries.
 
     ```python

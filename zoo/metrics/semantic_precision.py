@@ -1,11 +1,15 @@
 """Average Semantic Precision: agreement of a ranking with the semantic one, over the gallery."""
 
+from typing import Any
+
 import numpy as np
 
 from zoo.metrics.blocks import as_similarity, row_blocks
 
 
-def average_semantic_precision(similarity, semantic, block_size=None):
+def average_semantic_precision(
+    similarity: Any, semantic: Any, block_size: int | None = None
+) -> dict[str, float]:
     """ASP: agreement of the model's ranking with the semantic ranking, in both directions.
 
     ASP of a query = mean over its whole gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)),
@@ -41,6 +45,63 @@ def average_semantic_precision(similarity, semantic, block_size=None):
 
     Released code differs: ties are broken by an unstable sort.
     """
+    similarity, semantic = _checked(similarity, semantic)
+    return {
+        "i2t": _one_direction(similarity, semantic, block_size),
+        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size),
+    }
+
+
+def semantic_precision_at(similarity, semantic, depths, block_size=None):
+    """ASP among the N items of each query that are semantically nearest, for several N.
+
+    The N items are a gallery of their own: both rankings are of them alone. Of items that tie at
+    the end of the N, those that come first in the gallery are taken.
+
+    Args:
+        similarity, semantic, block_size: see `average_semantic_precision`.
+        depths: the N, each at least 1; what is above the size of the gallery is all of it.
+
+    Returns:
+        A dict: `i2t` and `t2i`, lists of fractions, one a depth.
+
+    Raises:
+        ValueError: as `average_semantic_precision`, and if a depth is below 1.
+
+    Relations: with N the size of the gallery it is `average_semantic_precision`.
+
+    Reference: DAA (Li et al., NeurIPS 2022), section 5.4 and figure 3.
+    """
+    if not len(depths) or min(depths) < 1:
+        raise ValueError(f"`depths` must be whole numbers of 1 and above; received {depths}")
+    similarity, semantic = _checked(similarity, semantic)
+    return {
+        "i2t": _one_direction(similarity, semantic, block_size, depths),
+        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size, depths),
+    }
+
+
+def pairs_above(semantic, thresholds, block_size=None):
+    """How many pairs of an image and a caption have a semantic score above each threshold.
+
+    Args:
+        semantic, block_size: see `average_semantic_precision`.
+        thresholds: the scores.
+
+    Returns:
+        A list of whole numbers.
+
+    Reference: DAA (Li et al., NeurIPS 2022), figure 1 (b).
+    """
+    thresholds = np.asarray(thresholds, float)
+    counts = np.zeros(len(thresholds), int)
+    for _, rows in row_blocks(as_similarity(semantic), block_size, name="semantic"):
+        ordered = np.sort(rows, axis=None)
+        counts += ordered.size - np.searchsorted(ordered, thresholds, side="right")
+    return counts.tolist()
+
+
+def _checked(similarity, semantic):
     similarity, semantic = as_similarity(similarity), as_similarity(semantic)
     if similarity.shape != semantic.shape:
         raise ValueError(
@@ -49,14 +110,11 @@ def average_semantic_precision(similarity, semantic, block_size=None):
         )
     if 0 in similarity.shape:
         raise ValueError(f"`similarity` must not be empty; received {similarity.shape}")
-    return {
-        "i2t": _one_direction(similarity, semantic, block_size),
-        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size),
-    }
+    return similarity, semantic
 
 
-def _one_direction(similarity, semantic, block_size):
-    total = 0.0
+def _one_direction(similarity, semantic, block_size, depths=None):
+    total = np.zeros(() if depths is None else len(depths))
     blocks = zip(
         row_blocks(similarity, block_size),
         row_blocks(semantic, block_size, name="semantic"),
@@ -64,9 +122,18 @@ def _one_direction(similarity, semantic, block_size):
     )
     for (_, model_rows), (_, semantic_rows) in blocks:
         for scores, truth in zip(model_rows, semantic_rows, strict=True):
-            ours, theirs = average_ranks(scores), average_ranks(truth)
-            total += (np.minimum(ours, theirs) / np.maximum(ours, theirs)).mean()
-    return float(total / similarity.shape[0])
+            if depths is None:
+                total += _of_query(scores, truth)
+            else:
+                nearest = np.argsort(-truth, kind="stable")
+                scores, truth = scores[nearest], truth[nearest]
+                total += np.array([_of_query(scores[:n], truth[:n]) for n in depths])
+    return (total / similarity.shape[0]).tolist()
+
+
+def _of_query(scores, truth):
+    ours, theirs = average_ranks(scores), average_ranks(truth)
+    return (np.minimum(ours, theirs) / np.maximum(ours, theirs)).mean()
 
 
 def average_ranks(scores):

@@ -2,9 +2,11 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 RESAMPLES = 500
@@ -13,6 +15,10 @@ _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled 
 
 class Estimate(NamedTuple):
     """A number with its interval and the number of queries behind it.
+
+    ```python
+    zoo.metrics.bootstrap(np.mean, np.array([0.0, 1.0, 1.0])).text()
+    ```
 
     Attributes:
         value: of the statistic; NaN where it is undefined.
@@ -25,19 +31,25 @@ class Estimate(NamedTuple):
     high: float
     n: int
 
-    def text(self, form=".1f"):
+    def text(self, form: str = ".1f") -> str:
         """The number as `17.3 [15.1, 19.6]`, or `undefined`."""
         if not math.isfinite(self.value):
             return "undefined"
         value, low, high = (f"{number:{form}}".replace("-", "−") for number in self[:3])
         return f"{value} [{low}, {high}]"
 
-    def scaled(self, factor):
+    def scaled(self, factor: float) -> "Estimate":
         """The estimate of `factor` times the number, such as 100 for percent."""
         return Estimate(self.value * factor, self.low * factor, self.high * factor, self.n)
 
 
-def bootstrap(statistic, *columns, resamples=RESAMPLES, seed=0, confidence_level=0.95):
+def bootstrap(
+    statistic: Callable[..., float],
+    *columns: ArrayLike,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    confidence_level: float = 0.95,
+) -> Estimate:
     """Percentile bootstrap interval of a statistic of queries.
 
     Queries are resampled with replacement, the same for all columns. The resamples depend on the
@@ -113,7 +125,9 @@ def percentage(values):
     return 100.0 * np.mean(values)
 
 
-def wilson_interval(successes, counts, confidence_level=0.95):
+def wilson_interval(
+    successes: ArrayLike, counts: ArrayLike, confidence_level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
     """Wilson score intervals of several shares.
 
     ```python
@@ -141,7 +155,7 @@ def wilson_interval(successes, counts, confidence_level=0.95):
     return low, high
 
 
-def auroc(positives, negatives):
+def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
     """The probability that one of the positives is greater than one of the negatives, ties half.
 
     It is the area under the ROC curve: 1 tells all apart, 0.5 is random.
@@ -165,7 +179,7 @@ def auroc(positives, negatives):
     return float(below / (len(positives) * len(negatives)))
 
 
-def spearman(first, second):
+def spearman(first: ArrayLike, second: ArrayLike) -> float:
     """Spearman's rank correlation, ties at their average rank.
 
     ```python

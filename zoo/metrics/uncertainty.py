@@ -1,15 +1,18 @@
 """How well an uncertainty tells right answers from wrong ones."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from zoo.metrics.ranks import rank_queries
+from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap, finite, same_length
 
 
-def recall_by_uncertainty(similarity, relevance, uncertainty, k=1, bins=10):
+def recall_by_uncertainty(
+    similarity: Any, relevance: Any, uncertainty: ArrayLike, k: int = 1, bins: int = 10
+) -> dict[str, np.ndarray]:
     """Recall@K of the queries in bins of rising uncertainty.
 
     ```python
@@ -42,7 +45,9 @@ def recall_by_uncertainty(similarity, relevance, uncertainty, k=1, bins=10):
     return recall_in_bins(rank_queries(similarity, relevance), uncertainty, k, bins)
 
 
-def recall_in_bins(ranks, uncertainty, k=1, bins=10):
+def recall_in_bins(
+    ranks: QueryRanks, uncertainty: ArrayLike, k: int = 1, bins: int = 10
+) -> dict[str, np.ndarray]:
     """`recall_by_uncertainty` of queries that are ranked already (`rank_queries`)."""
     if bins != int(bins) or bins < 1:
         raise ValueError(f"`bins` must be a whole number of at least 1; received {bins}")
@@ -60,7 +65,7 @@ def recall_in_bins(ranks, uncertainty, k=1, bins=10):
     return {"recall": recall, "uncertainty": mean, "count": count}
 
 
-def risk_coverage(uncertainty, error):
+def risk_coverage(uncertainty: ArrayLike, error: ArrayLike) -> dict[str, Any]:
     """The mean error of the most certain share of the queries, for every share.
 
     ```python
@@ -99,7 +104,7 @@ def risk_coverage(uncertainty, error):
     }
 
 
-def normalised_aurc(uncertainty, error):
+def normalised_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
     """How much of the oracle's gain rejection by uncertainty has: 0 as at random, 1 as the oracle.
 
     (random AURC − AURC) / (random AURC − oracle AURC), with the areas of `risk_coverage`. Below 0
@@ -129,6 +134,13 @@ def normalised_aurc(uncertainty, error):
 class Verdict(NamedTuple):
     """Whether an uncertainty tells right from wrong answers.
 
+    ```python
+    rng = np.random.default_rng(0)
+    uncertainty = rng.uniform(size=200)
+    wrong = rng.uniform(size=200) < uncertainty
+    zoo.metrics.uncertainty_verdict(uncertainty, wrong).sentence
+    ```
+
     Attributes:
         kind: `"informative"`, `"weak"`, `"not informative"`, `"misleading"` or `"undefined"`.
         gain: the `Estimate` of `normalised_aurc`.
@@ -138,7 +150,7 @@ class Verdict(NamedTuple):
     gain: Estimate
 
     @property
-    def sentence(self):
+    def sentence(self) -> str:
         """The verdict in words, with its number."""
         if self.kind == "undefined":
             return f"{_VERDICTS[self.kind]}."
@@ -161,7 +173,13 @@ _VERDICTS = {
 }
 
 
-def uncertainty_verdict(uncertainty, error, least=0.05, resamples=RESAMPLES, seed=0):
+def uncertainty_verdict(
+    uncertainty: ArrayLike,
+    error: ArrayLike,
+    least: float = 0.05,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Verdict:
     """Judges by `normalised_aurc` and its 95 % bootstrap interval.
 
     ```python

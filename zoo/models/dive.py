@@ -30,6 +30,12 @@ def dive(
 ) -> DualEncoder:
     """DivE whole: two towers with set prediction, smooth-Chamfer, hardest-negative triplets.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.dive("tiny", words, dim=8, word_dim=4, num_slots=4, image_size=32)
+    model.encode_captions(["a red bird"])  # a set of four points
+    ```
+
     The defaults are the paper's for feature maps, of which a 1 × 1 convolution makes the local
     features. For 36 regions of 2048 channels it has `image_backbone=(36, 2048), margin=0.2`; for
     ResNeXt and BERT `image_backbone="resnext101_32x8d", image_size=512,

@@ -22,6 +22,12 @@ def gaussian_vsepp(
 ) -> DualEncoder:
     """Gaussian VSE++: VSE++ with a second linear map and a second GRU for log σ².
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.gaussian_vsepp("tiny", words, dim=8, word_dim=4, image_size=32)
+    model.encode_captions(["a red bird"]).stddev()  # (1, 8)
+    ```
+
     The defaults are the paper's for COCO. For Flickr30K it has `covariance="spherical_mean",
     similarity=zoo.similarities.KLDivergence()`.
 
@@ -53,6 +59,12 @@ def gaussian_vsrn(
     **points: Any,
 ) -> DualEncoder:
     """Gaussian VSRN: VSRN with a second reasoning over regions and a second GRU for log σ².
+
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.gaussian_vsrn((36, 64), words, dim=8, word_dim=4)  # 36 regions of 64 numbers
+    model.encode_images(np.ones((1, 36, 64), "float32"))
+    ```
 
     The defaults are the paper's for Flickr30K. For COCO it has `covariance="ellipsoidal"`.
 

@@ -18,6 +18,12 @@ def infonce(
 ) -> DualEncoder:
     """Points trained by the symmetric softmax over the batch, with a learned temperature.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.infonce("tiny", words, dim=8, word_dim=4, image_size=32)
+    model.encode_captions(["a red bird"])  # (1, 8)
+    ```
+
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
         temperature: initial τ of the softmax of cosine / τ. The default is CLIP's; PCME++'s

@@ -34,6 +34,12 @@ def pcme(
 ) -> DualEncoder:
     """PCME whole: two towers with Gaussian heads, the sampled match probability, its loss.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.pcme("tiny", words, dim=8, word_dim=4, image_size=32)
+    model.encode_captions(["a red bird"])  # a distribution of dimension 8
+    ```
+
     The defaults are the paper's for CUB; for COCO it has `image_backbone="resnet152", dim=1024,
     scale=30.0, shift=30.0, kl_weight=1e-5, uniformity_weight=0.0`.
 

@@ -30,6 +30,13 @@ def pcme_bert(
 ) -> DualEncoder:
     """PCME whose caption encoder reads BERT's hidden states.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    bert = zoo.encoders.bert(None, 4, 4, num_layers=1, num_heads=2, hidden_dim=8)
+    model = zoo.models.pcme_bert("tiny", words, bert, dim=8, image_size=32)
+    model.encode_captions(["a red bird"])  # a distribution of dimension 8
+    ```
+
     The defaults are DAA's for COCO; for CUB it has `image_backbone="resnet50", dim=512,
     scale=10.0, shift=10.0, kl_weight=1e-3, uniformity_weight=10.0`.
 

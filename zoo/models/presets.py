@@ -20,8 +20,14 @@ HUBS = ("hf://", "kaggle://")
 
 
 def list_presets() -> dict[str, dict[str, Any]]:
-    """The presets that come with the package: `{name: card}`, a card being a dict that says what
-    the model is, what it was trained on and how well it did there."""
+    """The presets that come with the package: `{name: card}`.
+
+    A card says what the model is, what it was trained on and how well it did there.
+
+    ```python
+    zoo.list_presets()  # names for `zoo.from_preset`
+    ```
+    """
     folders = sorted(PACKAGED.iterdir()) if PACKAGED.is_dir() else []
     return {folder.name: _read_card(folder) for folder in folders if _model_path(folder)}
 

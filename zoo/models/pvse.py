@@ -26,6 +26,12 @@ def pvse(
 ) -> DualEncoder:
     """PVSE whole: two towers with PIE-Net, the maximum over pairs (MIL), triplets.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.pvse("tiny", words, dim=8, word_dim=4, num_embeddings=2, image_size=32)
+    model.encode_captions(["a red bird"])  # a set of two points
+    ```
+
     Args:
         image_backbone, tokenizer, dim, **backbones: see `zoo.models.sets.set_backbones`.
         num_embeddings: embeddings an item (K); 1 is a single embedding, which has no diversity.

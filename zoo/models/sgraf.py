@@ -33,6 +33,12 @@ def sgraf(
 ) -> DualEncoder:
     """SAF, SGR or both: regions, words of a bidirectional GRU, cross-attention, triplets.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.sgraf((36, 64), words, dim=8, similarity_dim=4, word_dim=4, module="sgr")
+    model.encode_images(np.ones((1, 36, 64), "float32"))  # tokens
+    ```
+
     The paper's SGRAF averages a SAF and an SGR that were trained apart: train one run of each and
     average them (`--ensemble` of the recipe). `module="both"` is a single model with shared
     towers, whose similarity is the mean of both.

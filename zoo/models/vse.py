@@ -27,6 +27,12 @@ def vsepp(
 ) -> DualEncoder:
     """VSE++: mean-pooled image features, a GRU, cosine, hardest negatives.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.vsepp("tiny", words, dim=8, word_dim=4, image_size=32)
+    model.encode_captions(["a red bird"])  # (1, 8)
+    ```
+
     Train it with the sum of hinges first (`compile(loss=TripletRanking(margin))` for an epoch or
     so): from random weights, hardest negatives can draw everything into one point, which
     `zoo.training.CollapseWarning` notices.
@@ -78,6 +84,12 @@ def vse0(
     **options: Any,
 ) -> DualEncoder:
     """VSE0: VSE++ with all negatives, a hinge each.
+
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.vse0("tiny", words, dim=8, word_dim=4, image_size=32)
+    model.encode_captions(["a red bird"])  # (1, 8)
+    ```
 
     Args:
         image_backbone, tokenizer, **options: of `vsepp`.

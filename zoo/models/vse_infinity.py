@@ -19,6 +19,12 @@ def vse_infinity(
 ) -> DualEncoder:
     """VSE∞: all tokens pooled by learned weights of their ranks, cosine, hardest negatives.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.vse_infinity("tiny", words, dim=8, word_dim=4, image_size=32)
+    model.encode_captions(["a red bird"])  # (1, 8)
+    ```
+
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
         margin, mining: see `zoo.losses.TripletRanking`.

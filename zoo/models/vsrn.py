@@ -30,6 +30,12 @@ def vsrn(
 ) -> DualEncoder:
     """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
 
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.vsrn((36, 64), words, dim=8, word_dim=4)  # 36 regions of 64 numbers each
+    model.encode_images(np.ones((1, 36, 64), "float32"))  # (1, 8)
+    ```
+
     Args:
         image_backbone: the shape of precomputed regions; or a name of
             `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.

@@ -1,5 +1,6 @@
 """Figures and tables of a run, and its report. Functions take arrays and return a figure."""
 
+from zoo.report.crop_plots import crop_figures
 from zoo.report.curves import curves_over_seeds, training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sheet, overlay
@@ -8,11 +9,11 @@ from zoo.report.results import draw, print_results
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
 from zoo.report.run import finish, finish_ensemble, show, show_results
 from zoo.report.section import ReportedRun, of_model
+from zoo.report.semantic_plots import positives_plot, precision_at_plot
 from zoo.report.style import save
 from zoo.report.uncertainty_plots import (
     recall_by_uncertainty_plot,
     risk_coverage_plot,
-    selection_accuracy_plot,
     uncertainty_against_matches,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "attention_sheet",
     "attention_sheet_of",
     "confidence_ellipses",
+    "crop_figures",
     "crop_sheet",
     "curves_over_seeds",
     "draw",
@@ -29,12 +31,13 @@ __all__ = [
     "image_to_text_sheet",
     "of_model",
     "overlay",
+    "positives_plot",
+    "precision_at_plot",
     "principal_plane",
     "print_results",
     "recall_by_uncertainty_plot",
     "risk_coverage_plot",
     "save",
-    "selection_accuracy_plot",
     "show",
     "show_results",
     "text_to_image_sheet",

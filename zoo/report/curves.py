@@ -1,6 +1,9 @@
 """Curves over the epochs of training: of one run, and of several systems and seeds."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
+from matplotlib.figure import Figure
 
 from zoo.report.style import DIRECTIONS, GREY, MARKERS, PALETTE, new_figure, styled
 
@@ -9,7 +12,7 @@ _COLUMNS = 3
 
 
 @styled
-def training_curves(history):
+def training_curves(history: Mapping[str, Sequence]) -> Figure:
     """One panel for every logged value, over the epochs of all phases.
 
     ```python
@@ -57,7 +60,9 @@ def training_curves(history):
 
 
 @styled
-def curves_over_seeds(histories, value="asp", title="ASP (%)"):
+def curves_over_seeds(
+    histories: Mapping[str, Sequence], value: str = "asp", title: str = "ASP (%)"
+) -> Figure:
     """A logged value over the epochs, one panel a direction, one curve a system.
 
     The curve is the mean over the seeds, the band their least and largest value.

@@ -1,11 +1,16 @@
 """Gaussian embeddings in the plane, as confidence ellipses."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
+from numpy.typing import ArrayLike
 
+from zoo.embeddings import Embedding
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, styled
 
 
@@ -31,7 +36,7 @@ class Plane:
         return mean, np.einsum("nd,dk,dl->nkl", variance, self.axes, self.axes)
 
 
-def principal_plane(mean):
+def principal_plane(mean: np.ndarray) -> "Plane":
     """The plane of the two main directions of the means; the space itself if it has two.
 
     ```python
@@ -78,15 +83,15 @@ def ellipse_axes(covariance, confidence=0.95):
 
 @styled
 def confidence_ellipses(
-    images,
-    image_labels,
-    captions=None,
-    caption_labels=None,
-    names=None,
-    confidence=0.95,
-    plane=None,
-    generic=None,
-):
+    images: Embedding,
+    image_labels: ArrayLike,
+    captions: Embedding | None = None,
+    caption_labels: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    plane: Any = None,
+    generic: Any = None,
+) -> Figure:
     """Ellipses of images (filled) and captions (dashed) in the plane, coloured by class.
 
     The plane is that of the two main directions of all means; covariances are projected with

@@ -1,11 +1,15 @@
 """Sheets of images: the attention of sets, and the crops of the controlled ambiguity experiment."""
 
 import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from zoo.data.records import Records
 from zoo.evaluation.sets import nearest_captions
 from zoo.report.style import PALETTE, mark, new_figure, show_image, styled, with_minus
 
@@ -16,7 +20,12 @@ _CROPS = ("A", "B", "C")
 
 
 @styled
-def attention_sheet(images, attention, captions=None, cosines=None):
+def attention_sheet(
+    images: Sequence,
+    attention: np.ndarray,
+    captions: Sequence | None = None,
+    cosines: np.ndarray | None = None,
+) -> Figure:
     """One row an image: the image, then the attention and the nearest caption of each element.
 
     Brighter is more attention. Each map has its own scale, from none to its largest value, which
@@ -63,7 +72,7 @@ def attention_sheet(images, attention, captions=None, cosines=None):
     return figure
 
 
-def overlay(image, attention):
+def overlay(image: np.ndarray, attention: np.ndarray) -> np.ndarray:
     """An image that is dark where there is no attention and unchanged where there is most.
 
     Args:
@@ -80,7 +89,9 @@ def overlay(image, attention):
     return (image * (0.15 + 0.85 * np.clip(smooth, 0, 1))).astype(np.uint8)
 
 
-def attention_sheet_of(sets, records, picture, size, rows=6):
+def attention_sheet_of(
+    sets: dict[str, Any], records: Records, picture: Callable, size: Any, rows: int = 6
+) -> Figure:
     """`attention_sheet` of some images of a split, with the nearest captions of all of it.
 
     Args:
@@ -104,7 +115,13 @@ def attention_sheet_of(sets, records, picture, size, rows=6):
 
 
 @styled
-def crop_sheet(pictures, boxes, captions, image_uncertainty, caption_uncertainty):
+def crop_sheet(
+    pictures: Sequence,
+    boxes: np.ndarray,
+    captions: Sequence,
+    image_uncertainty: np.ndarray,
+    caption_uncertainty: np.ndarray,
+) -> Figure:
     """One row a picture: the places of A, B and C, and the uncertainties of A and C.
 
     Args:

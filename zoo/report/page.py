@@ -6,7 +6,10 @@ import io
 import itertools
 import json
 import math
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -21,7 +24,7 @@ from zoo.report import (
     style,
     uncertainty_quality,
 )
-from zoo.report.section import Section
+from zoo.report.section import ReportedRun, Section
 
 PAGE, NUMBERS = "report.html", "report.json"
 OF_ALL = {
@@ -63,7 +66,12 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 """
 
 
-def write_report(runs, out, title=None, tell=lambda name: None):
+def write_report(
+    runs: Sequence[ReportedRun],
+    out: str | os.PathLike,
+    title: str | None = None,
+    tell: Callable[[str], Any] = lambda name: None,
+) -> Path:
     """Writes report.html, a PNG for each figure, and report.json with all numbers.
 
     ```python

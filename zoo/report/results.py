@@ -1,6 +1,9 @@
 """The results of one evaluation: a table on the terminal, and the figures of a run's folder."""
 
+import os
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -8,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from zoo import similarities
+from zoo.evaluation.retrieval import EncodedSplit
+from zoo.models import DualEncoder
 from zoo.report import retrieval_sheets, style, uncertainty_plots
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.gaussian_shape import items_of
@@ -71,7 +76,12 @@ def results_table(metrics, title=None, chance=None):
     return table
 
 
-def print_results(metrics, title=None, chance=None, console=None):
+def print_results(
+    metrics: dict[str, Any],
+    title: str | None = None,
+    chance: dict[str, float] | None = None,
+    console: Console | None = None,
+) -> None:
     """Prints `results_table` on the terminal.
 
     ```python
@@ -120,7 +130,14 @@ def _footer(blocks):
     return "\n".join(lines) or None
 
 
-def draw(folder, results, split, model, picture, true_matches=None):
+def draw(
+    folder: str | os.PathLike,
+    results: dict[str, Any],
+    split: EncodedSplit,
+    model: DualEncoder,
+    picture: Callable | None,
+    true_matches: np.ndarray | None = None,
+) -> None:
     """Writes the figures of an evaluated split as PNG: retrieval sheets, and of its uncertainties.
 
     Args:

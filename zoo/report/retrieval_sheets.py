@@ -1,8 +1,10 @@
 """Sheets of queries with what they retrieve and how sure the model is."""
 
 import textwrap
+from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from zoo.report.style import PALETTE, mark, new_figure, show_image, styled, with_minus
@@ -16,8 +18,13 @@ _TEXT = 2.6
 
 @styled
 def text_to_image_sheet(
-    captions, images, correct, query_uncertainty=None, image_uncertainty=None, scores=None
-):
+    captions: Sequence[str],
+    images: Sequence,
+    correct: np.ndarray,
+    query_uncertainty: np.ndarray | None = None,
+    image_uncertainty: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
+) -> Figure:
     """One row a caption: the caption, then the images that it retrieves, the best first.
 
     ```python
@@ -63,8 +70,13 @@ def text_to_image_sheet(
 
 @styled
 def image_to_text_sheet(
-    images, captions, correct, query_uncertainty=None, caption_uncertainty=None, scores=None
-):
+    images: Sequence,
+    captions: Sequence,
+    correct: np.ndarray,
+    query_uncertainty: np.ndarray | None = None,
+    caption_uncertainty: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
+) -> Figure:
     """One row an image: the image, then the captions that it retrieves, the best first.
 
     ```python

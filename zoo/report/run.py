@@ -1,15 +1,26 @@
 """The end of a run: evaluate, draw, write down, show."""
 
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from zoo import data, evaluation, training
+from zoo.files import RunFolder
 from zoo.report import confidence
 from zoo.report.curves import training_curves
 from zoo.report.results import draw, print_results
 from zoo.report.style import save
 
 
-def finish(run, similarities=("own",), annotations_dir=None, instances=None, measure_more=None):
+def finish(
+    run: training.Run,
+    similarities: Sequence[str] = ("own",),
+    annotations_dir: str | os.PathLike | None = None,
+    instances: Any = None,
+    measure_more: Callable | None = None,
+) -> dict[str, Any] | None:
     """Saves the trained model, evaluates it once on the test split, draws, and prints the results.
 
     The model is saved first, so that nothing that goes wrong afterwards can lose it.
@@ -59,24 +70,35 @@ def _finish(run, similarities, annotations_dir, instances, measure_more):
     return results
 
 
-def finish_ensemble(folder, runs, annotations_dir=None, instances=None):
+def finish_ensemble(
+    folder: RunFolder,
+    runs: Sequence[str | os.PathLike],
+    annotations_dir: str | os.PathLike | None = None,
+    instances: Any = None,
+) -> dict[str, Any]:
     """Evaluates the mean similarity of finished runs once, and prints the results.
 
     Args:
         folder: the `RunFolder` to write; its `data` say what to evaluate on.
         runs: folders of the finished runs.
         annotations_dir, instances: see `zoo.evaluation.measure`.
+
+    Raises:
+        InputError: if a folder holds no run with a model, or, before anything is encoded, the test
+            split does not hold what the benchmark of `annotations_dir` asks for.
     """
     if folder.finished:
         print(f"{folder.path} is finished")
     else:
         split = data.open(folder.data, "test")
+        if annotations_dir is not None:
+            training.check_benchmark(split.records, annotations_dir)
         folder.finish(evaluation.ensemble(runs, split, annotations_dir, instances))
     show_results(folder.metrics)
     return folder.metrics
 
 
-def show(run):
+def show(run: training.Run) -> dict[str, Any]:
     """Prints and returns the results of a finished `zoo.training.Run`."""
     results = run.folder.metrics
     if run.execution.is_chief:
@@ -85,7 +107,7 @@ def show(run):
     return results
 
 
-def show_results(results):
+def show_results(results: dict[str, Any]) -> None:
     """Prints the results of a run.
 
     Args:

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo import metrics, similarities
+from zoo.data.records import Records
+from zoo.data.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode
 from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap
+from zoo.models import DualEncoder
 from zoo.report.style import DIRECTIONS
 
 
@@ -77,6 +81,11 @@ class Section:
 class ReportedRun:
     """An evaluated run as the sections of its report read it.
 
+    ```python
+    run = zoo.report.of_model(model, split, "my run")
+    zoo.report.write_report([run], "report")
+    ```
+
     Attributes:
         name: of the run in the report.
         split: an `EncodedSplit`.
@@ -104,25 +113,25 @@ class ReportedRun:
     seed: int = 0
 
     @property
-    def records(self):
+    def records(self) -> Records:
         return self.split.records
 
     @property
-    def is_uncertain(self):
+    def is_uncertain(self) -> bool:
         """Whether the embeddings of both sides have an uncertainty."""
         return self.split.image_uncertainty is not None
 
     @property
-    def is_gaussian(self):
+    def is_gaussian(self) -> bool:
         return "log_variance" in self.split.images
 
     @functools.cached_property
-    def pairs(self):
+    def pairs(self) -> Any:
         """All similarities, kept where they fit into 1 GiB."""
         return self.split.pairs(self.similarity).kept()
 
     @functools.cached_property
-    def ranks(self):
+    def ranks(self) -> dict[str, metrics.QueryRanks]:
         """`QueryRanks` by direction, both ranked in blocks."""
         truth = self.split.relevance
         return {
@@ -131,26 +140,28 @@ class ReportedRun:
         }
 
     @property
-    def uncertainty(self):
+    def uncertainty(self) -> dict[str, np.ndarray | None]:
         """The queries' uncertainties by direction."""
         return {"i2t": self.split.image_uncertainty, "t2i": self.split.caption_uncertainty}
 
-    def ranks_and_uncertainty(self, direction):
+    def ranks_and_uncertainty(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
         """Best ranks and uncertainties of the queries with a positive, `(queries,)` each."""
         ranks = self.ranks[direction]
         return ranks.best_rank[ranks.has_positive], self.uncertainty[direction][ranks.has_positive]
 
-    def estimate(self, statistic, *columns):
+    def estimate(self, statistic: Callable, *columns: ArrayLike) -> metrics.Estimate:
         """`zoo.metrics.bootstrap` with this report's number of resamples and seed."""
         return bootstrap(statistic, *columns, resamples=self.resamples, seed=self.seed)
 
-    def choose(self, count):
+    def choose(self, count: int) -> np.ndarray:
         """At most `items` of `count` positions, drawn at random, in order."""
         generator = np.random.default_rng([self.seed, count])
         return np.sort(generator.choice(count, min(self.items, count), replace=False))
 
 
-def of_model(model, split, name, ranking="own", **options):
+def of_model(
+    model: DualEncoder, split: Split, name: str, ranking: str = "own", **options: Any
+) -> ReportedRun:
     """Encodes a split for a report.
 
     ```python

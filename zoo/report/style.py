@@ -2,6 +2,8 @@
 
 import functools
 import math
+import os
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -68,7 +70,7 @@ def new_figure(width, height):
     return figure
 
 
-def save(figure, path, dpi=150):
+def save(figure: Figure, path: str | os.PathLike, dpi: int = 150) -> Path:
     """Writes a figure atomically, in the format of the suffix (`.png`, `.svg`, `.pdf`).
 
     ```python

@@ -1,12 +1,15 @@
-"""Plots of uncertainty: against true matches, recall by bin, risk–coverage, selection accuracy."""
+"""Plots of uncertainty: against true matches, recall by bin, risk–coverage."""
+
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from zoo.metrics import spearman
 from zoo.report.style import (
     DIRECTION_STYLE,
     GREY,
-    MARKERS,
     PALETTE,
     draw_shares,
     format_spearman,
@@ -17,7 +20,9 @@ from zoo.report.style import (
 
 
 @styled
-def uncertainty_against_matches(uncertainty, matches, measure="log det Σ (nats)"):
+def uncertainty_against_matches(
+    uncertainty: ArrayLike, matches: ArrayLike, measure: str = "log det Σ (nats)"
+) -> Figure:
     """Each caption's uncertainty over its true number of matches, with the medians.
 
     ```python
@@ -82,7 +87,9 @@ def _quartiles(matches, uncertainty, bins=8):
 
 
 @styled
-def recall_by_uncertainty_plot(i2t=None, t2i=None, k=1):
+def recall_by_uncertainty_plot(
+    i2t: dict[str, Any] | None = None, t2i: dict[str, Any] | None = None, k: int = 1
+) -> Figure:
     """Recall@K over the bins of query uncertainty, both directions.
 
     Bars are 95 % Wilson intervals. ρ is Spearman's between the bin and its recall: −1 where the
@@ -129,7 +136,11 @@ def recall_by_uncertainty_plot(i2t=None, t2i=None, k=1):
 
 
 @styled
-def risk_coverage_plot(i2t=None, t2i=None, error="1 − Recall@1"):
+def risk_coverage_plot(
+    i2t: dict[str, Any] | None = None,
+    t2i: dict[str, Any] | None = None,
+    error: str = "1 − Recall@1",
+) -> Figure:
     """The mean error of the most certain share of the queries, one panel a direction.
 
     Dashed is rejection at random, dotted the oracle that rejects exactly the errors.
@@ -172,57 +183,6 @@ def risk_coverage_plot(i2t=None, t2i=None, error="1 − Recall@1"):
         axis.legend(loc="best")
     axes[0].set_ylim(0, 1.05 * max(1.0, *(axis.dataLim.y1 for axis in axes)))
     axes[0].set_ylabel(f"{error} (%)")
-    return figure
-
-
-@styled
-def selection_accuracy_plot(thresholds, images, captions, counts):
-    """Binary selection accuracy of the controlled ambiguity experiment, by largest region.
-
-    Bars are 95 % Wilson intervals.
-
-    ```python
-    figure = selection_accuracy_plot([0.1, 0.2], [0.5, 0.8], [0.9, 1.0], [10, 40])
-    ```
-
-    Args:
-        thresholds: `(n,)`, shares of the picture's area.
-        images: `(n,)`, shares of the triplets whose crop C is more uncertain than A.
-        captions: `(n,)`, shares of the triplets whose caption C is less uncertain than A.
-        counts: `(n,)`, numbers of triplets.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: if the lengths differ.
-
-    Reference: Pishdad et al., 2022, table 4.
-    """
-    thresholds, counts = np.asarray(thresholds, float), np.asarray(counts)
-    sides = {
-        "crops: C more uncertain than A": np.asarray(images, float),
-        "captions: “A and B” less uncertain than A": np.asarray(captions, float),
-    }
-    lengths = {len(thresholds), len(counts), *(len(values) for values in sides.values())}
-    if len(lengths) > 1:
-        raise ValueError(f"all arguments must have one length; received {sorted(lengths)}")
-    figure = new_figure(5.6, 4.2)
-    axis = figure.subplots()
-    filled = counts > 0
-    place = np.arange(len(thresholds))
-    for number, (label, values) in enumerate(sides.items()):
-        x, count = place[filled] + (-0.05, 0.05)[number], counts[filled]
-        style = {"color": PALETTE[number], "marker": MARKERS[number], "label": label}
-        draw_shares(axis, x, np.rint(values[filled] * count), count, **style)
-    axis.axhline(50, color=GREY, linewidth=1, linestyle=":", label="chance")
-    labels = [f"≤ {100 * t:g} %\nn = {n:,}" for t, n in zip(thresholds, counts, strict=True)]
-    axis.set_xticks(place, labels)
-    axis.set_xlabel("largest area of a region, of the picture's")
-    axis.set_ylabel("selection accuracy (%)")
-    axis.set_ylim(0, 103)
-    axis.set_title("Is the more ambiguous one more uncertain?")
-    legend_below(figure, axis, columns=1)
     return figure
 
 

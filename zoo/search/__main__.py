@@ -91,7 +91,7 @@ def query(options):
     model = zoo.from_preset(options.model or setup["model"])
     asks = "images" if setup["captions"] else "captions"
     if options.vector is not None:
-        asked = stored.vector_query(model, asks, options.vector, options.row)
+        embedding = stored.vector_query(model, asks, options.vector, options.row)
     elif stored.reads_vectors(model, asks):
         raise InputError(
             f"query: the model reads vectors of {asks}; search with --vector FILE --row NUMBER"
@@ -99,15 +99,16 @@ def query(options):
     elif options.image is not None:
         _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
         resizing = evaluation.resizing_of(options.model or setup["model"])
-        asked = encode.image_encoder(model, **resizing)([path])
+        embedding = encode.image_encoder(model, **resizing)([path])
     else:
-        asked = model.encode_captions([options.text])
+        embedding = model.encode_captions([options.text])
     if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():
-        for line in _confidence(Confidence.load(options.folder / CALIBRATION), index, model, asked):
+        confidence = Confidence.load(options.folder / CALIBRATION)
+        for line in _confidence(confidence, index, model, embedding):
             print(line)
     k = min(options.k, len(index))
     try:
-        scores, ids = index.search(asked, k, max_uncertainty=options.max_uncertainty)
+        scores, ids = index.search(embedding, k, max_uncertainty=options.max_uncertainty)
     except ValueError as error:
         raise InputError(f"{options.folder}: {error}") from error
     for rank, (score, item) in enumerate(zip(scores[0], ids[0], strict=True), start=1):
@@ -133,14 +134,14 @@ def _calibration_of_run(options):
     return Confidence.load(path)
 
 
-def _confidence(confidence, index, model, asked):
+def _confidence(confidence, index, model, embedding):
     """Lines on how sure the answer to one query is."""
     measure = model.uncertainty_measure
     try:
         uncertainty = None
         if "uncertainty" in confidence.names:
-            uncertainty = np.asarray(log_uncertainty(asked, measure), float)
-        (probability,) = index.probability(asked, confidence, uncertainty)
+            uncertainty = np.asarray(log_uncertainty(embedding, measure), float)
+        (probability,) = index.probability(embedding, confidence, uncertainty)
     except ValueError as error:
         yield f"no probability: {error}"
         return

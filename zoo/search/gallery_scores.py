@@ -37,11 +37,11 @@ def by_moments(space, queries, moments):
         queries: dict of arrays.
         moments: the `GalleryMoments` of the gallery in that space.
     """
-    asked = space.queries(queries)
+    query_rows = space.queries(queries)
     if space.metric == faiss.METRIC_L2:
-        mean, variance = moments.squared_distance_scores(asked)
+        mean, variance = moments.squared_distance_scores(query_rows)
         return -mean, variance
-    return moments.inner_product_scores(asked)
+    return moments.inner_product_scores(query_rows)
 
 
 def affine(score):
@@ -84,18 +84,18 @@ def scan_of_vectors(space, score, queries, found):
         queries: dict of arrays.
         found: what `stored_vectors` yields.
     """
-    asked = np.asarray(space.queries(queries), np.float64)
+    query_rows = np.asarray(space.queries(queries), np.float64)
     offset = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)[:, None]
 
     def scores(part, chosen):
         part = part.astype(np.float64)
-        values = asked[chosen] @ part.T
+        values = query_rows[chosen] @ part.T
         if space.metric == faiss.METRIC_L2:
-            norms = (asked[chosen] ** 2).sum(axis=1)[:, None] + (part**2).sum(axis=1)
+            norms = (query_rows[chosen] ** 2).sum(axis=1)[:, None] + (part**2).sum(axis=1)
             values = np.maximum(norms - 2 * values, 0.0)
         return score(values + (offset if np.isscalar(offset) else offset[chosen]))
 
-    return by_scan(scores, ((part, len(part)) for part in found), len(asked))
+    return by_scan(scores, ((part, len(part)) for part in found), len(query_rows))
 
 
 def scan_of_embeddings(similarity, side, queries, gallery, there):
@@ -114,10 +114,10 @@ def scan_of_embeddings(similarity, side, queries, gallery, there):
     parts = (places[start : start + step] for start in range(0, len(places), step))
 
     def scores(part, chosen):
-        asked, items = vectors.take(queries, chosen), vectors.take(gallery, part)
+        some, items = vectors.take(queries, chosen), vectors.take(gallery, part)
         if side == "images":
-            return sign * np.asarray(similarity(items, asked)).T
-        return sign * np.asarray(similarity(asked, items))
+            return sign * np.asarray(similarity(items, some)).T
+        return sign * np.asarray(similarity(some, items))
 
     count = vectors.length(queries)
     return by_scan(scores, ((part, len(part)) for part in parts), count, _PAIRS)

@@ -1,10 +1,15 @@
 """Nearest neighbours of distributions and sets, by their own similarity."""
 
-import numpy as np
+import os
+from typing import Any
 
-from zoo.confidence import QueryScores
+import faiss
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.scores import DEPTH
-from zoo.embeddings import SET
+from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, storage, units, vectors
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
@@ -39,7 +44,13 @@ class Index(Gallery):
         description: what the index is, JSON values.
     """
 
-    def __init__(self, description, similarity, faiss_index, columns):
+    def __init__(
+        self,
+        description: dict[str, Any],
+        similarity: Any,
+        faiss_index: faiss.Index,
+        columns: dict[str, np.ndarray],
+    ):
         super().__init__(description, similarity, faiss_index, columns)
         self._effort = self.effort
         self._reranker = Reranker(similarity, description["side"])
@@ -47,17 +58,17 @@ class Index(Gallery):
     @classmethod
     def build(
         cls,
-        gallery_embeddings,
-        similarity,
-        kind="flat",
-        ids=None,
-        side="images",
-        candidates=None,
-        candidates_by=None,
-        uncertainty_measure=None,
-        training=None,
-        options=None,
-    ):
+        gallery_embeddings: EmbeddingLike,
+        similarity: Any,
+        kind: str = "flat",
+        ids: ArrayLike | None = None,
+        side: str = "images",
+        candidates: int | None = None,
+        candidates_by: str | None = None,
+        uncertainty_measure: str | None = None,
+        training: EmbeddingLike | None = None,
+        options: dict[str, int] | None = None,
+    ) -> "Index":
         """An index over a gallery.
 
         Args:
@@ -104,7 +115,13 @@ class Index(Gallery):
         index.add(gallery, ids)
         return index
 
-    def search(self, queries, k, max_uncertainty=None, candidates=None):
+    def search(
+        self,
+        queries: EmbeddingLike,
+        k: int,
+        max_uncertainty: float | None = None,
+        candidates: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The best k items of every query.
 
         Args:
@@ -144,7 +161,7 @@ class Index(Gallery):
             ids[rows < 0], scores[rows < 0] = -1, np.nan
         return scores, ids
 
-    def query_scores(self, queries, scores=None):
+    def query_scores(self, queries: EmbeddingLike, scores: np.ndarray | None = None) -> QueryScores:
         """What the index says of queries as a whole, for `zoo.confidence`.
 
         Mean and variance over the gallery come from its `moments` where scores are a straight line
@@ -177,7 +194,13 @@ class Index(Gallery):
             top = -top
         return QueryScores(top, *self._over_the_gallery(queries), self._size)
 
-    def probability(self, queries, confidence, uncertainty=None, scores=None):
+    def probability(
+        self,
+        queries: EmbeddingLike,
+        confidence: Confidence,
+        uncertainty: ArrayLike | None = None,
+        scores: np.ndarray | None = None,
+    ) -> np.ndarray:
         """How likely the first answer to each query is right.
 
         Args:
@@ -196,13 +219,13 @@ class Index(Gallery):
         """
         return confidence.probability(self.query_scores(queries, scores), uncertainty)
 
-    def query_vectors(self, queries):
+    def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
         queries = vectors.as_arrays(queries, "queries")
         plan.check_queries(self.description, self.similarity, queries)
         return np.ascontiguousarray(self._space.queries(queries), np.float32)
 
-    def save(self, folder):
+    def save(self, folder: str | os.PathLike) -> None:
         """Writes the index into a folder, whole or not at all; see `zoo.search.storage`.
 
         Raises:
@@ -213,7 +236,9 @@ class Index(Gallery):
         storage.write(folder, description, self.faiss, columns, self._moments)
 
     @classmethod
-    def load(cls, folder, similarity=None, verify=True):
+    def load(
+        cls, folder: str | os.PathLike, similarity: Any = None, verify: bool = True
+    ) -> "Index":
         """Reads a saved index. Its columns stay on the disk until they are touched.
 
         Args:
@@ -236,12 +261,12 @@ class Index(Gallery):
         return index
 
     @property
-    def effort(self):
+    def effort(self) -> int | None:
         """How hard an approximate index looks: HNSW's efSearch, IVF-PQ's nprobe; flat has None."""
         return kinds.get_effort(self.description["kind"], self._rows)
 
     @effort.setter
-    def effort(self, effort):
+    def effort(self, effort: int) -> None:
         kinds.set_effort(self.description["kind"], self._rows, effort)
         self._effort = self.effort
 

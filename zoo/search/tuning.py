@@ -1,13 +1,17 @@
 """How hard an approximate index has to look, chosen from the data."""
 
 import time
+from typing import Any
 
 import numpy as np
 
+from zoo.embeddings import EmbeddingLike
 from zoo.search import exact, kinds
 
 
-def tune(index, queries, k=10, recall=0.99, most=16384):
+def tune(
+    index: Any, queries: EmbeddingLike, k: int = 10, recall: float = 0.99, most: int = 16384
+) -> list[dict[str, Any]]:
     """Raises the effort of an approximate index until it reaches a recall, and sets it.
 
     How much effort that takes depends on the data: galleries whose uncertainties vary much need a

@@ -14,6 +14,11 @@ from zoo.similarities.sphere import von_mises_fisher_log_constant
 class SearchSpace:
     """Coordinates of the gallery and of the queries, and how FAISS compares them.
 
+    ```python
+    gaussians = {name: np.zeros((4, 8), "float32") for name in ("mean", "log_variance")}
+    zoo.search.SPACES["csd"].gallery(gaussians)  # the vectors that FAISS compares
+    ```
+
     | name | gallery | query | FAISS' value | is |
     |---|---|---|---|---|
     | `"csd"` | [μ, √Σσ²] | [μ, 0] | squared L2 | CSD − Σσ² of the query |

@@ -126,6 +126,12 @@ class VonMisesFisherLikelihood(_LogLikelihood):
 class PowerSphericalLikelihood(_LogLikelihood):
     """T · log density of the caption's Power Spherical distribution at the image.
 
+    ```python
+    images = {"mean": np.eye(3)}
+    captions = {"mean": np.eye(3), "log_concentration": np.log([1.0, 5.0, 50.0])}
+    zoo.similarities.PowerSphericalLikelihood()(images, captions)  # (3, 3)
+    ```
+
     Args, Call arguments, Output, Raises: as of `VonMisesFisherLikelihood`.
 
     Relations: as of `VonMisesFisherLikelihood`, whose space finds the candidates.

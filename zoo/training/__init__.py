@@ -13,10 +13,10 @@ from zoo.training.layerwise import (
     LayerwiseRates,
     rates_by_depth,
 )
-from zoo.training.micro_batches import distribute, in_pieces
+from zoo.training.micro_batches import distribute, in_micro_batches
 from zoo.training.phases import fit_phase
 from zoo.training.resume import Resume
-from zoo.training.run import Run, start
+from zoo.training.run import Run, check_benchmark, start
 from zoo.training.settings import UNSAID, RetrievalSettings, RunSettings, check_weights
 from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
@@ -45,12 +45,13 @@ __all__ = [
     "Validation",
     "VectorSettings",
     "WarmUpThenDrops",
+    "check_benchmark",
     "check_weights",
     "clip_the_sum",
     "distribute",
     "dual_encoder_rates",
     "fit_phase",
-    "in_pieces",
+    "in_micro_batches",
     "on_one_device",
     "rates_by_depth",
     "read_best",

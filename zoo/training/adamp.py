@@ -1,9 +1,12 @@
 """AdamP: Adam without the part of a step that only grows the norm of scale-invariant weights."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
+
+from zoo.embeddings import Tensor
 
 # The axes of the output channels, for weights that do not have them last. Biases have none, even
 # where Keras stacks two of them (GRU) or splits one (attention heads).
@@ -15,6 +18,10 @@ _SPLIT_BY_HEAD = ("query", "key", "value")
 @keras.saving.register_keras_serializable(package="halo")
 class AdamP(keras.optimizers.Optimizer):
     """Adam with decoupled weight decay and a projection of the steps of scale-invariant weights.
+
+    ```python
+    zoo.training.AdamP(1e-3, weight_decay=1e-4)
+    ```
 
     A weight of two or more dimensions counts as scale-invariant while its gradient is almost
     orthogonal to it: the largest |cos(weight, gradient)| over output channels is under
@@ -42,16 +49,16 @@ class AdamP(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-8,
-        delta=0.1,
-        wd_ratio=0.1,
-        nesterov=False,
-        weight_decay=None,
-        name="adamp",
-        **kwargs,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-08,
+        delta: float = 0.1,
+        wd_ratio: float = 0.1,
+        nesterov: bool = False,
+        weight_decay: float | None = None,
+        name: str = "adamp",
+        **kwargs: Any,
     ):
         super().__init__(
             learning_rate=learning_rate, weight_decay=weight_decay, name=name, **kwargs
@@ -63,7 +70,7 @@ class AdamP(keras.optimizers.Optimizer):
         self.wd_ratio = wd_ratio
         self.nesterov = nesterov
 
-    def build(self, variables):
+    def build(self, variables: list) -> None:
         if self.built:
             return
         super().build(variables)
@@ -71,7 +78,7 @@ class AdamP(keras.optimizers.Optimizer):
             variables, ["momentum", "velocity"]
         )
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         dtype, index = variable.dtype, self._get_variable_index(variable)
         learning_rate = ops.cast(learning_rate, dtype)
         gradient = ops.cast(gradient, dtype)
@@ -135,7 +142,7 @@ class AdamP(keras.optimizers.Optimizer):
     def _apply_weight_decay(self, variables):
         """Does nothing: the decay depends on the projection, so `update_step` applies it."""
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "beta_1": self.beta_1,

@@ -1,11 +1,22 @@
 """Stochastic weight averaging: the mean of the weights of the last epochs."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import numpy as np
 
 
 class StochasticWeightAveraging(keras.callbacks.Callback):
     """Averages the weights of the last epochs, and leaves the average in the model.
+
+    ```python
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((8, 2)), np.ones((8, 1))
+    average = zoo.training.StochasticWeightAveraging(start_epoch=1)
+    model.fit(x, y, epochs=3, verbose=0, callbacks=[average])
+    ```
 
     After every epoch from `start_epoch` on the trainable weights enter an equal mean. When `fit`
     ends, the model receives the mean, and its BatchNorm statistics are estimated again, since
@@ -30,7 +41,7 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
         UAI 2018; PCME++ (Chun, ICLR 2024), section 4.1, uses it over the last ten epochs.
     """
 
-    def __init__(self, start_epoch, batches=None):
+    def __init__(self, start_epoch: int, batches: Callable | None = None):
         super().__init__()
         if start_epoch < 0:
             raise ValueError(f"`start_epoch` must not be negative; received {start_epoch}")
@@ -39,7 +50,7 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
         self.count = 0
         self.averages = []
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         if self.batches is None and training_batch_normalizations(self.model):
             raise ValueError(
                 "`batches` must be given, since the model has BatchNorm layers in training; "
@@ -51,7 +62,7 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
                 f"{len(self.model.trainable_variables)}; use one callback for one `fit`"
             )
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         if epoch < self.start_epoch or not np.isfinite((logs or {}).get("loss", 0.0)):
             return
         weights = [keras.ops.convert_to_numpy(v) for v in self.model.trainable_variables]
@@ -63,7 +74,7 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
         for average, w in zip(self.averages, weights, strict=True):
             average += (w - average) / self.count
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         if not self.count:
             return
         for variable, average in zip(self.model.trainable_variables, self.averages, strict=True):
@@ -72,11 +83,11 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
             batches = self.batches() if callable(self.batches) else self.batches
             estimate_batch_normalization(self.model, batches)
 
-    def get_state(self):
+    def get_state(self) -> dict[str, Any]:
         """The averages and how many epochs they hold, for `Resume`."""
         return {"count": np.array(self.count), **{str(i): a for i, a in enumerate(self.averages)}}
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, Any]) -> None:
         """Takes over what `get_state` returned in an earlier process."""
         self.count = int(state["count"])
         self.averages = [np.array(state[str(i)]) for i in range(len(state) - 1)]

@@ -1,7 +1,9 @@
 """Gradient clipping across replicas: of the sum, as one device would clip it."""
 
+import keras
 
-def clip_the_sum(optimizer):
+
+def clip_the_sum(optimizer: keras.optimizers.Optimizer) -> None:
     """Makes an optimizer clip the gradients after they are summed over the replicas.
 
     Keras clips those of each replica and sums then (3.15.1), so that `global_clipnorm` bounds

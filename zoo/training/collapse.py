@@ -1,17 +1,27 @@
 """Notices when a model of similarities collapses."""
 
 import warnings
+from typing import Any
 
 import keras
 import numpy as np
 
 
 class CollapseWarning(UserWarning):
-    """All items are becoming one."""
+    """All items are becoming one.
+
+    ```python
+    warnings.simplefilter("error", zoo.training.CollapseWarning)  # a collapse ends the training
+    ```
+    """
 
 
 class CollapseCheck(keras.callbacks.Callback):
     """Warns, once, when the similarities of a batch hardly differ any more.
+
+    ```python
+    model.fit(batches, callbacks=[zoo.training.CollapseCheck(one_batch)])
+    ```
 
     With hardest negatives from random weights everything can be drawn into one point. The loss
     then stands at twice the margin for each pair, and goes neither up nor down.
@@ -26,14 +36,14 @@ class CollapseCheck(keras.callbacks.Callback):
         spread: after the last epoch, or None.
     """
 
-    def __init__(self, batch, bound=0.02):
+    def __init__(self, batch: Any, bound: float = 0.02):
         super().__init__()
         self.batch = batch
         self.bound = bound
         self.spread = None
         self._warned = False
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         embeddings = self.model(self.batch, training=False)
         self.spread = spread(self.model.similarity(embeddings["images"], embeddings["captions"]))
         # Of a model that has become NaN nothing compares, and Keras says so itself.

@@ -1,6 +1,8 @@
-"""How the phases of a run are executed: on which replicas, compiled how, in how many pieces."""
+"""How the phases of a run are executed: on which replicas, compiled how, how cut."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -16,11 +18,15 @@ from zoo.training.synchronized_statistics import synchronize_batch_normalization
 class Execution:
     """What `fit_phase` needs to know beside the model and its batches.
 
+    ```python
+    zoo.training.Execution(strategy="one").is_chief  # True
+    ```
+
     Args:
         strategy: a name of `zoo.training.strategies`.
         jit_compile: `"on"`, `"off"`, or `"auto"`, which compiles by XLA on one GPU, as Keras does.
-        gradient_accumulation: pieces of a batch, one gradient step for all of them. Memory is that
-            of a piece, and so are the negatives.
+        gradient_accumulation: micro-batches of a batch, one gradient step for all of them. Memory
+            is that of a micro-batch, and so are the negatives.
         tensorboard: whether to write logs for TensorBoard.
     """
 
@@ -30,7 +36,7 @@ class Execution:
     tensorboard: bool = False
 
     @classmethod
-    def of(cls, settings):
+    def of(cls, settings: Any) -> "Execution":
         """That of a `RunSettings`; with several workers to be called before anything is computed.
 
         Raises:
@@ -49,21 +55,21 @@ class Execution:
         return execution
 
     @property
-    def devices(self):
+    def devices(self) -> tf.distribute.Strategy:
         """The `tf.distribute.Strategy`."""
         return strategy(self.strategy)
 
     @property
-    def is_chief(self):
+    def is_chief(self) -> bool:
         """Whether this process writes the run folder."""
         return is_chief(self.devices)
 
     @property
-    def is_spread(self):
+    def is_spread(self) -> bool:
         """Whether there are several replicas, or a strategy that acts like it."""
         return self.strategy != "one"
 
-    def prepare(self, model):
+    def prepare(self, model: keras.Model) -> None:
         """Makes a compiled model ready for these replicas."""
         if self.jit_compile != "auto":
             model.jit_compile = self.jit_compile == "on"
@@ -74,18 +80,18 @@ class Execution:
             clip_the_sum(model.optimizer)
             synchronize_batch_normalization(model)
 
-    def batches(self, stream, start_step):
+    def batches(self, stream: Callable, start_step: int) -> Any:
         """The batches of a stream from a step on, for `fit`."""
         return distribute(self.devices, stream, start_step, self.gradient_accumulation)
 
-    def callbacks(self, run, phase):
+    def callbacks(self, run: Any, phase: str) -> list:
         """The callbacks of this process alone."""
         if not (self.tensorboard and self.is_chief):
             return []
         folder = run.path / "tensorboard" / phase
         return [keras.callbacks.TensorBoard(folder, write_graph=False)]
 
-    def agree(self, epochs_done):
+    def agree(self, epochs_done: int) -> None:
         """Checks that all workers found the same checkpoint.
 
         Raises:
@@ -102,7 +108,7 @@ class Execution:
                 "--out must be one folder that all of them see"
             )
 
-    def wait_for_all(self):
+    def wait_for_all(self) -> None:
         """Returns when all workers have come here, so that none leaves the others waiting."""
         self.agree(0)
 
@@ -133,7 +139,7 @@ class Execution:
             )
 
 
-def on_one_device(model):
+def on_one_device(model: keras.Model) -> keras.Model:
     """A copy of a model outside of any strategy, with its weights and random states.
 
     Its methods run in this process alone; those of a model of several workers wait for the others.

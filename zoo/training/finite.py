@@ -1,5 +1,8 @@
 """Stops a run whose loss is no longer a number, and says where to look."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -9,6 +12,10 @@ from zoo.errors import InputError
 class FiniteCheck(keras.callbacks.Callback):
     """Raises at the first step whose loss is NaN or infinite.
 
+    ```python
+    model.fit(batches, callbacks=[zoo.training.FiniteCheck(zoo.training.Resume("checkpoints"))])
+    ```
+
     A step that mixed_float16 skips, since a gradient overflowed under its loss scale, has a finite
     loss and goes on.
 
@@ -16,28 +23,30 @@ class FiniteCheck(keras.callbacks.Callback):
         resume: the `Resume` of the phase, which knows the last checkpoint; it holds finite weights.
         batch_of: function from a step to its global batch, for its ids; or None.
         steps: gradient steps, batches of an epoch.
-        pieces: of a batch, see `Execution`.
+        micro_batches: of a batch, see `Execution`.
 
     Raises:
         InputError: naming the step, the ids of its batch and the last good checkpoint.
     """
 
-    def __init__(self, resume, batch_of=None, steps=1, pieces=1):
+    def __init__(
+        self, resume: Any, batch_of: Callable | None = None, steps: int = 1, micro_batches: int = 1
+    ):
         super().__init__()
         self.resume = resume
         self.batch_of = batch_of
         self.steps = steps
-        self.pieces = pieces
+        self.micro_batches = micro_batches
         self._epoch = 0
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self._epoch = epoch
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
         loss = (logs or {}).get("loss", 0.0)
         if np.isfinite(loss):
             return
-        step = self._epoch * self.steps + batch // self.pieces
+        step = self._epoch * self.steps + batch // self.micro_batches
         checkpoints = self.resume.checkpoints()
         good = checkpoints[0][1] if checkpoints else "none yet"
         raise InputError(

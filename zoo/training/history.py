@@ -2,8 +2,10 @@
 
 import csv
 import io
+import os
 import time
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -17,6 +19,11 @@ PHASE, EPOCH = "phase", "epoch"
 class HistoryFile(keras.callbacks.Callback):
     """Writes the logs of every epoch to a CSV file that survives a restart.
 
+    ```python
+    model.fit(batches, epochs=3, callbacks=[zoo.training.HistoryFile("history.csv")])
+    zoo.training.read_history("history.csv")["loss"]
+    ```
+
     The columns are `phase`, `epoch` (from 1 in each phase), the logs of Keras, `learning_rate` and
     `seconds`. The file is replaced atomically, and an epoch that is run again, because the process
     died before its checkpoint was written, replaces its old row. `keras.callbacks.CSVLogger` does
@@ -27,16 +34,16 @@ class HistoryFile(keras.callbacks.Callback):
         phase: name of the phase, e.g. `"warm_up"`.
     """
 
-    def __init__(self, path, phase="train"):
+    def __init__(self, path: str | os.PathLike, phase: str = "train"):
         super().__init__()
         self.path = Path(path)
         self.phase = phase
         self._start = None
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self._start = time.perf_counter()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         row = {PHASE: self.phase, EPOCH: epoch + 1}
         row.update({name: float(value) for name, value in (logs or {}).items()})
         rate = getattr(self.model.optimizer, "learning_rate", None)  # MultiOptimizer has none
@@ -48,7 +55,7 @@ class HistoryFile(keras.callbacks.Callback):
         _write(self.path, [*rows, row])
 
 
-def read_history(path):
+def read_history(path: str | os.PathLike) -> dict[str, Any]:
     """The columns of a `history.csv`.
 
     Args:

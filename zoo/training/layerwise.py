@@ -3,9 +3,12 @@
 import collections
 import contextlib
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 
+from zoo.embeddings import Tensor
 from zoo.training.adamp import AdamP
 
 
@@ -16,7 +19,7 @@ class LayerwiseRates:
 
     ```python
     @keras.saving.register_keras_serializable(package="halo")
-    class LayerwiseLion(LayerwiseRates, keras.optimizers.Lion): ...
+    class LayerwiseLion(zoo.training.LayerwiseRates, keras.optimizers.Lion): ...
     ```
 
     The factor scales the *learning rate* of `update_step`, and with it the decoupled weight decay,
@@ -38,7 +41,7 @@ class LayerwiseRates:
             has another length.
     """
 
-    def __init__(self, *args, rates=None, **kwargs):
+    def __init__(self, *args: Any, rates: dict[str, float] | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.rates = rates or {}
         values = self.rates.values() if isinstance(self.rates, dict) else self.rates
@@ -47,12 +50,12 @@ class LayerwiseRates:
                 raise ValueError(f"`rates` must be finite and not negative; received {rate}")
         self._rate_of = []
 
-    def build(self, variables):
+    def build(self, variables: list) -> None:
         if not self.built:
             self._rate_of = _resolve(self.rates, [variable.path for variable in variables])
         super().build(variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
         index = self._get_variable_index(variable)
         with _after(self._trainable_variables[index - 1] if index else None):
             self._update(gradient, variable, learning_rate * self._rate_of[index])
@@ -74,7 +77,7 @@ class LayerwiseRates:
         inherited = super()._apply_weight_decay.__func__
         return self.weight_decay and inherited is keras.optimizers.Optimizer._apply_weight_decay
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         rates = dict(self.rates) if isinstance(self.rates, dict) else list(self.rates)
         return {**super().get_config(), "rates": list(self._rate_of) or rates}
 
@@ -82,6 +85,11 @@ class LayerwiseRates:
 @keras.saving.register_keras_serializable(package="halo")
 class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` with a factor on the learning rate for each variable.
+
+    ```python
+    # the image encoder's variables at a hundredth of the rate
+    zoo.training.LayerwiseAdamW(1e-3, rates={"image_encoder": 0.01})
+    ```
 
     Args:
         *args, **kwargs: those of `keras.optimizers.AdamW`.
@@ -93,13 +101,18 @@ class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
 class LayerwiseAdamP(LayerwiseRates, AdamP):
     """`zoo.training.AdamP` with a factor on the learning rate for each variable.
 
+    ```python
+    rates = zoo.training.dual_encoder_rates(model)
+    model.compile(zoo.training.LayerwiseAdamP(1e-3, rates=rates))
+    ```
+
     Args:
         *args, **kwargs: those of `zoo.training.AdamP`.
         rates: factors by variable path, see `LayerwiseRates`.
     """
 
 
-def rates_by_depth(blocks, decay=1.0, rate=1.0):
+def rates_by_depth(blocks: Sequence, decay: float = 1.0, rate: float = 1.0) -> dict[str, float]:
     """Factors that shrink from the output to the input of an encoder.
 
     Block `i` of `n` has the factor `rate · decay^(n − 1 − i)`: the last block has `rate`.

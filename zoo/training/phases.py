@@ -1,6 +1,12 @@
 """One phase of training: Keras' `fit`, from where the run stopped if it did."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
 from zoo.cli import verbosity
+from zoo.files import RunFolder
 from zoo.training.execution import Execution
 from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile
@@ -8,16 +14,16 @@ from zoo.training.resume import Resume
 
 
 def fit_phase(
-    folder,
-    model,
-    phase,
-    stream,
-    epochs,
-    steps,
-    callbacks=(),
-    stateful_callbacks=None,
-    execution=None,
-):
+    folder: RunFolder,
+    model: keras.Model,
+    phase: str,
+    stream: Callable,
+    epochs: int,
+    steps: int,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    stateful_callbacks: dict[str, Any] | None = None,
+    execution: Execution | None = None,
+) -> None:
     """Fits a compiled model for some epochs, with a checkpoint and a row of history after each.
 
     Args:
@@ -40,7 +46,7 @@ def fit_phase(
     if not epochs:
         return
     execution = execution or Execution()
-    pieces = execution.gradient_accumulation
+    micro_batches = execution.gradient_accumulation
     execution.prepare(model)
     resume = Resume(
         folder.checkpoints, phase, stateful_callbacks=stateful_callbacks, writes=execution.is_chief
@@ -49,12 +55,12 @@ def fit_phase(
     execution.agree(done)
     if done and execution.is_chief:
         print(f"{phase}: {done} of {epochs} epochs are done already")
-    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, pieces)
+    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, micro_batches)
     model.fit(
         execution.batches(stream, done * steps),
         epochs=epochs,
         initial_epoch=done,
-        steps_per_epoch=steps * pieces,
+        steps_per_epoch=steps * micro_batches,
         shuffle=False,  # the stream is shuffled already
         verbose=verbosity(shown=execution.is_chief),
         callbacks=[

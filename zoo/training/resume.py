@@ -1,10 +1,12 @@
 """Checkpoints from which training goes on exactly as if it had never stopped."""
 
 import json
+import os
 import re
 import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -49,7 +51,14 @@ class Resume(keras.callbacks.Callback):
         writes: whether to write; of several workers the chief alone does.
     """
 
-    def __init__(self, folder, phase="train", keep=2, stateful_callbacks=None, writes=True):
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        phase: str = "train",
+        keep: int = 2,
+        stateful_callbacks: dict[str, Any] | None = None,
+        writes: bool = True,
+    ):
         super().__init__()
         if not re.fullmatch(r"\w+", phase):
             raise ValueError(f"`phase` must be letters, digits and `_`; received {phase!r}")
@@ -61,13 +70,13 @@ class Resume(keras.callbacks.Callback):
         self.stateful_callbacks = dict(stateful_callbacks or {})
         self.writes = writes
 
-    def checkpoints(self):
+    def checkpoints(self) -> list[tuple[int, Path]]:
         """The checkpoints of this phase as `[(epoch, path)]`, the latest first."""
         pattern = re.compile(rf"{self.phase}-(\d+)\.npz")
         matches = [(pattern.fullmatch(path.name), path) for path in self.folder.glob("*.npz")]
         return sorted(((int(match[1]), path) for match, path in matches if match), reverse=True)
 
-    def restore(self, model):
+    def restore(self, model: keras.Model) -> int:
         """Puts the model and its optimizer into the state of the latest checkpoint.
 
         Args:
@@ -98,13 +107,13 @@ class Resume(keras.callbacks.Callback):
             raise InputError(f"no checkpoint of {self.phase!r} in {self.folder} can be read")
         return 0
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         loss = (logs or {}).get("loss", 0.0)
         if not self.writes or not np.isfinite(loss):
             return  # the last good state must stay the last
         self.save(epoch + 1)
 
-    def save(self, epoch):
+    def save(self, epoch: int) -> None:
         """Writes the checkpoint after `epoch` epochs and deletes those that are too old.
 
         Weights that are no numbers are not written: the step that made them is the epoch's last,

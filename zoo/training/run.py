@@ -1,6 +1,8 @@
 """One run of a recipe: its folder, its data, its replicas, and its phases."""
 
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import keras
 
@@ -18,7 +20,7 @@ from zoo.training.phases import fit_phase
 from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
 
 
-def start(settings, data, select=None):
+def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Run":
     """Starts a run, or goes on with it.
 
     The folder is opened, the seed and the precision are set, and the splits are read, so that what
@@ -81,6 +83,13 @@ def check_benchmark(records, annotations_dir):
 class Run:
     """What a recipe works with. Made by `start`.
 
+    ```python
+    run = zoo.training.start(settings, {"loader": "toy_birds"})
+    with run.replicas():
+        run.model = build(settings, run.train)
+        run.fit(run.model, "training", stream, epochs=3)
+    ```
+
     Attributes:
         folder: the `RunFolder`.
         execution: the `Execution`, on which replicas and how compiled.
@@ -90,7 +99,9 @@ class Run:
         left_out: what the loaders left out, counted by split and kind.
     """
 
-    def __init__(self, folder, execution=None, keeps_best=True):
+    def __init__(
+        self, folder: RunFolder, execution: Execution | None = None, keeps_best: bool = True
+    ):
         self.folder = folder
         self.execution = execution or Execution()
         self.keeps_best = keeps_best
@@ -99,11 +110,11 @@ class Run:
         self.left_out = {}
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         """Whether there is nothing left to do."""
         return self.folder.finished
 
-    def open_data(self, data):
+    def open_data(self, data: dict[str, Any]) -> None:
         """Opens the three splits, and writes down what was left out of them."""
         self.train, self.validation, self.test = (
             datasets.open(data, split) for split in datasets.SPLITS
@@ -116,7 +127,7 @@ class Run:
             self.left_out = write_skipped(self.folder, *splits.values())
 
     @contextlib.contextmanager
-    def replicas(self):
+    def replicas(self) -> Iterator[None]:
         """The scope to build and fit the model in: on the replicas, the run folder locked.
 
         Raises:
@@ -125,11 +136,13 @@ class Run:
         with self.locked(), self.execution.devices.scope():
             yield
 
-    def locked(self):
+    def locked(self) -> contextlib.AbstractContextManager:
         """Holds the run folder for this process; of several workers the chief alone does."""
         return locked(self.folder.path) if self.execution.is_chief else contextlib.nullcontext()
 
-    def read_features(self, train, validation, test):
+    def read_features(
+        self, train: datasets.Split, validation: datasets.Split, test: datasets.Split
+    ) -> None:
         """Goes on with stored features of the frozen backbone, in place of pictures.
 
         Args:
@@ -138,7 +151,7 @@ class Run:
         self.train, self.validation, self.test = train, validation, test
         self.reads_features = True
 
-    def reader(self, model=None):
+    def reader(self, model: Any = None) -> Any:
         """A model as it reads the splits of this run: the heads alone, where they are features.
 
         Args:
@@ -152,7 +165,7 @@ class Run:
             return model
         return model.with_image_encoder(encoders.head_alone(model.image_encoder))
 
-    def stored_features(self, backbone):
+    def stored_features(self, backbone: keras.Model) -> tuple[datasets.Split, ...]:
         """The training and the validation split as features of a frozen backbone.
 
         They are computed once and kept in the user's cache folder, which all runs share.
@@ -169,8 +182,15 @@ class Run:
         )
 
     def fit(
-        self, model, phase, stream, epochs, callbacks=(), stateful_callbacks=None, validation=None
-    ):
+        self,
+        model: keras.Model,
+        phase: str,
+        stream: Callable,
+        epochs: int,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        stateful_callbacks: dict[str, Any] | None = None,
+        validation: Any = None,
+    ) -> None:
         """Fits a compiled model for some epochs; see `fit_phase`.
 
         After each epoch retrieval on the validation split is in the logs, and the weights of the
@@ -200,7 +220,7 @@ class Run:
             self.execution,
         )
 
-    def trained(self):
+    def trained(self) -> tuple[keras.Model, dict[str, Any] | None]:
         """The trained model on one device, and what its best epoch was or None.
 
         Of several workers only the chief may go on with it.

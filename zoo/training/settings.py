@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from zoo import losses, similarities
 from zoo.cli import setting
-from zoo.data.datasets import RESIZING
 from zoo.data.images import RESIZES
+from zoo.data.split import RESIZING
 from zoo.metrics.cider_score import VARIANTS
 
 OWN = "own"  # the similarity that the model was trained with
@@ -16,7 +16,7 @@ OWN = "own"  # the similarity that the model was trained with
 UNSAID = ""  # the weights of a backbone, where nobody has said which
 
 
-def check_weights(settings, name, network):
+def check_weights(settings: Any, name: str, network: str | None) -> None:
     """Refuses to train a network of random weights on real data unless that was asked for.
 
     For `__post_init__` of settings whose field's default is `UNSAID`, which becomes None.
@@ -42,7 +42,12 @@ def check_weights(settings, name, network):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """The flags that every recipe has."""
+    """The flags that every recipe has.
+
+    ```python
+    zoo.cli.parse(zoo.training.RunSettings, ["--out=runs/mine", "--seed=1"])
+    ```
+    """
 
     data_dir: Path | None = setting(
         None, "folder of the real data set; without it the recipe runs on the embedded toy data"
@@ -100,7 +105,14 @@ class RankingSettings(RunSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalSettings(RankingSettings):
-    """What to read, how much of it to show the model, and how to rank in the end."""
+    """What to read, how much of it to show the model, and how to rank in the end.
+
+    ```python
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(zoo.training.RetrievalSettings):
+        dim: int = zoo.cli.setting(512, "of the embedding", source="PCME, section 4")
+    ```
+    """
 
     skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")
     held_out: Literal["test", "val"] = setting(
@@ -136,13 +148,13 @@ class RetrievalSettings(RankingSettings):
             except ValueError as error:
                 raise ValueError(f"--test-similarities: {error}") from error
 
-    def pictures(self):
+    def pictures(self) -> dict[str, Any]:
         """The options of a loader of pictures, for `data`; defaults are left out."""
         given = {name: getattr(self, name) for name in RESIZING}
         changed = {name: value for name, value in given.items() if value != RESIZING[name]}
         return {"image_size": self.image_size, **changed}
 
-    def data(self, loader, toy, **options):
+    def data(self, loader: str, toy: str, **options: Any) -> dict[str, Any]:
         """The description of the data for `zoo.data.open`.
 
         Args:
@@ -168,11 +180,11 @@ class RetrievalSettings(RankingSettings):
             if value is not None
         }
 
-    def evaluation(self):
+    def evaluation(self) -> dict[str, Any]:
         """What to measure on the test split, for `zoo.report.finish`."""
         return {"similarities": self.test_similarities, **self.benchmark()}
 
-    def benchmark(self):
+    def benchmark(self) -> dict[str, Any]:
         """The files of COCO's benchmark, those that are there.
 
         Karpathy's validation and test images are all of val2014, so its instances are enough.

@@ -10,7 +10,7 @@ from zoo.errors import InputError
 NAMES = ("one", "mirrored", "multi_worker", "tpu")
 
 
-def strategy(name):
+def strategy(name: str) -> tf.distribute.Strategy:
     """The `tf.distribute.Strategy` of a name, the same object every time.
 
     Several mirrored strategies in one process abort it, since each starts collectives of its own.

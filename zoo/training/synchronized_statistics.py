@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 
-def synchronize_batch_normalization(model):
+def synchronize_batch_normalization(model: keras.Model) -> None:
     """Makes the BatchNorm layers of a model take their statistics over all replicas.
 
     So they are those of one device. Keras' own `synchronized=True` must be given when a layer is

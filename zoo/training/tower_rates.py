@@ -1,10 +1,16 @@
 """The parameter groups of a dual encoder on pretrained backbones."""
 
 from zoo.encoders.clip import clip_blocks
+from zoo.models import DualEncoder
 from zoo.training.layerwise import rates_by_depth
 
 
-def dual_encoder_rates(model, image_rate=0.01, caption_rate=0.1, layer_decay=0.7):
+def dual_encoder_rates(
+    model: DualEncoder,
+    image_rate: float = 0.01,
+    caption_rate: float = 0.1,
+    layer_decay: float = 0.7,
+) -> dict[str, float]:
     """The factors on the learning rate of PCME++'s parameter groups.
 
     Heads and the similarity have 1; a backbone's last block has its rate, and every block of a

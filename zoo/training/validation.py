@@ -2,14 +2,18 @@
 
 import functools
 import json
+import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 
 from zoo import evaluation, metrics
+from zoo.data.split import Split
 from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.files.atomic import atomic
 from zoo.training.resume import to_numpy
 
@@ -18,6 +22,10 @@ FILE_NAME = "best.npz"
 
 class Validation(keras.callbacks.Callback):
     """Writes retrieval on a validation split into the logs of each epoch.
+
+    ```python
+    model.fit(batches, callbacks=[zoo.training.Validation(split)])  # logs `val_rsum`
+    ```
 
     The keys are `val_rsum`, or for data with classes `val_r_precision`, the mean of both
     directions; in percent. Where the records have semantics, `val_i2t_asp` and `val_t2i_asp` too.
@@ -28,7 +36,7 @@ class Validation(keras.callbacks.Callback):
     Relations: `zoo.metrics.evaluate_retrieval` of the model's own similarity.
     """
 
-    def __init__(self, split):
+    def __init__(self, split: Split):
         super().__init__()
         self.split = split
 
@@ -37,7 +45,7 @@ class Validation(keras.callbacks.Callback):
         """The semantics of all pairs, which are the same after every epoch."""
         return self.split.records.semantics.matrix()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         records = self.split.records
         encoded = evaluation.encode(self.model, records, self.split.source)
         pairs = encoded.pairs(self.model.similarity).kept()
@@ -62,6 +70,11 @@ def measure(records):
 class BestEpoch(keras.callbacks.Callback):
     """Keeps the weights of the epoch with the best validation, through every phase and restart.
 
+    ```python
+    callbacks = [zoo.training.Validation(split), zoo.training.BestEpoch(folder, model, "training")]
+    model.fit(batches, epochs=3, callbacks=callbacks)
+    ```
+
     The file `best.npz` holds every variable of the whole model, and what it is of. An epoch that
     is run again, because the process died before its checkpoint was written, is not better than
     itself, so a restart changes nothing. Put it behind `Validation` in the list.
@@ -73,14 +86,14 @@ class BestEpoch(keras.callbacks.Callback):
         writes: whether to write; of several workers the chief alone does.
     """
 
-    def __init__(self, folder, model, phase, writes=True):
+    def __init__(self, folder: RunFolder, model: keras.Model, phase: str, writes: bool = True):
         super().__init__()
         self.path = Path(folder) / FILE_NAME
         self.whole = model
         self.phase = phase
         self.writes = writes
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         value = next((logs[name] for name in ("val_rsum", "val_r_precision") if name in logs), None)
         if not self.writes or value is None or not np.isfinite(logs.get("loss", 0.0)):
             return
@@ -95,7 +108,7 @@ class BestEpoch(keras.callbacks.Callback):
             np.savez(temporary, about=json.dumps(about), **weights)
 
 
-def read_best(path):
+def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
     """What the best epoch was, `{"phase", "epoch", "value"}`, or None where none was kept.
 
     Raises:
@@ -107,7 +120,7 @@ def read_best(path):
         return json.loads(str(archive["about"]))
 
 
-def restore_best(path, model):
+def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] | None:
     """Gives the model the weights of the best epoch.
 
     Args:

@@ -11,7 +11,13 @@ from zoo.training.settings import RunSettings
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSettings(RunSettings):
-    """Files are `FILE` or `FILE:NAME`, see `zoo.data.vectors`."""
+    """Files are `FILE` or `FILE:NAME`, see `zoo.data.vectors`.
+
+    ```python
+    settings = zoo.training.VectorSettings(images="images.npy", captions="captions.npz:captions")
+    settings.data()["loader"]  # "vectors"
+    ```
+    """
 
     annotations_dir: ClassVar[None] = None
 

@@ -53,11 +53,11 @@ def true_matches(root, records, of="captions"):
     for start in range(0, len(truth.captions), 512):
         block = truth.captions[start : start + 512, None]
         if of == "captions":
-            fits = ((block < 0) | (block == truth.images)).all(-1)
-            counts[start : start + 512] = fits.sum(1)
+            agrees = ((block < 0) | (block == truth.images)).all(-1)
+            counts[start : start + 512] = agrees.sum(1)
         else:
-            fits = ((block < 0) | (block == truth.images) | ~truth.visible).all(-1)
-            counts += fits.sum(0)
+            agrees = ((block < 0) | (block == truth.images) | ~truth.visible).all(-1)
+            counts += agrees.sum(0)
     return counts
 
 

@@ -57,9 +57,35 @@ def truth_matrix(root, records):
             table[row, column] = codes(bird.attributes)
     counts = np.array([len(birds) for birds in scenes])
     columns = [
-        _true_of(statement, table, counts) for statement in _statements(records, numbers, truths)
+        true_of(statement, table, counts) for statement in _statements(records, numbers, truths)
     ]
     return np.stack(columns, axis=1)
+
+
+def true_of(statement, table, counts):
+    """Of which scenes a statement is true.
+
+    Args:
+        statement: what a caption says.
+        table: int `(N, MAX_BIRDS, attributes)`, each scene's birds from left to right as `codes`,
+            −1 where there is none.
+        counts: `(N,)`, how many birds each scene has.
+
+    Returns:
+        bool `(N,)`.
+    """
+    agrees = []
+    for named in statement.birds:
+        fit = table[:, :, 0] >= 0
+        for name, value in named.items():
+            fit &= table[:, :, NAMES.index(name)] == tuple(ATTRIBUTES[name]).index(value)
+        agrees.append(fit)
+    matched = np.zeros(len(table), bool)
+    for places in itertools.permutations(range(MAX_BIRDS), len(agrees)):
+        if not statement.ordered or list(places) == sorted(places):
+            rows = [fit[:, place] for fit, place in zip(agrees, places, strict=True)]
+            matched |= np.all(rows, axis=0) if rows else True
+    return matched if statement.count is None else matched & (counts == statement.count)
 
 
 def read_truth(root):
@@ -105,19 +131,3 @@ def _number(image_id):
     """The number of a scene, by which every layout names its image."""
     digits = re.findall(r"\d+", str(image_id))
     return int(digits[-1]) if digits else None
-
-
-def _true_of(statement, table, counts):
-    """Of which scenes, bool `(N,)`; `table` is `(N, MAX_BIRDS, attributes)` from left to right."""
-    fits = []
-    for named in statement.birds:
-        fit = table[:, :, 0] >= 0
-        for name, value in named.items():
-            fit &= table[:, :, NAMES.index(name)] == tuple(ATTRIBUTES[name]).index(value)
-        fits.append(fit)
-    matched = np.zeros(len(table), bool)
-    for places in itertools.permutations(range(MAX_BIRDS), len(fits)):
-        if not statement.ordered or list(places) == sorted(places):
-            rows = [fit[:, place] for fit, place in zip(fits, places, strict=True)]
-            matched |= np.all(rows, axis=0) if rows else True
-    return matched if statement.count is None else matched & (counts == statement.count)

@@ -5,19 +5,19 @@
 
 Recipes, export and demo import the zoo, never the reverse. A wheel has them in `zoo/applications`,
 a checkout beside `zoo`; `halo` puts that folder on the module path of its own process.
+
+This module is not in `zoo` and imports it only to run a command: `import zoo` takes seconds for
+TensorFlow, and the help and the lists need none of it.
 """
 
 import ast
 import difflib
 import importlib
+import importlib.metadata
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
-
-import zoo
-from zoo.cli import run
-from zoo.errors import InputError
 
 TRAIN = "train"
 
@@ -59,20 +59,31 @@ def main(argv: Sequence[str] | None = None) -> None:
     Args:
         argv: the arguments after `halo`, or None for those of the process.
     """
-    run(_dispatch, sys.argv[1:] if argv is None else list(argv))
+    argv = sys.argv[1:] if argv is None else list(argv)
+    try:
+        module, program, rest = _command(argv)
+        if module is None:
+            print(program)
+            sys.exit(0)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    from zoo.cli import run  # after the help, see the module's docstring
+
+    run(_call, module, program, rest)
 
 
 def applications_folder() -> Path:
     """The folder that holds `recipes/`, `export/` and `demo/`.
 
     Raises:
-        InputError: if there is none, where only `zoo` was copied.
+        ValueError: if there is none, where only `zoo` was copied.
     """
-    package = Path(__file__).parent
-    for folder in (package / "applications", package.parent):
+    home = Path(__file__).parent
+    for folder in (home / "zoo" / "applications", home):
         if (folder / "recipes").is_dir():
             return folder
-    raise InputError(f"{package}: expected recipes/ in applications/ or beside it, found neither")
+    raise ValueError(f"{home}: expected recipes/ or zoo/applications/recipes/, found neither")
 
 
 def recipes() -> dict[str, str]:
@@ -85,34 +96,27 @@ def recipes() -> dict[str, str]:
     return found
 
 
-def _dispatch(argv):
+def _command(argv):
+    """What to run, `(module, program, its arguments)`, or `(None, text to print, [])`."""
     if not argv or argv[0] in ("-h", "--help"):
-        print(_help())
-        return 0
+        return None, _help(), []
     if argv[0] == "--version":
-        print(f"halo-zoo {zoo.__version__}")
-        return 0
+        return None, f"halo-zoo {importlib.metadata.version('halo-zoo')}", []
     name, *rest = argv
     if name not in COMMANDS:
-        raise InputError(_unknown("command", name, COMMANDS, "halo --help"))
-    if name == TRAIN:
-        return _train(rest)
-    sys.path.insert(0, str(applications_folder()))
-    return _call(COMMANDS[name].module, f"halo {name}", rest)
-
-
-def _train(argv):
-    known = recipes()
-    if not argv or argv[0] in ("-h", "--help"):
-        print("usage: halo train RECIPE [flags]; flags of a recipe: halo train RECIPE --help\n")
-        print(_columns(known.items()))
-        return 0
-    name, *rest = argv
-    if name not in known:
-        raise InputError(_unknown("recipe", name, known, "halo train"))
+        raise ValueError(_unknown("command", name, COMMANDS, "halo --help"))
     folder = applications_folder()
+    if name != TRAIN:
+        sys.path.insert(0, str(folder))
+        return COMMANDS[name].module, f"halo {name}", rest
+    known = recipes()
+    if not rest or rest[0] in ("-h", "--help"):
+        return None, _recipes_help(known), []
+    recipe, *rest = rest
+    if recipe not in known:
+        raise ValueError(_unknown("recipe", recipe, known, "halo train"))
     sys.path[:0] = [str(folder / "recipes"), str(folder)]  # recipes import their siblings
-    return _call(name, f"halo train {name}", rest)
+    return recipe, f"halo train {recipe}", rest
 
 
 def _call(module, program, argv):
@@ -135,6 +139,11 @@ def _help():
             "\nhalo COMMAND --help shows its flags, halo --version the version.",
         ]
     )
+
+
+def _recipes_help(known):
+    usage = "usage: halo train RECIPE [flags]; flags of a recipe: halo train RECIPE --help\n\n"
+    return usage + _columns(known.items())
 
 
 def _columns(rows: Iterable[tuple[str, str]]):

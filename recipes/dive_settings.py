@@ -1,0 +1,206 @@
+"""The settings of DivE and PVSE, for COCO and Flickr30K, by the features of images."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from zoo import encoders, models, training
+from zoo.cli import setting
+from zoo.data.images import RESIZES
+from zoo.data.random_crops import RandomCrop
+from zoo.layers.slot_attention import NORMALIZE_OVER
+from zoo.losses.ranking import MINING
+
+FEATURES = ("resnet152", "regions", "resnext_bert")
+NETWORKS = {"resnet152": "resnet152", "resnext_bert": "resnext101_32x8d"}
+
+
+class Protocol(NamedTuple):
+    """The settings that depend on `--features`.
+
+    Without a `drop_epoch` the rate falls as a cosine over the epochs of everything.
+    """
+
+    margin: float
+    learning_rate: float
+    epochs: int
+    frozen_epochs: int = 0
+    drop_epoch: int | None = None
+    image_rate: float = 1.0
+    clip_norm: float = 2.0
+    image_size: int = 224
+    resize: str = "crop"
+    crop_fraction: float = 1.0
+    smallest_part: float = 0.08
+
+
+PROTOCOLS = {
+    "regions": Protocol(margin=0.2, learning_rate=1e-3, epochs=80, clip_norm=1.0),
+    "resnet152": Protocol(  # PVSE's, in DivE's code: its option pvse_cosine
+        margin=0.1, learning_rate=2e-4, epochs=60, frozen_epochs=30, crop_fraction=224 / 256
+    ),
+    "resnext_bert": Protocol(  # VSE∞'s for grids
+        margin=0.1,
+        learning_rate=5e-4,
+        epochs=25,
+        drop_epoch=15,
+        image_rate=0.01,
+        image_size=512,
+        resize="stretch",
+        smallest_part=0.36,
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(training.RetrievalSettings):
+    """The paper's settings for COCO; `toy` is what runs on Toy Scenes."""
+
+    out: Path = setting(Path("runs/dive_coco"), "run folder to write or resume", identity=False)
+    ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
+    method: Literal["dive", "pvse"] = setting("dive", "slots or PIE-Net")
+    features: Literal[FEATURES] = setting(
+        "resnet152", "image features, and with resnext_bert BERT for the captions", toy="regions"
+    )
+    backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
+        None, "another network than that of --features", toy="tiny"
+    )
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
+    bert: Path | None = setting(None, "folder of BERT's preset, for resnext_bert")
+    bert_vocabulary: Path | None = setting(None, "its vocab.txt")
+    glove: Path | None = setting(None, "text file of word vectors to start from")
+    image_size: int | None = setting(
+        None, "pixels; default: 224, 512 for resnext_bert", source="DivE, section 4.3", toy=64
+    )
+    resize: Literal[RESIZES] | None = setting(
+        None,
+        "a photo to a square; default: its middle, for resnext_bert the whole of it stretched",
+        source="DivE, released code",
+        toy="crop",
+    )
+    crop_fraction: float | None = setting(
+        None,
+        "side of that middle, of the shorter side; default: 0.875 for resnet152, else 1",
+        source="DivE, released code",
+        toy=1.0,
+    )
+    crop_and_flip: bool = setting(
+        True,
+        "train on random parts of the originals of pictures, mirrored or not",
+        source="DivE, released code",
+        toy=False,
+    )
+    max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
+    dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
+    word_dim: int = setting(300, "of a word vector", source="DivE, released code", toy=64)
+    num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
+    num_iterations: int = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
+    normalize_over: Literal[NORMALIZE_OVER] = setting(
+        "slots",
+        "what the attention's softmax is over; positions are a transformer's",
+        source="DivE, table 3",
+    )
+    similarity: Literal[models.SET_SIMILARITIES] | None = setting(
+        None, "default: smooth_chamfer, or maximum_pair for pvse", source="DivE, table 3"
+    )
+    alpha: float = setting(16.0, "of smooth-Chamfer", source="DivE, section 4.2")
+    margin: float | None = setting(
+        None, "of the triplets; default: 0.2 for regions, else 0.1", source="DivE, section 4.2"
+    )
+    mining: Literal[MINING] = setting(
+        "hardest", "negatives after the warm-up", source="DivE, released code", toy="sum"
+    )
+    discrepancy_weight: float = setting(0.01, "of MMD", source="DivE, section 4.2")
+    diversity_weight: float | None = setting(
+        None, "default: 0.01, or 0.1 for pvse", source="DivE, section 4.2"
+    )
+    dropout: float = setting(0.1, "of the regions' features", source="DivE, released code")
+    drop_rate: float = setting(0.2, "regions left out", source="DivE, released code")
+    word_dropping: float = setting(0.2, "words left out", source="DivE, released code")
+    learning_rate: float | None = setting(
+        None,
+        "peak; default: 1e-3 for regions, 2e-4 for resnet152, 5e-4 for resnext_bert",
+        source="DivE, section 4.2",
+        toy=4e-3,
+    )
+    set_rate: float = setting(0.1, "factor of the slots", source="DivE, released code", toy=1.0)
+    image_rate: float | None = setting(
+        None,
+        "factor of the network over pictures; default: 0.01 for resnext_bert, else 1",
+        source="VSE∞, released code",
+        toy=1.0,
+    )
+    caption_rate: float = setting(0.1, "factor of BERT", source="VSE∞, released code", toy=1.0)
+    weight_decay: float = setting(1e-4, "of AdamW", source="DivE, released code")
+    clip_norm: float | None = setting(
+        None,
+        "largest norm of a gradient; default: 1 for regions, else 2",
+        source="DivE, released code",
+        toy=1.0,
+    )
+    batch_size: int = setting(
+        200, "images, with their captions", source="DivE, section 4.2", toy=64
+    )
+    captions_per_image: int | None = setting(
+        None, "drawn anew each time; default: all", source="DivE, section 4.2", toy=2
+    )
+    steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
+    warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=0, smoke=1)
+    frozen_epochs: int | None = setting(
+        None,
+        "of these, the network over pictures frozen; default: 30 for resnet152, else 0",
+        source="DivE, released code",
+        toy=0,
+    )
+    epochs: int | None = setting(
+        None,
+        "in all; default: 80 for regions, 60 for resnet152, 25 for resnext_bert",
+        source="DivE, section 4.2",
+        toy=40,
+        smoke=2,
+    )
+    drop_epoch: int | None = setting(
+        None,
+        "after which the rate is a tenth; default: 15 for resnext_bert, else none: a cosine",
+        source="VSE∞, released code",
+    )
+
+    def __post_init__(self):
+        protocol = PROTOCOLS[self.features]._asdict()
+        if self.data_dir is None or self.smoke:  # epochs of their own
+            protocol |= {"drop_epoch": None, "frozen_epochs": 0}
+        for name in protocol.keys() & {field.name for field in dataclasses.fields(self)}:
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, protocol[name])
+        super().__post_init__()
+        used = None if self.ensemble or self.features == "regions" else self.network
+        training.check_weights(self, "image_weights", used)
+        if not 0 <= self.warm_up_epochs <= self.epochs:
+            raise ValueError("--epochs must not be below --warm-up-epochs")
+        if not 0 <= self.frozen_epochs <= self.epochs:
+            raise ValueError("--epochs must not be below --frozen-epochs")
+        if self.frozen_epochs and self.features == "regions":
+            raise ValueError("--frozen-epochs are of a network over pictures; regions have none")
+
+    @property
+    def crop(self):
+        """The random parts of `--crop-and-flip`."""
+        return RandomCrop(area=(PROTOCOLS[self.features].smallest_part, 1.0))
+
+    @property
+    def network(self):
+        """The name of the network over pictures."""
+        return self.backbone or NETWORKS.get(self.features)
+
+    @property
+    def own_similarity(self):
+        return self.similarity or {"dive": "smooth_chamfer", "pvse": "maximum_pair"}[self.method]
+
+    @property
+    def own_diversity(self):
+        weights = {"dive": 0.01, "pvse": 0.1}
+        given = self.diversity_weight
+        return weights[self.method] if given is None else given

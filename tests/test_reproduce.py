@@ -1,0 +1,117 @@
+"""docs/reproduce.md: its commands are real ones, and no table or figure is missing."""
+
+import importlib
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from zoo import cli
+from zoo.data import toy_scenes
+from zoo.errors import InputError
+from zoo.files import RunFolder
+from zoo.report.__main__ import main as report_main
+
+PAGE = (Path(__file__).parent.parent / "docs" / "reproduce.md").read_text()
+ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and "`python " in line]
+COMMANDS = [shlex.split(command) for row in ROWS for command in re.findall(r"`(python .+?)`", row)]
+RECIPES = [command for command in COMMANDS if command[1].startswith("recipes/")]
+
+# Typed from the papers: all tables, and the figures that show results.
+PRINTED = {
+    "PCME (Chun": (
+        "1 2 3 D.1 D.2 D.3 E.1 E.2 E.3 E.4 E.5",
+        "5 6 7 8 D.1 D.2 D.3 E.1 E.2 E.3 F.1 F.2 F.3 F.4",
+    ),
+    "Gaussian VSE++ and VSRN": ("1 2 3 4 5 6 7 8", "2 3 4 5 6 7"),
+    "DAA": ("1 2 3 4", "1 3 4"),
+    "PCME++": ("1 2 3 4 5 6 C.1 C.2 C.3 C.4 C.5 C.6 C.7 C.8 C.9", "2 5 6 C.1 C.2"),
+    "DivE": ("1 2 3 4 5", "4"),
+}
+NO_DATA = {"toy_2d", "daa_figures"}  # of points, and of finished runs
+NUMBER = r"[A-Z]?\.?\d+\b(?: \([a-c]\))?"
+LIST = re.compile(rf"\b(table|figure)s? ({NUMBER}(?:(?:, |–| and ){NUMBER})*)")
+
+
+def settings_of(recipe, flags):
+    return cli.parse(importlib.import_module(recipe).Settings, list(flags))
+
+
+@pytest.mark.parametrize("command", RECIPES, ids=" ".join)
+def test_every_command_is_one_of_the_recipe(command):
+    name, flags = Path(command[1]).stem, command[2:]
+    settings = settings_of(name, flags)
+    if name not in NO_DATA:
+        assert settings.data_dir is not None, "the real files"
+    if name != "ablations":
+        return
+    common = [f"--data-dir={settings.data_dir}", *(f"--{flag}" for flag in settings.also)]
+    for row in settings.chosen.values():
+        recipe = sys.modules[row.main.__module__]
+        for fold in settings.folds or [None]:
+            held_out = [] if fold is None else [f"--held-out={fold}"]
+            cli.parse(recipe.Settings, [*row.flags, *common, *held_out])
+
+
+def test_every_report_is_asked_for_as_it_has_to_be(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    reports = [command for command in COMMANDS if command not in RECIPES]
+    assert reports
+    for _, *module, run in reports:
+        assert module == ["-m", "zoo.report"]
+        with pytest.raises(InputError, match=f"no such run folder: {run}"):
+            report_main([run])
+
+
+def test_no_run_is_written_over_by_another():
+    """Two commands with one folder are the same run."""
+    folders = {}
+    for command in RECIPES:
+        out = settings_of(Path(command[1]).stem, command[2:]).out
+        folders.setdefault(out, set()).add(" ".join(command))
+    assert not {out: found for out, found in folders.items() if len(found) > 1}
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_every_table_and_figure_has_its_place(paper):
+    (section,) = [part for part in PAGE.split("\n## ") if part.startswith(paper + " ")]
+    named = {"table": set(), "figure": set()}
+    for kind, numbers in LIST.findall(section):
+        for part in re.split(", | and ", re.sub(r" \([a-c]\)", "", numbers)):
+            named[kind] |= set(expanded(*part.split("–")))
+    for kind, printed in zip(("table", "figure"), PRINTED[paper], strict=True):
+        assert named[kind] == set(printed.split()), kind
+
+
+def expanded(first, last=None):
+    """`"C.4", "C.6"` are C.4, C.5 and C.6."""
+    letter, start = re.fullmatch(r"([A-Z]?\.?)(\d+)", first).groups()
+    end = re.fullmatch(r"[A-Z]?\.?(\d+)", last or first)[1]
+    return [f"{letter}{number}" for number in range(int(start), int(end) + 1)]
+
+
+FILES = ("--data-dir", "--annotations-dir", "--glove", "--image-weights", "--out")
+SMALL = ("--smoke", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("start", "small"),
+    [
+        ("recipes/toy_2d.py", ["--smoke"]),
+        ("recipes/gaussian_vsrn_flickr30k.py --data-dir coco_precomp", SMALL),
+        ("recipes/dive_flickr30k.py --features regions", [*SMALL, "--captions-per-image=2"]),
+    ],
+)
+def test_what_is_cheap_runs(start, small, tmp_path, monkeypatch):
+    """A row's command without the names of its files, on a few toy scenes."""
+    (command,) = [command for command in RECIPES if " ".join(command[1:]).startswith(start)]
+    flags = iter(command[2:])
+    kept = [word for word in flags if not (word in FILES and next(flags))]
+    scenes = toy_scenes.generate(tmp_path / "scenes", num_images=40, image_size=32, region_dim=16)
+    monkeypatch.setattr(toy_scenes, "generate", lambda root_of_recipes: scenes)
+    out = tmp_path / "run"
+    importlib.import_module(Path(command[1]).stem).main([*kept, *small, f"--out={out}"])
+    assert RunFolder.existing(out).finished
