@@ -151,12 +151,15 @@ def crop_sheet(
                     linestyle="--" if number == 2 else "-",
                 )
             )
+            # Each in a corner of its own: crops often share one.
+            right, bottom = number == 1, number == 2
             axis.annotate(
                 _CROPS[number],
-                (x, y),
+                (x + right * width, y + bottom * height),
                 color="white",
                 fontsize=7,
-                va="top",
+                ha="right" if right else "left",
+                va="bottom" if bottom else "top",
                 bbox={"facecolor": PALETTE[number], "edgecolor": "none", "pad": 0.8},
             )
         axis = figure.add_subplot(grid[row, 1])
