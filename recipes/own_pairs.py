@@ -153,7 +153,8 @@ def verdicts(results):
     own = next(iter(results["retrieval"].values()))
     images = int(own["i2t_queries"])
     if images < FEW_IMAGES:
-        low, high = metrics.wilson_interval(round(own["i2t_recall@1"] * images / 100), images)
+        hits = round(own["i2t_recall@1"] * images / 100)
+        (low,), (high,) = metrics.wilson_interval([hits], [images])
         yield (
             f"Warning: the test has {images} images only. Image to text, R@1 is somewhere from "
             f"{100 * low:.0f} to {100 * high:.0f} %; --held-out-share takes more images."

@@ -98,6 +98,13 @@ def load_split(
     source = next((root / name for name in TABLES if (root / name).exists()), root)
     problems = Problems(skip_bad)
     items, splits, folder = _read(source, ("image", "caption"), problems)
+    if skip_bad:  # before the division, so that it is of the photos that are there
+        there = [(folder / item.files[0]).is_file() for item in items]
+        for item, found in zip(items, there, strict=True):
+            if not found:
+                problems.missing("missing photos", folder / item.files[0])
+        items = [item for item, found in zip(items, there, strict=True) if found]
+        splits = [split for split, found in zip(splits, there, strict=True) if found]
     divided = _divide(splits, held_out_share, seed)
     empty = [name for name, images in divided.items() if not len(images)]
     if empty:
