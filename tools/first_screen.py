@@ -15,10 +15,9 @@ import numpy as np
 import zoo
 from zoo import data, evaluation, report
 from zoo.data import sources, toy_birds
+from zoo.evaluation.calibration import cross_fitted
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
-from zoo.report import confidence
-from zoo.report.answers import Answers
 from zoo.report.style import DIRECTION_STYLE, draw_shares, mark, new_figure, show_image, styled
 
 TOP, BINS, SHOWN = 4, 8, 256
@@ -41,8 +40,8 @@ def main(argv=None):
 
 def _calibrated(encoded, similarity, side):
     """`(probability, right)` of every query that has a match, calibrated on others."""
-    answers = Answers.of(encoded, similarity, side)
-    return confidence.cross_fitted(answers), answers.correct
+    answers = evaluation.Answers.of(encoded, similarity, side)
+    return cross_fitted(answers), answers.correct
 
 
 def _rows(records, scores, probability, right):

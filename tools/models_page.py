@@ -24,6 +24,10 @@ from zoo.files.run_folder import RunFolder
 BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
 # In these, runs of one row may differ.
 _FREE = ("seed", "out", "data_dir", "annotations_dir", "strategy")
+# What is drawn, by the name of the layout that it comes in.
+_DRAWN = {"toy_birds": "Toy Birds"} | {
+    layout: f"Toy Scenes in the layout of {layout}" for layout in ("COCO", "Flickr30K", "regions")
+}
 _DROPPED_FLAG = re.compile(r"--(out|seed|data-dir)(=\S+|\s+\S+)?")
 
 
@@ -171,8 +175,8 @@ def _split(run):
     if run.settings.get("data_dir") is not None:
         return name
     layout, _, rest = name.partition(" ")
-    drawn = "Toy Birds" if layout == "toy_birds" else f"Toy Scenes in the layout of {layout}"
-    return f"{drawn}, {rest}"
+    drawn = _DRAWN.get(layout)
+    return f"{drawn}, {rest}" if drawn else f"{name} (toy data)"
 
 
 def _identity(run):
