@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN ?= runs/pcme_toy_birds
 
-.PHONY: all setup lock lint format test test-slow wheel benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow wheel docs benchmarks models-page clean
 
 all: setup
 	$(BIN)/python recipes/pcme_cub.py --out $(RUN)
@@ -38,6 +38,10 @@ test-slow: setup
 
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+# Strictly, without network: a dead link is an error. In build/site.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks

@@ -18,6 +18,8 @@ from zoo.data.sources import Pictures
 from zoo.evaluation.retrieval import encode
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 
+# One colour and marker a way of searching, in every panel.
+WAYS = ("flat, D+1", "HNSW", "IVF-PQ", "50 by σ", "100 by σ", "1000 by σ", "ef = 64")
 LINES = {
     "HNSW_tuned": "HNSW on D+1, ef tuned",
     "HNSW_ef_64": "HNSW on D+1, ef = 64",
@@ -69,12 +71,12 @@ def trained_spread(model):
 def _by_spread(axis, report, trained):
     rows = report["rows"]
     x = [row["spread"] for row in rows]
-    for (key, label), colour, marker in zip(LINES.items(), PALETTE, MARKERS, strict=False):
-        axis.plot(x, [row[key] for row in rows], color=colour, marker=marker, label=label)
+    for key, label in LINES.items():
+        axis.plot(x, [row[key] for row in rows], label=label, **_look(label))
     for name, spread in trained.items():
         axis.axvline(spread, color=GREY, linestyle="--", linewidth=1)
         axis.annotate(
-            name, (spread, 0.02), rotation=90, color=GREY, fontsize=8, ha="right", va="bottom"
+            name, (spread, 0.02), rotation=90, color="#4D4D4D", fontsize=8, ha="right", va="bottom"
         )
     axis.set(
         ylim=(0, 1.03),
@@ -89,9 +91,10 @@ def _by_spread(axis, report, trained):
 def _against_speed(axis, report):
     rows = report["rows"]
     fastest = max(row["queries_per_cpu_second"] for row in rows)
-    for row, colour, marker in zip(rows, PALETTE, MARKERS, strict=False):
+    for row in rows:
         x, y = row["queries_per_cpu_second"], row["recall"]
-        axis.plot(x, y, color=colour, marker=marker, markersize=8, linestyle="", label=row["index"])
+        look = _look(row["index"])
+        axis.plot(x, y, markersize=8, linestyle="", label=row["index"], **look)
     least = min(row["recall"] for row in rows)
     axis.set(
         xlim=(0, 1.1 * fastest),
@@ -101,6 +104,13 @@ def _against_speed(axis, report):
         title=report["title"].split(", ", 1)[1],
     )
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+
+
+def _look(label):
+    """The colour and the marker of a way of searching: the last of `WAYS` that its name has."""
+    name = label.replace(",0", "0")
+    place = max(place for place, way in enumerate(WAYS) if way in name)
+    return {"color": PALETTE[place], "marker": MARKERS[place]}
 
 
 def _logarithmic(axis, ticks):

@@ -1,49 +1,198 @@
-"""PCME++ on pictures and captions of your own, or on Toy Scenes when no data are given.
+"""PCME++ on pictures and captions of your own.
 
-    python recipes/own_pairs.py --data-dir photos --backbone mobilenet_v2 --weights imagenet
+    python recipes/own_pairs.py --data-dir photos --out runs/photos
+    python recipes/own_pairs.py --data-dir photos --image-weights mobilenet_v2.h5 --out runs/photos
+    python recipes/own_pairs.py --data-dir photos --start-from runs/photos --out runs/more
+    python recipes/own_pairs.py                                  # Toy Scenes, drawn here
 
-`--data-dir` is a folder of pictures with a table of them, `pairs.csv`:
+`--data-dir` is a folder with one of these (docs/data.md has an example of each):
 
-    image,caption
-    beach/1.jpg,two children build a castle
-    beach/1.jpg,a castle of sand
+    pairs.csv, pairs.tsv or pairs.jsonl   a table of pictures and captions
+    beach.jpg and beach.txt               a text file a picture, one caption a line
+    dataset_info.json                     a Hugging Face `datasets` folder (save_to_disk)
 
-or `pairs.tsv`, or `pairs.jsonl` with `{"image": …, "caption": …}` a line. One picture in ten is for
-validation and one in ten for the test. The flags are those of `pcmepp_coco.py`; pretrained
-backbones start best.
+A tenth of the pictures is for validation and a tenth for the test, or what a column `split` says.
+The pretrained image network stays frozen and its features are stored, so two CPU cores are enough;
+`--frozen-epochs` below `--epochs` trains it too, which wants a GPU. The other flags are those of
+`pcmepp_coco.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 import pcmepp_coco
-from zoo import cli
+import pcmepp_settings
+from zoo import cli, encoders, metrics, models
 from zoo.cli import setting
+from zoo.files import RunFolder
+
+CLIP_FROZEN_EPOCHS = 2  # PCME++, section 3.1
+MEAN_EPOCHS = 10
+FEW_IMAGES = 50
+INFORMATIVE, WEAK = 0.3, 0.05  # of nAUC: 0 is random, 1 an oracle
+# What a model brings with it, where a training starts from one.
+OF_THE_MODEL = (
+    "method", "backbone", "image_size", "resize", "crop_fraction", "max_words", "dim", "word_dim",
+    "pooling", "log_variance_bias",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(pcmepp_coco.Settings):
-    """PCME++'s settings; `toy` is what runs on Toy Scenes."""
+class Settings(pcmepp_settings.Settings):
+    """Settings for some thousand pictures and an ImageNet network; the paper's are for COCO."""
 
     out: Path = setting(Path("runs/own_pairs"), "run folder to write or resume", identity=False)
     toy: Literal["scenes"] = setting("scenes", "the drawn data, without --data-dir")
-    max_words: int = setting(77, "tokens of a caption that are read", toy=48)
+    image_weights: str | None = setting(
+        "imagenet",
+        "of the backbone: imagenet (fetched once), a local .h5, .npz or .safetensors file, or none",
+        toy=None,
+    )
+    weights: str | None = field(default=None, init=False)  # --image-weights
+    start_from: Path | None = setting(
+        None, "a finished run of this recipe or of pcmepp_coco.py, to train its model further"
+    )
+    held_out_share: float = setting(
+        0.1, "images for validation and for the test each, without a column split"
+    )
+    method: Literal[pcmepp_settings.METHODS] = setting("pcmepp", "what to train on these towers")
+    dim: int = setting(256, "dimensions of the embedding", toy=64)
+    max_words: int = setting(24, "words of a caption that are read", toy=48)
+    pseudo_positive_weight: float | None = setting(0.0, "alpha; 0: none")
+    kl_reduction: Literal["mean", "mean_per_dimension"] = setting("mean", "VIB of an item")
+    log_variance_bias: float | None = setting(-6.5, "initial log variance", toy=-5.0)
+    learning_rate: float = setting(2e-3, "of AdamP")
+    image_rate: float = setting(0.1, "factor of the image backbone, once it trains", toy=1.0)
+    caption_rate: float | None = setting(
+        None, "factor of the text backbone; default: 1 for a GRU, 0.1 for CLIP's", toy=1.0
+    )
     batch_size: int = setting(128, "pairs", source="PCME++, table B.1")
     steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=32, smoke=2)
+    cache_features: bool | None = setting(
+        None, "store the frozen backbone's features; default: unless the backbone is CLIP's"
+    )
+    epochs: int = setting(30, "in all", toy=48, smoke=3)
+    mean_epochs: int | None = setting(
+        None,
+        f"of these the means alone, first; default: {MEAN_EPOCHS}, 0 with --start-from",
+        toy=16,
+        smoke=0,
+    )
+    frozen_epochs: int | None = setting(
+        None,
+        "then, the image backbone frozen; default: all others, 2 with CLIP's",
+        toy=0,
+        smoke=1,
+    )
+    warm_up_epochs: int = setting(1, "linear, at the start of the last phase", smoke=1)
+    last_epochs: int = setting(0, "at a tenth of the rate, with --schedule steps", toy=6, smoke=1)
+    schedule: Literal["steps", "cosine"] = setting(
+        "cosine", "of the last phase's rate", toy="steps"
+    )
+    averaged_epochs: int | None = setting(0, "of SWA; 0: none, the best epoch is kept", toy=6)
+    mixed_share: float | None = setting(0.25, "images mixed by Mixup or CutMix")
+
+    def __post_init__(self):
+        if self.start_from is not None:
+            before = RunFolder.existing(self.start_from).settings
+            self._set(**{name: before[name] for name in OF_THE_MODEL if name in before})
+        if self.data_dir is not None and self.backbone is None:
+            named = encoders.backbone_of_file(self.image_weights)
+            self._set(backbone=named or "mobilenet_v2")
+        if self.image_weights == "imagenet" and self.is_clip:
+            raise ValueError(
+                f"--image-weights must be a local file of CLIP's for {self.network}, or none"
+            )
+        if self.image_weights == "imagenet" and self.network == "tiny":
+            self._set(image_weights=None)  # there are none
+        self._set(weights=self.image_weights)
+        if self.mean_epochs is None:
+            self._set(mean_epochs=0 if self.start_from else min(MEAN_EPOCHS, self.epochs // 3))
+        clip = self.is_clip
+        if self.caption_rate is None:
+            self._set(caption_rate=0.1 if clip else 1.0)
+        if self.cache_features is None:
+            self._set(cache_features=not clip)
+        if self.frozen_epochs is None:
+            all_others = self.epochs - self.mean_epochs
+            self._set(frozen_epochs=min(CLIP_FROZEN_EPOCHS, all_others) if clip else all_others)
+        super().__post_init__()
+
+    def _set(self, **values):
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     data = settings.data("pairs", "toy_scenes", **options(settings))
-    return pcmepp_coco.train(settings, data)
+    results = pcmepp_coco.train(settings, data, make=build)
+    if results is not None:  # of several workers the chief alone has them
+        print("\n".join([*verdicts(results), "", *next_commands(settings)]))
+    return results
 
 
 def options(settings):
     shown = settings.pictures()
     if settings.data_dir is None:
         return {"num_images": settings.toy_images, **shown}
-    return {"seed": settings.seed, **shown}
+    return {"seed": settings.seed, "held_out_share": settings.held_out_share, **shown}
+
+
+def build(settings, train):
+    if settings.start_from is None:
+        return pcmepp_coco.build(settings, train)
+    return models.from_preset(settings.start_from)
+
+
+def verdicts(results):
+    """What the figures of the test split allow to say, in words."""
+    own = next(iter(results["retrieval"].values()))
+    images = int(own["i2t_queries"])
+    if images < FEW_IMAGES:
+        hits = round(own["i2t_recall@1"] * images / 100)
+        (low,), (high,) = metrics.wilson_interval([hits], [images])
+        yield (
+            f"Warning: the test has {images} images only. Image to text, R@1 is somewhere from "
+            f"{100 * low:.0f} to {100 * high:.0f} %; --held-out-share takes more images."
+        )
+    ratio = own["rsum"] / results["chance"]["rsum"]
+    yield f"RSUM {own['rsum']:.0f}, {ratio:.1f} times chance ({results['chance']['rsum']:.0f})."
+    for direction, words in (("i2t", "Image to text"), ("t2i", "Text to image")):
+        yield f"{words}: {_verdict(results['confidence'][direction])}"
+
+
+def _verdict(found):
+    if "why_not" in found:
+        return f"no confidence: {found['why_not']}."
+    nauc = found["nauc"]
+    if nauc is None or np.isnan(nauc):
+        return "nothing can be said of the confidence: all answers are right, or all are wrong."
+    if nauc >= INFORMATIVE:
+        return f"the confidence is informative (nAUC {nauc:.2f}): decline by it."
+    wanted = f"nAUC {nauc:.2f}, {INFORMATIVE} is wanted"
+    if nauc >= WEAK:
+        return f"the confidence is not informative enough to decline by ({wanted})."
+    return f"the confidence is not informative ({wanted}): declining at random is as good."
+
+
+def next_commands(settings):
+    """What to do with the run."""
+    run, photos = settings.out, settings.data_dir or "PHOTOS"
+    installed = cli.program("")  # as `halo train`, not as a script
+    report, search, export, demo = (
+        f"halo {name}" if installed else f"python -m {package}{name}"
+        for package, name in (("zoo.", "report"), ("zoo.", "search"), ("", "export"), ("", "demo"))
+    )
+    yield "Next:"
+    yield f"  {report} {run}"
+    yield f"  {search} build {photos} {run}/index --model {run} --calibration {run}"
+    yield f'  {search} query {run}/index "a text of yours"'
+    yield f"  {export} {run} {run}/served"
+    yield f"  {demo} {run}"
 
 
 if __name__ == "__main__":

@@ -51,12 +51,13 @@ def data(settings):
     return settings.data("coco", "toy_scenes", num_images=settings.toy_images, **shown)
 
 
-def train(settings, data, prepare=lambda run: None, measure_more=None):
+def train(settings, data, prepare=lambda run: None, measure_more=None, make=None):
     """Builds, fits and evaluates.
 
     Args:
         settings: PCME++'s.
         data: what is read, a description for `zoo.data.open`.
+        make: function `(settings, train) -> DualEncoder`, in place of `build`.
         prepare: function of the run that may replace its splits.
         measure_more: function `(run, model) -> dict` of further results.
     """
@@ -66,7 +67,7 @@ def train(settings, data, prepare=lambda run: None, measure_more=None):
         return report.show(run)
     prepare(run)
     with run.replicas():
-        model = build(settings, run.train)
+        model = (make or build)(settings, run.train)
         run.model = model.with_auxiliaries(*settings.ranking_terms())
         fit(settings, run)
     return report.finish(run, **settings.evaluation(), measure_more=measure_more)
@@ -141,11 +142,15 @@ def fit(settings, run):
         fit_means(settings, run, early, train, validation)
     if settings.frozen_epochs:
         freeze_pretrained(backbone)
-        early.compile(optimizer(settings, early, settings.learning_rate))
         stream = training_batches(settings, early, train, "frozen")
+        rate = settings.learning_rate
+        if not settings.training_epochs:  # this phase is the last
+            rate = learning_rate(settings, settings.frozen_epochs, stream.steps_per_epoch)
+        early.compile(optimizer(settings, early, rate))
         run.fit(early, "frozen", stream, settings.frozen_epochs, validation=validation)
         thaw(backbone)
-    fit_everything(settings, run)
+    if settings.training_epochs:
+        fit_everything(settings, run)
 
 
 def thaw(backbone):

@@ -172,8 +172,8 @@ class Settings(training.RetrievalSettings):
             raise ValueError("--toy-images is for --toy scenes without --data-dir")
         if self.toy_images is not None and self.toy_images < 10:
             raise ValueError(f"--toy-images must be at least 10; received {self.toy_images}")
-        phases = self.frozen_epochs + self.mean_epochs + self.warm_up_epochs + self.last_epochs
-        if phases > self.epochs:
+        in_training = self.warm_up_epochs + self.last_epochs if self.training_epochs else 0
+        if self.frozen_epochs + self.mean_epochs + in_training > self.epochs:
             raise ValueError(
                 "--epochs must hold the frozen, the means', the warm-up and the last epochs"
             )

@@ -43,17 +43,17 @@ def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys)
     np.testing.assert_allclose(loaded.encode_captions(texts), expected, rtol=1e-6)
 
 
-@pytest.mark.slow
-def test_the_readmes_code_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = "\n".join(CODE.findall((ROOT / "README.md").read_text()))
-    shorter = code.replace("steps_per_epoch=60, epochs=10", "steps_per_epoch=1, epochs=1")
-    assert shorter != code
-    names = {}
-    exec(compile(shorter, "README.md", "exec"), names)
-    vague, exact = names["zoo"].from_preset("toy_birds_pcme").uncertainty(names["captions"])
-    assert vague > exact
-    assert names["model"].similarity(names["images"], names["captions"]).shape == (480, 2)
+def test_the_readmes_code_prints_what_it_says(capsys):
+    text = (ROOT / "README.md").read_text()
+    (code,) = CODE.findall(text)
+    (printed,) = re.findall(r"```text\n(.*?)```", text, re.S)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == printed
+
+
+def test_the_readmes_first_screen_fits_a_screen():
+    first, _, _ = (ROOT / "README.md").read_text().partition("\n## ")
+    assert len(first.splitlines()) <= 45
 
 
 def test_the_readmes_recipes_have_a_run_folder_each():

@@ -65,7 +65,8 @@ def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
     with pytest.raises(MissingPackageError) as raised:
         use()
     assert str(raised.value) == (
-        f'the package {package} is not installed: pip install "halo-zoo[{extra}]"'
+        f'the package {package} is not installed: pip install "halo-zoo[{extra}]", or in a '
+        f'checkout ".[{extra}]"'
     )
 
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from recipes import seed_table as table
-from tools import paper_figures
+from tools import paper_figures, run_names
 from tools.runs_parser import runs_parser
 from zoo import cli
 from zoo.errors import InputError
@@ -24,6 +24,10 @@ from zoo.files.run_folder import RunFolder
 BEGIN, END = "<!-- runs: begin -->", "<!-- runs: end -->"
 # In these, runs of one row may differ.
 _FREE = ("seed", "out", "data_dir", "annotations_dir", "strategy")
+# What is drawn, by the name of the layout that it comes in.
+_DRAWN = {"toy_birds": "Toy Birds"} | {
+    layout: f"Toy Scenes in the layout of {layout}" for layout in ("COCO", "Flickr30K", "regions")
+}
 _DROPPED_FLAG = re.compile(r"--(out|seed|data-dir)(=\S+|\s+\S+)?")
 
 
@@ -84,26 +88,27 @@ def split_table(split, rows):
         table.bins("bins i2t / t2i"),
         table.Column("AURC i2t / t2i", tuple(map(_area, table.DIRECTIONS))),
         table.Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
-        table.Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
+        table.Column("minutes of training", (lambda metrics: metrics["seconds"] / 60,)),
     ]
     titles = " | ".join(column.title for column in columns)
     lines = [
         f"### {split}",
         "",
-        f"| run | {titles} | seeds | machine |",
-        f"|---|{'---|' * (len(columns) + 2)}",
+        f"| model | {titles} | seeds | machine | run |",
+        f"|---|{'---|' * (len(columns) + 3)}",
     ]
-    for runs in rows:
+    for runs in sorted(rows, key=_mean_rsum, reverse=True):
         runs = sorted(runs, key=_seed)
         found = [run.metrics for run in runs]
         cells = [table.cell(column, found) for column in columns]
         seeds = ", ".join(map(str, map(_seed, runs)))
         machines = "; ".join(dict.fromkeys(map(machine, runs)))
-        lines.append(f"| `{label(runs[0])}` | {' | '.join(cells)} | {seeds} | {machines} |")
+        row = [called(runs[0]), *cells, seeds, machines, f"`{label(runs[0])}`"]
+        lines.append(f"| {' | '.join(row)} |")
     chance = rows[0][0].metrics.get("chance")
     if chance:
         of_chance = [table.cell(column, [{"retrieval": {"": chance}}]) for column in columns]
-        lines.append(f"| chance | {' | '.join(of_chance)} | | |")
+        lines.append(f"| chance | {' | '.join(of_chance)} | | | |")
     return "\n".join(lines) + "\n"
 
 
@@ -128,8 +133,18 @@ def label(run):
     if run.path.name in flags and script.endswith(".py"):
         rest = " ".join(_DROPPED_FLAG.sub("", flags).split())
         return f"{Path(script).name} {rest}".strip()
-    name = re.sub(r"[-_]seed[-_]?\d+$", "", run.path.name)
+    name = _without_seed(run)
     return f"{Path(script).name}: {name}" if script.endswith(".py") else name
+
+
+def called(run):
+    """The name of a run's row."""
+    script = (run.config.get("command", "").split() or [""])[0]
+    return run_names.name_of(_without_seed(run), Path(script).name, run.settings)
+
+
+def _without_seed(run):
+    return re.sub(r"[-_]seed[-_]?\d+$", "", run.path.name)
 
 
 def machine(run):
@@ -139,6 +154,10 @@ def machine(run):
         return "not recorded"
     cpus = f"{hardware['cpus']} CPU core{'s' if hardware['cpus'] != 1 else ''}"
     return ", ".join([cpus, *hardware.get("gpus", [])])
+
+
+def _mean_rsum(runs):
+    return sum(first(run.metrics)["rsum"] for run in runs) / len(runs)
 
 
 def first(metrics):
@@ -153,8 +172,11 @@ def _area(direction):
 def _split(run):
     """What a run was evaluated on; toy data have the names of the layout that they come in."""
     name = run.metrics.get("split", "a split that the run does not name")
-    is_toy = run.settings.get("data_dir") is None and not name.startswith("toy")
-    return f"{name} (toy data)" if is_toy else name
+    if run.settings.get("data_dir") is not None:
+        return name
+    layout, _, rest = name.partition(" ")
+    drawn = _DRAWN.get(layout)
+    return f"{drawn}, {rest}" if drawn else f"{name} (toy data)"
 
 
 def _identity(run):

@@ -18,7 +18,7 @@ from zoo import embeddings
 from zoo.data import captions, sources
 from zoo.search import vectors
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("optimized_graphs")]
+pytestmark = pytest.mark.slow
 # A system for each kind of embedding and tokenizer; an export of each takes a quarter of a minute,
 # so the others are of `make test-slow`.
 FIRST = ("pcme", "vsepp", "dive", "sgraf", "pcme_bert")

@@ -20,7 +20,6 @@ from export import grpc_client, picture_headers
 from zoo.data import images as pipeline
 from zoo.data.files import FORMATS, check_images
 
-pytestmark = pytest.mark.usefixtures("optimized_graphs")
 REST_CLIENT = pathlib.Path(grpc_client.__file__).parent / "rest_client.sh"
 
 

@@ -10,6 +10,8 @@ import own_pairs
 from zoo import cli
 from zoo.files import RunFolder
 
+SMALL = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--max-words=8"]
+
 
 @pytest.fixture
 def photos(tmp_path):
@@ -30,8 +32,7 @@ def photos(tmp_path):
 def test_one_command_from_a_table_to_a_report(photos, tmp_path):
     (photos / "3.jpg").write_bytes(b"not a picture")
     out = tmp_path / "run"
-    small = "--backbone=tiny --image-size=32 --dim=8 --word-dim=8 --batch-size=8 --max-words=8"
-    flags = ["--smoke", "--skip-bad", *small.split()]
+    flags = ["--smoke", "--skip-bad", "--batch-size=8", *SMALL]
     own_pairs.main([f"--data-dir={photos}", f"--out={out}", *flags])
     run = RunFolder.existing(out)
     assert run.finished
@@ -46,3 +47,64 @@ def test_a_folder_without_a_table_is_named(tmp_path, capsys):
         cli.run(own_pairs.main, places)
     assert stop.value.code == 2
     assert "pairs.csv" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_trained_further(photos, tmp_path, capsys):
+    flags = [*SMALL, "--batch-size=16", "--steps-per-epoch=2"]
+    first, second = tmp_path / "first", tmp_path / "second"
+    own_pairs.main([f"--data-dir={photos}", f"--out={first}", "--epochs=3", *flags])
+    printed = capsys.readouterr().out
+    assert "Warning: the test has 2 images only" in printed
+    assert "times chance" in printed
+    assert f"python -m zoo.search build {photos} {first}/index --model {first}" in printed
+    more = [f"--data-dir={photos}", f"--start-from={first}", "--epochs=1", "--steps-per-epoch=1"]
+    results = own_pairs.main([*more, "--batch-size=16", f"--out={second}"])
+    runs = [RunFolder.existing(folder) for folder in (first, second)]
+    assert [run.settings["dim"] for run in runs] == [8, 8], "the model's own size"
+    assert runs[1].settings["mean_epochs"] == 0
+    assert results["split"] == runs[0].metrics["split"]
+    rows = [run.history_path.read_text().splitlines() for run in runs]
+    assert [len(lines) - 1 for lines in rows] == [3, 1]
+
+
+def test_defaults_follow_the_backbone(photos, capsys):
+    settings = cli.parse(own_pairs.Settings, [f"--data-dir={photos}"])
+    assert (settings.network, settings.weights) == ("mobilenet_v2", "imagenet")
+    assert settings.cache_features
+    assert settings.mean_epochs + settings.frozen_epochs == settings.epochs == 30
+    named = [f"--data-dir={photos}", "--image-weights=resnet50_notop.h5", "--epochs=6"]
+    settings = cli.parse(own_pairs.Settings, named)
+    assert settings.network == "resnet50"
+    assert (settings.mean_epochs, settings.frozen_epochs) == (2, 4)
+    own = [f"--data-dir={photos}", "--backbone=vit_b_32"]
+    with pytest.raises(SystemExit):
+        cli.parse(own_pairs.Settings, own)
+    assert "--image-weights must be a local file of CLIP's" in capsys.readouterr().err
+    clip = [*own, "--image-weights=clip.safetensors"]
+    settings = cli.parse(own_pairs.Settings, [*clip, "--bpe=merges.txt.gz"])
+    assert settings.is_clip
+    assert not settings.cache_features
+    assert (settings.frozen_epochs, settings.caption_rate) == (2, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("nauc", "said"),
+    [
+        (0.4, "is informative"),
+        (0.1, "not informative enough"),
+        (0.01, "not informative ("),
+        (None, "nothing can"),
+    ],
+)
+def test_the_verdict_on_a_confidence(nauc, said):
+    own = {"i2t_queries": 200, "i2t_recall@1": 20.0, "rsum": 180.0}
+    results = {
+        "retrieval": {"csd": own},
+        "chance": {"rsum": 30.0},
+        "confidence": {"i2t": {"nauc": nauc}, "t2i": {"why_not": "no query has a match"}},
+    }
+    rsum, first, second = own_pairs.verdicts(results)
+    assert "6.0 times chance" in rsum
+    assert said in first
+    assert second == "Text to image: no confidence: no query has a match."

@@ -19,6 +19,8 @@ from zoo import cli, data, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder
 
+# The run that is killed is a process of its own, with graphs as a user has them.
+pytestmark = pytest.mark.usefixtures("optimized_graphs")
 SMALL = [
     "--backbone=tiny",
     "--image-size=32",

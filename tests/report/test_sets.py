@@ -70,13 +70,13 @@ def test_measures_of_sets_and_of_sets_of_one():
     assert of_one["usage"] == [1.0]
 
 
-def test_overlay_is_dark_where_nobody_looks():
-    image = np.full((8, 8, 3), 200, np.uint8)
+def test_overlay_is_pale_and_grey_where_nobody_looks():
+    image = np.full((8, 8, 3), (200, 20, 20), np.uint8)
     attention = np.zeros((2, 2))
     attention[0, 0] = 0.7
     shown = report.overlay(image, attention)
-    assert shown[0, 0, 0] == 200
-    assert shown[-1, -1, 0] == 30
+    np.testing.assert_array_equal(shown[0, 0], [200, 20, 20])
+    np.testing.assert_array_equal(shown[-1, -1], [216, 216, 216])
 
 
 def test_the_attention_sheet_draws_every_element(tmp_path):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from zoo.data.orientation import jpeg_orientation, upright
+from zoo.data.orientation import jpeg_orientation, may_be_turned, upright
 from zoo.data.seeding import uniform
 from zoo.embeddings import Tensor
 
@@ -14,6 +14,8 @@ _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
 RESIZES = ("crop", "stretch")
 
 
+# One graph for all pipelines: to trace it anew took most of the time of opening a small split.
+@tf.function(input_signature=[tf.TensorSpec((), tf.string)], autograph=False)
 def decode(contents: Tensor) -> tf.Tensor:
     """JPEG, PNG, GIF, BMP or plain WebP bytes to uint8 `(height, width, 3)`.
 
@@ -25,7 +27,11 @@ def decode(contents: Tensor) -> tf.Tensor:
         # The accurate transform gives Pillow's pixels, on which most backbones were trained; the
         # default is off by one on average.
         image = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE")
-        return upright(image, jpeg_orientation(contents))
+        return tf.cond(
+            may_be_turned(contents),
+            lambda: upright(image, jpeg_orientation(contents)),
+            lambda: image,
+        )
 
     image = tf.cond(
         tf.io.is_jpeg(contents),

@@ -199,28 +199,16 @@ def load_pairs(
     seed=0,
     resize="crop",
     crop_fraction=1.0,
+    held_out_share=0.1,
 ):
-    """Pairs of one's own: `root` holds `pairs.csv`, `pairs.tsv` or `pairs.jsonl` and pictures.
+    """Pictures and captions of one's own; see `own_pairs.load_split` for what `root` holds.
 
-    One image in ten is for validation and one in ten for the test, up to 5,000 each; which ones
-    follows from the seed.
+    One image in ten is for validation and one in ten for the test, up to 5,000 each, unless a
+    column `split` says which; which ones follows from the seed.
     """
-    table = _first(Path(root).expanduser(), *(f"pairs.{end}" for end in ("csv", "tsv", "jsonl")))
-    records = own_pairs.load(table, image_size=image_size, skip_bad=skip_bad).records
-    if records.num_images < 3:
-        raise InputError(
-            f"{table}: expected three images at least, one for validation and one for the test; "
-            f"found {records.num_images}"
-        )
-    order = np.random.default_rng(seed).permutation(records.num_images)
-    count = min(5000, max(1, records.num_images // 10))
     name = "validation" if split == "test" and held_out == "val" else split
-    chosen = {
-        "test": order[:count],
-        "validation": order[count : 2 * count],
-        "train": order[2 * count :],
-    }
-    return pictures(records.select(chosen[name]), image_size, split, resize, crop_fraction)
+    records = own_pairs.load_split(root, name, held_out_share, seed, skip_bad)
+    return pictures(records, image_size, split, resize, crop_fraction)
 
 
 def _karpathy(split, held_out):

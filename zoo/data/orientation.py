@@ -23,28 +23,37 @@ def jpeg_orientation(contents):
     """
     size = tf.strings.length(contents)
 
-    def segment(start):
-        """(marker, length without marker, whether it is EXIF) of the segment at `start`."""
-        head = _padded(tf.strings.substr(contents, start, 10), 10)
-        codes = tf.cast(tf.io.decode_raw(head, tf.uint8), tf.int32)
-        marker = tf.where(codes[0] == 0xFF, codes[1], 0)
-        exif = (marker == 0xE1) & (tf.strings.substr(head, 4, 6) == _EXIF)
-        return marker, codes[2] * 256 + codes[3], exif
-
     def searching(start, going, found):
         del found
         return going & (start + 10 <= size)
 
     def step(start, going, found):
         del going, found
-        marker, length, exif = segment(start)
-        other = ((marker >= 0xE0) & (marker <= 0xEF)) | (marker == 0xFE)  # APPn or a comment
+        other, length, exif = _segment(contents, start)
         return tf.where(exif, start, start + 2 + length), other & ~exif & (length >= 2), exif
 
     start, _, found = tf.while_loop(
         searching, step, (tf.constant(2), tf.constant(True), tf.constant(False))
     )
     return tf.cond(found, lambda: _of_tiff(contents, start + 10), lambda: tf.constant(1))
+
+
+def may_be_turned(contents):
+    """Whether a JPEG may have EXIF data, from its first two segments.
+
+    `jpeg_orientation` walks through the segments by a loop, and control flow costs more than its
+    few numbers. Most photos have at most one segment before their tables, and no EXIF data.
+
+    Args:
+        contents: as for `jpeg_orientation`.
+
+    Returns:
+        A bool scalar; where it is False, `jpeg_orientation` is 1.
+    """
+    size = tf.strings.length(contents)
+    other, length, exif = _segment(contents, tf.minimum(2, size))
+    next_other, _, next_exif = _segment(contents, tf.minimum(4 + length, size))
+    return exif | (other & (next_exif | next_other))
 
 
 def upright(image, orientation):
@@ -68,6 +77,16 @@ def upright(image, orientation):
         return reverse(sides, 1, (2, 3, 6, 7))
 
     return tf.cond(orientation > 1, turned, lambda: image)
+
+
+def _segment(contents, start):
+    """Of the segment at `start`: whether it may precede EXIF, its length, whether it is EXIF."""
+    head = _padded(tf.strings.substr(contents, start, 10), 10)
+    codes = tf.cast(tf.io.decode_raw(head, tf.uint8), tf.int32)
+    marker = tf.where(codes[0] == 0xFF, codes[1], 0)
+    exif = (marker == 0xE1) & (tf.strings.substr(head, 4, 6) == _EXIF)
+    other = ((marker >= 0xE0) & (marker <= 0xEF)) | (marker == 0xFE)  # APPn or a comment
+    return other, codes[2] * 256 + codes[3], exif
 
 
 def _of_tiff(contents, start):

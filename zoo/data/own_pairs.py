@@ -1,17 +1,19 @@
-"""Pictures and captions of one's own: a table of image paths and captions."""
+"""Pictures and captions of one's own: a table, a text file a picture, or a `datasets` folder."""
 
-import json
 import os
 from collections import defaultdict
 from pathlib import Path
 
-from zoo.data.files import read_lines
+import numpy as np
+
+from zoo.data import arrow_folder
 from zoo.data.items import Item, gather
-from zoo.data.records import Loaded, Problems
-from zoo.data.tables import SEPARATORS, read_table
+from zoo.data.own_rows import read_rows
+from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 
-_JSON_LINES = (".jsonl", ".ndjson")
+TABLES = ("pairs.csv", "pairs.tsv", "pairs.jsonl")
+MOST_HELD_OUT = 5000  # images of a split that nobody has named
 
 
 def load(
@@ -24,7 +26,7 @@ def load(
     missing: str = "skip",
     verbose: bool = True,
 ) -> Loaded:
-    """Reads a CSV, TSV or JSON Lines file of image paths and captions.
+    """Reads image paths and captions: a CSV, TSV or JSON Lines file, or a folder.
 
     ```
     image,caption
@@ -33,12 +35,15 @@ def load(
     ```
 
     An image may have several rows; a caption that an image has already is left out and reported.
-    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings.
+    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings. Of a
+    folder, the captions of `beach.jpg` are the lines of `beach.txt`, or it is what Hugging Face's
+    `datasets` wrote by `save_to_disk`.
 
     Args:
-        table: the file; `.csv` and `.tsv` need a first line with the names of the columns.
+        table: the file, `.csv` and `.tsv` with a first line that names the columns; or the folder.
         images: the folder that the paths are relative to, by default the table's own.
-        image_column: name of the column, or key, of the path.
+        image_column: name of the column, or key, of the path; of a `datasets` folder, of the
+            pictures.
         caption_column: name of the column, or key, of the caption.
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
@@ -56,57 +61,105 @@ def load(
     """
     table = Path(table).expanduser()
     problems = Problems(skip_bad)
-    columns = image_column, caption_column
-    if table.suffix in SEPARATORS:
-        rows = _table_rows(table, columns, problems)
-    elif table.suffix in _JSON_LINES:
-        rows = _json_rows(table, columns, problems)
+    items, _, folder = _read(table, (image_column, caption_column), problems)
+    images = folder if images is None else images
+    return gather(table.name, items, images, image_size, problems, missing, verbose)
+
+
+def load_split(
+    root: str | os.PathLike,
+    split: str,
+    held_out_share: float = 0.1,
+    seed: int = 0,
+    skip_bad: bool = False,
+) -> Records:
+    """The records of one split of a folder of one's own.
+
+    What the table's column `split` says holds. Where there is no such column, a share of the
+    images is drawn for validation and for the test each, up to 5,000; where it names only one of
+    the two, the other is drawn out of the training images.
+
+    Args:
+        root: a folder with one of `TABLES`, with a text file a picture, or of `datasets`.
+        split: `"train"`, `"validation"` or `"test"`.
+        held_out_share: of the images, for validation and for the test each, in (0, 0.5).
+        seed: of the draw.
+        skip_bad: see `load`; a photo that is not there is bad.
+
+    Returns:
+        `Records`.
+
+    Raises:
+        InputError: as `load`, if a split has no image, or the share is out of range.
+    """
+    root = Path(root).expanduser()
+    if not isinstance(held_out_share, int | float) or not 0 < held_out_share < 0.5:
+        raise InputError(f"data: `held_out_share` must be in (0, 0.5); received {held_out_share}")
+    source = next((root / name for name in TABLES if (root / name).exists()), root)
+    problems = Problems(skip_bad)
+    items, splits, folder = _read(source, ("image", "caption"), problems)
+    if skip_bad:  # before the division, so that it is of the photos that are there
+        there = [(folder / item.files[0]).is_file() for item in items]
+        for item, found in zip(items, there, strict=True):
+            if not found:
+                problems.missing("missing photos", folder / item.files[0])
+        items = [item for item, found in zip(items, there, strict=True) if found]
+        splits = [split for split, found in zip(splits, there, strict=True) if found]
+    divided = _divide(splits, held_out_share, seed)
+    empty = [name for name, images in divided.items() if not len(images)]
+    if empty:
+        raise InputError(
+            f"{source}: expected three images at least, one for validation and one for the test; "
+            f"found {len(items)} with captions, and none for {', '.join(empty)}"
+        )
+    own = Problems(skip_bad)
+    if split == "train":  # what is wrong with rows is said once
+        own.skipped = problems.skipped
+    name = f"{source.name} {split}"
+    missing = "skip" if skip_bad else "error"
+    return gather(name, [items[i] for i in divided[split]], folder, 224, own, missing).records
+
+
+def _read(source, columns, problems):
+    """`(items, splits, folder of the images)`; a split is None where nothing says so."""
+    if arrow_folder.is_datasets_folder(source):
+        rows, folder = arrow_folder.read_rows(source, columns, problems)
     else:
-        kinds = ", ".join((*SEPARATORS, *_JSON_LINES))
-        raise InputError(f"{table}: expected a file of one of the kinds {kinds}")
-    found, known = {}, defaultdict(set)
-    for line, image, captions in rows:
-        where = f"{table}:{line}"
-        if not isinstance(image, str) or not image.strip():
-            problems.bad("rows without image", where, f"expected a path as {image_column!r}")
+        rows = read_rows(source, (*columns, "split"), problems)
+        folder = source if source.is_dir() else source.parent
+    found, splits, known = {}, {}, defaultdict(set)
+    for row in rows:
+        empty = [not isinstance(text, str) or not text.strip() for text in row.captions]
+        if any(empty) or not row.captions:
+            problems.bad("empty captions", row.where, f"expected text as {columns[1]!r}")
+        name = Path(row.image).as_posix()
+        item = found.setdefault(name, Item((name,), name, [], None, row.where))
+        if splits.setdefault(name, row.split) != row.split:
+            why = f"{name} is of the split {splits[name]!r} already"
+            problems.bad("images of two splits", row.where, why)
             continue
-        own = captions if isinstance(captions, list) else [captions]
-        empty = [not isinstance(caption, str) or not caption.strip() for caption in own]
-        if any(empty) or not own:
-            problems.bad("empty captions", where, f"expected text as {caption_column!r}")
-        name = Path(image.strip()).as_posix()
-        item = found.setdefault(name, Item((name,), name, [], None, where))
-        for text, bad in zip(own, empty, strict=True):
+        for text, bad in zip(row.captions, empty, strict=True):
             if bad:
                 continue
             if text.strip() in known[name]:
-                problems.missing("duplicate pairs", where, f"{name} has this caption already")
+                problems.missing("duplicate pairs", row.where, f"{name} has this caption already")
                 continue
             known[name].add(text.strip())
             item.captions.append(text)
     items = [item for item in found.values() if item.captions]
-    images = table.parent if images is None else images
-    return gather(table.name, items, images, image_size, problems, missing, verbose)
+    return items, [splits[item.image_id] for item in items], folder
 
 
-def _table_rows(table, columns, problems):
-    def bad(where, why):
-        problems.bad("rows with too many fields", where, why)
-
-    for line, (image, caption) in read_table(table, columns, bad):
-        yield line, image, caption
-
-
-def _json_rows(table, keys, problems):
-    for line, text in enumerate(read_lines(table), start=1):
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-        except json.JSONDecodeError as error:
-            problems.bad("bad lines", f"{table}:{line}", f"not JSON ({error.msg})")
-            continue
-        if not isinstance(row, dict) or not all(key in row for key in keys):
-            problems.bad("bad lines", f"{table}:{line}", f"expected an object with {keys}")
-            continue
-        yield line, row[keys[0]], row[keys[1]]
+def _divide(splits, share, seed):
+    """The indices of the images of each split."""
+    named = {
+        name: [index for index, split in enumerate(splits) if split == name]
+        for name in ("train", "validation", "test")
+    }
+    free = named["train"] + [index for index, split in enumerate(splits) if split is None]
+    order = np.random.default_rng(seed).permutation(sorted(free))
+    count = min(MOST_HELD_OUT, max(1, int(share * len(splits) + 1e-9)))
+    for name in ("test", "validation"):
+        if not named[name]:
+            named[name], order = order[:count], order[count:]
+    return {**named, "train": order}

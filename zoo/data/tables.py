@@ -10,6 +10,20 @@ from zoo.errors import InputError
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
+def read_header(path):
+    """The names of the columns of a CSV or TSV file.
+
+    Raises:
+        InputError: if the file cannot be read, or its first line is no row.
+    """
+    path = Path(path)
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=SEPARATORS[path.suffix])
+    try:
+        return next(rows, [])
+    except csv.Error as error:
+        raise InputError(f"{path}:1: {error}") from error
+
+
 def read_table(path, columns, bad=None):
     """The rows of a CSV or TSV file whose first line names its columns.
 

@@ -182,7 +182,7 @@ def _chosen(path, name, what, ranks, rank):
 
 
 def _parquet(path, name, what):
-    parquet, arrow = require("pyarrow.parquet", "parquet"), require("pyarrow", "parquet")
+    parquet, arrow = require("pyarrow.parquet", "datasets"), require("pyarrow", "datasets")
     try:
         schema = parquet.read_schema(path)
         lists = arrow.types.is_list, arrow.types.is_fixed_size_list, arrow.types.is_large_list

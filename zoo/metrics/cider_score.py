@@ -33,9 +33,9 @@ class Cider:
         smooth_idf: 1 + log((1 + N)/(1 + df)) in place of log(N/df), so that words of every group
             keep some weight: scikit-learn's form, with which DAA's "CIDEr" was released.
 
-    The clipped product is linear, min(a, b) = Σ_t [a ≥ t][b ≥ t], and the length penalty depends
-    on two lengths only, of which captions have a few dozen: hence one sparse product for each
-    length, over columns (n-gram, t).
+    The clipped product is linear, min(a, b) = Σ_t 1(a ≥ t) · 1(b ≥ t), and the length penalty
+    depends on two lengths only, of which captions have a few dozen: hence one sparse product for
+    each length, over columns (n-gram, t).
 
     Reference: Vedantam et al., "CIDEr: consensus-based image description evaluation", CVPR 2015.
 

@@ -28,8 +28,8 @@ def attention_sheet(
 ) -> Figure:
     """One row an image: the image, then the attention and the nearest caption of each element.
 
-    Brighter is more attention. Each map has its own scale, from none to its largest value, which
-    is written below it as a multiple of even attention.
+    Colour is attention, pale grey is none. Each map has its own scale, from none to its largest
+    value, which is written below it as a multiple of even attention.
 
     ```python
     maps = np.full((1, 2, 7, 7), 1 / 49)
@@ -73,7 +73,7 @@ def attention_sheet(
 
 
 def overlay(image: np.ndarray, attention: np.ndarray) -> np.ndarray:
-    """An image that is dark where there is no attention and unchanged where there is most.
+    """An image that is pale and grey where there is no attention and unchanged where there is most.
 
     Args:
         image: uint8 `(height, width, 3)`.
@@ -86,7 +86,9 @@ def overlay(image: np.ndarray, attention: np.ndarray) -> np.ndarray:
     relative = Image.fromarray(attention / max(float(attention.max()), 1e-12))
     size = (image.shape[1], image.shape[0])
     smooth = np.asarray(relative.resize(size, Image.Resampling.BILINEAR))[..., None]
-    return (image * (0.15 + 0.85 * np.clip(smooth, 0, 1))).astype(np.uint8)
+    seen = np.clip(smooth, 0, 1)
+    pale = 200 + 0.2 * image.mean(axis=-1, keepdims=True)
+    return (seen * image + (1 - seen) * pale).astype(np.uint8)
 
 
 def attention_sheet_of(
@@ -151,12 +153,15 @@ def crop_sheet(
                     linestyle="--" if number == 2 else "-",
                 )
             )
+            # Each in a corner of its own: crops often share one.
+            right, bottom = number == 1, number == 2
             axis.annotate(
                 _CROPS[number],
-                (x, y),
+                (x + right * width, y + bottom * height),
                 color="white",
                 fontsize=7,
-                va="top",
+                ha="right" if right else "left",
+                va="bottom" if bottom else "top",
                 bbox={"facecolor": PALETTE[number], "edgecolor": "none", "pad": 0.8},
             )
         axis = figure.add_subplot(grid[row, 1])

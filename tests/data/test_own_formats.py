@@ -1,0 +1,146 @@
+"""A folder of one's own in every form that is read, and its splits."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from zoo import data
+from zoo.data import own_pairs
+from zoo.errors import InputError
+
+
+@pytest.fixture
+def album(tmp_path):
+    """Twenty photos without captions."""
+    folder = tmp_path / "album"
+    folder.mkdir()
+    for index in range(20):
+        Image.new("RGB", (20, 16), (10 * index, 90, 200)).save(folder / f"{index:02d}.jpg")
+    return folder
+
+
+def _splits(root, **options):
+    names = ("train", "validation", "test")
+    return {name: own_pairs.load_split(root, name, **options) for name in names}
+
+
+def _table(folder, splits=None, name="pairs.csv"):
+    head = "image,caption" + (",split" if splits else "")
+    rows = [f"{i:02d}.jpg,photo {i}" + (f",{splits[i]}" if splits else "") for i in range(20)]
+    (folder / name).write_text("\n".join([head, *rows]))
+
+
+def test_a_share_is_held_out_and_nothing_is_in_two_splits(album):
+    _table(album)
+    splits = _splits(album, held_out_share=0.2, seed=1)
+    assert [records.num_images for records in splits.values()] == [12, 4, 4]
+    ids = np.concatenate([records.image_ids for records in splits.values()])
+    assert len(set(ids)) == 20
+    again = own_pairs.load_split(album, "test", held_out_share=0.2, seed=1)
+    assert list(again.image_ids) == list(splits["test"].image_ids)
+    with pytest.raises(InputError, match="`held_out_share` must be in"):
+        own_pairs.load_split(album, "test", held_out_share=0.5)
+
+
+def test_a_column_says_which_split(album):
+    named = ["train"] * 12 + ["val"] * 5 + ["test"] * 3
+    _table(album, named)
+    splits = _splits(album)
+    assert [records.num_images for records in splits.values()] == [12, 5, 3]
+    _table(album, ["train"] * 17 + ["test"] * 3)  # validation is drawn out of training
+    splits = _splits(album)
+    assert [records.num_images for records in splits.values()] == [15, 2, 3]
+    assert list(splits["test"].image_ids) == ["17.jpg", "18.jpg", "19.jpg"]
+    _table(album, ["train"] * 19 + ["holdout"])
+    with pytest.raises(InputError, match=r"pairs.csv:21: expected a split of train, .*'holdout'"):
+        own_pairs.load_split(album, "train")
+
+
+def test_an_image_is_of_one_split(album):
+    (album / "pairs.csv").write_text("image,caption,split\n00.jpg,a,train\n00.jpg,b,test\n")
+    with pytest.raises(InputError, match=r"pairs.csv:3: 00.jpg is of the split 'train' already"):
+        own_pairs.load_split(album, "train")
+
+
+def test_a_text_file_beside_each_picture(album, capsys):
+    for index in range(18):
+        (album / f"{index:02d}.txt").write_text(f"photo {index}\n\nnumber {index}\n")
+    (album / "gone.txt").write_text("of no photo\n")
+    train = own_pairs.load_split(album, "train")
+    assert train.num_images == 16
+    assert train.num_captions == 32
+    assert "left out: 2 photos without a text file, 1 text files without a photo" in (
+        capsys.readouterr().out
+    )
+    (album / "03.txt").write_text("\n")
+    with pytest.raises(InputError, match=r"03.txt: expected text"):
+        own_pairs.load_split(album, "train")
+
+
+def test_a_folder_of_nothing_says_what_is_expected(album):
+    with pytest.raises(InputError, match=r"album: expected pairs.csv, .* a text file beside each"):
+        own_pairs.load_split(album, "train")
+
+
+def test_a_photo_that_is_not_there_ends_it_unless_bad_ones_are_skipped(album):
+    _table(album)
+    for path in sorted(album.glob("*.jpg"))[:10]:
+        path.unlink()
+    with pytest.raises(InputError, match=r"pairs.csv:\d+: no file"):
+        own_pairs.load_split(album, "train")
+    splits = _splits(album, skip_bad=True)
+    assert sum(records.num_images for records in splits.values()) == 10
+
+
+def _arrow(folder, pictures, captions, column="caption"):
+    """What `Dataset.save_to_disk` writes of an image column and a column of text."""
+    arrow = pytest.importorskip("pyarrow")
+    folder.mkdir(parents=True)
+    kind = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
+    table = arrow.table(
+        {
+            "image": arrow.array([{"bytes": data, "path": None} for data in pictures], kind),
+            column: arrow.array(captions),
+        }
+    )
+    path = str(folder / "data-00000-of-00001.arrow")
+    with arrow.OSFile(path, "wb") as file, arrow.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+    state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text("{}")
+
+
+def test_a_datasets_folder_of_splits(album, tmp_path):
+    pictures = [path.read_bytes() for path in sorted(album.glob("*.jpg"))]
+    root = tmp_path / "hub"
+    for name, part in (("train", slice(0, 12)), ("validation", slice(12, 16)), ("test", slice(16))):
+        several = [[f"photo {i}", f"number {i}"] for i in range(20)][part]
+        _arrow(root / name, pictures[part], several, "captions")
+    (root / "test").rename(root / "moved")
+    _arrow(root / "test", pictures[16:], [f"photo {i}" for i in range(16, 20)])
+    (root / "dataset_dict.json").write_text('{"splits": ["train", "validation", "test"]}')
+    splits = _splits(root)
+    assert [records.num_images for records in splits.values()] == [12, 4, 4]
+    assert [records.num_captions for records in splits.values()] == [24, 8, 4]
+    opened = data.open({"loader": "pairs", "root": str(root), "image_size": 16}, "test")
+    blue = opened.source.picture(3)
+    assert blue.shape == (16, 16, 3)
+    assert list(opened.records.captions) == [f"photo {i}" for i in range(16, 20)]
+
+
+def test_a_datasets_folder_without_splits_and_a_damaged_one(album, tmp_path):
+    pictures = [path.read_bytes() for path in sorted(album.glob("*.jpg"))]
+    root = tmp_path / "hub"
+    _arrow(root, pictures, [f"photo {i}" for i in range(20)])
+    assert own_pairs.load_split(root, "train").num_images == 16
+    path = root / "data-00000-of-00001.arrow"
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(InputError, match="not a whole Arrow file"):
+        own_pairs.load_split(root, "train")
+    other = tmp_path / "other"
+    _arrow(other, pictures, [f"photo {i}" for i in range(20)], "title")
+    with pytest.raises(InputError, match=r"expected a column 'caption', found image, title"):
+        own_pairs.load_split(other, "train")

@@ -1,0 +1,110 @@
+"""The documentation site: it builds strictly, its pictures have pages, its code runs."""
+
+import linecache
+import os
+import pathlib
+import re
+import runpy
+import subprocess
+import sys
+
+import pytest
+
+import zoo
+
+ROOT = pathlib.Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+# Pages whose blocks are run by tests of their own, or need what a test has not.
+ELSEWHERE = {
+    "confidence.md": "tests/test_documentation.py",
+    "questions.md": "tests/test_documentation.py",
+    "extending.md": "tests/test_documentation.py",
+    "vectors.md": "tests/test_documentation.py",
+    "search.md": "tests/search/test_docs.py",
+    "serving.md": "an exported model, tests/export",
+    "tutorials/serve.md": "an exported model, tests/export",
+    "training.md": "a sketch of several devices",
+    "demo.md": "a running demo",
+    "models/dive.md": "a finished run",
+    "models/daa.md": "a sketch",
+}
+RUN_HERE = {
+    "start/quickstart.md": "uncertainty",
+    "tutorials/dont_know.md": "right without declining",
+    "tutorials/photos.md": "",
+    "help/troubleshooting.md": "",
+    "concepts/embeddings.md": "-8",
+    "concepts/csd.md": "",
+    "howto/resume.md": "",
+    "data.md": "480 images, 4,800 captions, 30 classes",
+}
+
+
+def page_name(path):
+    return path.relative_to(DOCS).as_posix()
+
+
+@pytest.mark.slow
+def test_it_builds_strictly(tmp_path):
+    pytest.importorskip("mkdocs")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    reference = "".join(page.read_text() for page in (tmp_path / "reference").glob("*.html"))
+    for room in (zoo.models, zoo.similarities, zoo.losses, zoo.metrics, zoo.confidence, zoo.search):
+        for name in room.__all__:
+            if callable(getattr(room, name)):
+                pattern = rf'id="{room.__name__}\.(\w+\.)?{name}"'
+                assert re.search(pattern, reference), f"{room.__name__}.{name} has no entry"
+    for page in tmp_path.rglob("*.html"):  # nothing is fetched from elsewhere to show a page
+        text = page.read_text()
+        fetched = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?://[^"]+)"', text)
+        assert not [url for url in fetched if "canonical" not in url], page
+
+
+def test_every_picture_has_a_page():
+    texts = [path.read_text() for path in (*PAGES, ROOT / "README.md")]
+    shown = {
+        pathlib.PurePosixPath(link).name
+        for text in texts
+        for link in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)
+    }
+    there = {path.name for path in (DOCS / "images").iterdir()}
+    assert there == shown
+
+
+def test_every_block_of_code_is_run_somewhere():
+    with_code = {page_name(path) for path in PAGES if CODE.search(path.read_text())}
+    assert with_code == {*ELSEWHERE, *RUN_HERE}, "list the page here, and run its blocks"
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """One folder for all pages, so that Toy Birds are drawn once."""
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN_HERE)
+def test_a_pages_code_runs(page, workplace, monkeypatch, capsys):
+    """The blocks of a page run one after the other."""
+    monkeypatch.chdir(workplace)
+    file = workplace / "page.py"  # AutoGraph reads the source of functions
+    file.write_text("\n".join(CODE.findall((DOCS / page).read_text())))
+    linecache.checkcache(str(file))
+    runpy.run_path(str(file))
+    assert RUN_HERE[page] in capsys.readouterr().out
+
+
+def test_readme_links_are_there():
+    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text()):
+        assert link.startswith("http") or (ROOT / link).exists(), link

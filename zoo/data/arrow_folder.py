@@ -1,0 +1,109 @@
+"""Folders of Hugging Face's `datasets` on the disk, read by Arrow alone."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from zoo.data.own_rows import Row, split_of
+from zoo.errors import InputError, require
+from zoo.files.cache import cache_folder
+
+_INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
+_SUFFIXES = {b"\xff\xd8": ".jpg", b"\x89P": ".png", b"GI": ".gif", b"BM": ".bmp", b"RI": ".webp"}
+
+
+def is_datasets_folder(path):
+    """Whether a folder is what `Dataset.save_to_disk` or `DatasetDict.save_to_disk` wrote."""
+    return (path / _SPLITS).is_file() or ((path / _INFO).is_file() and (path / _STATE).is_file())
+
+
+def read_rows(folder, columns, problems):
+    """The rows of a `datasets` folder, and where its pictures are.
+
+    Pictures are bytes inside of the Arrow files; they become files in the user's cache folder.
+
+    Args:
+        folder: of one data set, or of a dictionary of splits.
+        columns: names of the columns of pictures and of captions, text or lists of text. A column
+            `captions`, `text` or `sentences` stands in for `caption`.
+        problems: a `Problems`.
+
+    Returns:
+        `(rows, images)`: an iterator of `Row`s, and the folder that their paths are relative to.
+
+    Raises:
+        InputError: if a file is damaged or a column is not there.
+    """
+    folder = Path(folder)
+    names = [None]
+    if (folder / _SPLITS).is_file():
+        names = _read_json(folder / _SPLITS)["splits"]
+    key = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    images = cache_folder("datasets") / key
+    return _rows(folder, names, columns, images, problems), images
+
+
+def _rows(folder, names, columns, images, problems):
+    for name in names:
+        part = folder if name is None else folder / name
+        split = None if name is None else split_of(name, part, problems)
+        if name is not None and split is None:
+            continue
+        state = _read_json(part / _STATE)
+        number = 0
+        for file in state["_data_files"]:
+            path = part / file["filename"]
+            for picture, captions in _read_arrow(path, columns):
+                where = f"{path}: row {number}"
+                written = _write(images, name or "all", number, picture, where, problems)
+                number += 1
+                if written is not None:
+                    captions = captions if isinstance(captions, list) else [captions]
+                    yield Row(where, written, captions, split)
+
+
+def _read_arrow(path, columns):
+    arrow = require("pyarrow", "datasets")
+    try:
+        with arrow.memory_map(str(path)) as source, arrow.ipc.open_stream(source) as reader:
+            image, caption = (_column(path, reader.schema.names, name) for name in columns)
+            for batch in reader:
+                pictures, texts = batch.column(image), batch.column(caption)
+                yield from ((pictures[i].as_py(), texts[i].as_py()) for i in range(len(pictures)))
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not a whole Arrow file ({error})") from error
+
+
+def _column(path, names, wanted):
+    others = ("captions", "text", "sentences") if wanted == "caption" else ()
+    for name in (wanted, *others):
+        if name in names:
+            return name
+    raise InputError(f"{path}: expected a column {wanted!r}, found {', '.join(names)}")
+
+
+def _write(images, split, number, picture, where, problems):
+    """The path of a picture's file, relative to `images`, or None where there is no picture."""
+    data = picture.get("bytes") if isinstance(picture, dict) else None
+    if data is None and isinstance(picture, dict) and picture.get("path"):
+        path = Path(picture["path"])
+        data = path.read_bytes() if path.is_file() else None
+    if data is None:
+        problems.bad("rows without image", where, "expected the bytes of a picture")
+        return None
+    name = f"{split}/{number:08d}{_SUFFIXES.get(bytes(data[:2]), '.img')}"
+    path = images / name
+    if not path.exists() or path.stat().st_size != len(data):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)  # a part of it has another size, and is written again
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    return name
+
+
+def _read_json(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not the JSON of a datasets folder ({error})") from error
