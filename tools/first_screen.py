@@ -18,10 +18,18 @@ from zoo.data import sources, toy_birds
 from zoo.evaluation.calibration import cross_fitted
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
-from zoo.report.style import DIRECTION_STYLE, draw_shares, mark, new_figure, show_image, styled
+from zoo.report.style import (
+    DIRECTION_STYLE,
+    RIGHT,
+    WRONG,
+    draw_shares,
+    mark,
+    new_figure,
+    show_image,
+    styled,
+)
 
 TOP, BINS, SHOWN = 4, 8, 256
-RIGHT, WRONG = "#00694D", "#A84300"  # contrast of 6:1 or more on white
 
 
 def main(argv=None):

@@ -17,6 +17,7 @@ _CELL = 1.7  # inches
 _TEXT = 0.62
 _WIDTH = 30  # letters of a caption in a line
 _CROPS = ("A", "B", "C")
+_ON_COLOUR = ("white", "black", "black")  # letters on the palette's first three, 5:1 or more
 
 
 @styled
@@ -158,7 +159,7 @@ def crop_sheet(
             axis.annotate(
                 _CROPS[number],
                 (x + right * width, y + bottom * height),
-                color="white",
+                color=_ON_COLOUR[number],
                 fontsize=7,
                 ha="right" if right else "left",
                 va="bottom" if bottom else "top",

@@ -7,10 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from zoo.report.style import PALETTE, mark, new_figure, show_image, styled, with_minus
+from zoo.report.style import RIGHT, WRONG, mark, new_figure, show_image, styled, with_minus
 
 TOP = 5
-RIGHT, WRONG = PALETTE[2], PALETTE[1]
 _PALE = "#5A5A5A"
 _CELL = 1.35  # inches
 _TEXT = 2.6

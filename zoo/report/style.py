@@ -18,6 +18,7 @@ from zoo.metrics import wilson_interval
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#8A8A8A"
+RIGHT, WRONG = "#00694D", "#A84300"  # the palette's green and orange, 6:1 on white, for text
 DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
 DIRECTION_STYLE = {
     "i2t": {"color": PALETTE[0], "marker": MARKERS[0], "label": DIRECTIONS["i2t"]},
