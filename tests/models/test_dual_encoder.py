@@ -236,7 +236,7 @@ def test_what_are_no_pictures_of_the_model_is_said(images, why):
         ([[1, 2, 3, 4, 5], [1, 2]], r"must be of one shape; received \(5,\) and \(2,\)"),
         (np.arange(5), r"\(N, 5\); received \(5,\): one item without the axis"),
         (np.zeros((2, 7), int), r"\(N, 5\); received \(2, 7\)"),
-        (3, r"must be strings or token ids \(M, length\); received 3"),
+        (3, r"must be strings, token ids \(M, length\) or vectors \(M, dim\); received 3"),
     ],
 )
 def test_what_are_no_captions_is_said(captions, why):
