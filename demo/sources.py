@@ -8,7 +8,10 @@ import zoo
 from demo.encoders import Encoders
 from demo.gallery import Gallery
 from zoo import evaluation
-from zoo.data import datasets
+from zoo.confidence import Confidence
+from zoo.data import datasets, toy_birds
+from zoo.data.prompts import spoken
+from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.models.presets import MODEL_FILE, PACKAGED
@@ -16,6 +19,7 @@ from zoo.search import encode
 
 PRESET = "toy_birds_pcme"
 _CAPTION_BATCH = 256
+_BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
@@ -39,15 +43,22 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     encoders = Encoders(model, **resizing)
     packaged = str(run) in zoo.list_presets()
     model_path = (PACKAGED / str(run) if packaged else Path(run)) / MODEL_FILE
-    records, metrics = None, None
+    records, metrics, more = None, None, {}
     if not packaged and (Path(run) / "config.json").exists():
         finished = RunFolder.existing(run)
         metrics = finished.metrics
+        if folder is not None:
+            kept = finished.calibrations.items()
+            more["calibrations"] = {side: Confidence.load(path) for side, path in kept}
     if folder is None:
         records = _records(run, data_dir)
-        names = [Path(path).stem.replace("_", " ") for path in records.image_paths]
         paths = [Path(path) for path in records.image_paths]
+        names = _names(records, paths)
         texts, name = list(records.captions), records.name
+        if evaluation.data_of(run)["loader"] in _BIRDS:
+            more["noun"] = "bird"
+        if paths[0].parents[2].joinpath(MANIFEST).is_file():
+            more["larger"] = toy_birds.draw_again
     else:
         names, paths = encode.list_images(folder)
         listed = len(paths)
@@ -63,7 +74,14 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         embeddings["captions"] = _encoded(
             texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
         )
-    return Gallery(name, encoders, names, paths, texts, embeddings, records), metrics
+    return Gallery(name, encoders, names, paths, texts, embeddings, records, **more), metrics
+
+
+def _names(records, paths):
+    """What a person would call each image: its class, or the name of its file."""
+    if records.class_names is None:
+        return [path.stem.replace("_", " ") for path in paths]
+    return [spoken(records.class_names[label]).capitalize() for label in records.image_labels]
 
 
 def _encoded(items, encoder, cache, identity, side, batch_size):
@@ -86,7 +104,7 @@ def _digest(path):
 def _records(run, data_dir):
     """The split that a run or a preset was evaluated on."""
     if str(run) not in zoo.list_presets() and not (Path(run) / "config.json").exists():
-        raise InputError(f"{run}: knows no data; name a folder of images with --gallery")
+        raise InputError(f"{run}: knows no data; name a folder of images with --photos")
     data = {**evaluation.data_of(run), "skip_bad": True}
     if data_dir is not None:
         data["root"] = str(data_dir)
@@ -94,5 +112,5 @@ def _records(run, data_dir):
         return datasets.open(data, "test").records
     except InputError as error:
         raise InputError(
-            f"{error}; name its folder with --data-dir, or any images with --gallery"
+            f"{error}; name its folder with --data-dir, or any images with --photos"
         ) from error
