@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.reference import number
+from zoo.data.prompts import spoken
 from zoo.embeddings import kind
 from zoo.report.ellipses import ellipse_axes, principal_plane
 from zoo.report.style import GREY, PALETTE
@@ -44,7 +45,7 @@ def items_of(gallery, classes=6, seed=0):
         images = np.flatnonzero(records.image_labels == label)[:_IMAGES_OF_CLASS]
         captions = np.flatnonzero(records.caption_labels == label)
         captions = np.sort(rng.permutation(captions)[:_CAPTIONS_OF_CLASS])
-        name = records.class_names[label].split(".")[-1].replace("_", " ")
+        name = spoken(records.class_names[label]).capitalize()
         groups.append((name, images, captions))
     return groups
 

@@ -44,7 +44,7 @@ def build(gallery, metrics=None):
         title=_title(gallery), analytics_enabled=False, delete_cache=(600, 3600)
     ) as page:
         gr.HTML(_head(gallery))
-        with gr.Accordion("Settings: when to decline, ranking, number of results", open=False):
+        with gr.Accordion("Settings", open=False):
             controls = _settings(service)
         with gr.Tabs():
             open_link = text_panel.add(service, controls)

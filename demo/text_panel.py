@@ -33,7 +33,7 @@ def add(service, controls):
             words = asked["caption"].split()
             kept = range(len(words)) if asked["kept"] is None else asked["kept"]
             text = " ".join(words[i] for i in kept)
-            if not text:
+            if words and not text:
                 return cards.note("No word is left: press one to put it back.", "warning")
             answered = service.find_images(text, similarity, results, wrong, asked["anyway"])
             html = verdict_card.answer(gallery, answered, risk, (words, kept), similarity)

@@ -28,12 +28,11 @@ def answer(gallery, found, risk, kept=None, similarity=None):
     parts = [
         verdict(gallery, said, "captions", risk, similarity),
         _words(found, kept),
-        _narrowing(found),
     ]
     if found["unknown_words"] and said["kind"] != "unknown":
         listed = ", ".join(f"“{word}”" for word in found["unknown_words"][:5])
         parts.append(f'<p class="halo-note">The model does not know {escape(listed)}.</p>')
-    parts.append(_results(gallery, said, "images"))
+    parts += [_results(gallery, said, "images"), _narrowing(found)]
     parts.append(_why(gallery, said, "captions", "images", similarity, found["caption"]))
     link = escape(f"?q={quote(found['caption'])}")
     return f'<section class="halo-answer" data-link="{link}">{"".join(parts)}</section>'

@@ -50,7 +50,8 @@ def sentence(judgement, side, noun):
     if judgement.kind == "unknown":
         return f"{DECLINED['unknown']}."
     if judgement.probability is None:
-        return "How often such questions find the right answer is not known here."
+        asked = "questions" if side == "captions" else "pictures"
+        return f"How often such {asked} find the right answer is not known here."
     often = frequency(judgement.probability)
     if side == "captions":
         text = f"{often} such questions find the right {noun} first."

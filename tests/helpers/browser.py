@@ -173,20 +173,14 @@ def take_pictures(address, folder):
     """The pictures of docs/demo.md."""
     folder = Path(folder)
     with chromium() as browser:
-        for view in VIEWS:
-            with Visit(browser, address, view) as visit:
-                visit.shot(folder / f"demo_{view}.png")
-                visit.press('[data-key="e1"]')
-                visit.shot(folder / f"demo_declined_{view}.png")
-                visit.open_tab("Picture → words")
-                visit.search_image(2)
-                visit.shot(folder / f"demo_image_{view}.png")
-                visit.open_map()
-                visit.page.locator("#halo-map .point").nth(8).hover(force=True)
-                visit.shot(folder / f"demo_map_{view}.png")
-                visit.open_trust()
-                visit.shot(folder / f"demo_trust_{view}.png")
-                print(view, visit.problems)
+        with Visit(browser, address, "light") as visit:
+            visit.shot(folder / "demo_light.png")
+        with Visit(browser, address, "dark") as visit:
+            visit.press('[data-key="e1"]')
+            visit.shot(folder / "demo_declined_dark.png")
+        with Visit(browser, address, "phone") as visit:
+            visit.press('[data-key="e0"]')
+            visit.shot(folder / "demo_phone.png", height=1100)
 
 
 if __name__ == "__main__":
