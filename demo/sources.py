@@ -14,7 +14,7 @@ from zoo.data.prompts import spoken
 from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-from zoo.models.presets import MODEL_FILE, PACKAGED
+from zoo.models.presets import CALIBRATIONS, MODEL_FILE, WEIGHTS_FILE, preset_folder
 from zoo.search import encode
 
 PRESET = "toy_birds_pcme"
@@ -42,14 +42,13 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     resizing = evaluation.resizing_of(run)
     encoders = Encoders(model, **resizing)
     packaged = str(run) in zoo.list_presets()
-    model_path = (PACKAGED / str(run) if packaged else Path(run)) / MODEL_FILE
+    model_path = _model_file(preset_folder(run))
     records, metrics, more = None, None, {}
     if not packaged and (Path(run) / "config.json").exists():
         finished = RunFolder.existing(run)
         metrics = finished.metrics
-        if folder is not None:
-            kept = finished.calibrations.items()
-            more["calibrations"] = {side: Confidence.load(path) for side, path in kept}
+    if folder is not None:
+        more["calibrations"] = _calibrations(model_path.parent)
     if folder is None:
         records = _records(run, data_dir)
         paths = [Path(path) for path in records.image_paths]
@@ -75,6 +74,20 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
             texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
         )
     return Gallery(name, encoders, names, paths, texts, embeddings, records, **more), metrics
+
+
+def _model_file(folder):
+    """The file of a model's weights, which says which model it is."""
+    if folder.is_file():
+        return folder
+    kept = folder / MODEL_FILE
+    return kept if kept.is_file() else folder / WEIGHTS_FILE
+
+
+def _calibrations(folder):
+    """What lies beside a model, by direction."""
+    found = {name.partition(".")[0].rpartition("_")[2]: folder / name for name in CALIBRATIONS}
+    return {side: Confidence.load(path) for side, path in found.items() if path.is_file()}
 
 
 def _names(records, paths):

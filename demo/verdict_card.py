@@ -59,7 +59,7 @@ def contrast(gallery, answers, risk):
         said = found["answer"]
         parts.append(
             f"<article>{_question(found['caption'])}{verdict(gallery, said, 'captions', risk)}"
-            f"{_narrowing(found)}{results(gallery, said, 'images') if said['results'] else ''}"
+            f"{_narrowing(found) if said['declined'] else ''}{_results(gallery, said, 'images')}"
             "</article>"
         )
     return f'<section class="halo-contrast">{"".join(parts)}</section>'
