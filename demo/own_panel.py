@@ -9,7 +9,7 @@ from demo import cards, limits, verdict_card
 from demo.events import gr, in_sentences, said_on_the_page, uploads_only
 from demo.gallery import Gallery
 from demo.service import Service
-from demo.sureness import middle
+from zoo.evaluation.answers import centres
 
 _AT_ONCE = 16  # photos between two steps of the bar
 _EMPTY = "Upload some photos first."
@@ -116,7 +116,7 @@ def _told(gallery, own, bad, seconds):
     known = gallery.sureness("images").known
     html = cards.note(text)
     if known is not None:
-        strange = int(known.declined(middle(own.embeddings["images"])).sum())
+        strange = int(known.declined(centres(own.embeddings["images"])).sum())
         if strange:
             html += cards.note(
                 f"{strange} of them are unlike the pictures that the model has learnt from: what "

@@ -14,13 +14,13 @@ from zoo.confidence import (
 )
 from zoo.embeddings import log_uncertainty
 from zoo.evaluation import EncodedSplit
-from zoo.report.answers import Answers
+from zoo.evaluation.answers import Answers, centres
+from zoo.evaluation.calibration import fitted
 
 RISKS = (1 / 10, 1 / 5, 1 / 3, 1 / 2, 2 / 3)  # of the promises that are tried
 FAILURE = 0.1  # how often a promise may fail, over the queries that certify it
 UNKNOWN, ABSENT = 0.05, 0.05  # share of usual questions that may be taken for such
 MOST = 2000  # queries with known answers, half to learn from and half to certify
-_PENALTY = 30  # over the number of queries, as for the calibrations of runs
 _LEAST_KNOWN = 60  # queries of which half are compared with the other half
 
 
@@ -94,13 +94,7 @@ class Sureness:
                 told = Answers.of(encoded, gallery.similarity(by), direction, MOST, seed)
             told = dataclasses.replace(told, ranks=ranked.ranks)  # the answers are those of `name`
             learning, certifying = told.halves(seed)
-            confidence = Confidence.fit(
-                learning.scores,
-                learning.correct,
-                learning.uncertainty,
-                penalty=max(0.01, _PENALTY / len(learning)),
-                seed=seed,
-            )
+            confidence = fitted(learning, seed)
         except ValueError as error:
             return cls(known=known, source=f"Nothing can be promised here: {error}.")
         probability = confidence.probability(certifying.scores, certifying.uncertainty)
@@ -200,7 +194,7 @@ def _reasons(known, gallery, queries, texts):
     """Why the model does not know a query, in words, or None, for each."""
     count = len(next(iter(queries.values())))
     if texts is None:
-        return [None] * count if known is None else known.reasons(middle(queries), error=UNKNOWN)
+        return [None] * count if known is None else known.reasons(centres(queries), error=UNKNOWN)
     words, unknown = _counts(gallery, texts)
     if known is None:
         reasons = [None] * count
@@ -210,7 +204,7 @@ def _reasons(known, gallery, queries, texts):
             given["words"] = words
         if "unknown_share" in known.names:
             given["unknown_words"] = unknown
-        reasons = known.reasons(middle(queries), **given, error=UNKNOWN)
+        reasons = known.reasons(centres(queries), **given, error=UNKNOWN)
     none = words <= unknown  # whatever the calibration has seen
     return [
         f"it knows none of the {n} words" if lost and n else reason
@@ -222,7 +216,7 @@ def _known(gallery, side, seed):
     """`KnownQueries` of the gallery's own items: one half is what is usual, the other the test."""
     if side not in gallery.embeddings or len(gallery.names(side)) < _LEAST_KNOWN:
         return None
-    means = middle(gallery.embeddings[side])
+    means = centres(gallery.embeddings[side])
     order = np.random.default_rng(seed).permutation(len(means))[:MOST]
     usual, held = np.array_split(order, 2)
     if side == "images":
@@ -236,14 +230,3 @@ def _counts(gallery, texts):
     words = np.array([len(text.split()) for text in texts])
     unknown = np.array([len(gallery.encoders.unknown_words(text)) for text in texts])
     return words, unknown
-
-
-def middle(embedding):
-    """`(N, dim)`: means, of sets the mean of the elements."""
-    if "mean" in embedding:
-        return embedding["mean"]
-    elements = embedding["elements"]
-    if "mask" not in embedding:
-        return elements.mean(axis=1)
-    mask = embedding["mask"][..., None]
-    return (elements * mask).sum(axis=1) / np.maximum(mask.sum(axis=1), 1)
