@@ -44,9 +44,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     packaged = str(run) in zoo.list_presets()
     model_path = _model_file(preset_folder(run))
     records, metrics, more = None, None, {}
-    if not packaged and (Path(run) / "config.json").exists():
-        finished = RunFolder.existing(run)
-        metrics = finished.metrics
+    if not packaged and RunFolder(run).is_run:
+        metrics = RunFolder(run).metrics
     if folder is not None:
         more["calibrations"] = _calibrations(model_path.parent)
     if folder is None:
@@ -116,7 +115,7 @@ def _digest(path):
 
 def _records(run, data_dir):
     """The split that a run or a preset was evaluated on."""
-    if str(run) not in zoo.list_presets() and not (Path(run) / "config.json").exists():
+    if str(run) not in zoo.list_presets() and not RunFolder(run).is_run:
         raise InputError(f"{run}: knows no data; name a folder of images with --photos")
     data = {**evaluation.data_of(run), "skip_bad": True}
     if data_dir is not None:
