@@ -1,6 +1,6 @@
 """The demo as a Hugging Face Space: the packaged model and the birds that it finds."""
 
-from zoo import halo
+import halo_zoo
 
 if __name__ == "__main__":
-    halo.main(["demo", "--host", "0.0.0.0", "--port", "7860"])
+    halo_zoo.main(["demo", "--host", "0.0.0.0", "--port", "7860"])
