@@ -2,7 +2,7 @@
 
     python -m demo                                   # the packaged Toy Birds model and its birds
     python -m demo runs/pcme_cub --data-dir CUB_200_2011
-    python -m demo runs/pcme_cub --gallery PHOTOS --captions captions.txt
+    python -m demo runs/pcme_cub --photos PHOTOS --captions captions.txt
 
 It listens on this machine alone unless --host says otherwise.
 """
@@ -31,7 +31,7 @@ def main(argv=None):
         from demo import page, sources
 
         gallery, metrics = sources.load(
-            options.run, options.gallery, options.captions, options.data_dir, options.cache
+            options.run, options.photos, options.captions, options.data_dir, options.cache
         )
         page.launch(page.build(gallery, metrics), options.host, options.port)
 
@@ -45,7 +45,7 @@ def _parser():
     parser.add_argument(
         "run", nargs="?", default="toy_birds_pcme", help="a run folder, or a preset's name"
     )
-    parser.add_argument("--gallery", type=Path, metavar="DIR", help="images of your own")
+    parser.add_argument("--photos", type=Path, metavar="DIR", help="pictures of your own")
     parser.add_argument(
         "--captions", type=Path, metavar="FILE", help="captions to go with them: text, CSV or TSV"
     )

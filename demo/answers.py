@@ -1,13 +1,19 @@
-"""A query and what the gallery answers: similarity, match probability, uncertainty; or nothing."""
+"""A query and what the gallery answers: how likely it is right, and images or captions, or none."""
 
 from typing import TypedDict
 
 import keras
 import numpy as np
 
+from demo import verdicts
+
+POINTS = "This model embeds every item as a point, so it cannot say how uncertain it is."
+NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty with."
+
 
 class Result(TypedDict):
-    """One item that was found. Percentiles are among the gallery's items of its side."""
+    """One item that was found. Percentiles are among the gallery's items of its side; `right`
+    says whether it matches what was asked, where that is known."""
 
     rank: int
     item: int
@@ -16,34 +22,40 @@ class Result(TypedDict):
     match_probability: float | None
     uncertainty: float | None
     uncertainty_percentile: float | None
+    right: bool | None
 
 
 class Answer(TypedDict):
-    """What the gallery says to a query; without results when the query was too uncertain."""
+    """What the gallery says to a query.
 
+    `verdict` is the sentence that stands first, `probability` that the first result is right, and
+    `kind` "known", "unknown" (such questions the model does not know) or "absent" (nothing here
+    looks like that). A declined query has a `reason` and no results.
+    """
+
+    verdict: str
+    probability: float | None
+    kind: str
+    declined: bool
+    reason: str | None
     uncertainty: float | None
     uncertainty_percentile: float | None
     meaning: str
-    declined: bool
     results: list[Result]
 
 
-POINTS = "This model embeds every item as a point, so it cannot say how uncertain it is."
-NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty with."
-
-
-def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, recall_bins=None):
+def search(gallery, query, side, judgement, risk=None, similarity=None, k=8, anyway=False):
     """Answers one query.
 
     Args:
         gallery: a `Gallery`.
         query: the embedding of one caption or one image, a dict of `(1, …)` arrays.
         side: what is searched, `"images"` for a caption, `"captions"` for an image.
+        judgement: the query's `Judgement`.
+        risk: of the `Promise` by which it is declined; None answers everything.
         similarity: a name of `gallery.similarity_names`; None is the model's own.
         k: how many results.
-        decline_above: percentile of the query's uncertainty from which nothing is answered; 100
-            always answers.
-        recall_bins: `recall_by_uncertainty` of such queries, for the sentence, or None.
+        anyway: whether a declined query has results too.
 
     Returns:
         An `Answer`.
@@ -51,20 +63,42 @@ def search(gallery, query, side, similarity=None, k=8, decline_above=100.0, reca
     Raises:
         ValueError: if the similarity is not one of this gallery's.
     """
-    own_side = "captions" if side == "images" else "images"
-    value, share, meaning = certainty(gallery, query, own_side, recall_bins)
-    declined = share is not None and decline_above < 100.0 and share > decline_above
-    found = [] if declined else _found(gallery, query, side, similarity, k)
+    asked = "captions" if side == "images" else "images"
+    value, share, meaning = certainty(gallery, query, asked)
+    reason = declined(gallery, asked, judgement, risk, similarity)
+    found = _found(gallery, query, side, similarity, k) if reason is None or anyway else []
     return Answer(
+        verdict=verdicts.sentence(judgement, asked, gallery.noun),
+        probability=judgement.probability if judgement.kind == "known" else None,
+        kind=judgement.kind,
+        declined=reason is not None,
+        reason=reason,
         uncertainty=value,
         uncertainty_percentile=share,
         meaning=meaning,
-        declined=declined,
         results=found,
     )
 
 
-def certainty(gallery, query, side, recall_bins=None):
+def declined(gallery, asked, judgement, risk, similarity=None):
+    """Why a query is not answered, in words; None if it is."""
+    promise = gallery.sureness(asked, similarity).promise(risk)
+    if risk is None:
+        return None
+    if judgement.kind != "known":
+        return judgement.reason
+    if promise is None or judgement.probability is None:
+        return None
+    if judgement.probability >= promise.threshold:
+        return None
+    how = "break the promise" if promise.certified else "not keep"
+    return (
+        f"to answer below {100 * promise.threshold:.0f} % would {how} that at most "
+        f"{verdicts.share(promise.risk)} answers are wrong"
+    )
+
+
+def certainty(gallery, query, side):
     """`(uncertainty, percentile, sentence)` of one query of a side; None where there is none."""
     values = gallery.encoders.uncertainty(query)
     if values is None:
@@ -72,7 +106,7 @@ def certainty(gallery, query, side, recall_bins=None):
     value, reference = float(values[0]), gallery.references.get(side)
     if reference is None:
         return value, None, NO_REFERENCE
-    return value, reference.percentile(value), reference.sentence(value, recall_bins)
+    return value, reference.percentile(value), reference.sentence(value)
 
 
 def _found(gallery, query, side, similarity, k):
@@ -85,7 +119,7 @@ def _found(gallery, query, side, similarity, k):
     k = max(1, min(int(k), len(index)))
     scores, items = (row[0] for row in index.search(query, k))
     scores, items = scores[items >= 0], items[items >= 0]
-    names = gallery.image_names if side == "images" else gallery.captions
+    names = gallery.names(side)
     probability = None
     if gallery.model.gives_match_probability:
         logits = scores if name == gallery.own_similarity else _logits(gallery, query, side, items)
@@ -103,6 +137,7 @@ def _found(gallery, query, side, similarity, k):
                 match_probability=None if probability is None else float(probability[rank]),
                 uncertainty=value,
                 uncertainty_percentile=None if value is None else reference.percentile(value),
+                right=None,
             )
         )
     return results

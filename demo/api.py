@@ -13,14 +13,13 @@ import gradio as gr
 
 from demo.events import in_sentences, uploaded_image
 from demo.limits import MAX_RESULTS
-from demo.service import DECLINE_ABOVE
+from demo.service import EVERYTHING, USUAL
 
 
 def add(service):
     """Adds the endpoints to the page that is being built; nothing of it is seen there."""
     for function in (
         service.find_images,
-        service.keep_words,
         service.risk_coverage,
         service.describe_gallery,
     ):
@@ -34,7 +33,7 @@ def add(service):
         label="similarity",
     )
     results = gr.Slider(1, MAX_RESULTS, 8, step=1, visible=False, label="results")
-    decline = gr.Slider(0, 100, DECLINE_ABOVE, visible=False, label="decline_above")
+    wrong = gr.Slider(USUAL, EVERYTHING, USUAL, visible=False, label="wrong_at_most")
     box = [
         gr.Slider(0, 100, value, visible=False, label=name)
         for name, value in (("left", 30), ("top", 30), ("width", 40), ("height", 40))
@@ -42,9 +41,9 @@ def add(service):
     answer = gr.JSON(visible=False, label="answer")
     never = gr.Button(visible=False)
 
-    def find_captions(image, similarity, results, decline_above):
+    def find_captions(image, similarity, results, wrong_at_most):
         """The captions that describe an image, or why there is no answer."""
-        return service.find_captions(image, similarity, results, decline_above)
+        return service.find_captions(image, similarity, results, wrong_at_most)
 
     def erase_region(image, left, top, width, height):
         """What erasing a region, in percent of the image, does to its uncertainty."""
@@ -55,8 +54,24 @@ def add(service):
         return service.describe_elements(image)
 
     for function, inputs in (
-        (find_captions, [image, similarity, results, decline]),
+        (find_captions, [image, similarity, results, wrong]),
         (erase_region, [image, *box]),
         (describe_elements, [image]),
     ):
         never.click(in_sentences(function), inputs, answer, api_name=function.__name__)
+
+
+def say_what_is_missing(page):
+    """Makes a call with too few arguments an error in a sentence; Gradio's own is null."""
+    check = page.validate_inputs
+
+    def validate(function, inputs):
+        needed = len(function.inputs)
+        if len(inputs) < needed:
+            raise gr.Error(
+                f"{function.api_name or 'This'} takes {needed} arguments; received {len(inputs)}.",
+                print_exception=False,
+            )
+        return check(function, inputs)
+
+    page.validate_inputs = validate

@@ -1,4 +1,4 @@
-"""Answers as HTML. Every text that comes from outside is escaped here."""
+"""Results as HTML. Every text that comes from outside is escaped here."""
 
 import html
 
@@ -16,7 +16,8 @@ def escape(text):
 
 def note(text, kind="plain"):
     """A sentence in a box; `kind` is plain, warning or error."""
-    return f'<p class="halo-note halo-{kind}">{escape(text)}</p>'
+    role = ' role="alert"' if kind == "error" else ""
+    return f'<p class="halo-note halo-{kind}"{role}>{escape(text)}</p>'
 
 
 def results(gallery, answer, side):
@@ -26,140 +27,83 @@ def results(gallery, answer, side):
     return f'<ol class="halo-results {kind}">{"".join(items)}</ol>'
 
 
-def certainty(gallery, answer, side, decline_above=100.0):
+def _result(gallery, result, side):
+    mark = ""
+    if result["right"] is not None:
+        said, sign = ("right", "✓") if result["right"] else ("wrong", "✗")
+        mark = f'<b class="halo-mark halo-{said}"><i aria-hidden="true">{sign}</i> {said}</b>'
+    if side == "captions":
+        return f"<li><p>{escape(result['name'])}</p>{mark}</li>"
+    said = f"Result {result['rank']}: {gallery.describe(result['item'])}"
+    return (
+        f'<li><figure><img src="{gallery.thumbnail(result["item"])}" alt="{escape(said)}" '
+        f'width="256" height="256"><figcaption><p>{escape(result["name"])}</p>{mark}</figcaption>'
+        "</figure></li>"
+    )
+
+
+def numbers(gallery, answer, side):
+    """The figures of an answer's results as a table."""
+    if not answer["results"]:
+        return ""
+    reference = gallery.references.get(side)
+    heads = ["Result", "Similarity"]
+    rows = [[str(one["rank"]), number(one["similarity"])] for one in answer["results"]]
+    if answer["results"][0]["match_probability"] is not None:
+        heads.append("Match probability")
+        for row, one in zip(rows, answer["results"], strict=True):
+            share = one["match_probability"]
+            row.append(f"{100 * share:.0f} %" if share >= 0.005 else "< 1 %")
+    if reference is not None:
+        heads.append(f"{reference.symbol}, less certain than")
+        for row, one in zip(rows, answer["results"], strict=True):
+            row.append(f"{number(one['uncertainty'])}, {one['uncertainty_percentile']:.0f} %")
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(v)}</td>' for v in row)}</tr>" for row in rows)
+    return (
+        f'<div class="halo-table"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def certainty(gallery, answer, side):
     """A query's uncertainty: the sentence, and its place among those of the gallery.
 
     Args:
         gallery: a `Gallery`.
         answer: a dict with `uncertainty`, `uncertainty_percentile` and `meaning`.
         side: what the query is, `"captions"` or `"images"`.
-        decline_above: percentile that is marked in the distribution; 100 marks none.
     """
     sentence = f"<p>{escape(answer['meaning'])}</p>"
     reference, value = gallery.references.get(side), answer["uncertainty"]
     if reference is None or value is None:
         return f'<div class="halo-certainty">{sentence}</div>'
-    return (
-        f'<div class="halo-certainty">{sentence}{_histogram(reference, value, decline_above)}</div>'
-    )
+    return f'<div class="halo-certainty">{sentence}{_histogram(reference, value)}</div>'
 
 
-def declined(answer, decline_above, reference, text_answer=None):
-    """Why there is no answer, and what would narrow the question down."""
-    share = answer["uncertainty_percentile"]
-    parts = [
-        "<h3>Too ambiguous to answer</h3>",
-        f"<p>It is less certain than {share:.0f} % of the gallery; above {decline_above:.0f} % "
-        "this demo declines. You can raise that limit under Settings.</p>",
-    ]
-    if text_answer is not None:
-        parts.append("<p><strong>Here is what would narrow it down:</strong></p>")
-        parts.append(suggestions(text_answer, reference))
-    return f'<section class="halo-declined" aria-label="No answer">{"".join(parts)}</section>'
-
-
-def suggestions(text_answer, reference):
-    """Words whose addition or removal makes a caption most certain."""
-    more, fewer = (text_answer[f"{how}_that_narrow_it_down"] for how in ("additions", "omissions"))
-    lines = [(f"add “{change['words']}”", change) for change in more[:3]]
-    lines += [(f"leave out “{change['words']}”", change) for change in fewer]
-    if not lines:
-        return note("No word that was tried makes it more certain.")
-    items = "".join(
-        f"<li>{escape(what)} <span>{escape(reference.change(change['change']))}</span>"
-        f"<q>{escape(change['caption'])}</q></li>"
-        for what, change in lines
-    )
-    return f'<ul class="halo-suggestions">{items}</ul>'
-
-
-def words(text_answer, reference):
-    """The words of a caption, each with what leaving it out does to the uncertainty."""
-    changes = text_answer["without_each_word"]
-    if not changes:
-        return note("One word alone cannot be taken apart.")
-    most = max(abs(change["change"]) for change in changes) or 1.0
-    chips = []
-    for change in changes:
-        strength = abs(change["change"]) / most
-        kind = "more" if change["change"] > 0 else "less"
-        chips.append(
-            f'<li class="halo-word halo-{kind}" style="--strength:{strength:.2f}">'
-            f"<b>{escape(change['words'])}</b><span>{escape(reference.change(change['change']))}</span></li>"
-        )
-    return (
-        f"<p>{escape(reference.symbol)} without each word. Where it <b>rises</b> (solid edge), the "
-        "word made the caption more certain; where it falls (dashed edge), less.</p>"
-        f'<ul class="halo-words">{"".join(chips)}</ul>'
-    )
-
-
-def _result(gallery, result, side):
-    facts = [f"similarity {number(result['similarity'])}"]
-    probability = result["match_probability"]
-    if probability is not None:
-        facts.append(f"match {100 * probability:.0f} %" if probability >= 0.005 else "match < 1 %")
-    shown = f"<span>{escape(' · '.join(facts))}</span>"
-    bar = _bar(gallery.references.get(side), result)
-    if side == "captions":
-        return f"<li><p>{escape(result['name'])}</p><div>{shown}{bar}</div></li>"
-    said = f"Result {result['rank']}: {gallery.describe(result['item'])}"
-    source = gallery.thumbnail(result["item"])
-    return (
-        f'<li><figure><img src="{source}" alt="{escape(said)}" loading="lazy">'
-        f"<figcaption><p>{result['rank']}. {escape(result['name'])}</p>{shown}{bar}</figcaption>"
-        "</figure></li>"
-    )
-
-
-def _bar(reference, result):
-    """An item's uncertainty on the scale of its side: all, the middle half, the median, itself."""
-    if reference is None:
-        return ""
-    value, share = result["uncertainty"], result["uncertainty_percentile"]
-    low, high = reference.span()
-    quarter, middle, upper = (reference.value_at(p) for p in (25, 50, 75))
-
-    def place(x):
-        return 100 * float(np.clip((x - low) / ((high - low) or 1.0), 0, 1))
-
-    said = f"{reference.symbol} {number(value)}, less certain than {share:.0f} %"
-    return (
-        f'<div class="halo-bar" role="img" aria-label="{escape(said)}">'
-        f'<i style="left:{place(quarter):.1f}%;right:{100 - place(upper):.1f}%"></i>'
-        f'<u style="left:{place(middle):.1f}%"></u><b style="left:{place(value):.1f}%"></b></div>'
-        f"<small>{escape(said)}</small>"
-    )
-
-
-def _histogram(reference, value, decline_above):
-    """The gallery's uncertainties as an SVG, with the query and the limit marked."""
+def _histogram(reference, value):
+    """The distribution of a side's uncertainties with one value in it."""
     low, high = reference.span()
     low, high = min(low, value), max(high, value)
-    counts, edges = np.histogram(reference.values, _BINS, (low, high if high > low else low + 1))
-    tall = 100 / max(counts.max(), 1)
+    high = high if high > low else low + 1
+    counts = np.histogram(reference.values, _BINS, (low, high))[0]
+
+    def x(at):
+        return 400 * float(np.clip((at - low) / (high - low), 0.005, 0.995))
+
     width = 400 / _BINS
     bars = "".join(
-        f'<rect x="{i * width:.1f}" y="{100 - n * tall:.1f}" width="{width - 1:.1f}" '
-        f'height="{n * tall:.1f}"/>'
-        for i, n in enumerate(counts)
+        f'<rect x="{i * width:.1f}" y="{100 - 96 * count / counts.max():.1f}" '
+        f'width="{width - 1:.1f}" height="{96 * count / counts.max():.1f}"/>'
+        for i, count in enumerate(counts)
+        if count
     )
-
-    def x(v):
-        return 400 * float(np.clip((v - edges[0]) / (edges[-1] - edges[0]), 0.005, 0.995))
-
-    marks = f'<line class="halo-query" x1="{x(value):.1f}" x2="{x(value):.1f}" y1="0" y2="100"/>'
-    limit = ""
-    if decline_above < 100:
-        at = x(reference.value_at(decline_above))
-        marks += f'<line class="halo-limit" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="100"/>'
-        limit = f'<span class="halo-key halo-limit-key">declines above {decline_above:.0f} %</span>'
+    mark = f'<line class="halo-query" x1="{x(value):.1f}" x2="{x(value):.1f}" y1="0" y2="100"/>'
     said = f"Distribution of {reference.symbol} over the gallery's {reference.side}; "
     said += f"this one at {number(value)}"
     return (
         f'<figure class="halo-histogram"><svg viewBox="0 0 400 100" preserveAspectRatio="none" '
-        f'role="img" aria-label="{escape(said)}">{bars}{marks}</svg>'
+        f'role="img" aria-label="{escape(said)}">{bars}{mark}</svg>'
         f"<figcaption><span>{number(low)}</span>"
-        f'<span class="halo-key halo-query-key">this one</span>{limit}'
-        f"<span>{number(high)}</span></figcaption></figure>"
+        f'<span class="halo-key">this one</span><span>{number(high)}</span></figcaption></figure>'
     )

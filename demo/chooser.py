@@ -1,58 +1,69 @@
-"""Choosing an image: an upload, or one of the gallery's."""
+"""Choosing an image: an upload, or one of the gallery's by its thumbnail."""
 
 import numpy as np
 from gradio import processing_utils
 
+from demo.cards import escape
 from demo.events import gr, in_sentences, uploaded_image
 
 _SAMPLES = 6
+_PRESSES = """
+element.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-row]");
+  if (button) trigger("click", { row: Number(button.dataset.row) });
+});
+"""
 
 
 def add(gallery, image_id, sample_id):
-    """Adds a place for an upload and a list of some of the gallery's images, which fill it.
+    """Adds a place for an upload and thumbnails of some of the gallery's images, which fill it.
 
     Args:
         gallery: a `Gallery`.
         image_id, sample_id: of the two elements on the page.
 
     Returns:
-        The component of the image.
+        `(the component of the image, the event of a thumbnail that was pressed)`.
     """
     image = uploaded_image(
-        label="An image",
+        label="A picture",
         sources=["upload", "clipboard"],
         height=260,
         buttons=[],
         elem_id=image_id,
     )
-    samples = gr.Dropdown(
-        _samples(gallery),
-        value=None,
-        label="Or one of the gallery's",
-        info="In front, how many are more certain." if gallery.references else None,
-        elem_id=sample_id,
-    )
+    samples = gr.HTML(_thumbnails(gallery), elem_id=sample_id, js_on_load=_PRESSES)
 
-    def take(row):
+    def take(event: gr.EventData):
+        row = int(event._data["row"])
+        if not 0 <= row < len(gallery.image_paths):
+            return gr.skip()
         # Gradio hands out files of its own folder, and of others only if all of them are allowed.
-        return processing_utils.save_file_to_cache(gallery.image_paths[row], image.GRADIO_CACHE)
+        if gallery.larger is None:
+            path = gallery.image_paths[row]
+            return processing_utils.save_file_to_cache(path, image.GRADIO_CACHE)
+        return processing_utils.save_pil_to_cache(
+            gallery.larger(gallery.image_paths[row]), image.GRADIO_CACHE, format="png"
+        )
 
-    samples.input(in_sentences(take), samples, image, api_visibility="private")
-    return image
+    return image, samples.click(in_sentences(take), None, image, api_visibility="private")
 
 
-def _samples(gallery):
+def _thumbnails(gallery):
     """Some of the gallery's images, from the most to the least certain."""
     count = len(gallery.image_names)
     reference = gallery.references.get("images")
     order = np.argsort(reference.values, kind="stable") if reference else np.arange(count)
     rows = order[np.linspace(0, count - 1, min(_SAMPLES, count)).round().astype(int)]
-    if reference is None:
-        return [(gallery.image_names[row], int(row)) for row in rows]
-    return [
-        (
-            f"{reference.percentile(reference.values[row]):.0f} %: {gallery.image_names[row]}",
-            int(row),
-        )
+    pressed = "".join(
+        f'<button type="button" data-row="{row}" data-key="s{row}" '
+        f'aria-label="Take {escape(gallery.describe(row))}">'
+        f'<img src="{gallery.thumbnail(int(row))}" alt="" width="256" height="256"></button>'
         for row in rows
-    ]
+    )
+    note = ", from the most to the least certain" if reference else ""
+    return (
+        f"<p>Or one of the gallery's{note}:</p>"
+        '<div class="halo-samples" role="group" aria-label="Pictures of the gallery">'
+        f"{pressed}</div>"
+    )

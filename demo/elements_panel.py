@@ -22,8 +22,9 @@ def add(service):
 
     with gr.Tab("Elements", id="elements"), gr.Row():
         with gr.Column(scale=1, min_width=260):
-            image = chooser.add(service.gallery, "halo-elements-image", "halo-elements-sample")
-            button = gr.Button("Show its elements", variant="primary")
+            image, taken = chooser.add(
+                service.gallery, "halo-elements-image", "halo-elements-sample"
+            )
         with gr.Column(scale=2, min_width=300):
             shown = gr.HTML(
                 cards.note(
@@ -32,7 +33,7 @@ def add(service):
                 ),
                 elem_id="halo-elements",
             )
-        for event in (button.click, image.upload):
+        for event in (taken.then, image.upload):
             event(in_sentences(describe), image, shown, api_visibility="private")
 
 

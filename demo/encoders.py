@@ -11,8 +11,7 @@ from zoo.data.captions import WordTokenizer, normalise
 from zoo.errors import InputError
 
 _BATCH = 64
-# Encoders of sets tell more than that.
-_EMBEDDING = ("mean", "log_variance", "log_concentration", "elements", "mask")
+_EMBEDDING = ("mean", "log_variance", "elements", "mask")  # encoders of sets tell more than that
 
 
 class Encoders:
@@ -29,8 +28,6 @@ class Encoders:
     Raises:
         InputError: if it is no such model.
     """
-
-    reads_words = True
 
     def __init__(self, model, mode="crop", crop_fraction=1.0):
         shape = model.image_encoder.inputs[0].shape

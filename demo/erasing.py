@@ -46,14 +46,13 @@ def erase(pixels, box):
     return erased
 
 
-def effect(gallery, pixels, box, recall_bins=None):
+def effect(gallery, pixels, box):
     """What erasing a region does.
 
     Args:
         gallery: a `Gallery`.
         pixels: uint8 `(size, size, 3)`, as `Encoders.pixels` gives them.
         box: a `Box`.
-        recall_bins: see `answers.search`.
 
     Returns:
         An `Erased`.
@@ -62,7 +61,7 @@ def effect(gallery, pixels, box, recall_bins=None):
     embedding = gallery.encoders.images([pixels, erased])
     values = gallery.encoders.uncertainty(embedding)
     second = {key: value[1:] for key, value in embedding.items()}
-    after, share, meaning = answers.certainty(gallery, second, "images", recall_bins)
+    after, share, meaning = answers.certainty(gallery, second, "images")
     before = None if values is None else float(values[0])
     return Erased(erased, before, after, share, meaning)
 

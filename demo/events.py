@@ -9,6 +9,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 
+from demo import cards
 from demo.limits import RefusedError
 
 _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the server's log."
@@ -36,6 +37,25 @@ def in_sentences(function):
     return wrapper
 
 
+def said_on_the_page(function, unchanged=0):
+    """Like `in_sentences`, but what is refused stands where the answer would.
+
+    Args:
+        function: of an event, whose last output is the HTML of an answer.
+        unchanged: how many outputs before that one stay as they are.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except RefusedError as error:
+            refused = f'<div aria-live="polite">{cards.note(error, "error")}</div>'
+            return (*[gr.skip()] * unchanged, refused) if unchanged else refused
+
+    return in_sentences(wrapper)
+
+
 def uploaded_image(**options):
     """A `gr.Image` that hands on the path of the upload and decodes nothing.
 
@@ -43,14 +63,19 @@ def uploaded_image(**options):
     asked; and it fetches the address that a client names in place of an upload. Methods of the
     one component are replaced, since for a subclass Gradio writes a file beside its source.
     """
-    image = gr.Image(type="filepath", **options)
-    move = image.async_move_resource_to_block_cache
+    image = uploads_only(gr.Image(type="filepath", **options))
+    image.preprocess = lambda payload: None if payload is None else payload.path
+    return image
+
+
+def uploads_only(component):
+    """A component of files that takes uploads, and fetches no address that a client names."""
+    move = component.async_move_resource_to_block_cache
 
     async def move_upload(url_or_file_path):
         if "://" in str(url_or_file_path or ""):
             raise gr.Error("Send an image, not an address.", print_exception=False)
         return await move(url_or_file_path)
 
-    image.preprocess = lambda payload: None if payload is None else payload.path
-    image.async_move_resource_to_block_cache = move_upload
-    return image
+    component.async_move_resource_to_block_cache = move_upload
+    return component

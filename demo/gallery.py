@@ -4,20 +4,22 @@ import base64
 import functools
 import io
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageOps
+from PIL import Image, ImageOps
 
 from demo.encoders import Encoders
 from demo.reference import Reference
+from demo.sureness import Sureness
 from zoo import similarities
 from zoo.embeddings import kind
 from zoo.search import Index
 
 SIDES = ("images", "captions")
-_THUMBNAIL = 256  # pixels of the longer side
+THUMBNAIL = 256  # pixels of the longer side
 
 
 @dataclass(eq=False)
@@ -32,6 +34,9 @@ class Gallery:
             uncertainty. May be empty.
         embeddings: `{"images": N, "captions": M}` embeddings as dicts of arrays.
         records: the `Records` of a data set, which know what matches, or None.
+        noun: what a picture shows, for sentences.
+        calibrations: of the model's run, by direction, for a gallery without records.
+        larger: function from an image's path to a Pillow picture to show, or None for the file.
     """
 
     name: str
@@ -41,10 +46,13 @@ class Gallery:
     captions: list[str]
     embeddings: dict[str, dict[str, np.ndarray]]
     records: object = None
+    noun: str = "picture"
+    calibrations: dict = field(default_factory=dict)
+    larger: Callable | None = None
     references: dict = field(init=False)
 
     def __post_init__(self):
-        self._indexes, self._lock = {}, threading.Lock()
+        self._indexes, self._sureness, self._lock = {}, {}, threading.RLock()
         self.references = {}
         if self.encoders.measure is not None:
             for side, embedding in self.embeddings.items():
@@ -57,7 +65,7 @@ class Gallery:
 
     @functools.cached_property
     def kind(self):
-        """`"a point"`, `"a Gaussian"` or `"a set"`, of the images."""
+        """`"a point"`, `"a Gaussian"` or `"a set"`."""
         return kind(self.embeddings["images"])
 
     @functools.cached_property
@@ -75,15 +83,51 @@ class Gallery:
         """The `Index` of one side by a similarity's name, built when first asked for."""
         with self._lock:
             if (side, name) not in self._indexes:
-                own = name == self.own_similarity
-                similarity = self.model.similarity if own else similarities.get(name, self.model)
                 self._indexes[side, name] = Index.build(
                     self.embeddings[side],
-                    similarity,
+                    self.similarity(name),
                     side=side,
                     uncertainty_measure=self.encoders.measure,
                 )
             return self._indexes[side, name]
+
+    def sureness(self, side, name=None):
+        """The `Sureness` of one side's queries under a similarity, made when first asked for."""
+        name = name or self.own_similarity
+        with self._lock:
+            if (side, name) not in self._sureness:
+                self._sureness[side, name] = self._calibrated(side, name)
+            return self._sureness[side, name]
+
+    def use_sureness(self, side, sureness):
+        """Takes a `Sureness` for the model's own similarity in place of a calibration here."""
+        self._sureness[side, self.own_similarity] = sureness
+
+    def _calibrated(self, side, name):
+        direction = "t2i" if side == "captions" else "i2t"
+        if self.records is not None:
+            return Sureness.of_gallery(self, side, name)
+        if direction in self.calibrations and name == self.own_similarity:
+            return Sureness.of_run(self, side, self.calibrations[direction])
+        return Sureness()
+
+    def judged_by(self, name):
+        """Name of the similarity whose scores tell how sure an answer by another one is.
+
+        For samples that is the closed form: its mean and variance over the gallery need no pass.
+        """
+        if self.index("images", name).has_moments or "csd" not in self.similarity_names:
+            return name
+        return "csd"
+
+    def similarity(self, name):
+        """The layer of a name out of `similarity_names`."""
+        own = name == self.own_similarity
+        return self.model.similarity if own else similarities.get(name, self.model)
+
+    def names(self, side):
+        """What to call the items of a side: an image's name, a caption itself."""
+        return self.image_names if side == "images" else self.captions
 
     def take(self, side, rows):
         """The embedding of some items."""
@@ -91,20 +135,9 @@ class Gallery:
 
     @functools.lru_cache(maxsize=4096)  # noqa: B019 -- a gallery lives as long as the process
     def thumbnail(self, image):
-        """An image as a small JPEG in a data URI: the page then asks the server for no file.
-
-        Of stored vectors a picture may be an address, which is shown as it is, or not there at all.
-        """
+        """An image as a small JPEG in a data URI: the page then asks the server for no file."""
         path = self.image_paths[image]
-        if str(path).startswith(("http://", "https://")):
-            return str(path)
-        if not Path(path).is_file():
-            return _card(self.image_names[image])
-        with Image.open(self.image_paths[image]) as picture:
-            picture.draft("RGB", (_THUMBNAIL, _THUMBNAIL))
-            picture = ImageOps.exif_transpose(picture).convert("RGB")
-        picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
-        return data_uri(picture)
+        return data_uri(_small(path) if self.larger is None else self.larger(path))
 
     @functools.cached_property
     def captions_of_image(self):
@@ -115,17 +148,26 @@ class Gallery:
                 rows[image].append(caption)
         return rows
 
+    @functools.cached_property
+    def row_of_caption(self):
+        """The first row of every caption."""
+        rows = {}
+        for row, caption in enumerate(self.captions):
+            rows.setdefault(" ".join(caption.split()), row)
+        return rows
+
     def describe(self, image):
         """A text for somebody who does not see the image: its first caption, or its name."""
         own = self.captions_of_image[image]
         return self.captions[own[0]] if own else self.image_names[image]
 
 
-def _card(name):
-    """A picture that only says a name."""
-    picture = Image.new("RGB", (_THUMBNAIL, _THUMBNAIL), (225, 225, 225))
-    ImageDraw.Draw(picture).text((16, _THUMBNAIL // 2), name[:32], fill=(40, 40, 40), font_size=20)
-    return data_uri(picture)
+def _small(path):
+    with Image.open(path) as picture:
+        picture.draft("RGB", (THUMBNAIL, THUMBNAIL))
+        picture = ImageOps.exif_transpose(picture).convert("RGB")
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    return picture
 
 
 def data_uri(picture, quality=88):

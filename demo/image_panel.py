@@ -1,22 +1,12 @@
 """An image to captions, and what erasing a region of it does."""
 
-from demo import cards, chooser, curves, pictures
-from demo.events import gr, in_sentences
+from pathlib import Path
 
-# Gradio's own image tells where it was clicked only if it is as large as its box.
-_CLICKS = """
-element.addEventListener("click", (event) => {
-  const picture = event.target.closest(".halo-pictures li:first-child img");
-  if (!picture) return;
-  const box = picture.getBoundingClientRect();
-  const place = (at, from, size) => (100 * (at - from)) / size;
-  trigger("click", {
-    x: place(event.clientX, box.left, box.width),
-    y: place(event.clientY, box.top, box.height),
-  });
-});
-"""
-_EMPTY = "Choose an image, or one of the gallery's, to see which captions it finds."
+from demo import cards, chooser, curves, pictures, verdict_card
+from demo.events import gr, in_sentences, said_on_the_page
+
+_BOX = (Path(__file__).parent / "box.js").read_text(encoding="utf-8")
+_EMPTY = "Choose a picture, or one of the gallery's, to see which captions it finds."
 
 
 def add(service, controls):
@@ -24,32 +14,40 @@ def add(service, controls):
     gallery = service.gallery
     certain = gallery.encoders.measure is not None
 
-    def search(image, similarity, results, decline_above):
-        answer = service.find_captions(image, similarity, results, decline_above)
-        parts = [cards.certainty(gallery, answer, "images", decline_above)]
-        if answer["declined"]:
-            parts.append(cards.declined(answer, decline_above, gallery.references["images"]))
-        else:
-            parts.append(cards.results(gallery, answer, "captions"))
-        return f'<div aria-live="polite">{"".join(parts)}</div>'
+    def search(image, similarity, results, wrong, anyway=False):
+        if image is None:
+            return cards.note(_EMPTY)
+        said = service.find_captions(image, similarity, results, wrong, anyway)
+        html = verdict_card.image_answer(gallery, said, service.risk(wrong), similarity)
+        return f'<div aria-live="polite">{html}</div>'
+
+    def press(image, similarity, results, wrong, event: gr.EventData):
+        data = event._data or {}
+        if not data.get("anyway"):
+            return gr.skip()
+        return search(image, similarity, results, wrong, True)
 
     def erase(image, left, top, width, height):
+        if image is None or not certain:
+            return "", gr.update(visible=False)
         answer, erased = service.erase_region(image, left, top, width, height)
         return _erased(service, image, answer, erased)
 
-    with gr.Tab("Image → captions", id="image"):
+    with gr.Tab("Picture → words", id="image"):
         with gr.Row():
             with gr.Column(scale=1, min_width=260):
-                image = chooser.add(gallery, "halo-image", "halo-sample")
-                button = gr.Button("Search", variant="primary")
+                image, taken = chooser.add(gallery, "halo-image", "halo-sample")
             with gr.Column(scale=2, min_width=300):
-                shown = gr.HTML(cards.note(_EMPTY), elem_id="halo-captions")
-        with gr.Accordion("Erase a region and watch the uncertainty", open=True, visible=certain):
+                shown = gr.HTML(
+                    cards.note(_EMPTY), elem_id="halo-captions", js_on_load=verdict_card.PRESSES
+                )
+        with gr.Column(visible=certain):
             gr.HTML(
-                "<p>Set the region in percent of the picture, or press Erase and then click on the "
-                "first picture below: that moves it.</p>"
+                "<h3>Erase a part of it</h3><p>Drag a box over the first picture below. The model "
+                "then sees grey there, and its uncertainty moves.</p>"
             )
-            with gr.Row():
+            erased = gr.HTML(elem_id="halo-erased", js_on_load=_BOX)
+            with gr.Accordion("Set the box by numbers, in percent", open=False), gr.Row():
                 box = [
                     gr.Slider(low, 100, value, step=1, label=name, min_width=130)
                     for name, low, value in (
@@ -59,17 +57,23 @@ def add(service, controls):
                         ("Height", 1, 40),
                     )
                 ]
-            erase_button = gr.Button("Erase", elem_id="halo-erase")
-            erased = gr.HTML(elem_id="halo-erased", js_on_load=_CLICKS)
             plot = gr.Plot(show_label=False, visible=False, elem_id="halo-growing")
 
         private = {"api_visibility": "private"}
-        found = [image, *controls]
-        button.click(in_sentences(search), found, shown, **private)
-        image.upload(in_sentences(search), found, shown, **private)
-        erase_button.click(in_sentences(erase), [image, *box], [erased, plot], **private)
-        erased.click(in_sentences(_centred), box[2:], box[:2], **private).then(
-            in_sentences(erase), [image, *box], [erased, plot], **private
+        found, parts = [image, *controls], [image, *box]
+        search_here, erase_here = said_on_the_page(search), in_sentences(erase)
+        for chosen in (taken, image.upload):
+            later = chosen.then if chosen is taken else chosen
+            later(search_here, found, shown, **private).then(
+                erase_here, parts, [erased, plot], **private
+            )
+        shown.click(said_on_the_page(press), found, shown, **private)
+        for control in controls:
+            control.change(search_here, found, shown, trigger_mode="always_last", **private)
+        for number in box:
+            number.release(erase_here, parts, [erased, plot], **private)
+        erased.click(in_sentences(_drawn), None, box, **private).then(
+            erase_here, parts, [erased, plot], **private
         )
 
 
@@ -79,9 +83,9 @@ def _erased(service, image, answer, erased):
     before, after = answer["uncertainty"], answer["uncertainty_without_region"]
     change = reference.change(after - before)
     pixels = service.pixels(image)
-    said = f"The image without the region: {symbol} {cards.number(after)}"
+    said = f"The picture without the region: {symbol} {cards.number(after)}"
     html = cards.certainty(gallery, {**answer, "uncertainty": after}, "images") + pictures.row(
-        (pixels, "The image as the model sees it", f"{symbol} {cards.number(before)}"),
+        (pixels, "The picture as the model sees it", f"{symbol} {cards.number(before)}"),
         (erased, said, f"{symbol} {cards.number(after)} ({change})"),
         pictures.change_by_place(pixels, answer["change_by_place"], reference),
     )
@@ -93,9 +97,11 @@ def _erased(service, image, answer, erased):
     return f'<div aria-live="polite">{html}</div>', gr.update(value=growing, visible=True)
 
 
-def _centred(width, height, event: gr.EventData):
-    """The left and the top of the region around the place that was clicked."""
-    left, top = (
-        min(max(place - size / 2, 0), 100) for place, size in ((event.x, width), (event.y, height))
-    )
-    return round(left), round(top)
+def _drawn(event: gr.EventData):
+    """The left, top, width and height of the box that was dragged."""
+    if "left" not in (event._data or {}):
+        return [gr.skip()] * 4
+    data = event._data
+    return [
+        min(max(round(float(data[name])), 0), 100) for name in ("left", "top", "width", "height")
+    ]

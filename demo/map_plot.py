@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.reference import number
+from zoo.data.prompts import spoken
 from zoo.embeddings import kind
 from zoo.report.ellipses import ellipse_axes, principal_plane
 from zoo.report.style import GREY, PALETTE
@@ -44,7 +45,7 @@ def items_of(gallery, classes=6, seed=0):
         images = np.flatnonzero(records.image_labels == label)[:_IMAGES_OF_CLASS]
         captions = np.flatnonzero(records.caption_labels == label)
         captions = np.sort(rng.permutation(captions)[:_CAPTIONS_OF_CLASS])
-        name = records.class_names[label].split(".")[-1].replace("_", " ")
+        name = spoken(records.class_names[label]).capitalize()
         groups.append((name, images, captions))
     return groups
 
@@ -73,12 +74,16 @@ def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
             for row in images
         ]
         embedding = gallery.take("images", images)
-        _add(drawing, plane, embedding, said, name, color, symbol, confidence, "solid")
+        wider = _exaggeration(gallery, "images", embedding)
+        _add(drawing, plane, embedding, said, name, color, symbol, confidence, "solid", wider)
         if with_captions and len(captions):
             said = [[say(gallery, "captions", row), ""] for row in captions]
             embedding = gallery.take("captions", captions)
             open_symbol = f"{symbol}-open"
-            _add(drawing, plane, embedding, said, name, color, open_symbol, confidence, "dot")
+            wider = _exaggeration(gallery, "captions", embedding)
+            _add(
+                drawing, plane, embedding, said, name, color, open_symbol, confidence, "dot", wider
+            )
     if query is not None:
         text, embedding = query
         values = gallery.encoders.uncertainty(embedding)
@@ -86,7 +91,8 @@ def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
         said = f"Your text: {text}"
         if values is not None:
             said += f" · {reference.symbol} {number(values[0])}"
-        _add(drawing, plane, embedding, [[said, ""]], "your text", INK, "star", confidence, "dash")
+        said, wider = [[said, ""]], _exaggeration(gallery, "captions", embedding)
+        _add(drawing, plane, embedding, said, "your text", INK, "star", confidence, "dash", wider)
         drawing.data[-1].marker.size = 16
     shares = plane.explained
     titles = [
@@ -117,7 +123,7 @@ def styled(drawing, x, y, equal=False, height=520):
     return drawing
 
 
-def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash):
+def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash, wider):
     """Markers and ellipses of some items; of sets all elements, each with its item's text."""
     is_query, is_image = symbol == "star" and dash == "dash", dash == "solid"
     if "elements" in embedding:
@@ -129,6 +135,7 @@ def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash)
             points, said = points[real], [w for w, keep in zip(said, real, strict=True) if keep]
     elif "log_variance" in embedding:
         points, covariance = plane.project(embedding["mean"], embedding["log_variance"])
+        covariance = covariance * wider[:, None, None] ** 2
         outline = _outlines(points, covariance, confidence)
         drawing.add_scatter(
             x=outline[:, 0],
@@ -154,6 +161,20 @@ def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash)
         showlegend=is_image or is_query,
         legendgroup=name,
     )
+
+
+def _exaggeration(gallery, side, embedding):
+    """What ellipses are widened by, so that over the middle nine tenths σ differs threefold.
+
+    Learned σ differ by a tenth of themselves, which nobody sees.
+    """
+    values, reference = gallery.encoders.uncertainty(embedding), gallery.references.get(side)
+    if reference is None or reference.measure != "geometric_mean":
+        return np.ones(len(next(iter(embedding.values()))))
+    low, middle, high = (reference.value_at(p) for p in (5, 50, 95))
+    power = np.log(3) / np.log(high / low) if high > low > 0 else 1.0
+    share = np.clip(values, low, high) / middle
+    return share ** max(power - 1.0, 0.0)
 
 
 def _outlines(centres, covariances, confidence):

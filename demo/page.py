@@ -4,11 +4,24 @@ import logging
 import threading
 from pathlib import Path
 
-from demo import api, elements_panel, image_panel, map_panel, text_panel, trust_panel
+from starlette.middleware import Middleware
+
+from demo import (
+    api,
+    elements_panel,
+    image_panel,
+    map_panel,
+    own_panel,
+    text_panel,
+    trust_panel,
+    verdicts,
+)
 from demo.cards import escape
 from demo.events import gr
+from demo.guard import Guard, hosts_of
 from demo.limits import MAX_BYTES, MAX_RESULTS
-from demo.service import DECLINE_ABOVE, Service
+from demo.service import EVERYTHING, Service
+from demo.sureness import RISKS
 from demo.uncertainty_quality import UncertaintyQuality
 
 _HERE = Path(__file__).parent
@@ -28,21 +41,23 @@ def build(gallery, metrics=None):
     """
     service = Service(gallery, UncertaintyQuality(gallery, metrics))
     with gr.Blocks(
-        title=f"Halo Zoo · {gallery.name}", analytics_enabled=False, delete_cache=(600, 3600)
+        title=_title(gallery), analytics_enabled=False, delete_cache=(600, 3600)
     ) as page:
         gr.HTML(_head(gallery))
-        with gr.Accordion("Settings: ranking, number of results, when to decline", open=False):
-            controls = _settings(gallery)
+        with gr.Accordion("Settings", open=False):
+            controls = _settings(service)
         with gr.Tabs():
-            text_panel.add(service, controls)
-            if gallery.encoders.reads_words:
-                image_panel.add(service, controls)
+            open_link = text_panel.add(service, controls)
+            image_panel.add(service, controls)
             if gallery.kind == "a set":
                 elements_panel.add(service)
             map_panel.add(service)
+            own_panel.add(service, controls)
             trust_panel.add(service)
         api.add(service)
+        open_link(page)
     page.service = service
+    api.say_what_is_missing(page)
     return page
 
 
@@ -60,6 +75,7 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         The address.
     """
     page.queue(default_concurrency_limit=4, max_size=256)
+    guard = Middleware(Guard, hosts_of(host), page.GRADIO_CACHE, page.title)
     _, address, _ = page.launch(
         server_name=host,
         server_port=port,
@@ -75,9 +91,11 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         enable_monitoring=False,
         run_history=False,
         footer_links=[],
+        favicon_path=_HERE / "favicon.png",
         theme=_theme(),
         css_paths=_HERE / "style.css",
         js=(_HERE / "page.js").read_text(encoding="utf-8"),
+        app_kwargs={"middleware": [guard]},
     )
     if not quiet:
         print(f"The demo is at {address} (Ctrl+C ends it)")
@@ -88,61 +106,62 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
 
 
 def _theme():
-    """Gradio's, with system fonts and with grey text that can be read on its ground."""
+    """Gradio's, with system fonts, and with text that can be read on its ground."""
     names = ("body_text_color_subdued", "block_info_text_color", "block_label_text_color")
     names += ("block_title_text_color", "input_placeholder_color")
     greys = {name: "*neutral_600" for name in names}
     greys |= {f"{name}_dark": "*neutral_300" for name in names}
-    return gr.themes.Default(font=_SYSTEM_FONTS, primary_hue="blue").set(**greys)
+    blue = {f"button_primary_background_fill{end}": "#1d4ed8" for end in ("", "_dark")}
+    blue |= {f"button_primary_background_fill_hover{end}": "#1e40af" for end in ("", "_dark")}
+    return gr.themes.Default(font=_SYSTEM_FONTS, primary_hue="blue").set(**greys, **blue)
 
 
 def _measure(quality):
     try:
         quality.curves()
-    except Exception:  # the sentences then do without it
+    except Exception:  # the page then does without it
         logging.getLogger(__name__).exception("the quality of the uncertainty was not measured")
 
 
+def _title(gallery):
+    return f"Halo Zoo · ask {gallery.name}"
+
+
 def _head(gallery):
-    what = {
-        "a point": "points, which have no uncertainty",
-        "a Gaussian": "Gaussians",
-        "a set": "sets of vectors",
-    }[gallery.kind]
-    measure = ""
-    if gallery.encoders.measure:
-        name = gallery.encoders.measure.replace("_", " ")
-        symbol = next(iter(gallery.references.values())).symbol
-        measure = f" Uncertainty {symbol}: {name}." if symbol != name else f" Uncertainty: {name}."
     text = (
-        f"Model {gallery.model.name} on {gallery.name}: {len(gallery.image_names):,} images, "
-        f"{len(gallery.captions):,} captions, embedded as {what}.{measure}"
+        f"Describe a {gallery.noun}: you see what is found among {len(gallery.image_names):,} "
+        f"pictures, how often such an answer is right, and what would make it surer."
     )
     return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'
 
 
-def _settings(gallery):
-    """The three settings that all searches share: similarity, number of results, threshold."""
+def _settings(service):
+    """The three settings that all searches share: similarity, number of results, promise."""
+    gallery = service.gallery
+    sureness = gallery.sureness("captions")
+    similarity = gr.Dropdown(
+        [
+            (name.replace("_", " ") + (" (as trained)" if not i else ""), name)
+            for i, name in enumerate(gallery.similarity_names)
+        ],
+        value=gallery.own_similarity,
+        label="Ranked by",
+        render=False,
+    )
+    certified = [verdicts.share(one.risk) for one in sureness.promises if one.certified]
+    how = f"Promised: at most {' or '.join(certified)}; the others are estimates. " * bool(
+        certified
+    )
+    usual = service.usual_risk
+    promise = gr.Radio(
+        [(f"at most {verdicts.share(risk)}", risk) for risk in RISKS] + [("any", EVERYTHING)],
+        value=EVERYTHING if usual is None else usual,
+        label="How many of its answers may be wrong?",
+        info=f"It declines what would break that. {how}{sureness.source}",
+        visible=bool(sureness.promises),
+        elem_id="halo-promise",
+    )
     with gr.Row():
-        similarity = gr.Dropdown(
-            [
-                (name.replace("_", " ") + (" (as trained)" if not i else ""), name)
-                for i, name in enumerate(gallery.similarity_names)
-            ],
-            value=gallery.own_similarity,
-            label="Similarity at test time",
-            info="What results are ranked by.",
-        )
-        results = gr.Slider(
-            1, MAX_RESULTS, 8, step=1, label="Results", info="How many items to show."
-        )
-        decline = gr.Slider(
-            50,
-            100,
-            DECLINE_ABOVE,
-            step=1,
-            label="Decline above this percentile of uncertainty",
-            info="100 answers everything.",
-            visible=gallery.encoders.measure is not None,
-        )
-    return [similarity, results, decline]
+        similarity.render()
+        results = gr.Slider(1, MAX_RESULTS, 8, step=1, label="Results")
+    return [similarity, results, promise]

@@ -1,4 +1,4 @@
-"""What an uncertainty means: where it lies among the gallery's, and how often such queries fail."""
+"""What an uncertainty means: where it lies among the gallery's."""
 
 import math
 
@@ -10,7 +10,6 @@ SYMBOLS = {
     "total_variance": "tr Σ",
     "circular_variance": "circular variance",
 }
-_NOUNS = {"images": ("images", "caption"), "captions": ("captions", "image")}
 
 
 class Reference:
@@ -42,52 +41,28 @@ class Reference:
         """The range that bars are drawn over: nearly all items, without outliers."""
         return self.value_at(0.5), self.value_at(99.5)
 
-    @property
-    def noticeable(self):
-        """The least change that is worded as one: a twentieth of the usual range."""
-        low, high = self.span()
-        return 0.05 * (high - low)
-
     def change(self, value):
         """A difference of two uncertainties with its sign, to a hundredth of the usual range."""
         low, high = self.span()
         decimals = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
         return f"{value:+.{decimals}f}".replace("-", "−")
 
-    def sentence(self, value, bins=None):
+    def sentence(self, value):
         """What this uncertainty says, in words with numbers.
 
         Args:
             value: the uncertainty of a query of this side.
-            bins: `recall_by_uncertainty` of such queries (`zoo.metrics`), or None.
         """
-        noun, found = _NOUNS[self.side]
         share = self.percentile(value)
         # The ends of the scale are said in words: "more certain than 100 %" is not a sentence.
         if share < 0.5:
-            place = f"more certain than nearly all of the gallery's {len(self.values):,} {noun}"
+            place = "more certain than nearly all"
         elif share > 99.5:
-            place = f"less certain than nearly all of the gallery's {len(self.values):,} {noun}"
+            place = "less certain than nearly all"
         else:
-            place = f"less certain than {share:.0f} % of the gallery's {len(self.values):,} {noun}"
-        text = f"{self.symbol} = {number(value)}: {place}."
-        recall = None if bins is None else recall_at(bins, share)
-        if recall is not None:
-            here, best = recall
-            text += (
-                f" Of {noun} about this uncertain, {100 * here:.0f} % find a right {found} first; "
-                f"of the most certain tenth, {100 * best:.0f} %."
-            )
-        return text
-
-
-def recall_at(bins, percentile):
-    """`(recall in the bin of a percentile, recall in the first bin)`, or None if one is empty."""
-    recall, count = list(bins["recall"]), list(bins["count"])
-    place = min(int(percentile * len(recall) / 100), len(recall) - 1)
-    if not count[place] or not count[0]:
-        return None
-    return float(recall[place]), float(recall[0])
+            place = f"less certain than {share:.0f} %"
+        items = f"{len(self.values):,} {self.side}"
+        return f"{self.symbol} = {number(value)}: {place} of the gallery's {items}."
 
 
 def number(value):

@@ -7,16 +7,19 @@ from pathlib import Path
 import zoo
 from demo.encoders import Encoders
 from demo.gallery import Gallery
-from demo.stored_encoders import StoredEncoders
 from zoo import evaluation
-from zoo.data import datasets
+from zoo.confidence import Confidence
+from zoo.data import datasets, toy_birds
+from zoo.data.prompts import spoken
+from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-from zoo.models.presets import MODEL_FILE, PACKAGED
+from zoo.models.presets import CALIBRATIONS, MODEL_FILE, WEIGHTS_FILE, preset_folder
 from zoo.search import encode
 
 PRESET = "toy_birds_pcme"
 _CAPTION_BATCH = 256
+_BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
@@ -36,21 +39,24 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         InputError: if something is not there or is not what it has to be.
     """
     model = zoo.from_preset(run)
-    if model.reads_caption_vectors:
-        return _of_vectors(model, run, folder, data_dir)
     resizing = evaluation.resizing_of(run)
     encoders = Encoders(model, **resizing)
     packaged = str(run) in zoo.list_presets()
-    model_path = (PACKAGED / str(run) if packaged else Path(run)) / MODEL_FILE
-    records, metrics = None, None
-    if not packaged and (Path(run) / "config.json").exists():
-        finished = RunFolder.existing(run)
-        metrics = finished.metrics
+    model_path = _model_file(preset_folder(run))
+    records, metrics, more = None, None, {}
+    if not packaged and RunFolder(run).is_run:
+        metrics = RunFolder(run).metrics
+    if folder is not None:
+        more["calibrations"] = _calibrations(model_path.parent)
     if folder is None:
         records = _records(run, data_dir)
-        names = [Path(path).stem.replace("_", " ") for path in records.image_paths]
         paths = [Path(path) for path in records.image_paths]
+        names = _names(records, paths)
         texts, name = list(records.captions), records.name
+        if evaluation.data_of(run)["loader"] in _BIRDS:
+            more["noun"] = "bird"
+        if paths[0].parents[2].joinpath(MANIFEST).is_file():
+            more["larger"] = toy_birds.draw_again
     else:
         names, paths = encode.list_images(folder)
         listed = len(paths)
@@ -66,19 +72,28 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         embeddings["captions"] = _encoded(
             texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
         )
-    return Gallery(name, encoders, names, paths, texts, embeddings, records), metrics
+    return Gallery(name, encoders, names, paths, texts, embeddings, records, **more), metrics
 
 
-def _of_vectors(model, run, folder, data_dir):
-    """The gallery of a run on stored vectors: its test split."""
-    if folder is not None:
-        raise InputError("--gallery is of pictures; this model reads vectors, those of its run")
-    _, split = evaluation.open_run(run, data_dir)
-    encoders, records = StoredEncoders(model, split), split.records
-    names = [Path(path).stem.replace("_", " ") for path in records.image_paths]
-    paths, texts = list(records.image_paths), list(records.captions)
-    gallery = Gallery(records.name, encoders, names, paths, texts, encoders.embeddings, records)
-    return gallery, RunFolder.existing(run).metrics
+def _model_file(folder):
+    """The file of a model's weights, which says which model it is."""
+    if folder.is_file():
+        return folder
+    kept = folder / MODEL_FILE
+    return kept if kept.is_file() else folder / WEIGHTS_FILE
+
+
+def _calibrations(folder):
+    """What lies beside a model, by direction."""
+    found = {name.partition(".")[0].rpartition("_")[2]: folder / name for name in CALIBRATIONS}
+    return {side: Confidence.load(path) for side, path in found.items() if path.is_file()}
+
+
+def _names(records, paths):
+    """What a person would call each image: its class, or the name of its file."""
+    if records.class_names is None:
+        return [path.stem.replace("_", " ") for path in paths]
+    return [spoken(records.class_names[label]).capitalize() for label in records.image_labels]
 
 
 def _encoded(items, encoder, cache, identity, side, batch_size):
@@ -100,8 +115,8 @@ def _digest(path):
 
 def _records(run, data_dir):
     """The split that a run or a preset was evaluated on."""
-    if str(run) not in zoo.list_presets() and not (Path(run) / "config.json").exists():
-        raise InputError(f"{run}: knows no data; name a folder of images with --gallery")
+    if str(run) not in zoo.list_presets() and not RunFolder(run).is_run:
+        raise InputError(f"{run}: knows no data; name a folder of images with --photos")
     data = {**evaluation.data_of(run), "skip_bad": True}
     if data_dir is not None:
         data["root"] = str(data_dir)
@@ -109,5 +124,5 @@ def _records(run, data_dir):
         return datasets.open(data, "test").records
     except InputError as error:
         raise InputError(
-            f"{error}; name its folder with --data-dir, or any images with --gallery"
+            f"{error}; name its folder with --data-dir, or any images with --photos"
         ) from error

@@ -1,12 +1,10 @@
-"""Words to images, and which words matter."""
+"""Words to images: a question, a verdict, and words to press."""
 
-import numpy as np
+from demo import cards, opening, verdict_card
+from demo.events import gr, said_on_the_page
+from demo.limits import MAX_CHARACTERS
 
-from demo import cards
-from demo.events import gr, in_sentences
-from demo.service import DECLINE_ABOVE
-
-_FALLBACK = "a small bird with a red crown and black wings"
+_NOTHING = {"caption": None, "kept": None, "anyway": False}
 
 
 def add(service, controls):
@@ -14,87 +12,97 @@ def add(service, controls):
 
     Args:
         service: the `Service`.
-        controls: the components of similarity, number of results and threshold.
+        controls: the components of similarity, number of results and promise.
+
+    Returns:
+        Function of the page, to be called inside of it: answers `?q=` when it opens.
     """
     gallery = service.gallery
-    examples = _examples(gallery)
-    first = service.find_images(examples[len(examples) // 2])
-    certain = gallery.encoders.measure is not None and gallery.encoders.reads_words
+    found = opening.examples(service)
+    first = [one.caption for one in found if one.label in ("Sure", "Vague")]
 
-    def search(caption, similarity, results, decline_above):
-        answer = service.find_images(caption, similarity, results, decline_above)
-        return _shown(gallery, answer, decline_above)
+    def answer(asked, similarity, results, wrong):
+        risk = service.risk(wrong)
+        if asked["caption"] is None:
+            short = [
+                service.find_images(caption, similarity, min(results, 4), wrong)
+                for caption in first
+            ]
+            html = verdict_card.contrast(gallery, short, risk) if short else ""
+        else:
+            words = asked["caption"].split()
+            kept = range(len(words)) if asked["kept"] is None else asked["kept"]
+            text = " ".join(words[i] for i in kept)
+            if words and not text:
+                return cards.note("No word is left: press one to put it back.", "warning")
+            answered = service.find_images(text, similarity, results, wrong, asked["anyway"])
+            html = verdict_card.answer(gallery, answered, risk, (words, kept), similarity)
+        return f'<div aria-live="polite">{html}</div>'
 
-    def stay(caption, kept):
-        answer = service.keep_words(caption, [int(place.split(".")[0]) - 1 for place in kept])
-        text = f"“{answer['caption']}”" if answer["caption"] else ""
-        return cards.note(text) + cards.certainty(gallery, answer, "captions")
+    def ask(caption, *settings):
+        asked = {**_NOTHING, "caption": caption}
+        return asked, answer(asked, *settings)
 
-    with gr.Tab("Words → images", id="text"):
-        with gr.Row(equal_height=True):
+    def press(asked, similarity, results, wrong, event: gr.EventData):
+        event, settings = event._data or {}, (similarity, results, wrong)
+        if event.get("ask"):
+            asked = {**_NOTHING, "caption": event["ask"]}
+        elif event.get("anyway"):
+            asked = {**asked, "anyway": True}
+        elif asked["caption"]:
+            places = range(len(asked["caption"].split()))
+            asked = {**asked, "kept": [i for i in places if i in event.get("kept", ())]}
+        return asked["caption"] or "", asked, answer(asked, *settings)
+
+    with gr.Tab("Words → pictures", id="text"):
+        with gr.Row(equal_height=True, elem_classes="halo-search"):
             caption = gr.Textbox(
-                value=first["caption"],
-                label="A caption",
-                placeholder="Describe what you look for, then press Enter",
-                max_length=400,
+                label="What do you look for?",
+                placeholder=f"Describe a {gallery.noun}, then press Enter",
+                max_length=MAX_CHARACTERS,
                 scale=5,
                 elem_id="halo-caption",
             )
             button = gr.Button("Search", variant="primary", scale=1, min_width=110)
-        label = "Examples, from certain to uncertain" if certain else "Examples"
-        example = gr.Radio(examples, label=label, elem_id="halo-examples")
-        html, words, boxes, kept = _shown(gallery, first, DECLINE_ABOVE)
-        shown = gr.HTML(html, elem_id="halo-images")
-        with gr.Accordion("Which words matter", open=True, visible=certain):
-            words = gr.HTML(words, elem_id="halo-words")
-            boxes = gr.CheckboxGroup(
-                **{k: v for k, v in boxes.items() if k != "__type__"},
-                label="Words that stay",
-                info="Take words away and watch the uncertainty move.",
-                elem_id="halo-kept",
-            )
-            kept = gr.HTML(kept, elem_id="halo-kept-certainty")
-        outputs = [shown, words, boxes, kept]
-        for event in (button.click, caption.submit):
-            event(in_sentences(search), [caption, *controls], outputs, api_visibility="private")
-        example.input(lambda text: text, example, caption, api_visibility="private").then(
-            in_sentences(search), [caption, *controls], outputs, api_visibility="private"
+        examples = gr.HTML(
+            _examples(found), elem_id="halo-examples", js_on_load=verdict_card.PRESSES
         )
-        boxes.input(in_sentences(stay), [caption, boxes], kept, api_visibility="private")
+        asked = gr.State(_NOTHING)
+        initial = answer(_NOTHING, None, controls[1].value, controls[2].value)
+        shown = gr.HTML(initial, elem_id="halo-answer", js_on_load=verdict_card.PRESSES)
+        private = {"api_visibility": "private"}
+        for event in (button.click, caption.submit):
+            event(said_on_the_page(ask, 1), [caption, *controls], [asked, shown], **private)
+        for place in (examples, shown):
+            pressed = said_on_the_page(press, 2)
+            place.click(pressed, [asked, *controls], [caption, asked, shown], **private)
+        again = said_on_the_page(answer)
+        for control in controls:
+            control.change(again, [asked, *controls], shown, trigger_mode="always_last", **private)
+
+    def open_link(page):
+        def linked(similarity, results, wrong, request: gr.Request):
+            words = request.query_params.get("q")
+            if not words:
+                return gr.skip(), gr.skip(), gr.skip()
+            return words, *ask(words, similarity, results, wrong)
+
+        page.load(
+            said_on_the_page(linked, 2),
+            controls,
+            [caption, asked, shown],
+            show_progress="hidden",
+            **private,
+        )
+
+    return open_link
 
 
-def _shown(gallery, found, decline_above):
-    """What the tab shows of a `TextAnswer`: results, words, boxes, and no changed caption."""
-    answer, reference = found["answer"], gallery.references.get("captions")
-    parts = [cards.certainty(gallery, answer, "captions", decline_above)]
-    parts += [cards.note(caveat, "warning") for caveat in found["caveats"]]
-    if answer["declined"]:
-        parts.append(cards.declined(answer, decline_above, reference, found))
-    else:
-        parts.append(cards.results(gallery, answer, "images"))
-    details = ""
-    if reference and gallery.encoders.reads_words:
-        details = cards.words(found, reference)
-        if not answer["declined"]:
-            details += "<p>What would narrow it down:</p>" + cards.suggestions(found, reference)
-    choices = [f"{i + 1}. {word}" for i, word in enumerate(found["caption"].split())]
-    return (
-        f'<div aria-live="polite">{"".join(parts)}</div>',
-        details,
-        gr.update(choices=choices, value=choices),
-        "",
+def _examples(found):
+    chips = "".join(
+        f'<button type="button" class="halo-example" data-ask="{cards.escape(one.caption)}" '
+        f'data-key="e{i}"><small>{cards.escape(one.label)}</small> {cards.escape(one.caption)}'
+        "</button>"
+        for i, one in enumerate(found)
     )
-
-
-def _examples(gallery):
-    """Captions of the gallery from the most to the least certain, or any where there are none."""
-    if not gallery.captions:
-        return [_FALLBACK]
-    usual = range(*np.percentile([len(c) for c in gallery.captions], (5, 90)).astype(int))
-    reference = gallery.references.get("captions")
-    values = reference.values if reference else np.arange(len(gallery.captions))
-    order = [i for i in np.argsort(values, kind="stable") if len(gallery.captions[i]) in usual]
-    places = np.linspace(0, len(order) - 1, 5).round().astype(int) if order else []
-    return list(dict.fromkeys(gallery.captions[order[place]] for place in places)) or [
-        gallery.captions[0]
-    ]
+    return f'<div class="halo-examples" role="group" aria-label="Examples">{chips}</div>'

@@ -43,15 +43,6 @@ class UncertaintyQuality:
                 self.source = f"measured on {self._gallery.records.summary()}"
         return self._measured
 
-    def of(self, side):
-        """`recall_by_uncertainty` of queries of a side; None for a gallery of other data.
-
-        It is None until it is measured, so that no query waits.
-        """
-        if not self._own_data or not self._measured:
-            return None
-        return self._measured["i2t" if side == "images" else "t2i"]["recall_by_uncertainty"]
-
     def _evaluate(self):
         gallery = self._gallery
         uncertainty = [gallery.references[side].values for side in ("images", "captions")]

@@ -17,6 +17,7 @@ import tiny_models
 from demo import answers
 from demo.encoders import Encoders
 from demo.gallery import Gallery
+from demo.sureness import Judgement
 from export.signatures import Signatures
 from zoo import data, embeddings, models, report, similarities
 from zoo.data import captions, toy_birds
@@ -186,7 +187,7 @@ def test_the_demo_answers(system, split):
     gallery = Gallery("tiny", _encoders(system), paths, paths, system.texts, sides)
     assert gallery.similarity_names[0] == system.similarity.identifier
     query = {key: value[:1] for key, value in sides["captions"].items()}
-    answer = answers.search(gallery, query, "images", k=3)
+    answer = answers.search(gallery, query, "images", Judgement(None), k=3)
     best = [result["similarity"] for result in answer["results"]]
     np.testing.assert_allclose(best, -np.sort(-system.logits[:, 0])[:3], rtol=1e-4, atol=1e-4)
     for result in answer["results"]:

@@ -6,13 +6,15 @@ import pytest
 import zoo
 from demo import answers
 from demo.reference import Reference
+from demo.sureness import Judgement
 from zoo import similarities
 
+SURE = Judgement(0.9)
 CAPTION = "a small bird with a red crown and black wings"
 
 
 def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
-    answer = answers.search(gaussians, caption_embedding, "images", k=5)
+    answer = answers.search(gaussians, caption_embedding, "images", SURE, k=5)
     logits = np.asarray(
         gaussians.model.similarity(gaussians.embeddings["images"], caption_embedding)
     )
@@ -29,7 +31,9 @@ def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
 def test_another_similarity_ranks_but_the_probability_stays_the_models(
     gaussians, caption_embedding
 ):
-    answer = answers.search(gaussians, caption_embedding, "images", "euclidean", k=4)
+    answer = answers.search(
+        gaussians, caption_embedding, "images", SURE, similarity="euclidean", k=4
+    )
     images = gaussians.embeddings["images"]
     distance = np.linalg.norm(images["mean"] - caption_embedding["mean"], axis=1)
     items = [result["item"] for result in answer["results"]]
@@ -42,7 +46,7 @@ def test_another_similarity_ranks_but_the_probability_stays_the_models(
 
 def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
     image = gaussians.encoders.files([photo])
-    answer = answers.search(gaussians, image, "captions", k=3)
+    answer = answers.search(gaussians, image, "captions", SURE, k=3)
     logits = np.asarray(gaussians.model.similarity(image, gaussians.embeddings["captions"]))[0]
     assert [r["item"] for r in answer["results"]] == np.argsort(-logits)[:3].tolist()
     values = np.asarray(gaussians.model.uncertainty(gaussians.embeddings["captions"]))
@@ -68,18 +72,8 @@ def test_encoders_agree_with_the_model(gaussians, photo):
     np.testing.assert_allclose(one["mean"], gaussians.encoders.files([photo])["mean"], atol=1e-5)
 
 
-def test_an_uncertain_query_is_declined_above_the_threshold_only(gaussians, caption_embedding):
-    share = answers.search(gaussians, caption_embedding, "images")["uncertainty_percentile"]
-    declined = answers.search(gaussians, caption_embedding, "images", decline_above=share - 1)
-    assert declined["declined"]
-    assert declined["results"] == []
-    answered = answers.search(gaussians, caption_embedding, "images", decline_above=share + 1)
-    assert not answered["declined"]
-    assert answered["results"]
-
-
 def test_a_model_of_points_says_that_it_has_no_uncertainty(points):
-    answer = answers.search(points, points.encoders.captions([CAPTION]), "images", decline_above=1)
+    answer = answers.search(points, points.encoders.captions([CAPTION]), "images", SURE, 0.1)
     assert answer["meaning"] == answers.POINTS
     assert answer["uncertainty"] is None
     assert not answer["declined"]
@@ -89,7 +83,7 @@ def test_a_model_of_points_says_that_it_has_no_uncertainty(points):
 
 def test_a_set_has_circular_variance_and_no_match_probability(sets):
     query = sets.encoders.captions([CAPTION])
-    answer = answers.search(sets, query, "images", k=3)
+    answer = answers.search(sets, query, "images", SURE, k=3)
     expected = np.asarray(similarities.smooth_chamfer(sets.embeddings["images"], query))[:, 0]
     assert [r["item"] for r in answer["results"]] == np.argsort(-expected)[:3].tolist()
     assert answer["results"][0]["match_probability"] is None  # it was trained on triplets
@@ -110,14 +104,14 @@ def test_a_probability_is_not_taken_for_a_logit(sets):
     """`SetMatchProbability` applies the sigmoid itself, and this model was trained on triplets."""
     assert {"set_match_probability", "match_probability"} <= set(sets.similarity_names)
     query = sets.encoders.captions([CAPTION])
-    answer = answers.search(sets, query, "images", "set_match_probability", k=3)
+    answer = answers.search(sets, query, "images", SURE, similarity="set_match_probability", k=3)
     assert all(0 < result["similarity"] < 1 for result in answer["results"])
     assert all(result["match_probability"] is None for result in answer["results"])
 
 
 def test_an_unknown_similarity_is_an_error(gaussians, caption_embedding):
     with pytest.raises(ValueError, match="`similarity` must be one of"):
-        answers.search(gaussians, caption_embedding, "images", "nonsense")
+        answers.search(gaussians, caption_embedding, "images", SURE, similarity="nonsense")
 
 
 def test_percentile_counts_equal_values_half():
@@ -130,9 +124,6 @@ def test_percentile_counts_equal_values_half():
 
 def test_the_sentence_has_the_numbers():
     reference = Reference(np.linspace(0, 1, 1000), "geometric_mean", "captions")
-    bins = {"recall": [0.4] + [0.1] * 9, "count": [10] * 10}
-    text = reference.sentence(0.75, bins)
+    text = reference.sentence(0.75)
     assert "less certain than 75 % of the gallery's 1,000 captions" in text
-    assert "10 % find a right image first; of the most certain tenth, 40 %" in text
     assert "more certain than nearly all" in reference.sentence(-1.0)
-    assert "find" not in reference.sentence(0.75, {"recall": [0.4], "count": [0]})

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from demo import cards
+from demo import cards, guard, verdict_card
 from demo.map_plot import figure, items_of
 
 FILE = "/gradio_api/file="
@@ -145,45 +145,90 @@ def test_the_page_names_no_path_of_the_machine(http, birds, run_folder):
     assert str(run_folder) not in config
 
 
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
+def test_another_sites_name_for_this_machine_is_not_answered(http, host):
+    """A page elsewhere may name its own host and resolve it to 127.0.0.1 (DNS rebinding)."""
+    for path in ("/", "/config", "/gradio_api/info"):
+        answer = http.get(path, headers={"Host": host})
+        assert answer.status_code == 421
+        assert "access-control-allow-origin" not in answer.headers
+    own = urlsplit(str(http.base_url)).port
+    assert http.get("/config", headers={"Host": f"localhost:{own}"}).status_code == 200
+
+
+def test_a_server_for_others_answers_to_any_name():
+    assert guard.hosts_of("0.0.0.0") is None
+    assert "localhost" in guard.hosts_of("127.0.0.1")
+
+
+def test_a_large_body_is_refused(http):
+    body = b'{"data": ["' + b"a" * guard.MAX_BODY + b'"]}'
+    headers = {"Content-Type": "application/json"}
+    for sent in (body, iter([body])):  # with its length, and in chunks without
+        answer = http.post("/gradio_api/call/find_images", content=sent, headers=headers)
+        assert answer.status_code == 413
+        assert "1 MB at most" in answer.json()["detail"]
+
+
+def test_the_sum_of_uploads_is_bounded(http, monkeypatch):
+    monkeypatch.setattr(guard, "MAX_KEPT", -1)
+    sent = http.post("/gradio_api/upload", files={"files": ("a.png", b"picture")})
+    assert sent.status_code == 507
+    assert "go after an hour" in sent.json()["detail"]
+
+
+def test_the_page_has_its_own_title_and_icon(http, gaussians):
+    page = http.get("/").text
+    assert f'<meta property="og:title" content="Halo Zoo · ask {gaussians.name}">' in page
+    assert 'content="Gradio"' not in page
+    assert "header-image.jpg" not in page
+    assert http.get("/favicon.ico").content.startswith(b"\x89PNG")
+
+
 def test_texts_are_escaped(gaussians, monkeypatch):
     evil = "<img src=x onerror=alert(1)>\"'&"
-    found = {
-        "words": evil,
-        "caption": evil,
+    result = {
+        "rank": 1,
+        "item": 0,
+        "name": evil,
+        "similarity": 1.0,
+        "match_probability": 0.5,
         "uncertainty": 0.1,
-        "change": -0.1,
+        "uncertainty_percentile": 10.0,
+        "right": None,
     }
-    reference = gaussians.references["captions"]
     answer = {
-        "results": [
-            {
-                "rank": 1,
-                "item": 0,
-                "name": evil,
-                "similarity": 1.0,
-                "match_probability": 0.5,
-                "uncertainty": 0.1,
-                "uncertainty_percentile": 10.0,
-            }
-        ]
+        "verdict": evil,
+        "probability": 0.4,
+        "kind": "known",
+        "declined": True,
+        "reason": evil,
+        "uncertainty": 0.1,
+        "uncertainty_percentile": 10.0,
+        "meaning": evil,
+        "results": [result],
+    }
+    addition = {"words": evil, "caption": evil, "probability": 0.5}
+    text = {
+        "caption": evil,
+        "answer": answer,
+        "unknown_words": [evil],
+        "words": [{"word": evil, "probability_without": 0.1, "uncertainty_without": 0.1}],
+        "narrow_it_down": [{"about": evil, "expected": 0.5, "additions": [addition]}],
     }
     monkeypatch.setattr(gaussians, "captions", [evil] * len(gaussians.captions))
-    text = {
-        "without_each_word": [found],
-        "additions_that_narrow_it_down": [found],
-        "omissions_that_narrow_it_down": [found],
-    }
+    monkeypatch.setattr(gaussians, "image_names", [evil] * len(gaussians.image_names))
     pieces = [
         cards.note(evil),
-        cards.words(text, reference),
-        cards.suggestions(text, reference),
         cards.results(gaussians, answer, "images"),
         cards.results(gaussians, answer, "captions"),
+        verdict_card.answer(gaussians, text, 0.5, ([evil, evil], [0])),
+        verdict_card.contrast(gaussians, [text], 0.5),
+        verdict_card.image_answer(gaussians, answer, None),
     ]
     for piece in pieces:
         assert "<img src=x" not in piece
         assert "&lt;img src=x onerror=alert(1)&gt;&quot;&#x27;&amp;" in piece
-    monkeypatch.setattr(gaussians, "image_names", [evil] * len(gaussians.image_names))
     drawn = figure(gaussians, items_of(gaussians))
     labels = [
         data[0] for trace in drawn.data if trace.customdata is not None for data in trace.customdata

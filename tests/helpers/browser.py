@@ -50,9 +50,10 @@ class Visit:
         browser: of `chromium`.
         address: of the demo.
         view: a name of `VIEWS`.
+        query: what follows the address, such as `"/?q=a bird"`.
     """
 
-    def __init__(self, browser, address, view="light"):
+    def __init__(self, browser, address, view="light", query=""):
         self.problems, self.address = [], address
         self.context = browser.new_context(**VIEWS[view])
         self.page = self.context.new_page()
@@ -61,8 +62,8 @@ class Visit:
         self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.on("request", self._request)
         self.page.on("response", self._response)
-        self.page.goto(address)
-        self.page.wait_for_selector("#halo-images .halo-results")
+        self.page.goto(address + query)
+        self.page.wait_for_selector("#halo-answer .halo-verdict")
 
     def __enter__(self):
         return self
@@ -81,22 +82,23 @@ class Visit:
     def search_words(self, text):
         """Asks for a caption by the keyboard and waits for what comes."""
         box = self.page.locator("#halo-caption textarea, #halo-caption input").first
-        before = self.content("#halo-images")
+        before = self.content("#halo-answer")
         box.fill(text)
         box.press("Enter")
-        self.changed("#halo-images", before)
+        self.changed("#halo-answer", before)
 
-    def set_decline(self, percentile):
-        """Sets the threshold under Settings."""
+    def press(self, selector, within="#halo-answer"):
+        """Presses a button of an answer and waits for the next one."""
+        before = self.content(within)
+        self.page.locator(selector).first.click()
+        self.changed(within, before)
+
+    def promise(self, label):
+        """Chooses how many answers may be wrong."""
+        before = self.content("#halo-answer")
         self.page.get_by_role("button", name="Settings").click()
-        number = self.page.get_by_label("number input for Decline above")
-        number.fill(str(percentile))
-        number.press("Tab")
-        # The slider beside it moves when the page has taken the number.
-        slider = self.page.get_by_label("range slider for Decline above")
-        self.page.wait_for_function(
-            "([e, value]) => e.value === value", arg=[slider.element_handle(), str(percentile)]
-        )
+        self.page.locator("#halo-promise").get_by_label(label, exact=True).check()
+        self.changed("#halo-answer", before)
         self.page.get_by_role("button", name="Settings").click()
 
     def choose(self, selector, place):
@@ -105,18 +107,23 @@ class Visit:
         self.page.get_by_role("option").nth(place).click()
 
     def search_image(self, place=0):
-        """Takes an image of the gallery and finds its captions."""
-        self.choose("#halo-sample", place)
-        self.page.wait_for_selector("#halo-image img")
-        self.page.locator("button:visible", has_text="Search").click()
-        self.page.wait_for_selector("#halo-captions .halo-results")
-
-    def erase(self):
-        """Erases the region that is set."""
-        before = self.content("#halo-erased")
-        self.page.locator("#halo-erase").click()
-        self.changed("#halo-erased", before)
+        """Takes an image of the gallery, which finds its captions."""
+        self.page.locator("#halo-sample button").nth(place).click()
+        self.page.wait_for_selector("#halo-captions .halo-verdict")
+        self.page.wait_for_selector("#halo-erased .halo-pictures")
         self.page.wait_for_selector("#halo-growing .js-plotly-plot .main-svg")
+
+    def drag_box(self, left, top, right, bottom):
+        """Drags a box over the picture, in shares of its size, and waits for what erasing does."""
+        picture = self.page.locator("#halo-erased .halo-pictures li:first-child img")
+        picture.scroll_into_view_if_needed()
+        box, before = picture.bounding_box(), self.content("#halo-erased")
+        mouse = self.page.mouse
+        mouse.move(box["x"] + left * box["width"], box["y"] + top * box["height"])
+        mouse.down()
+        mouse.move(box["x"] + right * box["width"], box["y"] + bottom * box["height"])
+        mouse.up()
+        self.changed("#halo-erased", before)
 
     def open_map(self):
         """Opens the map and waits until it is drawn."""
@@ -166,29 +173,14 @@ def take_pictures(address, folder):
     """The pictures of docs/demo.md."""
     folder = Path(folder)
     with chromium() as browser:
-        for view in VIEWS:
-            with Visit(browser, address, view) as visit:
-                visit.open_trust()  # waits until the uncertainty is measured
-                visit.open_tab("Words → images")
-                visit.search_words("a small red bird with a black crown and a long bill")
-                visit.shot(folder / f"demo_words_{view}.png")
-                if view == "light":
-                    visit.shot(folder / "demo.png", height=992)  # the README's
-                if view != "phone":
-                    visit.set_decline(80)
-                    visit.search_words("a bird with a white belly")
-                    visit.shot(folder / f"demo_declined_{view}.png")
-                    visit.set_decline(95)
-                visit.open_tab("Image → captions")
-                visit.search_image(2)
-                visit.erase()
-                visit.shot(folder / f"demo_image_{view}.png")
-                visit.open_map()
-                visit.page.locator("#halo-map .point").nth(8).hover(force=True)
-                visit.shot(folder / f"demo_map_{view}.png")
-                visit.open_trust()
-                visit.shot(folder / f"demo_trust_{view}.png")
-                print(view, visit.problems)
+        with Visit(browser, address, "light") as visit:
+            visit.shot(folder / "demo_light.png")
+        with Visit(browser, address, "dark") as visit:
+            visit.press('[data-key="e1"]')
+            visit.shot(folder / "demo_declined_dark.png")
+        with Visit(browser, address, "phone") as visit:
+            visit.press('[data-key="e0"]')
+            visit.shot(folder / "demo_phone.png", height=1100)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,10 @@ from zoo.metrics import (
     check_coco_ids,
     coco_benchmark,
     evaluate_retrieval,
+    plausible_match_r_precision,
     read_cxc,
     read_ids,
+    read_instance_labels,
 )
 from zoo.similarities import Cosine
 
@@ -205,3 +207,36 @@ def test_the_released_list_of_caption_ids_repeats_twelve(shared_data, published,
     (tmp_path / "testall_caption_ids.txt").write_text(released)
     with pytest.raises(ValueError, match=r"testall_caption_ids.txt:\d+: id \d+ occurs twice"):
         regions.load(tmp_path, "testall", verbose=False)
+
+
+def test_pmrp_on_real_instances(shared_data):
+    """341 real images with the instances of COCO: PMRP written out, for stand-in similarities."""
+    folder = shared_data / "coco_subset"
+    instances = json.loads((folder / "instances.json").read_text())
+    images = np.array([image["id"] for image in instances["images"]])
+    told = json.loads((folder / "captions.json").read_text())["annotations"]
+    place = {int(image): row for row, image in enumerate(images)}
+    own = np.array([place[one["image_id"]] for one in told if one["image_id"] in place])
+    labels = read_instance_labels(folder / "instances.json", images)
+    kinds = sorted({one["id"] for one in instances["categories"]})
+    expected = np.zeros((len(images), len(kinds)), bool)
+    for one in instances["annotations"]:
+        if one["image_id"] in place:
+            expected[place[one["image_id"]], kinds.index(one["category_id"])] = True
+    shown = expected[:, expected.any(0)]
+    np.testing.assert_array_equal(labels[:, labels.any(0)].sum(1), shown.sum(1))
+    similarity = np.random.default_rng(0).normal(size=(len(images), len(own)))
+    found = plausible_match_r_precision(similarity, labels, own)
+    labelled = expected.any(1)
+    assert found["images_left_out"] == (~labelled).sum()
+    kept = labelled[own]
+    scores, far = similarity[labelled][:, kept], expected[labelled][:, None] != expected[own[kept]]
+    differing = far.sum(2)
+    by_limit = []
+    for limit in (0, 1, 2):
+        match = differing <= limit
+        ranked = np.take_along_axis(match, np.argsort(-scores, axis=1), 1)
+        number = match.sum(1)
+        by_limit.append(np.mean([row[:n].mean() for row, n in zip(ranked, number, strict=True)]))
+        assert found[f"i2t_at_{limit}"] == pytest.approx(by_limit[-1])
+    assert found["i2t"] == pytest.approx(np.mean(by_limit))

@@ -289,7 +289,7 @@ def test_the_toys_points_are_those_of_the_paper():
         assert pairs.count((label, (label + 1) % 3)) == 150
         own = points.mean[points.first == label]
         np.testing.assert_allclose(own.std(axis=0), 0.1, rtol=0.1)
-    log_sigma = points.log_variance / 2
+    log_sigma = points.log_sigma
     assert -1.5 <= log_sigma.min() < -1.4
     assert 1.4 < log_sigma.max() <= 1.5
     model = toy_2d.build(settings, points, "csd")
@@ -303,5 +303,5 @@ def test_csd_learns_which_points_are_confusing_and_w2_does_not(tmp_path):
     toy_2d.main([f"--out={tmp_path / 'run'}", *fewer])
     run = RunFolder.existing(tmp_path / "run")
     assert run.metrics["csd"]["ratio"] >= 1.5
-    assert run.metrics["wasserstein_2"]["ratio"] <= 1.5
+    assert run.metrics["wasserstein_2"]["ratio"] <= 1.1
     assert (run.plots / "toy_2d.png").stat().st_size > 50_000

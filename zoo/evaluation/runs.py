@@ -73,7 +73,7 @@ def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     if str(name) in presets:
         return resizing(presets[str(name)]["data"])
     folder = RunFolder(name)
-    config = folder.config if folder.config_path.is_file() else {}
+    config = folder.config if folder.is_run else {}
     return resizing(config.get("data") or {})
 
 

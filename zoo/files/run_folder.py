@@ -121,6 +121,11 @@ class RunFolder:
         return run
 
     @property
+    def is_run(self) -> bool:
+        """Whether a run is there; a preset's `config.json` is Keras' own, beside its metadata."""
+        return self.config_path.is_file() and not (self.path / "metadata.json").is_file()
+
+    @property
     def config(self) -> dict[str, Any]:
         """The content of `config.json`, whose `settings` are an object."""
         config = self.read_object("config.json")

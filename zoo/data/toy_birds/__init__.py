@@ -4,7 +4,8 @@
 cannot give is the truth about ambiguity, and `true_matches` does.
 """
 
+from zoo.data.toy_birds.enlarging import draw_again
 from zoo.data.toy_birds.truth import Truth, read_truth, true_matches
 from zoo.data.toy_birds.writing import generate
 
-__all__ = ["Truth", "generate", "read_truth", "true_matches"]
+__all__ = ["Truth", "draw_again", "generate", "read_truth", "true_matches"]

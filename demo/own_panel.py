@@ -1,0 +1,126 @@
+"""One's own photos: uploaded, embedded, and searched in words."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from demo import cards, limits, verdict_card
+from demo.events import gr, in_sentences, said_on_the_page, uploads_only
+from demo.gallery import Gallery
+from demo.service import Service
+from zoo.evaluation.answers import centres
+
+_AT_ONCE = 16  # photos between two steps of the bar
+_EMPTY = "Upload some photos first."
+
+
+def add(service, controls):
+    """Adds the tab; arguments as in `text_panel.add`."""
+
+    def take(files, progress=gr.Progress()):  # noqa: B008 -- Gradio finds the bar by its default
+        if not files:
+            return None, cards.note(_EMPTY)
+        start = time.perf_counter()
+        own, bad = gallery_of(service.gallery, files, progress)
+        seconds = time.perf_counter() - start
+        return own, _told(service.gallery, own, bad, seconds)
+
+    def search(own, words, _similarity, results, wrong):
+        if own is None:
+            raise limits.RefusedError(_EMPTY)
+        found = Service(own, None).find_images(words, None, results, wrong)
+        html = verdict_card.answer(own, found, service.risk(wrong))
+        return f'<div aria-live="polite">{html}</div>'
+
+    with gr.Tab("Your photos", id="own"):
+        gr.HTML(
+            f"<p>Up to {limits.MAX_PHOTOS} photos of {limits.MAX_BYTES // 2**20} MB. They stay "
+            "on the machine that runs this demo, for an hour. How often answers are right was "
+            "learnt from another gallery, so here it is an estimate.</p>"
+        )
+        files = uploads_only(
+            gr.File(file_count="multiple", file_types=["image"], label="Photos", height=160)
+        )
+        state = gr.State(None, time_to_live=3600)
+        told = gr.HTML(elem_id="halo-own-told")
+        with gr.Row(equal_height=True, elem_classes="halo-search"):
+            words = gr.Textbox(
+                label="What do you look for in them?",
+                placeholder="Describe it, then press Enter",
+                max_length=limits.MAX_CHARACTERS,
+                scale=5,
+                elem_id="halo-own-caption",
+            )
+            button = gr.Button("Search your photos", variant="primary", scale=1, min_width=110)
+        shown = gr.HTML(elem_id="halo-own", js_on_load=verdict_card.PRESSES)
+        private = {"api_visibility": "private"}
+        files.upload(in_sentences(take), files, [state, told], **private)
+        for event in (button.click, words.submit):
+            event(said_on_the_page(search), [state, words, *controls], shown, **private)
+
+    def press(own, words, similarity, results, wrong, event: gr.EventData):
+        data = event._data or {}
+        if data.get("anyway"):
+            return words, search(own, words, similarity, results, 1)
+        kept = data.get("kept")
+        said = words.split()
+        words = data.get("ask") or " ".join(said[i] for i in kept or [] if i < len(said))
+        return words, search(own, words, similarity, results, wrong)
+
+    shown.click(said_on_the_page(press, 1), [state, words, *controls], [words, shown], **private)
+
+
+def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
+    """A `Gallery` of uploaded files, and how many of them were no pictures.
+
+    Args:
+        gallery: the `Gallery` whose model embeds them and whose calibration estimates.
+        paths: of the files.
+        progress: called with the share that is done.
+
+    Raises:
+        RefusedError: if there are too many files, or none is a picture.
+    """
+    if len(paths) > limits.MAX_PHOTOS:
+        raise limits.RefusedError(
+            f"{len(paths)} photos are too many: at most {limits.MAX_PHOTOS} are taken."
+        )
+    kept, parts, pixels = [], [], []
+    for place, path in enumerate(map(Path, paths)):
+        try:
+            pixels.append(gallery.encoders.pixels(limits.picture(path)))
+            kept.append(path)
+        except limits.RefusedError:
+            continue
+        if len(pixels) == _AT_ONCE:
+            parts.append(gallery.encoders.images(pixels))
+            pixels = []
+            progress((place + 1) / len(paths), desc="Reading your photos")
+    if pixels:
+        parts.append(gallery.encoders.images(pixels))
+    if not parts:
+        raise limits.RefusedError("None of these files is a picture that can be read.")
+    embedding = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    names = [path.stem.replace("_", " ") for path in kept]
+    own = Gallery("your photos", gallery.encoders, names, kept, [], {"images": embedding})
+    own.use_sureness("captions", gallery.sureness("captions").elsewhere())
+    return own, len(paths) - len(kept)
+
+
+def _told(gallery, own, bad, seconds):
+    count = len(own.image_names)
+    text = f"{count} photos in {seconds:.1f} s."
+    if bad:
+        text += f" {bad} files could not be read as pictures."
+    known = gallery.sureness("images").known
+    html = cards.note(text)
+    if known is not None:
+        strange = int(known.declined(centres(own.embeddings["images"])).sum())
+        if strange:
+            html += cards.note(
+                f"{strange} of them are unlike the pictures that the model has learnt from: what "
+                "it says of those is a guess.",
+                "warning",
+            )
+    return html

@@ -1,0 +1,64 @@
+"""Erased regions and elements: against the model asked directly."""
+
+import numpy as np
+import pytest
+
+from demo import elements, erasing
+from demo.erasing import Box
+from zoo import encoders
+from zoo.data.images import IMAGENET_MEAN
+
+
+def test_erasing_fills_the_box_alone():
+    pixels = np.full((50, 50, 3), 255, np.uint8)
+    erased = erasing.erase(pixels, Box(20, 40, 50, 90))
+    expected = pixels.copy()
+    expected[20:, 10:35] = np.round(IMAGENET_MEAN)
+    np.testing.assert_array_equal(erased, expected)
+    assert (pixels == 255).all()
+
+
+def test_the_effect_of_erasing(gaussians, photo):
+    pixels = gaussians.encoders.pixels(photo.read_bytes())
+    box = Box(20, 20, 60, 60)
+    effect = erasing.effect(gaussians, pixels, box)
+    both = gaussians.model.encode_images(np.stack([pixels, erasing.erase(pixels, box)]))
+    expected = np.asarray(gaussians.model.uncertainty(both))
+    assert [effect.before, effect.after] == pytest.approx(expected.tolist(), abs=1e-6)
+    growing = erasing.growing(gaussians, pixels, box)
+    assert growing[0] == pytest.approx(effect.before, abs=1e-6)
+    assert growing[-1] > growing[0]  # of nearly nothing the model must be less certain
+    changes = erasing.sweep(gaussians, pixels)
+    corner = erasing.erase(pixels, Box(0, 0, 30, 30))
+    expected = gaussians.encoders.uncertainty(gaussians.encoders.images([corner]))[0]
+    assert changes[0, 0] == pytest.approx(expected - effect.before, abs=1e-6)
+
+
+def test_points_have_no_effect_of_erasing(points, photo):
+    pixels = points.encoders.pixels(photo.read_bytes())
+    assert erasing.effect(points, pixels, Box(0, 0, 50, 50)).after is None
+    assert erasing.sweep(points, pixels) is None
+
+
+def test_elements_have_attention_and_the_nearest_caption(sets, photo):
+    pixels = sets.encoders.pixels(photo.read_bytes())
+    found = elements.describe(sets, pixels)
+    assert [one["element"] for one in found] == [1, 2, 3]
+    looking = encoders.with_attention(sets.model.image_encoder)
+    output = looking(pixels[None].astype("float32"), training=False)
+    attention = np.asarray(output["attention"])[0]
+    unit = lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)  # noqa: E731
+    own = unit(np.asarray(output["elements"])[0])
+    cosines = np.einsum("kd,mld->kml", own, unit(sets.embeddings["captions"]["elements"]))
+    for k, one in enumerate(found):
+        weights = np.array(one["attention"])
+        assert weights.ndim == 2
+        np.testing.assert_allclose(weights.ravel(), attention[k], atol=1e-6)
+        assert weights.sum() == pytest.approx(1, abs=1e-5)
+        assert one["caption"] == sets.captions[cosines[k].max(axis=1).argmax()]
+        assert one["cosine"] == pytest.approx(cosines[k].max(), abs=1e-5)
+
+
+def test_only_sets_have_elements(gaussians, photo):
+    with pytest.raises(ValueError, match="must embed images as sets"):
+        elements.describe(gaussians, gaussians.encoders.pixels(photo.read_bytes()))

@@ -1,0 +1,47 @@
+"""One's own photos: read, counted, searched, and what is refused."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from demo import limits, own_panel
+from demo.service import Service
+
+
+def test_photos_are_searched_as_the_gallery_is(gaussians, photo, tmp_path):
+    paths = gaussians.image_paths[:17]  # one more than are embedded at once
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no picture")
+    own, bad = own_panel.gallery_of(gaussians, [*paths, broken])
+    assert bad == 1
+    assert len(own.image_names) == 17
+    expected = gaussians.take("images", slice(0, 17))["mean"]
+    np.testing.assert_allclose(own.embeddings["images"]["mean"], expected, atol=1e-5)
+    found = Service(own, None).find_images("a small red bird with a black crown", wrong_at_most=1)
+    assert len(found["answer"]["results"]) == 8
+    assert 0 < found["answer"]["probability"] < 1
+    sureness = own.sureness("captions")
+    assert not any(one.certified for one in sureness.promises)
+    assert "nothing is promised" in sureness.source
+
+
+def test_too_many_or_no_photos_are_refused(gaussians, photo, tmp_path):
+    with pytest.raises(limits.RefusedError, match="201 photos are too many: at most 200"):
+        own_panel.gallery_of(gaussians, [photo] * 201)
+    text = tmp_path / "notes.jpg"
+    text.write_text("no picture")
+    with pytest.raises(limits.RefusedError, match="None of these files is a picture"):
+        own_panel.gallery_of(gaussians, [text])
+
+
+def test_a_phones_photo_is_turned_as_its_camera_says(gaussians, tmp_path):
+    pixels = np.zeros((60, 90, 3), np.uint8)
+    pixels[:, :45] = 255
+    lying, standing = tmp_path / "lying.jpg", tmp_path / "standing.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by a quarter
+    Image.fromarray(pixels).save(lying, exif=exif, quality=95)
+    Image.fromarray(np.rot90(pixels, -1)).save(standing, quality=95)
+    own, _ = own_panel.gallery_of(gaussians, [lying, standing])
+    first, second = own.embeddings["images"]["mean"]
+    np.testing.assert_allclose(first, second, atol=0.05)
