@@ -39,17 +39,17 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         InputError: if something is not there or is not what it has to be.
     """
     model = zoo.from_preset(run)
+    records = _records(run, data_dir) if folder is None else None
     resizing = evaluation.resizing_of(run)
     encoders = Encoders(model, **resizing)
     packaged = str(run) in zoo.list_presets()
     model_path = _model_file(preset_folder(run))
-    records, metrics, more = None, None, {}
+    metrics, more = None, {}
     if not packaged and RunFolder(run).is_run:
         metrics = RunFolder(run).metrics
     if folder is not None:
         more["calibrations"] = _calibrations(model_path.parent)
     if folder is None:
-        records = _records(run, data_dir)
         paths = [Path(path) for path in records.image_paths]
         names = _names(records, paths)
         texts, name = list(records.captions), records.name
@@ -118,6 +118,10 @@ def _records(run, data_dir):
     if str(run) not in zoo.list_presets() and not RunFolder(run).is_run:
         raise InputError(f"{run}: knows no data; name a folder of images with --photos")
     data = {**evaluation.data_of(run), "skip_bad": True}
+    if data["loader"] == "vectors":
+        raise InputError(
+            f"{run}: holds vectors, and the demo asks in words and pictures; use halo search"
+        )
     if data_dir is not None:
         data["root"] = str(data_dir)
     try:

@@ -8,7 +8,7 @@
 
 Two arrays of vectors, of CLIP, SigLIP or any other model, row i of one belonging to row i of the
 other or as `--pairs` says. `--method none` trains nothing: it evaluates, calibrates and makes a run
-folder that `halo search`, `report`, `export` and `demo` take. The other methods train a head on the
+folder that `halo search`, `report` and `export` take. The other methods train a head on the
 vectors. One image in ten is for validation and calibration, one in ten for the test. Files are
 `.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`; `FILE:NAME` names an array or column.
 The same command resumes a run that was stopped.

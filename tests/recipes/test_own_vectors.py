@@ -90,20 +90,11 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
     assert "--images and --captions must be given together" in capsys.readouterr().err
 
 
-def test_the_demo_asks_what_the_gallery_holds(files, tmp_path):
+def test_the_demo_refuses_vectors(files, tmp_path):
     pytest.importorskip("gradio")
-    from demo import limits, page, sources
+    from demo import sources
 
     run = tmp_path / "run"
-    train(files, run, "--method", "laplace")
-    gallery, metrics = sources.load(run)
-    service = page.build(gallery, metrics).service
-    caption = gallery.captions[3]
-    answer = service.find_images(caption, decline_above=100)["answer"]
-    assert answer["results"][0]["name"] == caption.replace("caption", "image")
-    assert answer["uncertainty"] is not None
-    assert gallery.thumbnail(0).startswith("data:image/jpeg")
-    with pytest.raises(limits.RefusedError, match="reads vectors and no words"):
-        service.find_images("a red bird")
-    with pytest.raises(InputError, match="--gallery is of pictures"):
-        sources.load(run, folder=tmp_path)
+    train(files, run, "--method", "none")
+    with pytest.raises(InputError, match="holds vectors, and the demo asks in words and pictures"):
+        sources.load(run)
