@@ -5,13 +5,14 @@ from zoo.evaluation.calibration import calibrate_run
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
-from zoo.evaluation.runs import data_of, ensemble, open_run, resizing_of
+from zoo.evaluation.runs import calibrations_of, data_of, ensemble, open_run, resizing_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 
 __all__ = [
     "Answers",
     "EncodedSplit",
     "calibrate_run",
+    "calibrations_of",
     "confidence_study",
     "data_of",
     "encode",

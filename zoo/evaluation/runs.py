@@ -5,14 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo import metrics
+from zoo.confidence import Confidence
 from zoo.data import datasets
 from zoo.data.split import Split, resizing
 from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
+<<<<<<< HEAD
 from zoo.models import DualEncoder
 from zoo.models.presets import from_preset, list_presets
+=======
+from zoo.models.presets import PACKAGED, from_preset, list_presets
+>>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
 
 
 def open_run(
@@ -59,7 +64,28 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
     return RunFolder.existing(name).data
 
 
+<<<<<<< HEAD
 def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
+=======
+def calibrations_of(name):
+    """The calibrations of a run, a preset or a folder that holds a model: by direction, if any.
+
+    Args:
+        name: a run folder, a name out of `zoo.list_presets()`, or a `.keras` file, which has none.
+
+    Returns:
+        A dict from `"i2t"` and `"t2i"` to `zoo.confidence.Confidence`s.
+
+    Raises:
+        InputError: if a file of them is damaged.
+    """
+    folder = PACKAGED / str(name) if str(name) in list_presets() else name
+    kept = RunFolder(folder).calibrations
+    return {direction: Confidence.load(path) for direction, path in kept.items()}
+
+
+def resizing_of(name):
+>>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
     """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
 
     Args:
