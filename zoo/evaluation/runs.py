@@ -12,12 +12,8 @@ from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
-<<<<<<< HEAD
 from zoo.models import DualEncoder
-from zoo.models.presets import from_preset, list_presets
-=======
-from zoo.models.presets import PACKAGED, from_preset, list_presets
->>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
+from zoo.models.presets import from_preset, list_presets, preset_folder
 
 
 def open_run(
@@ -64,10 +60,7 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
     return RunFolder.existing(name).data
 
 
-<<<<<<< HEAD
-def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
-=======
-def calibrations_of(name):
+def calibrations_of(name: str | os.PathLike) -> dict[str, Confidence]:
     """The calibrations of a run, a preset or a folder that holds a model: by direction, if any.
 
     Args:
@@ -79,13 +72,12 @@ def calibrations_of(name):
     Raises:
         InputError: if a file of them is damaged.
     """
-    folder = PACKAGED / str(name) if str(name) in list_presets() else name
-    kept = RunFolder(folder).calibrations
+    folder = preset_folder(name)
+    kept = {} if folder is None else RunFolder(folder).calibrations
     return {direction: Confidence.load(path) for direction, path in kept.items()}
 
 
-def resizing_of(name):
->>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
+def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
 
     Args:

@@ -94,12 +94,8 @@ def query(options):
         embedding = model.encode_captions([options.text])
     if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():
         confidence = Confidence.load(options.folder / CALIBRATION)
-<<<<<<< HEAD
-        for line in _confidence(confidence, index, model, embedding):
-=======
         texts = None if options.text is None else [options.text]
-        for line in _confidence(confidence, index, model, asked, texts, setup):
->>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
+        for line in _confidence(confidence, index, model, embedding, texts, setup):
             print(line)
     k = min(options.k, len(index))
     try:
@@ -130,9 +126,6 @@ def _calibration(options):
     return Confidence.load(path)
 
 
-<<<<<<< HEAD
-def _confidence(confidence, index, model, embedding):
-=======
 def _other_gallery(confidence, shards, count):
     """How this gallery differs from that of a calibration, in words, or None."""
     made_on = confidence.gallery
@@ -145,23 +138,17 @@ def _other_gallery(confidence, shards, count):
     return None if difference is None else f"calibrated on another gallery: {difference}"
 
 
-def _confidence(confidence, index, model, asked, texts, setup):
->>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
+def _confidence(confidence, index, model, embedding, texts, setup):
     """Lines on how sure the answer to one query is."""
     measure, unknown = model.uncertainty_measure, None
     try:
         uncertainty = None
         if "uncertainty" in confidence.names:
-<<<<<<< HEAD
             uncertainty = np.asarray(log_uncertainty(embedding, measure), float)
         (probability,) = index.probability(embedding, confidence, uncertainty)
-=======
-            uncertainty = np.asarray(log_uncertainty(asked, measure), float)
-        (probability,) = index.probability(asked, confidence, uncertainty)
         if confidence.known is not None:
-            facts = query_facts(model, vectors.as_arrays(asked), texts)
+            facts = query_facts(model, vectors.as_arrays(embedding), texts)
             (unknown,) = confidence.known.reasons(**facts)
->>>>>>> 045fc15 (A question that training has not seen is declined with a reason, over any gallery; the packaged preset knows what it has seen)
     except ValueError as error:
         yield f"no probability: {error}"
         return
