@@ -87,8 +87,8 @@ def split_table(split, rows):
         table.Column("RSUM", (lambda metrics: first(metrics)["rsum"],)),
         table.bins("bins i2t / t2i"),
         table.Column("AURC i2t / t2i", tuple(map(_area, table.DIRECTIONS))),
-        *table.confidences(),
         table.Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
+        *table.confidences(),
         table.Column("minutes of training", (lambda metrics: metrics["seconds"] / 60,)),
     ]
     titles = " | ".join(column.title for column in columns)
