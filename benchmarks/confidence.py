@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.report import Report
 from benchmarks.search_recall import SEED, one_thread
 from benchmarks.timing import compare
-from zoo.confidence import Confidence, GalleryMoments, QueryScores
+from zoo.confidence import PORTABLE, Confidence, GalleryMoments, QueryScores
 from zoo.confidence.scores import DEPTH
 
 ITEMS, DIM, CLASSES, CALIBRATION = 100_000, 512, 500, 1000
@@ -73,5 +73,7 @@ def scores(moments, queries, squared_distances):
 
 
 def fitted(index, moments, queries, own, labels):
+    """A calibration with the features that those of runs have."""
     squared, rows = index.search(queries, DEPTH)
-    return Confidence.fit(scores(moments, queries, squared), labels[rows[:, 0]] == own)
+    correct = labels[rows[:, 0]] == own
+    return Confidence.fit(scores(moments, queries, squared), correct, names=PORTABLE)

@@ -9,7 +9,6 @@ from export.saved_model import export_model
 from export.stored_weights import STORAGE
 from zoo import evaluation, models
 from zoo.cli import OneLineParser, program, run
-from zoo.confidence import Confidence
 from zoo.files import RunFolder
 
 
@@ -50,8 +49,7 @@ def main(argv=None):
     if options["crop_fraction"] is None:
         options["crop_fraction"] = resizing["crop_fraction"]
     config, metrics = _record(name)
-    kept = {} if name in models.list_presets() else RunFolder(name).calibrations
-    calibrations = {direction: Confidence.load(path) for direction, path in kept.items()}
+    calibrations = evaluation.calibrations_of(name)
     target = export_model(
         model, out, config=config, metrics=metrics, calibrations=calibrations, **options
     )

@@ -161,3 +161,34 @@ def bins(title="bins i2t / t2i"):
         return lambda metrics: metrics["uncertainty"][direction]["spearman_of_bins"]
 
     return Column(title, tuple(value(direction) for direction in DIRECTIONS), "+.2f")
+
+
+def confidences():
+    """Columns of how true the calibrated confidence is, learnt on validation, measured on test.
+
+    nAUC and AURC, calibration error, and the coverage of the two lists promised at 90 %: the first
+    k answers, and all that score above a threshold. A run whose validation split calibrates
+    nothing, or too little to promise it, leaves the cell empty.
+    """
+
+    def of(direction, factor, *names):
+        def value(metrics):
+            found = metrics["confidence"][direction]
+            for name in names:
+                if found is None:  # nothing could be promised
+                    raise KeyError(name)
+                found = found[name]
+            return np.nan if found is None else factor * found
+
+        return value
+
+    return tuple(
+        Column(f"{title} i2t / t2i", tuple(of(side, *which) for side in DIRECTIONS), form)
+        for title, which, form in (
+            ("nAUC", (1, "nauc"), ".2f"),
+            ("confidence's AURC", (100, "aurc"), ".1f"),
+            ("calibration error", (100, "calibration_error"), ".1f"),
+            ("first k, 90 %", (100, "smallest_k", "coverage"), ".1f"),
+            ("score set, 90 %", (100, "score_threshold", "coverage"), ".1f"),
+        )
+    )

@@ -30,7 +30,7 @@ def known():
 def test_held_out_queries_are_declined_as_rarely_as_promised(known):
     rng = np.random.default_rng(6)
     declined = known.declined(
-        means(3, 1000), rng.integers(8, 20, 1000), (rng.random(1000) < 0.05).astype(int)
+        means(3, 1000), rng.integers(8, 20, 1000), (rng.random(1000) < 0.05).astype(int), 0.05
     )
     assert declined.sum() <= binom.ppf(1 - 1e-4, 1000, 0.05)
 

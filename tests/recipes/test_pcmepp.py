@@ -299,8 +299,7 @@ def test_the_toys_points_are_those_of_the_paper():
 
 @pytest.mark.slow
 def test_csd_learns_which_points_are_confusing_and_w2_does_not(tmp_path):
-    fewer = ["--points-per-class=100", "--epochs=150"]  # a sixteenth of the paper's steps
-    toy_2d.main([f"--out={tmp_path / 'run'}", *fewer])
+    toy_2d.main([f"--out={tmp_path / 'run'}"])
     run = RunFolder.existing(tmp_path / "run")
     assert run.metrics["csd"]["ratio"] >= 1.5
     assert run.metrics["wasserstein_2"]["ratio"] <= 1.1

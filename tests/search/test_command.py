@@ -8,12 +8,14 @@ import pytest
 from PIL import Image
 
 import zoo
-from zoo.confidence import Confidence
+from zoo.confidence import Confidence, GalleryIdentity, KnownQueries
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
+from zoo.evaluation.known import query_facts
 from zoo.files import RunFolder
 from zoo.search import Index, encode, storage
 from zoo.search.__main__ import main
+from zoo.search.vectors import as_arrays
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
@@ -81,7 +83,7 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     index = Index.load(out / "index")
     scores, _ = index.search(model.encode_captions(["a red bird"]), 1)
     assert float(printed.split()[1]) == pytest.approx(scores[0, 0], rel=1e-4)
-    with pytest.raises(InputError, match="either a text or --image"):
+    with pytest.raises(InputError, match="expected one of a text, --image FILE"):
         main(["query", str(out)])
 
 
@@ -221,6 +223,35 @@ def test_a_calibration_gives_a_probability_and_declines(
         assert "a.png" in "".join(lines)
     build(run_folder, photos, out)  # an earlier one is not left behind
     assert not (out / "calibration.json").exists()
+
+
+def test_the_models_own_calibration_declines_unknown_questions_over_any_photos(
+    run_folder, photos, tmp_path, capsys, calibrated
+):
+    """A gallery of photos alone: what the model knows travels with the model."""
+    _, confidence = calibrated
+    model, rng = zoo.from_preset(run_folder), np.random.default_rng(0)
+    held_out = rng.choice(CAPTIONS[3:], 400)
+    facts = query_facts(model, as_arrays(model.encode_captions(held_out)), held_out)
+    facts["means"] = facts["means"] + 1e-3 * rng.normal(size=facts["means"].shape)
+    known = KnownQueries.fit(facts["means"], **facts)
+    gallery = GalleryIdentity.of(rng.normal(size=(4, 6)))
+    own = dataclasses.replace(confidence, known=known, gallery=gallery, certificate=None)
+    own.save(run_folder / "calibration_t2i.json")
+    out = tmp_path / "out"
+    try:
+        build(run_folder, photos, out)
+    finally:
+        (run_folder / "calibration_t2i.json").unlink()
+    capsys.readouterr()
+    main(["query", str(out), "ein rotes Huhn"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("an estimate: calibrated on another gallery: its 4 items are others")
+    assert lines[1].startswith(
+        "declined: the model does not know such a question: 3 of its 3 words are unknown"
+    )
+    main(["query", str(out), "a red bird"])
+    assert "declined" not in capsys.readouterr().out
 
 
 def test_calibrations_that_do_not_fit(run_folder, photos, tmp_path, calibrated, capsys):

@@ -25,6 +25,9 @@ def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=Tr
     if uncertain:
         quality = {"spearman_of_bins": -0.5, "risk_coverage": {"aurc": 0.25}}
         metrics |= {"uncertainty": {"i2t": quality, "t2i": quality}, "ambiguity_spearman": 0.3}
+        kept = {"nauc": 0.5, "aurc": 0.4, "calibration_error": 0.05, "smallest_k": None}
+        kept["score_threshold"] = {"coverage": 0.91}
+        metrics["confidence"] = {"i2t": kept, "t2i": kept}
     run.finish(metrics)
     return run
 
@@ -53,6 +56,10 @@ def test_seeds_are_one_row_and_splits_have_tables_of_their_own(tmp_path):
     assert found["RSUM"] == "120.0 ± 28.3"
     assert found["bins i2t / t2i"] == "−0.50 ± 0.00 / −0.50 ± 0.00"
     assert found["AURC i2t / t2i"] == "25.0 ± 0.0 / 25.0 ± 0.0"
+    assert found["nAUC i2t / t2i"] == "0.50 ± 0.00 / 0.50 ± 0.00"
+    assert found["calibration error i2t / t2i"] == "5.0 ± 0.0 / 5.0 ± 0.0"
+    assert found["first k, 90 % i2t / t2i"] == ""  # it could not be promised
+    assert found["score set, 90 % i2t / t2i"] == "91.0 ± 0.0 / 91.0 ± 0.0"
     assert found["minutes of training"] == "2.0 ± 0.0"
     assert found["seeds"] == "0, 1"
     assert "CPU core" in found["machine"]

@@ -8,6 +8,7 @@ from zoo.confidence import checks
 from zoo.confidence.shrinkage import ShrunkGaussian
 
 KEPT = 1000  # held-out values a feature keeps to compare with
+ERROR = 0.01  # held-out queries that may be declined
 FEATURES = ("unknown_share", "length", "distance")
 
 
@@ -27,7 +28,7 @@ class KnownQueries:
     |---|---|
     | `unknown_share` | share of its words that the tokenizer does not know; 1 without words |
     | `length` | log of how many times it is shorter or longer than usual, 0 within the range |
-    | `distance` | Mahalanobis distance of its mean to the training queries' means, shrunk |
+    | `distance` | Mahalanobis distance of its vector to the training queries', shrunk |
 
     Each is compared with the held-out queries' by a conformal p-value, (1 + how many of them are at
     least as great) / (n + 1). `declined` takes the least of them by Bonferroni, so that a held-out
@@ -35,7 +36,7 @@ class KnownQueries:
 
     Attributes:
         names: which of the three there are.
-        shape: the `ShrunkGaussian` of the training queries' means.
+        shape: the `ShrunkGaussian` of the training queries' vectors.
         lengths: `(least, most)` usual number of words, or None.
         kept: name to the sorted held-out values, at most 1,000 each.
 
@@ -50,11 +51,12 @@ class KnownQueries:
     kept: dict
 
     @classmethod
-    def fit(cls, training_means, means, words=None, unknown_words=None, *, rank=24, seed=0):
+    def fit(cls, training_means, means, words=None, unknown_words=None, *, rank=64, seed=0):
         """Learns what is usual.
 
         Args:
-            training_means: `(N, dim)` of queries that the model was trained with.
+            training_means: `(N, dim)`, vectors of queries that the model was trained with: means,
+                of Gaussians with the log variance behind them, which tells more.
             means: `(Q, dim)` of held-out queries of the same kind; training's own would lie too
                 near.
             words: `(Q,)`, number of words of each held-out query; None for images.
@@ -116,7 +118,7 @@ class KnownQueries:
         """
         return self._p_values(self.features(means, words, unknown_words))
 
-    def declined(self, means, words=None, unknown_words=None, error=0.05):
+    def declined(self, means, words=None, unknown_words=None, error=ERROR):
         """Which queries the model does not know, `(Q,)` booleans.
 
         Args:
@@ -126,11 +128,19 @@ class KnownQueries:
             ValueError: as `features`, or if `error` is not between 0 and 1.
         """
         error = checks.share(error, "error")
+        return self.least_p_value(means, words, unknown_words) <= error
+
+    def least_p_value(self, means, words=None, unknown_words=None):
+        """The least of the p-values of each query by Bonferroni, `(Q,)`, at most 1.
+
+        Raises:
+            ValueError: as `features`.
+        """
         p_values = self.p_values(means, words, unknown_words)
         least = np.min([p_values[name] for name in self.names], axis=0)
-        return least * len(self.names) <= error
+        return np.minimum(least * len(self.names), 1.0)
 
-    def reasons(self, means, words=None, unknown_words=None, error=0.05):
+    def reasons(self, means, words=None, unknown_words=None, error=ERROR):
         """Why each query is declined, in words: a list of strings, None for a query that is known.
 
         Raises:

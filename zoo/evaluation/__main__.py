@@ -3,8 +3,14 @@
     python -m zoo.evaluation confidence runs/pcme_cub                  # signals and probabilities
     python -m zoo.evaluation confidence runs/seed-0 runs/seed-1 --out study   # means ± deviations
 
+    python -m zoo.evaluation unknown runs/pcme_cub --photos PHOTOS     # questions it does not know
+    python -m zoo.evaluation calibrate toy_birds_pcme --out FOLDER     # calibrations anew
+
 `confidence` compares σ, the scores' own signals and calibrated probabilities, learnt on the
-validation split, on half of the test queries and on half of the test classes.
+validation split, on half of the test queries and on half of the test classes. `unknown` asks a
+calibrated model invented words, other languages, plain colours and, if given, other photos, and
+says which share it declines, beside that of the test split's own queries. `calibrate` writes the
+calibrations of a finished run or preset again.
 """
 
 import argparse
@@ -13,8 +19,9 @@ from pathlib import Path
 
 from zoo import similarities
 from zoo.cli import OneLineParser, program, run
+from zoo.data.datasets import SPLITS
 from zoo.errors import InputError
-from zoo.evaluation.calibration import same_split
+from zoo.evaluation.calibration import calibrate_run, same_split
 from zoo.evaluation.confidence_study import (
     DIVISIONS,
     confidence_study,
@@ -22,20 +29,59 @@ from zoo.evaluation.confidence_study import (
     summarise_studies,
 )
 from zoo.evaluation.retrieval import encode
-from zoo.evaluation.runs import open_run
+from zoo.evaluation.runs import calibrations_of, open_run, resizing_of
+from zoo.evaluation.unknown_study import unknown_study
 from zoo.files import RunFolder, write_text
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    if options.divisions < 1:
-        raise InputError(f"--divisions must be at least 1; received {options.divisions}")
-    confidence(options)
+    {"confidence": confidence, "unknown": unknown, "calibrate": calibrate}[options.command](options)
     return 0
+
+
+def calibrate(options):
+    """The calibrations of one run or preset, written into its folder or another."""
+    (train, validation, test), model = _splits(options), open_run(options.run, options.data_dir)[0]
+    out = options.out or RunFolder.existing(options.run).path
+    out.mkdir(parents=True, exist_ok=True)
+    encoded = encode(model, test.records, test.source)
+    found = calibrate_run(
+        RunFolder(out), model, validation, test, encoded, train, seed=options.seed
+    )
+    for direction, one in found.items():
+        print(f"{direction}: {one.get('why_not') or RunFolder(out).calibration_path(direction)}")
+
+
+def unknown(options):
+    """The shares of questions that one run declines because it does not know them."""
+    model, test = open_run(options.run, options.data_dir)
+    calibrations = calibrations_of(options.run)
+    if not any(one.known for one in calibrations.values()):
+        raise InputError(
+            f"{options.run}: has no calibration that knows what training has seen; make one with "
+            "`python -m zoo.evaluation calibrate`"
+        )
+    encoded = encode(model, test.records, test.source)
+    result = unknown_study(
+        model,
+        calibrations,
+        encoded,
+        resizing_of(options.run),
+        options.photos,
+        seed=options.seed,
+    )
+    for name, one in result.items():
+        print(f"{name}: declined {one['declined']} of {one['queries']} ({one['share']:.1%})")
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        RunFolder(options.out).write_json("unknown.json", result)
 
 
 def confidence(options):
     """The study of one or several runs: prints its table, and writes both into a folder."""
+    if options.divisions < 1:
+        raise InputError(f"--divisions must be at least 1; received {options.divisions}")
     studies = []
     for name in options.runs:
         print(f"  {name}: encoding", file=sys.stderr)
@@ -73,6 +119,10 @@ def _study(name, options):
         raise InputError(f"{name}: {error}") from error
 
 
+def _splits(options):
+    return [open_run(options.run, options.data_dir, split)[1] for split in SPLITS]
+
+
 def _parser():
     parser = OneLineParser(
         prog=program("python -m zoo.evaluation"),
@@ -98,6 +148,17 @@ def _parser():
         "--divisions", type=int, default=DIVISIONS, help=f"into halves (default {DIVISIONS})"
     )
     study.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
+    for name, what in (
+        ("unknown", "questions that the model does not know"),
+        ("calibrate", "write the calibrations again"),
+    ):
+        command = commands.add_parser(name, help=what)
+        command.add_argument("run", metavar="RUN", help="a run folder, or the name of a preset")
+        command.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")
+        command.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
+        command.add_argument("--out", type=Path, help="folder to write")
+        if name == "unknown":
+            command.add_argument("--photos", type=Path, help="folder of photos of other things")
     return parser
 
 

@@ -1,5 +1,6 @@
 """How sure a run's answers are: calibrated on its validation split, measured on its test split."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,12 +8,13 @@ import numpy as np
 from zoo.confidence import (
     PORTABLE,
     Confidence,
+    GalleryIdentity,
     abstention_auc,
     confidence_quality,
     score_threshold,
     smallest_k,
 )
-from zoo.evaluation import retrieval
+from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
 
 MOST = 2000  # calibration queries of a direction, half to learn from and half to certify
@@ -59,6 +61,7 @@ def fitted(answers, seed=0):
         answers.uncertainty,
         names=PORTABLE,
         penalty=penalty,
+        queries=answers.vectors,
         seed=seed,
     )
 
@@ -130,7 +133,7 @@ def measure(confidence, calibration, answers):
     return result
 
 
-def calibrate_run(folder, model, validation, test, encoded, seed=0):
+def calibrate_run(folder, model, validation, test, encoded, train=None, seed=0):
     """Calibrates both directions of a run, keeps the calibrations and measures them.
 
     Nothing that a calibration may lack, such as queries or wrong answers, is an error: the results
@@ -141,16 +144,21 @@ def calibrate_run(folder, model, validation, test, encoded, seed=0):
         model: the `DualEncoder`.
         validation, test: the `zoo.data.Split`s.
         encoded: the `EncodedSplit` of the test split.
+        train: the `Split` of training, so that the calibrations know what the model has seen, see
+            `zoo.evaluation.known`; without it they decline no unknown question.
         seed: of the queries that are drawn and of the halves.
 
     Returns:
-        A dict by direction: the result of `measure` on the test split, or `why_not`, a sentence;
+        A dict by direction: the result of `measure` on the test split, with `declined_as_unknown`,
+        the share of its queries that the model is said not to know; or `why_not`, a sentence;
         and as `half_of_test` the same, calibrated on half of the test queries and measured on the
         other half.
     """
-    seen = None
+    seen, what_is_known = None, {}
     if not same_split(validation, test):
         seen = retrieval.encode(model, validation.records, validation.source)
+        if train is not None:
+            what_is_known = known.known_queries(model, train, seen, seed)
     results = {}
     for direction in ("i2t", "t2i"):
         path = folder.calibration_path(direction)
@@ -171,7 +179,16 @@ def calibrate_run(folder, model, validation, test, encoded, seed=0):
                 seed,
             )
         if confidence is not None:
+            gallery = seen.captions if direction == "i2t" else seen.images
+            confidence = dataclasses.replace(
+                confidence,
+                gallery=GalleryIdentity.of(known.coordinates(gallery)),
+                known=what_is_known.get(direction),
+            )
             confidence.save(path)
+            if confidence.known is not None:
+                facts = known.facts_of_split(model, encoded, direction)
+                found["declined_as_unknown"] = float(confidence.known.declined(**facts).mean())
         results[direction] = {**found, "half_of_test": of_halves}
     return results
 

@@ -87,8 +87,8 @@ def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 
     """
     pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
-    images = _embed(model.image_encoder, pixels)
-    captions = _embed(model.caption_encoder, ids.map(lambda batch: batch["captions"]))
+    images = embed(model.image_encoder, pixels)
+    captions = embed(model.caption_encoder, ids.map(lambda batch: batch["captions"]))
     sides = images, captions
     if not any(has_uncertainty(side) for side in sides):
         return EncodedSplit(records, images, captions)
@@ -99,8 +99,13 @@ def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 
     return EncodedSplit(records, images, captions, *values, _MEASURES[measure], measure)
 
 
-def _embed(encoder, inputs):
-    """The embeddings of all batches, a dict of arrays."""
+def embed(encoder, inputs):
+    """The embeddings of all batches, a dict of arrays.
+
+    Args:
+        encoder: of images or of captions.
+        inputs: a `tf.data.Dataset` of its batches.
+    """
     if encoder.distribute_strategy is tf.distribute.get_strategy() is _ONE_DEVICE:
         return encoder.predict(inputs, verbose=0)
     # `predict` would spread the batches over replicas, and wait for other workers.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo import metrics
+from zoo.confidence import Confidence
 from zoo.data import datasets
 from zoo.data.split import Split, resizing
 from zoo.errors import InputError
@@ -12,7 +13,7 @@ from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
-from zoo.models.presets import from_preset, list_presets
+from zoo.models.presets import from_preset, list_presets, preset_folder
 
 
 def open_run(
@@ -57,6 +58,23 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
     if str(name) in presets:
         return presets[str(name)]["data"]
     return RunFolder.existing(name).data
+
+
+def calibrations_of(name: str | os.PathLike) -> dict[str, Confidence]:
+    """The calibrations of a run, a preset or a folder that holds a model: by direction, if any.
+
+    Args:
+        name: a run folder, a name out of `zoo.list_presets()`, or a `.keras` file, which has none.
+
+    Returns:
+        A dict from `"i2t"` and `"t2i"` to `zoo.confidence.Confidence`s.
+
+    Raises:
+        InputError: if a file of them is damaged.
+    """
+    folder = preset_folder(name)
+    kept = {} if folder is None else RunFolder(folder).calibrations
+    return {direction: Confidence.load(path) for direction, path in kept.items()}
 
 
 def resizing_of(name: str | os.PathLike) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from pathlib import Path
 import zoo
 from zoo import similarities
 from zoo.cli import OneLineParser, program, run
-from zoo.confidence import Confidence
 from zoo.errors import InputError
-from zoo.evaluation import open_run
+from zoo.evaluation import calibrations_of, open_run
 from zoo.files.run_folder import RunFolder
 from zoo.metrics.statistics import RESAMPLES
 from zoo.report.page import write_report
@@ -54,9 +53,8 @@ def _read(name, label, options):
     _tell(f"{label}: encoding")
     model, split = open_run(name, options.data_dir)
     calibrations = {}
-    if options.ranking == "own" and name not in zoo.list_presets():
-        kept = RunFolder(name).calibrations
-        calibrations = {direction: Confidence.load(path) for direction, path in kept.items()}
+    if options.ranking == "own":
+        calibrations = calibrations_of(name)
     return of_model(
         model,
         split,

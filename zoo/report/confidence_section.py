@@ -5,6 +5,7 @@ import numpy as np
 from zoo.confidence import abstention_auc, expected_calibration_error, reliability
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import cross_fitted
+from zoo.evaluation.known import facts_of_split
 from zoo.metrics import risk_coverage
 from zoo.report.section import Number, Section
 from zoo.report.style import (
@@ -53,6 +54,10 @@ def section(run):
             )
             for name, values in probabilities.items()
         ]
+        strange = _unknown(run, direction)
+        if strange is not None:
+            estimate = run.estimate(np.mean, strange).scaled(100)
+            numbers.append(Number(f"{words}: queries declined as unknown", estimate, "%"))
         shown = next(iter(probabilities), None)
         if shown is not None:
             verdicts.append(_verdict(words, shown, probabilities[shown], correct))
@@ -70,12 +75,22 @@ def section(run):
         text += (
             " The run's own calibration was learnt on its validation split; where that has other "
             "classes or another number of items, its probabilities may be too high or too low, "
-            "which the diagram shows."
+            "which the diagram shows. Queries declined as unknown lie far from what training has "
+            "seen, or have words or a length that it has not; nearly all of a test split's own "
+            "should be answered."
         )
     text += "".join(f" {reason}" for reason in missing)
     return Section(
         "confidence", "Confidence", text, tuple(numbers), figures, verdicts=tuple(verdicts)
     )
+
+
+def _unknown(run, direction):
+    """Whether each query is declined since the model does not know its kind, or None."""
+    known = getattr(run.calibrations.get(direction), "known", None)
+    if known is None or run.model is None:
+        return None
+    return known.declined(**facts_of_split(run.model, run.split, direction)).astype(float)
 
 
 def _confidences(run, direction, answers):

@@ -6,8 +6,9 @@
 `build` encodes what it is given into OUT/embeddings and builds OUT/index. Stopped and called
 again it goes on where it was. A folder or a CSV or TSV file gives images; with `--captions`, a
 CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. For a model
-of stored vectors the items are a file of them, and `query OUT --vector FILE --row 3` asks. With
-`--calibration RUN`, `query` says how likely its first answer is right, and whether it is declined.
+of stored vectors the items are a file of them, and `query OUT --vector FILE --row 3` asks. With the
+model's calibration, or that of `--calibration RUN`, `query` says how likely its first answer is
+right, and whether it is declined: also where the model does not know such a question.
 """
 
 import json
@@ -18,13 +19,14 @@ import numpy as np
 import zoo
 from zoo import evaluation
 from zoo.cli import run
-from zoo.confidence import Confidence
+from zoo.confidence import Confidence, GalleryIdentity
 from zoo.data.files import SUFFIXES
 from zoo.embeddings import log_uncertainty
 from zoo.errors import InputError
+from zoo.evaluation.known import coordinates, query_facts
 from zoo.files.atomic import write_text
 from zoo.files.run_folder import RunFolder
-from zoo.search import encode, flags, stored
+from zoo.search import encode, flags, stored, vectors
 from zoo.search.index import Index
 from zoo.search.kinds import TRAINING_ROWS
 from zoo.search.tuning import tune
@@ -40,7 +42,7 @@ def main(argv=None):
 
 def build(options):
     """Encodes, then builds the index."""
-    calibration = _calibration_of_run(options)
+    calibration = _calibration(options)
     model = zoo.from_preset(options.model)
     identity = {"model": str(options.model), "captions": options.captions}
     side, batch_size = ("captions" if options.captions else "images"), options.batch_size
@@ -70,6 +72,7 @@ def build(options):
         (options.out / CALIBRATION).unlink(missing_ok=True)  # of an earlier build
     else:
         calibration.save(options.out / CALIBRATION)
+        identity["other_gallery"] = _other_gallery(calibration, shards, len(items))
     write_text(options.out / encode.ITEMS, json.dumps(names) + "\n")
     write_text(options.out / SETUP, json.dumps(identity, indent=2) + "\n")
     effort = f", effort {index.effort}" if index.effort else ""
@@ -104,7 +107,8 @@ def query(options):
         embedding = model.encode_captions([options.text])
     if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():
         confidence = Confidence.load(options.folder / CALIBRATION)
-        for line in _confidence(confidence, index, model, embedding):
+        texts = None if options.text is None else [options.text]
+        for line in _confidence(confidence, index, model, embedding, texts, setup):
             print(line)
     k = min(options.k, len(index))
     try:
@@ -116,17 +120,18 @@ def query(options):
             print(f"{rank:4d} {score:12.5g}  {names[item]}")
 
 
-def _calibration_of_run(options):
-    """The `Confidence` that `--calibration` names, or None."""
+def _calibration(options):
+    """The `Confidence` that `--calibration` names, else that of the model, or None."""
+    direction = "i2t" if options.captions else "t2i"
     if options.calibration is None:
-        return None
+        if options.similarity is not None:  # its scores are others
+            return None
+        return evaluation.calibrations_of(options.model).get(direction)
     if options.similarity is not None:
         raise InputError(
             "--calibration is of the scores of the model's own similarity: leave out --similarity"
         )
-    path = RunFolder.existing(options.calibration).calibration_path(
-        "i2t" if options.captions else "t2i"
-    )
+    path = RunFolder.existing(options.calibration).calibration_path(direction)
     if not path.is_file():
         raise InputError(
             f"{path}: no such calibration; the run's metrics.json says under 'confidence' why not"
@@ -134,19 +139,40 @@ def _calibration_of_run(options):
     return Confidence.load(path)
 
 
-def _confidence(confidence, index, model, embedding):
+def _other_gallery(confidence, shards, count):
+    """How this gallery differs from that of a calibration, in words, or None."""
+    made_on = confidence.gallery
+    if made_on is None:
+        return None
+    if made_on.size != count:
+        return f"calibrated on a gallery of {made_on.size:,} items, not {count:,}"
+    parts = [coordinates(encode.read_shard(shard)) for shard in shards]
+    difference = made_on.difference(GalleryIdentity.of(np.concatenate(parts)))
+    return None if difference is None else f"calibrated on another gallery: {difference}"
+
+
+def _confidence(confidence, index, model, embedding, texts, setup):
     """Lines on how sure the answer to one query is."""
-    measure = model.uncertainty_measure
+    measure, unknown = model.uncertainty_measure, None
     try:
         uncertainty = None
         if "uncertainty" in confidence.names:
             uncertainty = np.asarray(log_uncertainty(embedding, measure), float)
         (probability,) = index.probability(embedding, confidence, uncertainty)
+        if confidence.known is not None:
+            facts = query_facts(model, vectors.as_arrays(embedding), texts)
+            (unknown,) = confidence.known.reasons(**facts)
     except ValueError as error:
         yield f"no probability: {error}"
         return
     what = "the first answer is" if confidence.k == 1 else f"one of the first {confidence.k} is"
-    yield f"probability {probability:.2f} that {what} right"
+    other = setup.get("other_gallery")
+    yield f"probability {probability:.2f} that {what} right" + (
+        f", an estimate: {other}" if other else ""
+    )
+    if unknown is not None:
+        yield f"declined: the model does not know such a question: {unknown}"
+        return
     certificate = confidence.certificate
     reason = None if certificate is None else certificate.reason(probability)
     if reason is not None:

@@ -50,18 +50,18 @@ def parser(description):
     made.add_argument(
         "--calibration",
         metavar="RUN",
-        help="run folder whose calibration says how sure answers are",
+        help="run folder whose calibration says how sure answers are (default: the model's own)",
     )
     made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
     made.add_argument("--shard-size", type=int, default=4096, help="items a shard (default 4096)")
     made.add_argument("--batch-size", type=int, default=64, help="items at once (default 64)")
-    asked = commands.add_parser("query", help="search")
-    asked.add_argument("folder", type=Path, help="what `build` wrote")
-    asked.add_argument("text", nargs="?", help="a caption")
-    asked.add_argument("--image", help="an image file, instead of a text")
-    asked.add_argument("--vector", metavar="FILE", help="stored vectors, instead of a text")
-    asked.add_argument("--row", type=int, default=0, help="which of them (default 0)")
-    asked.add_argument("-k", type=int, default=10, help="how many (default 10)")
-    asked.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
-    asked.add_argument("--model", help="if it has moved since `build`")
+    find = commands.add_parser("query", help="search")
+    find.add_argument("folder", type=Path, help="what `build` wrote")
+    find.add_argument("text", nargs="?", help="a caption")
+    find.add_argument("--image", help="an image file, instead of a text")
+    find.add_argument("--vector", metavar="FILE", help="stored vectors, instead of a text")
+    find.add_argument("--row", type=int, default=0, help="which of them (default 0)")
+    find.add_argument("-k", type=int, default=10, help="how many (default 10)")
+    find.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
+    find.add_argument("--model", help="if it has moved since `build`")
     return whole

@@ -1,0 +1,84 @@
+"""Questions that the packaged model does not know, and the calibrations that decline them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from synthetic_run import encoded, records
+from zoo import evaluation
+from zoo.data.captions import count_words, word_tokenizer
+from zoo.errors import InputError
+from zoo.evaluation import __main__ as command
+from zoo.evaluation import unknown_study
+from zoo.evaluation.known import coordinates, query_facts
+
+
+@pytest.mark.slow
+def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, capsys):
+    """140 texts of invented words, 50 in other languages and 30 plain colours; its own hardly."""
+    command.main(["unknown", "toy_birds_pcme", f"--out={tmp_path}"])
+    found = json.loads((tmp_path / "unknown.json").read_text())
+    asked = {name: one["queries"] for name, one in found.items()}
+    assert asked == {
+        "invented words": 140,
+        "other languages": 50,
+        "captions": 4800,
+        "plain colours": 30,
+        "images": 480,
+    }
+    strange = [found[name] for name in ("invented words", "other languages", "plain colours")]
+    assert sum(one["declined"] for one in strange) >= 0.95 * 220
+    assert min(one["share"] for one in strange) >= 0.95
+    assert found["captions"]["share"] <= 0.05
+    assert found["images"]["share"] <= 0.05
+    assert "invented words: declined 140 of 140 (100.0%)" in capsys.readouterr().out
+    model = evaluation.open_run("toy_birds_pcme")[0]
+    known = evaluation.calibrations_of("toy_birds_pcme")["t2i"].known
+    texts = ["the", "Ein kleiner Vogel", "this bird has a red crown, a black bill and white wings"]
+    asked = {name: np.asarray(value) for name, value in _encoded(model, texts).items()}
+    first, second, third = known.reasons(**query_facts(model, asked, texts))
+    assert "it has 1 words, usual are" in first
+    assert "3 of its 3 words are unknown" in second
+    assert third is None
+
+
+def _encoded(model, texts):
+    return model.caption_encoder.predict(np.asarray(model.tokenizer(np.array(texts))), verbose=0)
+
+
+def test_invented_words_are_of_eight_lengths_and_plain_colours_are_plain():
+    texts = unknown_study.invented_texts(np.random.default_rng(0))
+    assert len(texts) == len(set(texts)) == 140
+    assert {len(text.split()) for text in texts} == {1, 2, 3, 4, 5, 6, 8}
+    shown = unknown_study.plain_colours(np.random.default_rng(0), 5)
+    assert shown.shape == (30, 5, 5, 3)
+    assert (shown == shown[:, :1, :1]).all()
+    assert len(np.unique(shown[:, 0, 0], axis=0)) > 25
+
+
+def test_words_are_counted_as_the_tokenizer_knows_them():
+    tokenizer = word_tokenizer(["a red bird"], max_words=2)
+    words, unknown = count_words(tokenizer, ["A RED, red   Bird's!", "", "ein roter Vogel"])
+    np.testing.assert_array_equal(words, [4, 0, 3])
+    np.testing.assert_array_equal(unknown, [1, 0, 3])
+    assert count_words(object(), ["ein roter Vogel"])[1] is None
+
+
+def test_coordinates_hold_the_variance_of_gaussians_and_the_mean_of_valid_tokens():
+    shown = encoded(records(images=5))
+    found = coordinates(shown.images)
+    np.testing.assert_array_equal(found[:, :6], shown.images["mean"])
+    np.testing.assert_array_equal(found[:, 6:], shown.images["log_variance"])
+    tokens = np.arange(12.0).reshape(1, 3, 4)
+    mask = np.array([[True, True, False]])
+    np.testing.assert_array_equal(
+        coordinates({"tokens": tokens, "mask": mask}), tokens[:, :2].mean(axis=1)
+    )
+
+
+def test_a_model_that_knows_nothing_of_its_training_is_refused(monkeypatch):
+    monkeypatch.setattr(command, "open_run", lambda *_: (None, None))
+    monkeypatch.setattr(command, "calibrations_of", lambda name: {})
+    with pytest.raises(InputError, match="has no calibration that knows what training has seen"):
+        command.main(["unknown", "run"])
