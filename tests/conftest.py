@@ -45,6 +45,13 @@ def _quick_to_begin():
     gc.set_threshold(50_000, 20, 50)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten():
+    """Models and their graphs are cycles: what a file made goes when it ends, not at random."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture(scope="module")
 def optimized_graphs():
     """Graphs as a user has them, for the tests of a module."""
