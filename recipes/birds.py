@@ -3,6 +3,7 @@
     python recipes/birds.py --data-dir CUB_200_2011 --image-weights mobilenetv2.weights.h5
     python recipes/birds.py --system infonce --data-dir …        # InfoNCE on PCME++'s towers
     python recipes/birds.py --held-out val1 --data-dir …         # to choose settings
+    python recipes/birds.py --validation val1 --data-dir …       # calibrated on unseen classes
     python recipes/birds.py                                      # Toy Birds, to try it out
 
 All systems meet on one split, one file of features, the same batches and the same number of steps,
@@ -54,6 +55,11 @@ class Settings(training.RetrievalSettings):
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
     held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
         "test", "classes to evaluate on; choose settings on val1 to val3"
+    )
+    validation: Literal["val1", "val2", "val3"] | None = setting(
+        None,
+        "classes to leave out of training and to calibrate on; default: held-out images of the "
+        "training's classes",
     )
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "mobilenet_v2", "image network, frozen", toy="tiny"
@@ -112,7 +118,13 @@ def main(argv=None):
 
 
 def data(settings):
-    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
+    return settings.data(
+        "cub",
+        "toy_birds",
+        captions=settings.captions,
+        validation=settings.validation,
+        **settings.pictures(),
+    )
 
 
 def build(settings, train):
@@ -269,7 +281,7 @@ def stored_features(settings, run):
 
 def _all_of(description):
     """A description of the same data of which nothing is left out."""
-    return {**description, "held_out": "test"}
+    return {**description, "held_out": "test", "validation": None}
 
 
 def _resizing(settings):

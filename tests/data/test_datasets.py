@@ -48,6 +48,20 @@ def test_settings_are_chosen_on_classes_that_training_leaves_out(birds, held_out
     assert not set(data.open(description, "test").records.image_labels) & set(train.image_labels)
 
 
+def test_validation_may_be_of_classes_that_training_leaves_out(birds):
+    description = {"loader": "cub", "root": str(birds), "image_size": 16, "validation": "val2"}
+    splits = {name: data.open(description, name).records for name in datasets.SPLITS}
+    labels = {name: set(records.image_labels) for name, records in splits.items()}
+    assert not labels["validation"] & labels["train"]
+    assert not labels["test"] & (labels["train"] | labels["validation"])
+    whole = data.open({**description, "validation": None}, "train").records
+    assert labels["train"] | labels["validation"] == set(whole.image_labels)
+    with pytest.raises(InputError, match="`validation` must be one of val1, val2, val3"):
+        data.open({**description, "validation": "seen"})
+    with pytest.raises(InputError, match="for a `held_out` of 'test'"):
+        data.open({**description, "held_out": "val1"})
+
+
 @pytest.mark.parametrize("layout", ["coco", "flickr30k", "regions"])
 def test_every_layout_of_scenes_has_three_splits_and_the_truth(layout, scenes, monkeypatch):
     monkeypatch.setattr(toy_scenes, "generate", lambda root: scenes)

@@ -46,6 +46,12 @@ def test_a_finished_row_is_not_run_again_and_a_failed_one_is_named(run, tmp_path
     assert "never" in seed_table.folder(tmp_path, "PCME", 0).with_suffix(".log").read_text()
 
 
+def test_classes_to_calibrate_on_are_left_out_of_training():
+    settings = zoo.cli.parse(birds.Settings, ["--validation=val2"])
+    assert birds.data(settings)["validation"] == "val2"
+    assert "validation" not in birds.data(zoo.cli.parse(birds.Settings, []))
+
+
 @pytest.mark.parametrize("row", birds_table.ROWS)
 def test_the_flags_of_a_row_are_those_of_the_recipe(row):
     settings = zoo.cli.parse(birds.Settings, [*birds_table.ROWS[row]])

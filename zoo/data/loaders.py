@@ -11,6 +11,8 @@ from zoo.data.split import RESIZING, Split, pictures
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 
+VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
+
 
 def load_cub(
     split,
@@ -21,6 +23,7 @@ def load_cub(
     skip_bad=False,
     resize="crop",
     crop_fraction=1.0,
+    validation=None,
 ):
     """CUB-200-2011: 150 classes to train on and 50 that training has not seen.
 
@@ -28,7 +31,9 @@ def load_cub(
     `"val1"` to `"val3"` (`"val"` is the first) training has the classes of `"train1"` to
     `"train3"`, and validation and test are that split. With `"seen_test"` the test is the held-out
     images of the training classes, and validation the unseen classes, so that no epoch is chosen
-    by the test.
+    by the test. With `validation` `"val1"` to `"val3"` training has the classes of `"train1"` to
+    `"train3"`, validation those of that split, and the test the unseen ones: what is chosen or
+    calibrated on classes that training has not seen holds better for others.
     """
     root = Path(root).expanduser()
     held_out = {"val": "val1"}.get(held_out, held_out)
@@ -37,6 +42,13 @@ def load_cub(
         names |= {"validation": "test"}
     elif held_out != "test":
         names |= {"train": held_out.replace("val", "train"), "validation": held_out}
+    if validation is not None:
+        if held_out != "test" or validation not in VALIDATIONS:
+            raise InputError(
+                f"data: `validation` must be one of {', '.join(VALIDATIONS)}, for a `held_out` of "
+                f"'test'; received {validation!r} and {held_out!r}"
+            )
+        names |= {"train": validation.replace("val", "train"), "validation": validation}
     records = cub.load(
         root, captions, names[split], image_size=image_size, skip_bad=skip_bad
     ).records
@@ -51,10 +63,13 @@ def load_toy_birds(
     skip_bad=False,
     resize="crop",
     crop_fraction=1.0,
+    validation=None,
 ):
     """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known."""
     root = toy_birds.generate(cache_folder("toy_birds") if root is None else root)
-    opened = load_cub(split, root, None, image_size, held_out, skip_bad, resize, crop_fraction)
+    opened = load_cub(
+        split, root, None, image_size, held_out, skip_bad, resize, crop_fraction, validation
+    )
     if split == "train":
         return opened
     return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
