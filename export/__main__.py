@@ -68,7 +68,7 @@ def _record(name):
     if Path(name).is_file():
         return {}, None
     folder = RunFolder(name)
-    if folder.config_path.is_file():
+    if folder.is_run:
         return folder.config, folder.metrics
     card = folder.path / "preset.json"
     if card.is_file():

@@ -27,6 +27,7 @@ from zoo.data.augmentation import Augmentation
 from zoo.data.features import cached
 from zoo.data.records import Records
 from zoo.data.sources import Features
+from zoo.data.split import pictures as pictures_of
 from zoo.data.views import Views
 from zoo.files.cache import cache_folder
 
@@ -264,7 +265,7 @@ def stored_features(settings, run):
     paths = np.unique(np.concatenate([split.records.image_paths for split in opened]))
     count = len(paths)
     pictures = Records("pictures", paths, [], [], np.zeros(count), np.arange(count))
-    whole = datasets.pictures(pictures, settings.image_size, "test", **_resizing(settings))
+    whole = pictures_of(pictures, settings.image_size, "test", **_resizing(settings))
     source = Views(whole.source, pictures, settings.views)
     backbone = run.model.image_encoder.get_layer("backbone")
     array = cached(cache_folder("features"), backbone, pictures, source)

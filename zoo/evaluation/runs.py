@@ -13,6 +13,7 @@ from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
+from zoo.models.preset_folder import CARD_FILE
 from zoo.models.presets import from_preset, list_presets, preset_folder
 
 
@@ -42,8 +43,7 @@ def open_run(
         data = {**data, "root": str(data_dir)}
     if held_out is not None:
         data = {**data, "held_out": held_out}
-    presets = list_presets()
-    if str(name) not in presets:
+    if str(name) not in list_presets() and RunFolder(name).is_run:
         folder = RunFolder.existing(name)
         if not folder.model_path.is_file():
             raise InputError(
@@ -53,11 +53,21 @@ def open_run(
 
 
 def data_of(name: str | os.PathLike) -> dict[str, Any]:
-    """The description of the data of a run or preset, for `zoo.data.open`."""
-    presets = list_presets()
+    """The description of the data of a run or preset, for `zoo.data.open`.
+
+    Raises:
+        InputError: if there is no such run, or the card of a preset names no data.
+    """
+    presets, folder = list_presets(), preset_folder(name)
     if str(name) in presets:
-        return presets[str(name)]["data"]
-    return RunFolder.existing(name).data
+        card = presets[str(name)]
+    elif folder is not None and (folder / CARD_FILE).is_file() and not RunFolder(folder).is_run:
+        card = RunFolder(folder).read_object(CARD_FILE)
+    else:
+        return RunFolder.existing(name).data
+    if not isinstance(card.get("data"), dict):
+        raise InputError(f"{name}: its card names no data")
+    return card["data"]
 
 
 def calibrations_of(name: str | os.PathLike) -> dict[str, Confidence]:
@@ -89,10 +99,12 @@ def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     """
     presets = list_presets()
     if str(name) in presets:
-        return resizing(presets[str(name)]["data"])
+        return resizing(presets[str(name)].get("data") or {})
     folder = RunFolder(name)
-    config = folder.config if folder.is_run else {}
-    return resizing(config.get("data") or {})
+    if folder.is_run:
+        return resizing(folder.config.get("data") or {})
+    card = folder.read_object(CARD_FILE) if (folder.path / CARD_FILE).is_file() else {}
+    return resizing(card.get("data") or {})
 
 
 def ensemble(

@@ -1,0 +1,81 @@
+"""Makes a preset of a finished run: its model in half precision, its card and its calibrations.
+
+    python -m tools.preset runs/birds zoo/presets/birds_infonce --about about.json
+
+`about.json` holds what a run does not know: `trained_on`, `license`, `terms`, `not_for`.
+"""
+
+import json
+from pathlib import Path
+
+import zoo
+from zoo.cli import OneLineParser, run
+from zoo.errors import InputError
+from zoo.files import RunFolder
+
+ABOUT = ("trained_on", "license", "terms", "not_for")
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    folder = RunFolder.existing(options.run)
+    if not folder.finished:
+        raise InputError(f"{folder.path}: is not finished")
+    about = json.loads(options.about.read_text(encoding="utf-8"))
+    if set(about) != set(ABOUT):
+        raise InputError(f"{options.about}: expected {', '.join(ABOUT)}; found {sorted(about)}")
+    zoo.save_preset(
+        zoo.from_preset(folder.path),
+        options.out,
+        card_of(folder, about),
+        half_precision=True,
+        files=list(folder.calibrations.values()),
+    )
+    size = sum(path.stat().st_size for path in options.out.iterdir())
+    print(f"{options.out}: {size / 1e6:.1f} MB")
+    return 0
+
+
+def card_of(folder, about):
+    """What the card of a run's model says.
+
+    Args:
+        folder: a finished `RunFolder`.
+        about: what the run does not know, see `ABOUT`.
+    """
+    settings, results = folder.config["settings"], folder.metrics
+    own = next(iter(results["retrieval"].values()))
+    return {
+        **about,
+        "system": settings.get("system") or folder.config["command"].split()[0],
+        "seed": settings["seed"],
+        # Where the data lie is each user's own.
+        "data": {name: value for name, value in folder.data.items() if name != "root"},
+        "evaluated_on": results["split"],
+        "metrics": {name: round(value, 2) for name, value in own.items()},
+        "chance": {
+            name: round(value, 2)
+            for name, value in results["chance"].items()
+            if name.endswith(("recall@1", "r_precision"))
+        },
+        "confidence": {
+            direction: {
+                name: round(found[name], 3)
+                for name in ("nauc", "calibration_error")
+                if name in found
+            }
+            for direction, found in results["confidence"].items()
+        },
+    }
+
+
+def _parser():
+    parser = OneLineParser(prog="python -m tools.preset", description=__doc__.split("\n")[0])
+    parser.add_argument("run", type=Path, help="a finished run folder")
+    parser.add_argument("out", type=Path, help="the folder to make; its name is the preset's")
+    parser.add_argument("--about", type=Path, required=True, help="JSON of what the run cannot say")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)
