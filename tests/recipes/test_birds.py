@@ -1,5 +1,7 @@
 """Systems that meet on stored features of real birds; here on Toy Birds."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import birds
 import birds_table
 import seed_table
 import zoo
+from tools import preset
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -28,6 +31,32 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     for key, value in results["retrieval"]["cosine"].items():
         assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=1.0), key
     assert results["peak_memory_mib"] > 100
+
+
+@pytest.mark.slow
+def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
+    folder, results = run
+    about = tmp_path / "about.json"
+    out = tmp_path / "mine"
+    flags = [str(folder.path), str(out), "--about", str(about)]
+    about.write_text(json.dumps({"license": "Apache-2.0"}))
+    with pytest.raises(InputError, match="expected trained_on, license, terms, not_for"):
+        preset.main(flags)
+    about.write_text(json.dumps({name: name for name in preset.ABOUT}))
+    preset.main(flags)
+    assert "MB" in capsys.readouterr().out
+    card = json.loads((out / "preset.json").read_text())
+    own = results["retrieval"]["cosine"]
+    assert card["metrics"]["i2t_r_precision"] == round(own["i2t_r_precision"], 2)
+    assert card["system"] == "infonce"
+    text = ["a small red bird"]
+    np.testing.assert_allclose(
+        zoo.from_preset(out).encode_captions(text),
+        zoo.from_preset(folder.path).encode_captions(text),
+        atol=5e-3,
+    )
+    assert zoo.evaluation.data_of(out)["loader"] == "toy_birds"
+    assert set(zoo.evaluation.calibrations_of(out)) == set(folder.calibrations)
 
 
 @pytest.mark.slow
