@@ -2,7 +2,8 @@
 
     python -m tools.preset runs/birds zoo/presets/birds_infonce --about about.json
 
-`about.json` holds what a run does not know: `trained_on`, `license`, `terms`, `not_for`.
+`about.json` holds what a run does not know, or says with paths of one machine: `trained_on`,
+`command`, `license`, `terms`, `not_for`.
 """
 
 import json
@@ -13,7 +14,7 @@ from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
-ABOUT = ("trained_on", "license", "terms", "not_for")
+ABOUT = ("trained_on", "command", "license", "terms", "not_for")
 
 
 def main(argv=None):

@@ -229,3 +229,30 @@ def test_kerashub_uploads_the_folder(model, tmp_path, monkeypatch):
     monkeypatch.setattr(preset_utils.kagglehub, "model_upload", upload)
     preset_utils.upload_preset("kaggle://me/birds/keras/small", str(tmp_path / "mine"))
     assert uploaded == [("me/birds/keras/small", str(tmp_path / "mine"))]
+
+
+def test_the_birds_preset_says_what_it_is_and_fits_the_wheel():
+    card = zoo.list_presets()["birds_infonce"]
+    assert {"trained_on", "command", "license", "terms", "not_for", "metrics", "chance"} <= set(
+        card
+    )
+    folder = zoo.models.presets.PACKAGED / "birds_infonce"
+    assert (folder / "model.weights.h5").stat().st_size <= 12_000_000
+    everything = zoo.models.presets.PACKAGED.rglob("*")
+    assert sum(path.stat().st_size for path in everything) <= 25_000_000
+    model = zoo.from_preset("birds_infonce")
+    texts = ["a small bright yellow bird", "this bird is yellow and small", "a large black bird"]
+    points = np.asarray(model.encode_captions(texts))
+    assert points[0] @ points[1] > points[0] @ points[2]
+    assert set(zoo.evaluation.calibrations_of("birds_infonce")) == {"i2t", "t2i"}
+
+
+@pytest.mark.very_slow
+def test_the_birds_preset_gives_the_figures_of_its_card(shared_data):
+    name = "birds_infonce"
+    root = shared_data / "CUB_200_2011_crops"
+    model, test = zoo.evaluation.open_run(name, data_dir=root)
+    results, _ = zoo.evaluation.measure(model, test)
+    found = results["retrieval"]["cosine"]
+    for key, value in zoo.list_presets()[name]["metrics"].items():
+        assert found[key] == pytest.approx(value, abs=0.3), key

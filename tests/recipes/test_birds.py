@@ -40,7 +40,7 @@ def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     out = tmp_path / "mine"
     flags = [str(folder.path), str(out), "--about", str(about)]
     about.write_text(json.dumps({"license": "Apache-2.0"}))
-    with pytest.raises(InputError, match="expected trained_on, license, terms, not_for"):
+    with pytest.raises(InputError, match="expected trained_on, command, license, terms, not_for"):
         preset.main(flags)
     about.write_text(json.dumps({name: name for name in preset.ABOUT}))
     preset.main(flags)

@@ -90,10 +90,16 @@ def model_card(card: dict[str, Any]) -> str:
             continue
         lines += ["", f"## {key.replace('_', ' ').capitalize()}", ""]
         if isinstance(value, dict):
-            lines += [f"- {name}: {entry}" for name, entry in value.items()]
+            lines += [f"- {name}: {_in_words(entry)}" for name, entry in value.items()]
         else:
             lines.append(str(value))
     return "\n".join(lines) + "\n"
+
+
+def _in_words(entry):
+    if not isinstance(entry, dict):
+        return entry
+    return ", ".join(f"{name} {value}" for name, value in entry.items())
 
 
 def _halve(path):
@@ -111,7 +117,11 @@ def _halve(path):
                 if np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
                     raise InputError(f"{name}: a weight is too large for float16")
                 values = values.astype(np.float16)
-            options = {"compression": "gzip", "shuffle": True} if values.size > 100 else {}
+            options = (
+                {"compression": "gzip", "compression_opts": 9, "shuffle": True}
+                if values.size > 100
+                else {}
+            )
             half.create_dataset(name, data=values, **options).attrs.update(item.attrs)
 
         half.attrs.update(whole.attrs)
