@@ -15,7 +15,7 @@ from demo.encoders import Encoders
 from demo.reference import Reference
 from demo.sureness import Sureness
 from zoo import similarities
-from zoo.embeddings import kind
+from zoo.embeddings import DIRECTION, kind
 from zoo.search import Index
 
 SIDES = ("images", "captions")
@@ -75,8 +75,15 @@ class Gallery:
 
     @functools.cached_property
     def similarity_names(self):
-        """The similarities that this kind of embedding can be ranked by, the model's own first."""
-        fitting = similarities.names(lambda cls: cls.space and self.kind in cls.embeddings)
+        """The similarities that this kind of embedding can be ranked by, the model's own first.
+
+        Those of a point and a direction need both kinds, and a gallery has one.
+        """
+        fitting = similarities.names(
+            lambda cls: (
+                cls.space and self.kind in cls.embeddings and DIRECTION not in cls.embeddings
+            )
+        )
         return list(dict.fromkeys([self.own_similarity, *fitting]))
 
     def index(self, side, name):

@@ -122,6 +122,7 @@ def test_the_gallery_shows_a_photo_upright(tmp_path):
 
     class One:
         image_paths = [tmp_path / "side.jpg"]
+        larger = None
 
     uri = gallery.Gallery.thumbnail.__wrapped__(One(), 0)
     with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as shown:

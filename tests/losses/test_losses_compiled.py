@@ -32,6 +32,7 @@ TERMS = {
     "MMD": (losses.MaximumMeanDiscrepancy(), SETS),
     "Laplacian MMD": (losses.MaximumMeanDiscrepancy(squared=False), SETS),
     "diversity": (losses.Diversity(), SETS),
+    "inclusion": (losses.Inclusion(scale=1.0), (GAUSSIANS[0], random_gaussians(RNG, 4, 6))),
     "Gram diversity": (losses.OrthogonalDiversity(), SETS),
 }
 
