@@ -25,9 +25,8 @@ from zoo.cli import setting
 from zoo.data import Stream, batches, captions, datasets
 from zoo.data.augmentation import Augmentation
 from zoo.data.features import cached
-from zoo.data.records import Records
-from zoo.data.sources import Features
-from zoo.data.split import pictures as pictures_of
+from zoo.data.records import Records, joined
+from zoo.data.sources import Features, Pictures
 from zoo.data.views import Views
 from zoo.files.cache import cache_folder
 
@@ -261,12 +260,11 @@ def stored_features(settings, run):
 
     One file holds the features of all pictures, whatever is held out.
     """
-    opened = [datasets.open(_all_of(run.folder.data), split) for split in datasets.SPLITS]
-    paths = np.unique(np.concatenate([split.records.image_paths for split in opened]))
+    paths = np.unique(np.concatenate([split.records.image_paths for split in _everything(run)]))
     count = len(paths)
     pictures = Records("pictures", paths, [], [], np.zeros(count), np.arange(count))
-    whole = pictures_of(pictures, settings.image_size, "test", **_resizing(settings))
-    source = Views(whole.source, pictures, settings.views)
+    shown = (settings.image_size, settings.resize, settings.crop_fraction)
+    source = Views(Pictures(pictures, *shown, cache=False), pictures, settings.views)
     backbone = run.model.image_encoder.get_layer("backbone")
     array = cached(cache_folder("features"), backbone, pictures, source)
     place = {path: row for row, path in enumerate(paths)}
@@ -274,36 +272,20 @@ def stored_features(settings, run):
     def of(split, views=1):
         rows = np.array([place[path] for path in split.records.image_paths])
         rows = np.concatenate([rows + view * count for view in range(views)])
-        records = repeated(split.records, views)
+        records = joined([split.records] * views)
+        if split.records.semantics is not None:
+            records = replace(records, semantics=split.records.semantics.repeated(views))
         return replace(split, records=records, source=Features(array, rows))
 
     return of(run.train, settings.views), of(run.validation), of(run.test)
 
 
-def _all_of(description):
-    """A description of the same data of which nothing is left out."""
-    return {**description, "held_out": "test", "validation": None}
-
-
-def _resizing(settings):
-    shown = settings.pictures()
-    del shown["image_size"]
-    return shown
-
-
-def repeated(records, count):
-    """The records with each image `count` times, and its captions with each of them."""
-    images = records.num_images
-    return replace(
-        records,
-        image_paths=np.tile(records.image_paths, count),
-        captions=np.tile(records.captions, count),
-        caption_image=np.concatenate(
-            [records.caption_image + images * copy for copy in range(count)]
-        ),
-        image_labels=np.tile(records.image_labels, count),
-        image_ids=np.tile(records.image_ids, count),
-    )
+def _everything(run):
+    """The splits of the data set when nothing is left out: the run's own, if they are that."""
+    data = {name: value for name, value in run.folder.data.items() if name != "validation"}
+    if (data := {**data, "held_out": "test"}) == run.folder.data:
+        return run.train, run.validation, run.test
+    return [datasets.open(data, split) for split in datasets.SPLITS]
 
 
 def fit(settings, run):

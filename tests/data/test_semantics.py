@@ -57,6 +57,15 @@ def test_positives_are_the_captions_with_the_images_label(classes, variant):
     assert asp["t2i"] > 0.99
 
 
+def test_copies_of_images_and_captions_have_what_the_first_have():
+    whole = semantics(records(), verbose=False)
+    twice = whole.repeated(2)
+    images, captions = np.array([1, N + 1, 4]), np.array([0, N * EACH, 7, N * EACH + 7])
+    assert twice.shape == (2 * N, 2 * N * EACH)
+    single = whole.block(images % N, captions % (N * EACH))
+    np.testing.assert_array_equal(twice.block(images, captions), single)
+
+
 def test_a_word_of_every_class_still_tells_images_apart():
     """Two classes of three images; "crown" is in both classes, but not in every image. Over
     classes its idf is 0, and captions of it would have nothing in common."""

@@ -16,8 +16,9 @@ from zoo.files import RunFolder
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
+    """InfoNCE with semantic precision, which reads semantics of all views."""
     out = tmp_path_factory.mktemp("birds") / "run"
-    results = birds.main(["--smoke", "--system=infonce", f"--out={out}"])
+    results = birds.main(["--smoke", "--system=infonce", "--daa-weight=1", f"--out={out}"])
     return RunFolder(out), results
 
 

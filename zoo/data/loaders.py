@@ -7,6 +7,7 @@ import numpy as np
 
 from zoo.data import coco, cub, flickr30k, own_pairs, regions, toy_birds, toy_scenes, vectors
 from zoo.data.prompts import spoken
+from zoo.data.records import joined
 from zoo.data.split import RESIZING, Split, pictures
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
@@ -101,7 +102,7 @@ def load_few_classes(
     is_toy = root is None
     root = toy_birds.generate(cache_folder("toy_birds")) if is_toy else Path(root).expanduser()
     parts = ("trainval",) if classes is None else ("trainval", "seen_test", "test")
-    records = _joined(
+    records = joined(
         [
             cub.load(root, captions, part, image_size=image_size, skip_bad=skip_bad).records
             for part in parts
@@ -124,23 +125,6 @@ def load_few_classes(
     if not is_toy:
         return opened
     return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
-
-
-def _joined(parts):
-    """The records of several splits of one data set as one."""
-    first, *others = parts
-    if not others:
-        return first
-    starts = np.cumsum([0, *(part.num_images for part in parts)])
-    owners = [part.caption_image + start for part, start in zip(parts, starts, strict=False)]
-    columns = ("image_paths", "captions", "image_labels", "image_ids")
-    return dataclasses.replace(
-        first,
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
-        caption_image=np.concatenate(owners),
-        skipped=tuple(item for part in parts for item in part.skipped),
-        recoded=tuple(name for part in parts for name in part.recoded),
-    )
 
 
 def load_coco(

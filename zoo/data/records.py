@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -214,6 +214,28 @@ class Records:
         if self.recoded:
             line += f"; {len(self.recoded):,} caption files were not clean UTF-8"
         return line
+
+
+def joined(parts):
+    """The records of several splits of one data set as one, in their order.
+
+    Args:
+        parts: `Records`, one at least. Of several the whole has no semantics.
+    """
+    first, *others = parts
+    if not others:
+        return first
+    starts = np.cumsum([0, *(part.num_images for part in parts)])
+    owners = [part.caption_image + start for part, start in zip(parts, starts, strict=False)]
+    columns = ("image_paths", "captions", "image_labels", "image_ids")
+    return replace(
+        first,
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
+        caption_image=np.concatenate(owners),
+        skipped=tuple(item for part in parts for item in part.skipped),
+        recoded=tuple(name for part in parts for name in part.recoded),
+        semantics=None,
+    )
 
 
 class Problems:

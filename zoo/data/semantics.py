@@ -31,20 +31,29 @@ class Semantics:
     Args:
         factors: `CiderFactors` of the captions and their labels.
         group_of_image: `(N,)` the group of each image.
+        column_of_caption: `(M,)` the caption of the factors that each caption is; None: its own.
 
     Reference: DAA (Li et al., NeurIPS 2022), equation 7; CIDEr (Vedantam et al., CVPR 2015),
         section 3: df over the images of the data set.
     """
 
-    def __init__(self, factors, group_of_image):
+    def __init__(self, factors, group_of_image, column_of_caption=None):
+        if column_of_caption is None:
+            column_of_caption = np.arange(factors.shape[1])
         self.factors = factors
         self.group_of_image = np.asarray(group_of_image)
-        self.shape = (len(self.group_of_image), factors.shape[1])
+        self.column_of_caption = np.asarray(column_of_caption)
+        self.shape = (len(self.group_of_image), len(self.column_of_caption))
+
+    def repeated(self, count):
+        """Of all images and captions so many times, one copy after the other."""
+        parts = (self.group_of_image, self.column_of_caption)
+        return Semantics(self.factors, *(np.tile(part, count) for part in parts))
 
     def block(self, images, captions):
         """SEM of some images and captions by their indices, float32 `(n, m)`."""
         groups, place = np.unique(self.group_of_image[images], return_inverse=True)
-        return self.factors.scores(groups, captions)[place.ravel()]
+        return self.factors.scores(groups, self.column_of_caption[captions])[place.ravel()]
 
     def of_batch(self, images, captions):
         """`block` in the graph, of int tensors of known lengths."""
@@ -64,7 +73,7 @@ class Semantics:
         for start in range(0, groups, _ROWS):
             stop = min(start + _ROWS, groups)
             values[start:stop] = self.factors.scores(np.arange(start, stop), every)
-        return SimilarityMatrix(values, self.group_of_image, every)
+        return SimilarityMatrix(values, self.group_of_image, self.column_of_caption)
 
 
 def semantics(records, variant="cider", cache=None, verbose=True):
