@@ -8,13 +8,12 @@ import zoo
 from demo.encoders import Encoders
 from demo.gallery import Gallery
 from zoo import evaluation
-from zoo.confidence import Confidence
 from zoo.data import datasets, toy_birds
 from zoo.data.prompts import spoken
 from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-from zoo.models.presets import CALIBRATIONS, MODEL_FILE, WEIGHTS_FILE, preset_folder
+from zoo.models.presets import MODEL_FILE, WEIGHTS_FILE, preset_folder
 from zoo.search import encode
 
 PRESET = "toy_birds_pcme"
@@ -48,7 +47,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     if not packaged and RunFolder(run).is_run:
         metrics = RunFolder(run).metrics
     if folder is not None:
-        more["calibrations"] = _calibrations(model_path.parent)
+        more["calibrations"] = evaluation.calibrations_of(model_path.parent)
     if folder is None:
         paths = [Path(path) for path in records.image_paths]
         names = _names(records, paths)
@@ -81,12 +80,6 @@ def _model_file(folder):
         return folder
     kept = folder / MODEL_FILE
     return kept if kept.is_file() else folder / WEIGHTS_FILE
-
-
-def _calibrations(folder):
-    """What lies beside a model, by direction."""
-    found = {name.partition(".")[0].rpartition("_")[2]: folder / name for name in CALIBRATIONS}
-    return {side: Confidence.load(path) for side, path in found.items() if path.is_file()}
 
 
 def _names(records, paths):

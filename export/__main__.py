@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 
 from export.requests import MAX_PIXELS
 from export.saved_model import export_model
@@ -62,19 +61,10 @@ def main(argv=None):
 
 def _record(name):
     """The configuration and the results that a run folder or a preset tells of."""
-    presets = models.list_presets()
-    if name in presets:
-        return presets[name], presets[name].get("metrics")
-    if Path(name).is_file():
-        return {}, None
-    folder = RunFolder(name)
-    if folder.is_run:
-        return folder.config, folder.metrics
-    card = folder.path / "preset.json"
-    if card.is_file():
-        card = folder.read_object("preset.json")
+    card, folder = evaluation.card_of(name), RunFolder(name)
+    if card is not None:
         return card, card.get("metrics")
-    return {}, None
+    return (folder.config, folder.metrics) if folder.is_run else ({}, None)
 
 
 if __name__ == "__main__":

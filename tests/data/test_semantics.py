@@ -64,6 +64,8 @@ def test_copies_of_images_and_captions_have_what_the_first_have():
     assert twice.shape == (2 * N, 2 * N * EACH)
     single = whole.block(images % N, captions % (N * EACH))
     np.testing.assert_array_equal(twice.block(images, captions), single)
+    whole_matrix = twice.matrix().rows(0, 2 * N)
+    np.testing.assert_array_equal(whole_matrix[np.ix_(images, captions)], single)
 
 
 def test_a_word_of_every_class_still_tells_images_apart():

@@ -5,7 +5,14 @@ from zoo.evaluation.calibration import calibrate_run
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
-from zoo.evaluation.runs import calibrations_of, data_of, ensemble, open_run, resizing_of
+from zoo.evaluation.runs import (
+    calibrations_of,
+    card_of,
+    data_of,
+    ensemble,
+    open_run,
+    resizing_of,
+)
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 from zoo.evaluation.vector_export import toy_vectors, write_vectors
 
@@ -14,6 +21,7 @@ __all__ = [
     "EncodedSplit",
     "calibrate_run",
     "calibrations_of",
+    "card_of",
     "confidence_study",
     "data_of",
     "encode",

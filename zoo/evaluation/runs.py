@@ -58,16 +58,22 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
     Raises:
         InputError: if there is no such run, or the card of a preset names no data.
     """
-    presets, folder = list_presets(), preset_folder(name)
-    if str(name) in presets:
-        card = presets[str(name)]
-    elif folder is not None and (folder / CARD_FILE).is_file() and not RunFolder(folder).is_run:
-        card = RunFolder(folder).read_object(CARD_FILE)
-    else:
+    card = card_of(name)
+    if card is None:
         return RunFolder.existing(name).data
     if not isinstance(card.get("data"), dict):
         raise InputError(f"{name}: its card names no data")
     return card["data"]
+
+
+def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
+    """The card of a preset, by its name or its folder; None of a run, or of a model alone."""
+    presets = list_presets()
+    if str(name) in presets:
+        return presets[str(name)]
+    folder = RunFolder(name)
+    has_card = (folder.path / CARD_FILE).is_file() and not folder.is_run
+    return folder.read_object(CARD_FILE) if has_card else None
 
 
 def calibrations_of(name: str | os.PathLike) -> dict[str, Confidence]:
@@ -97,14 +103,10 @@ def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     Returns:
         `{"mode", "crop_fraction"}`.
     """
-    presets = list_presets()
-    if str(name) in presets:
-        return resizing(presets[str(name)].get("data") or {})
-    folder = RunFolder(name)
-    if folder.is_run:
-        return resizing(folder.config.get("data") or {})
-    card = folder.read_object(CARD_FILE) if (folder.path / CARD_FILE).is_file() else {}
-    return resizing(card.get("data") or {})
+    described, folder = card_of(name), RunFolder(name)
+    if described is None:
+        described = folder.config if folder.is_run else {}
+    return resizing(described.get("data") or {})
 
 
 def ensemble(
