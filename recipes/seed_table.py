@@ -64,8 +64,9 @@ def publish(settings, *parts):
 
 
 def folder(out, name, seed):
-    """The run folder of a row and a seed."""
-    words = "".join(letter if letter.isalnum() else " " for letter in name.lower()).split()
+    """The run folder of a row and a seed: `PCME++` is `pcmepp`, `VSE∞` is `vse_infinity`."""
+    name = name.lower().replace("++", "pp").replace("∞", " infinity")
+    words = "".join(letter if letter.isalnum() else " " for letter in name).split()
     return out / f"{'_'.join(words)}-seed-{seed}"
 
 

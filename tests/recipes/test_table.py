@@ -2,7 +2,9 @@
 
 import pytest
 
+import birds_table
 import gaussian_table
+import pcmepp_table
 import seed_table
 from zoo.files import RunFolder
 
@@ -33,6 +35,13 @@ def test_means_and_deviations_of_the_finished_runs(tmp_path):
         "| A: with α = 0.1 | 12.0 ± 2.8 / 24.0 ± 5.7 | −0.12 ± 0.03 / −0.12 ± 0.03 | 2 |\n"
         "| B | 1.0 / 2.0 |  | 1 |\n"
     )
+
+
+def test_names_that_differ_in_signs_have_folders_of_their_own(tmp_path):
+    names = (*birds_table.ROWS, *gaussian_table.ROWS, *pcmepp_table.ROWS)
+    folders = {name: seed_table.folder(tmp_path, name, 0).name for name in names}
+    assert folders["PCME++"] == "pcmepp-seed-0" != folders["PCME"]
+    assert len(set(folders.values())) == len(set(names))
 
 
 def test_every_row_is_run_with_every_seed(tmp_path):
