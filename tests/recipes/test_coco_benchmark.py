@@ -9,9 +9,13 @@ import sys
 from pathlib import Path
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 
+import daa_coco
+import daa_sgraf_flickr30k
+import dive_coco
 import pcme_coco
 import pcmepp_coco
 import vse_coco
@@ -167,7 +171,24 @@ def real_pictures(real, tmp_path_factory):
             told = [{"raw": f"a picture {number} of it", "sentid": 10 * image}]
             entries.append(_entry(name, image, split, told))
     (root / "dataset_coco.json").write_text(json.dumps({"images": entries, "dataset": "coco"}))
+    _write_instances(root, real)
     return root
+
+
+def _write_instances(root, images):
+    """Stand-in instances of the real images, in COCO's form: instances_val2014.json is not here."""
+    generator = np.random.default_rng(0)
+    shown = [(image, kind) for image in images for kind in generator.choice(80, 2, replace=False)]
+    content = {
+        "images": [{"id": image} for image in images],
+        "categories": [{"id": kind + 1, "name": str(kind)} for kind in range(80)],
+        "annotations": [
+            {"id": number, "image_id": image, "category_id": int(kind) + 1}
+            for number, (image, kind) in enumerate(shown, 1)
+        ],
+    }
+    (root / "annotations").mkdir()
+    (root / "annotations" / "instances_val2014.json").write_text(json.dumps(content))
 
 
 def _entry(name, image, split, sentences):
@@ -196,16 +217,39 @@ def real_regions(shared_data, tmp_path_factory):
     (root / "testall_caption_ids.txt").write_text("".join(f"{number}\n" for number in ids))
     images = [matches[str(number)][0] for number in ids[::5]]
     (root / "testall_ids.txt").write_text("".join(f"{number}\n" for number in images))
+    _write_instances(root, images)
     return root
+
+
+@pytest.fixture(scope="module")
+def tiny_bert(tmp_path_factory):
+    """Flags that name a random BERT of two narrow layers, with a vocabulary of letters."""
+    folder = tmp_path_factory.mktemp("bert")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz0123456789"]
+    words += [f"##{letter}" for letter in words[5:]]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    keras_hub.models.BertBackbone(
+        len(words), num_layers=2, num_heads=2, hidden_dim=8, intermediate_dim=16
+    ).save_to_preset(str(folder / "bert"))
+    return [f"--bert={folder / 'bert'}", f"--bert-vocabulary={folder / 'vocab.txt'}"]
+
+
+PICTURES = ["--backbone=tiny", "--image-size=16", "--test-similarities=own"]
 
 
 @pytest.mark.parametrize(
     ("recipe", "data", "flags"),
     [
+        pytest.param(pcmepp_coco, "real_pictures", PICTURES, marks=pytest.mark.very_slow),
+        pytest.param(pcme_coco, "real_pictures", PICTURES, marks=pytest.mark.very_slow),
+        pytest.param(daa_coco, "real_pictures", PICTURES, marks=pytest.mark.very_slow),
         pytest.param(
-            pcmepp_coco,
-            "real_pictures",
-            ["--backbone=tiny", "--image-size=16", "--test-similarities=own"],
+            dive_coco, "real_regions", ["--features=regions"], marks=pytest.mark.very_slow
+        ),
+        pytest.param(
+            daa_sgraf_flickr30k,
+            "real_regions",
+            ["--module=saf", "--similarity-dim=4"],
             marks=pytest.mark.very_slow,
         ),
         pytest.param(vse_coco, "real_regions", ["--features=regions"], marks=pytest.mark.slow),
@@ -215,6 +259,8 @@ def test_the_real_annotation_files(recipe, data, flags, shared_data, tmp_path, r
     root, out = request.getfixturevalue(data), tmp_path / "run"
     annotations = shared_data / "eccv_caption"
     places = [f"--data-dir={root}", f"--annotations-dir={annotations}", f"--out={out}"]
+    if recipe is daa_coco:
+        places += request.getfixturevalue("tiny_bert")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     subprocess.run(
         [sys.executable, recipe.__file__, *SMALL, *flags, *places],
@@ -228,6 +274,8 @@ def test_the_real_annotation_files(recipe, data, flags, shared_data, tmp_path, r
         assert 0 <= metrics[f"{truth}_rsum"] <= 600
         for side in ("i2t", "t2i"):
             assert 0 <= metrics[f"{truth}_{side}_r_precision"] <= 100
+            assert 0 <= metrics[f"coco_1k_{side}_pmrp"] <= 100
+            assert 0 <= metrics[f"coco_5k_{side}_pmrp"] <= 100
     assert metrics["coco_5k_i2t_queries"] == 5_000
     assert metrics["coco_5k_t2i_queries"] == 25_000
     assert metrics["eccv_i2t_queries"] == 1_261
