@@ -7,6 +7,9 @@ import pathlib
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads would only collide
+    for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 import keras
 import pytest
@@ -65,6 +68,17 @@ def optimized_graphs():
     _optimize_graphs(True)
     yield
     _optimize_graphs(False)
+
+
+@pytest.fixture(scope="module")
+def run_eagerly():
+    """For recipes that take two steps a phase: to trace them would cost more than they do.
+
+    `pcme_cub`, `own_pairs` and `birds` are tested in graphs, as is the step of every system.
+    """
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 def _optimize_graphs(do):

@@ -172,6 +172,19 @@ def test_features_of_other_pixels_are_other_features(tmp_path):
     assert len(list(tmp_path.glob("features-*.npy"))) == 2
 
 
+def test_features_are_found_wherever_the_command_is_given(tmp_path, monkeypatch):
+    Image.new("RGB", (8, 6)).save(tmp_path / "a.png")
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + "a.png,a\n")
+    monkeypatch.chdir(tmp_path)
+    shown = keras.Input((4, 4, 3))
+    backbone = keras.Model(shown, shown)
+    for table in (tmp_path / "pairs.csv", "pairs.csv"):
+        records = data.own_pairs.load(table, verbose=False).records
+        source = pictures(records, 4).source
+        data.features.cached(tmp_path, backbone, records, source, verbose=False)
+    assert len(list(tmp_path.glob("features-*.npy"))) == 1
+
+
 def test_few_classes_by_name_may_be_of_unseen_ones(birds):
     every = [data.open({"loader": "cub", "root": str(birds)}, s) for s in ("train", "test")]
     names = every[0].records.class_names

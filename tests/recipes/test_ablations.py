@@ -13,6 +13,8 @@ from seed_table import Row
 from zoo import cli
 from zoo.files import RunFolder
 
+pytestmark = pytest.mark.usefixtures("run_eagerly")
+
 
 @pytest.mark.parametrize("sweep", ablations.SWEEPS)
 def test_every_row_is_a_run_of_its_own(sweep):

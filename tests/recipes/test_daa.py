@@ -17,7 +17,7 @@ from zoo.data import batches, toy_birds, toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--batch-size=8", "--max-words=9"]
 REGIONS = [*SMALL, "--word-dim=8", "--similarity-dim=4"]
 

@@ -14,6 +14,8 @@ from zoo import cli, data, evaluation, metrics, training
 from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder
 
+pytestmark = pytest.mark.usefixtures("run_eagerly")
+
 SMALL = [
     "--smoke",
     "--dim=8",

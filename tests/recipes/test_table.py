@@ -8,6 +8,8 @@ import pcmepp_table
 import seed_table
 from zoo.files import RunFolder
 
+pytestmark = pytest.mark.usefixtures("run_eagerly")
+
 AREAS = (0.08, 0.12, 0.16, 0.3)  # of crop_ambiguity.py on Toy Scenes
 
 

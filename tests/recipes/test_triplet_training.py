@@ -19,6 +19,8 @@ from zoo.data import coco, toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
+pytestmark = pytest.mark.usefixtures("run_eagerly")
+
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 
 

@@ -67,5 +67,7 @@ def _digest(backbone, records, source):
     digest = hashlib.sha256(repr(facts).encode())
     for weights in backbone.get_weights():
         digest.update(np.ascontiguousarray(weights).tobytes())
-    digest.update("\0".join(records.image_paths).encode())
+    # Wherever a command is given from, the same pictures have the same features.
+    paths = map(os.path.abspath, records.image_paths)
+    digest.update("\0".join(paths).encode())
     return digest.hexdigest()[:16]

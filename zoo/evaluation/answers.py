@@ -1,12 +1,16 @@
 """The answers of a model to the queries of a split, as far as confidence asks about them."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zoo import metrics
 from zoo.confidence import QueryScores, without_matches
-from zoo.embeddings import has_uncertainty, log_uncertainty
+from zoo.embeddings import Embedding, has_uncertainty, log_uncertainty
+from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
@@ -43,7 +47,16 @@ class Answers:
     absent: QueryScores | None = None
 
     @classmethod
-    def of(cls, encoded, similarity, direction, most=None, seed=0, pairs=None, absent=False):
+    def of(
+        cls,
+        encoded: EncodedSplit,
+        similarity: Callable,
+        direction: Literal["i2t", "t2i"],
+        most: int | None = None,
+        seed: int = 0,
+        pairs: Any = None,
+        absent: bool = False,
+    ) -> "Answers":
         """The answers of an encoded split.
 
         Args:
@@ -99,16 +112,16 @@ class Answers:
             QueryScores.concatenate(left) if absent else None,
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ranks)
 
     @property
-    def correct(self):
+    def correct(self) -> np.ndarray:
         """`(Q,)`, whether the first answer is a match."""
         return self.ranks == 1
 
     @property
-    def signals(self):
+    def signals(self) -> dict[str, np.ndarray]:
         """What tells without a calibration how sure an answer is, by name: `(Q,)` arrays."""
         best = self.scores.top[:, 0]
         uncertainty = {} if self.uncertainty is None else {"uncertainty": -self.uncertainty}
@@ -118,7 +131,7 @@ class Answers:
             "best_minus_mean": best - self.scores.mean,
         }
 
-    def take(self, queries):
+    def take(self, queries: ArrayLike) -> "Answers":
         """Some of the queries."""
         return Answers(
             self.scores.take(queries),
@@ -132,24 +145,24 @@ class Answers:
         )
 
     @property
-    def without_uncertainty(self):
+    def without_uncertainty(self) -> "Answers":
         """The same answers, as points have them."""
         return dataclasses.replace(self, uncertainty=None)
 
-    def halves(self, seed):
+    def halves(self, seed: int) -> tuple["Answers", "Answers"]:
         """The queries in two halves, drawn at random."""
         order = np.random.default_rng(seed).permutation(len(self))
         middle = (len(order) + 1) // 2
         return self.take(order[:middle]), self.take(order[middle:])
 
-    def halves_by_class(self, seed):
+    def halves_by_class(self, seed: int) -> tuple["Answers", "Answers"]:
         """The queries of half of the classes, drawn at random, and those of the others."""
         classes = np.random.default_rng(seed).permutation(np.unique(self.labels))
         first = np.isin(self.labels, classes[: (len(classes) + 1) // 2])
         return self.take(first), self.take(~first)
 
 
-def centres(embeddings):
+def centres(embeddings: Embedding) -> np.ndarray:
     """Where embeddings lie, `(B, dim)`: their means, of sets and tokens those of the elements."""
     if "mean" in embeddings:
         return np.asarray(embeddings["mean"])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,11 @@ from zoo.confidence import (
     score_threshold,
     smallest_k,
 )
+from zoo.data.split import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
+from zoo.files import RunFolder
+from zoo.models import DualEncoder
 
 MOST = 2000  # calibration queries of a direction, half to learn from and half to certify
 ERROR, RISK, FAILURE = 0.1, 0.2, 0.1
@@ -26,7 +30,7 @@ LEAST_CERTIFYING = math.ceil(10 * math.log(FAILURE) / math.log(1 - RISK))
 SHRINKAGE = 30
 
 
-def calibrate(answers, seed=0):
+def calibrate(answers: Answers, seed: int = 0) -> Confidence:
     """A `Confidence` learnt from half of some queries and certified on the others.
 
     Where the others are too few to certify anything, it is learnt from all of them and has no
@@ -48,7 +52,7 @@ def calibrate(answers, seed=0):
     )
 
 
-def fitted(answers, seed=0):
+def fitted(answers: Answers, seed: int = 0) -> Confidence:
     """A `Confidence` learnt from all of some queries, with their uncertainty where they have one.
 
     Raises:
@@ -66,7 +70,7 @@ def fitted(answers, seed=0):
     )
 
 
-def cross_fitted(answers, seed=0):
+def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
     """The probability of each query, by a `Confidence` that was learnt without its fifth of them.
 
     Args:
@@ -85,7 +89,7 @@ def cross_fitted(answers, seed=0):
     return probability
 
 
-def measure(confidence, calibration, answers):
+def measure(confidence: Confidence, calibration: Answers, answers: Answers) -> dict[str, Any]:
     """What a calibration is worth on other queries.
 
     Args:
@@ -133,7 +137,15 @@ def measure(confidence, calibration, answers):
     return result
 
 
-def calibrate_run(folder, model, validation, test, encoded, train=None, seed=0):
+def calibrate_run(
+    folder: RunFolder,
+    model: DualEncoder,
+    validation: Split,
+    test: Split,
+    encoded: retrieval.EncodedSplit,
+    train: Split | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Calibrates both directions of a run, keeps the calibrations and measures them.
 
     Nothing that a calibration may lack, such as queries or wrong answers, is an error: the results
@@ -193,7 +205,7 @@ def calibrate_run(folder, model, validation, test, encoded, train=None, seed=0):
     return results
 
 
-def same_split(first, second):
+def same_split(first: Split, second: Split) -> bool:
     """Whether two `zoo.data.Split`s are the same images, as where a loader has no third split."""
     first, second = first.records, second.records
     return first.name == second.name and np.array_equal(first.image_ids, second.image_ids)

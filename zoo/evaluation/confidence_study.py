@@ -1,5 +1,8 @@
 """What tells right answers from wrong ones: signals of a query, and probabilities made of them."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from zoo.confidence import (
@@ -10,6 +13,7 @@ from zoo.confidence import (
 )
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import MOST, calibrate, fitted
+from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics import auroc
 
 DIRECTIONS = ("i2t", "t2i")
@@ -29,7 +33,13 @@ LEARNT = {
 }
 
 
-def confidence_study(encoded, similarity, validation=None, divisions=DIVISIONS, seed=0):
+def confidence_study(
+    encoded: EncodedSplit,
+    similarity: Callable,
+    validation: EncodedSplit | None = None,
+    divisions: int = DIVISIONS,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Compares everything that says how sure an answer is, both ways.
 
     ```python
@@ -77,7 +87,9 @@ def confidence_study(encoded, similarity, validation=None, divisions=DIVISIONS, 
     return study
 
 
-def study_of(answers, seen=None, divisions=DIVISIONS, seed=0):
+def study_of(
+    answers: Answers, seen: Answers | None = None, divisions: int = DIVISIONS, seed: int = 0
+) -> dict[str, Any]:
     """The study of one direction: see `confidence_study`.
 
     Args:
@@ -110,7 +122,7 @@ def study_of(answers, seen=None, divisions=DIVISIONS, seed=0):
     }
 
 
-def signals_of(answers, seed=0):
+def signals_of(answers: Answers, seed: int = 0) -> dict[str, np.ndarray]:
     """All signals of `SIGNALS` by name, `(Q,)` arrays, greater is surer."""
     scores = answers.scores
     found = dict(answers.signals)
@@ -124,7 +136,7 @@ def signals_of(answers, seed=0):
     return {name: found[name] for name in SIGNALS if name in found}
 
 
-def summarise_studies(studies):
+def summarise_studies(studies: Sequence[Any]) -> Any:
     """Several studies, such as of three seeds, as one: every number becomes mean and deviation.
 
     Args:
@@ -145,7 +157,7 @@ def summarise_studies(studies):
     return {"mean": float(values.mean()), "deviation": deviation, "runs": len(values)}
 
 
-def study_table(studies):
+def study_table(studies: Sequence[dict[str, Any]]) -> str:
     """The table of some runs' studies in Markdown, means ± standard deviations over the runs.
 
     Args:

@@ -1,19 +1,26 @@
 """What a model has seen in training, so that a question that it does not know is declined."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
 
 from zoo.confidence import KnownQueries
 from zoo.data.captions import count_words, token_ids
+from zoo.data.split import Split
+from zoo.embeddings import Embedding
 from zoo.evaluation.answers import centres
-from zoo.evaluation.retrieval import embed
+from zoo.evaluation.retrieval import EncodedSplit, embed
+from zoo.models import DualEncoder
 
 MOST = {"images": 2000, "captions": 5000}  # of training, encoded again
 HELD_OUT = 2000  # queries of the validation split
 LEAST = 20  # that `KnownQueries.fit` asks for
 
 
-def known_queries(model, train, held_out, seed=0):
+def known_queries(
+    model: DualEncoder, train: Split, held_out: EncodedSplit, seed: int = 0
+) -> dict[str, KnownQueries]:
     """What is usual of queries, images and captions.
 
     Args:
@@ -50,7 +57,9 @@ def known_queries(model, train, held_out, seed=0):
     return found
 
 
-def facts_of_split(model, encoded, direction):
+def facts_of_split(
+    model: DualEncoder, encoded: EncodedSplit, direction: str
+) -> dict[str, np.ndarray]:
     """What `KnownQueries` asks of the queries of a split.
 
     Args:
@@ -63,7 +72,9 @@ def facts_of_split(model, encoded, direction):
     return query_facts(model, encoded.captions, encoded.records.captions)
 
 
-def query_facts(model, embeddings, texts=None):
+def query_facts(
+    model: DualEncoder, embeddings: Embedding, texts: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
     """What `KnownQueries` asks of queries: `known.declined(**query_facts(model, asked, texts))`.
 
     Args:
@@ -83,7 +94,7 @@ def query_facts(model, embeddings, texts=None):
     return facts
 
 
-def coordinates(embeddings):
+def coordinates(embeddings: Embedding) -> np.ndarray:
     """Vectors in which strange embeddings lie apart, `(B, dim')`: of Gaussians mean and log
     variance, of others what `centres` says."""
     if "log_variance" not in embeddings:

@@ -1,15 +1,19 @@
 """Questions that a model of birds, or of any one kind of thing, cannot know: are they declined?"""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from zoo.confidence import Confidence
 from zoo.data import images
 from zoo.data.files import SUFFIXES, existing_folder
 from zoo.errors import InputError
 from zoo.evaluation.known import facts_of_split, query_facts
-from zoo.evaluation.retrieval import embed
+from zoo.evaluation.retrieval import EncodedSplit, embed
+from zoo.models import DualEncoder
 
 LENGTHS, EACH = (1, 2, 3, 4, 5, 6, 8), 20  # of texts of invented words
 PICTURES = 30  # plain squares, and photos of other things
@@ -69,7 +73,14 @@ OTHER_LANGUAGES = (
 )
 
 
-def unknown_study(model, calibrations, encoded, resizing, photos=None, seed=0):
+def unknown_study(
+    model: DualEncoder,
+    calibrations: dict[str, Confidence],
+    encoded: EncodedSplit,
+    resizing: dict[str, Any],
+    photos: str | os.PathLike | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Which share of strange questions is declined, and of a split's own.
 
     Args:
@@ -120,7 +131,7 @@ def unknown_study(model, calibrations, encoded, resizing, photos=None, seed=0):
     return result
 
 
-def invented_texts(rng):
+def invented_texts(rng: np.random.Generator) -> list[str]:
     """140 texts of 1 to 8 invented words, twenty of each length of `LENGTHS`."""
 
     def word():
@@ -136,7 +147,7 @@ def invented_texts(rng):
     ]
 
 
-def plain_colours(rng, size):
+def plain_colours(rng: np.random.Generator, size: int) -> np.ndarray:
     """30 pictures of one colour each, float32 `(30, size, size, 3)`."""
     colours = rng.integers(0, 256, (PICTURES, 1, 1, 3))
     return np.broadcast_to(colours, (PICTURES, size, size, 3)).astype(np.float32)

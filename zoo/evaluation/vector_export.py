@@ -1,6 +1,8 @@
 """A model's vectors of a whole data set as files, as another tool would have written them."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ PRESET = "toy_birds_pcme"
 _DONE = "splits.txt"  # written last
 
 
-def write_vectors(run, folder):
+def write_vectors(run: str | os.PathLike, folder: str | os.PathLike) -> dict[str, Any]:
     """Encodes every split of a run or preset into files that the loader `vectors` reads.
 
     Args:
@@ -36,7 +38,7 @@ def write_vectors(run, folder):
     return {"loader": "vectors", **there}
 
 
-def toy_vectors():
+def toy_vectors() -> dict[str, Any]:
     """The vectors of Toy Birds by the packaged model, made when they are first asked for.
 
     Returns:
