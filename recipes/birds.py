@@ -114,7 +114,7 @@ def main(argv=None):
         run.model = model.with_auxiliaries(*settings.ranking_terms())
         run.read_features(*stored_features(settings, run))
         fit(settings, run)
-    return report.finish(run, **settings.evaluation(), measure_more=measure_memory)
+    return report.finish(run, **settings.evaluation(), measure_more=measure_cost)
 
 
 def data(settings):
@@ -311,9 +311,13 @@ def fit(settings, run):
     run.fit(reader, "training", stream, settings.epochs)
 
 
-def measure_memory(run, model):
-    """The most memory that this process has held, in MiB."""
-    return {"peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+def measure_cost(run, model):
+    """The processor time of this process, and the most memory that it has held, in MiB."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "peak_memory_mib": used.ru_maxrss / 1024,
+    }
 
 
 if __name__ == "__main__":

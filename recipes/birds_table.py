@@ -5,8 +5,8 @@
 
 Runs every row with every seed; what is finished is not run again, and a run that was stopped goes
 on, so the command may be given as often as one likes. All runs read one file of features. Prints
-the table in Markdown, mean ± standard deviation over the seeds, best first, and writes it as
-`table.md`.
+two tables in Markdown, of retrieval and of confidence, mean ± standard deviation over the seeds,
+best first, and writes them as `table.md`.
 """
 
 import os
@@ -66,7 +66,10 @@ def main(argv=None):
     if settings.run:
         run_rows(settings)
     rows = sorted(settings.rows, key=lambda row: -r_precision(settings, row))
-    seed_table.publish(settings, seed_table.markdown(rows, columns(), settings))
+    tables = [
+        seed_table.markdown(rows, some, settings) for some in (columns(), confidence_columns())
+    ]
+    seed_table.publish(settings, *tables)
 
 
 def run_rows(settings):
@@ -114,28 +117,40 @@ def command(settings, row, seed):
 
 
 def columns():
-    """Retrieval, what uncertainty and calibrated confidence are worth, and what it costs."""
-
-    def confidence(name):
-        return tuple(
-            lambda metrics, side=side: metrics["confidence"][side][name] for side in DIRECTIONS
-        )
-
-    def of_uncertainty(name):
-        return tuple(
-            lambda metrics, side=side: metrics["confidence"][side]["nauc_of"][name]
-            for side in DIRECTIONS
-        )
-
+    """Retrieval, and what it costs."""
     return [
         seed_table.retrieval("r_precision", "R-P"),
         seed_table.retrieval("recall@1", "R@1"),
         seed_table.retrieval("map@r", "mAP@R"),
-        Column("nAUC of σ", of_uncertainty("uncertainty"), "+.2f"),
-        Column("nAUC, calibrated", confidence("nauc"), "+.2f"),
-        Column("AURC, calibrated", confidence("aurc"), ".2f"),
-        Column("seconds", (lambda metrics: metrics["seconds"],), ".0f"),
+        Column("CPU seconds", (lambda metrics: metrics["cpu_seconds"],), ".0f"),
         Column("MiB", (lambda metrics: metrics["peak_memory_mib"],), ".0f"),
+    ]
+
+
+def confidence_columns():
+    """What uncertainty is worth, and a confidence calibrated on validation or on half of test."""
+
+    def both(read):
+        return tuple(
+            lambda metrics, side=side: read(metrics["confidence"][side]) for side in DIRECTIONS
+        )
+
+    def alone(name):
+        return both(lambda found: found["nauc_of"][name])
+
+    def half(name):
+        return both(lambda found: found["half_of_test"][name])
+
+    return [
+        Column("nAUC of σ", alone("uncertainty"), "+.2f"),
+        Column("best − mean", alone("best_minus_mean"), "+.2f"),
+        Column("calibrated: nAUC", both(lambda found: found["nauc"]), "+.2f"),
+        Column("AURC", both(lambda found: found["aurc"]), ".2f"),
+        Column("ρ", both(lambda found: found["spearman_of_bins"]), "+.2f"),
+        Column("error", both(lambda found: found["calibration_error"]), ".2f"),
+        Column("half of test: nAUC", half("nauc"), "+.2f"),
+        Column("half: ρ", half("spearman_of_bins"), "+.2f"),
+        Column("half: error", half("calibration_error"), ".2f"),
     ]
 
 
