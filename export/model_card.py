@@ -90,7 +90,7 @@ def write_card(path, facts, config=None, metrics=None):
         "",
         "## Confidence",
         "",
-        *_confidence(facts["calibrations"]),
+        *_confidence(facts),
         "",
         "## Limits",
         "",
@@ -102,7 +102,8 @@ def write_card(path, facts, config=None, metrics=None):
     write_text(path, "\n".join(lines) + "\n")
 
 
-def _confidence(files):
+def _confidence(facts):
+    files = facts["calibrations"]
     if not files:
         return ["No calibration came with the run: nothing says how likely an answer is right."]
     names = {"i2t": "captions found for an image", "t2i": "images found for a caption"}
@@ -111,8 +112,19 @@ def _confidence(files):
         "from the scores of a search. It was learnt on the validation split's gallery; over "
         "another one it is an estimate.",
         "",
-        *(f"- `{file}`: {names[direction]}" for direction, file in files.items()),
+        *(
+            f"- `{file}`: {names[direction]}; {_asked(f'confidence_{direction}', facts)}"
+            for direction, file in files.items()
+        ),
     ]
+
+
+def _asked(name, facts):
+    if name not in facts["signatures"]:
+        return "no signature, for that file alone"
+    outputs = facts["signatures"][name]["outputs"]
+    decides = "" if "answered" in outputs else ", without a threshold that could be certified"
+    return f"signature `{name}`{decides}"
 
 
 def _spec(spec):

@@ -25,6 +25,6 @@ def sentences(count, tokenizer=None, seed=0):
 
 
 def numbers(count, shape, seed=0):
-    """Pixels or features `(count, …)`, float32."""
-    rng = np.random.default_rng([seed, 2])
-    return rng.uniform(0, 255 if shape[-1] == 3 else 1, (count, *shape)).astype(np.float32)
+    """Pixels, features or scores `(count, …)`, float32."""
+    rng, shape = np.random.default_rng([seed, 2]), tuple(shape)
+    return rng.uniform(0, 255 if shape[-1:] == (3,) else 1, (count, *shape)).astype(np.float32)

@@ -54,7 +54,8 @@ def export_model(
         image_only, index, batch_size, image_size, storage, resize, crop_fraction, max_pixels: see
             `export.signatures.Signatures`.
         config, metrics: of the run, for the card.
-        calibrations: by direction, the run's `zoo.confidence.Confidence`s, to lie beside it.
+        calibrations: by direction, the run's `zoo.confidence.Confidence`s, to lie beside it and
+            to be asked by the signatures `confidence_i2t` and `confidence_t2i`.
 
     Returns:
         The folder `OUT/VERSION`.
@@ -75,7 +76,9 @@ def export_model(
         "crop_fraction": crop_fraction,
         "max_pixels": max_pixels,
     }
-    module = Signatures(model, index=index, image_size=image_size, **settings)
+    module = Signatures(
+        model, index=index, image_size=image_size, calibrations=calibrations, **settings
+    )
     concrete = module.concrete()
     is_new = not out.exists()
     # Names that start with a point are no versions, so a server never sees an unfinished one.

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from export import requests
+from export import confidence_signatures, requests
 from export.search_vectors import search_vectors
 from export.stored_weights import StoredWeights
 from zoo import embeddings
@@ -21,12 +21,15 @@ class Signatures(tf.Module):
     | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |
     | | | `probability` `(N, M)` of a match, of models that give it |
     | `index_images`, `index_captions` | as the encoders | also `gallery`, `query` (`offset`) |
+    | `confidence_i2t`, `confidence_t2i` | scores of a search | `probability`, `answered` |
 
     A model over features of images has `encode_features` for the first two, and `features` for
     `images` elsewhere. Of a model over vectors of captions `captions` are float32 `(M, dim)`. The
     embedding is `mean`, `mean` and `log_variance`, or `elements`; points have no `uncertainty`.
     `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
-    `gallery`, `query`: see `export.search_vectors`.
+    `gallery`, `query`: see `export.search_vectors`. The confidence signatures are those of the
+    calibrations, see `export.confidence_signatures.answer`; one that reads further features of the
+    scores has none.
 
     Args:
         model: a `DualEncoder`.
@@ -37,6 +40,7 @@ class Signatures(tf.Module):
         storage: see `StoredWeights`.
         resize, crop_fraction: as in training, see `zoo.data.images.resize`.
         max_pixels: see `requests.decoded`.
+        calibrations: by direction, `zoo.confidence.Confidence`s, or None.
 
     Raises:
         InputError: if the model has no tokenizer, or its input is not what can be served.
@@ -53,6 +57,7 @@ class Signatures(tf.Module):
         resize="crop",
         crop_fraction=1.0,
         max_pixels=requests.MAX_PIXELS,
+        calibrations=None,
     ):
         super().__init__(name="signatures")
         if not image_only and model.tokenizer is None and not model.reads_caption_vectors:
@@ -131,6 +136,10 @@ class Signatures(tf.Module):
 
         if searched:
             self._add("index_images", lambda x: indexed(from_images(x)), raw)
+        for direction, confidence in (calibrations or {}).items():
+            served = direction == "i2t" or not image_only
+            if served and confidence_signatures.readable(confidence):
+                self._add_confidence(direction, confidence, model, batch_size)
         if image_only:
             return
         self._add("encode_captions", lambda t: encode(embed_captions(t)), captions)
@@ -139,22 +148,23 @@ class Signatures(tf.Module):
             self._add("index_captions", lambda t: indexed(embed_captions(t)), captions)
 
     def _add(self, name, function, *specs):
-        arguments = [spec.name for spec in specs]
         self.functions[name] = tf.function(
-            _named(function, arguments), input_signature=specs, autograph=False
+            lambda *inputs: function(*inputs), input_signature=specs, autograph=False
+        )
+
+    def _add_confidence(self, direction, confidence, model, batch_size):
+        encoder = model.image_encoder if direction == "i2t" else model.caption_encoder
+        is_log = embeddings.is_logarithm(encoder.output, model.uncertainty_measure)
+        self._add(
+            f"confidence_{direction}",
+            lambda *scores: confidence_signatures.answer(confidence, is_log, *scores),
+            *confidence_signatures.answer_specs(confidence, batch_size),
         )
 
     def concrete(self):
         """`{name: concrete function}`, and `serving_default`, which is the first of them."""
         signatures = {name: f.get_concrete_function() for name, f in self.functions.items()}
         return {"serving_default": next(iter(signatures.values())), **signatures}
-
-
-def _named(function, arguments):
-    # A signature's inputs have the names of the function's arguments.
-    if len(arguments) == 1:
-        return lambda first: function(first)
-    return lambda first, second: function(first, second)
 
 
 def _embedding(embedding):

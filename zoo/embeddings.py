@@ -281,9 +281,14 @@ def log_uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Ten
         ValueError: as `uncertainty`.
     """
     values = uncertainty(embedding, measure)
-    if measure == "log_det" or (measure is None and kind(embedding) == GAUSSIAN):
+    if is_logarithm(embedding, measure):
         return values
     return ops.log(ops.maximum(values, 1e-12))
+
+
+def is_logarithm(embedding: EmbeddingLike, measure: str | None = None) -> bool:
+    """Whether `uncertainty` is a logarithm as it is: `"log_det"`, the default of Gaussians."""
+    return measure == "log_det" or (measure is None and kind(embedding) == GAUSSIAN)
 
 
 def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:

@@ -195,7 +195,7 @@ def test_the_command(run_folder, tmp_path, capsys):
     assert "Trained on: CUB" in card
     assert "| `retrieval/t2i_recall@1` | 12.5 |" in card
     assert facts["calibrations"] == {"t2i": "calibration_t2i.json"}
-    assert "- `calibration_t2i.json`: images found for a caption" in card
+    assert "- `calibration_t2i.json`: images found for a caption; no signature" in card
     kept = (out / "7" / "calibration_t2i.json").read_bytes()
     assert kept == run_folder.calibration_path("t2i").read_bytes()
     assert "allowed_batch_sizes: 3" in (out / "7" / "batching_params.pbtxt").read_text()

@@ -1,0 +1,88 @@
+"""The probability and the decision that an export gives are those of `zoo.confidence`."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.signatures import Signatures
+from zoo.confidence import PORTABLE, Confidence, QueryScores
+
+RNG = np.random.default_rng(0)
+SIMILARITY = RNG.normal(size=(400, 50)) + 2 * RNG.random((400, 1))
+CORRECT = SIMILARITY.max(axis=1) + 0.5 * RNG.normal(size=400) > 3.2
+VARIANCE = RNG.uniform(0.1, 2, 400)  # as `encode_captions` gives the uncertainty: no logarithm
+FIRST, SECOND = slice(0, 200), slice(200, 400)
+
+
+def calibrated(recalibration=None, log=np.log):
+    confidence = Confidence.fit(
+        SIMILARITY[FIRST],
+        CORRECT[FIRST],
+        log(VARIANCE[FIRST]),
+        names=PORTABLE,
+        recalibration=recalibration,
+    )
+    return confidence.certified(
+        SIMILARITY[SECOND], CORRECT[SECOND], log(VARIANCE[SECOND]), risk=0.4, failure=0.1
+    )
+
+
+def asked(model, confidence):
+    """What the signature says of the second half of the queries."""
+    functions = Signatures(model, calibrations={"t2i": confidence}).concrete()
+    scores = QueryScores.of_matrix(SIMILARITY[SECOND])
+    given = {
+        "best_score": scores.top[:, 0],
+        "mean_score": scores.mean,
+        "score_variance": scores.variance,
+        "uncertainty": VARIANCE[SECOND],
+    }
+    specs = functions["confidence_t2i"].structured_input_signature[0]
+    return functions["confidence_t2i"](
+        *(tf.constant(given[spec.name], tf.float32) for spec in specs)
+    )
+
+
+@pytest.mark.parametrize("recalibration", [None, "platt", "isotonic"])
+@pytest.mark.parametrize("measure", ["total_variance", "log_det"])
+def test_it_says_what_the_calibration_says(pcme, recalibration, measure, monkeypatch):
+    monkeypatch.setattr(pcme.model, "uncertainty_measure", measure)
+    log = np.log if measure == "total_variance" else np.asarray
+    confidence = calibrated(recalibration, log)
+    found = asked(pcme.model, confidence)
+    expected = confidence.probability(SIMILARITY[SECOND], log(VARIANCE[SECOND]))
+    np.testing.assert_allclose(found["probability"], expected, atol=1e-5)
+    threshold = confidence.certificate.threshold
+    clear = np.abs(expected - threshold) > 1e-5
+    np.testing.assert_array_equal(found["answered"][clear], (expected >= threshold)[clear])
+    assert 0 < np.mean(found["answered"]) < 1
+
+
+def test_without_a_certified_threshold_it_decides_nothing(pcme):
+    learnt = Confidence.fit(SIMILARITY, CORRECT, np.log(VARIANCE), names=PORTABLE)
+    assert set(asked(pcme.model, learnt)) == {"probability"}
+
+
+def test_a_calibration_of_further_features_has_no_signature(pcme):
+    whole = Confidence.fit(SIMILARITY, CORRECT)
+    assert "confidence_t2i" not in Signatures(pcme.model, calibrations={"t2i": whole}).concrete()
+    for direction, there in (("i2t", True), ("t2i", False)):
+        module = Signatures(pcme.model, image_only=True, calibrations={direction: calibrated()})
+        assert (f"confidence_{direction}" in module.concrete()) == there
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"mean_score": np.nan}, "`mean_score` must be finite"),
+        ({"score_variance": -1.0}, "`score_variance` must not be negative"),
+    ],
+)
+def test_bad_scores_are_refused(pcme, wrong, said):
+    function = Signatures(pcme.model, calibrations={"i2t": calibrated()}).concrete()[
+        "confidence_i2t"
+    ]
+    specs = function.structured_input_signature[0]
+    given = [tf.constant([wrong.get(spec.name, 1.0)], tf.float32) for spec in specs]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+        function(*given)
