@@ -135,11 +135,9 @@ def build(settings, train):
     backbone = encoders.convolutional(
         settings.backbone, settings.image_size, settings.image_weights, trainable=False
     )
-    word_vectors, word_dim = None, settings.word_dim
-    if settings.glove:
-        word_vectors, coverage = captions.read_glove(settings.glove, tokenizer, settings.seed)
-        word_dim = word_vectors.shape[1]
-        print(f"{settings.glove}: vectors of {coverage:.1%} of the vocabulary")
+    word_vectors, word_dim = captions.word_vectors(
+        settings.glove, tokenizer, settings.word_dim, settings.seed
+    )
     towers = {
         "image_backbone": backbone,
         "tokenizer": tokenizer,

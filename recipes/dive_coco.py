@@ -66,11 +66,9 @@ def train(settings, data):
 
 def build(settings, train):
     tokenizer, caption_backbone = captions_of(settings, train.records)
-    word_vectors, word_dim = None, settings.word_dim
-    if settings.glove:
-        word_vectors, coverage = captions.read_glove(settings.glove, tokenizer, settings.seed)
-        word_dim = word_vectors.shape[1]
-        print(f"{settings.glove}: vectors of {coverage:.1%} of the vocabulary")
+    word_vectors, word_dim = captions.word_vectors(
+        settings.glove, tokenizer, settings.word_dim, settings.seed
+    )
     common = {
         "image_backbone": image_backbone(settings, train.source),
         "caption_backbone": caption_backbone,

@@ -187,11 +187,9 @@ def train(settings, data):
 
 def build(settings, train):
     tokenizer = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
-    word_vectors, word_dim = None, settings.word_dim
-    if settings.glove:
-        word_vectors, coverage = captions.read_glove(settings.glove, tokenizer, settings.seed)
-        word_dim = word_vectors.shape[1]
-        print(f"{settings.glove}: vectors of {coverage:.1%} of the vocabulary")
+    word_vectors, word_dim = captions.word_vectors(
+        settings.glove, tokenizer, settings.word_dim, settings.seed
+    )
     return models.pcme(
         encoders.convolutional(settings.network, settings.image_size, settings.image_weights),
         tokenizer,

@@ -71,6 +71,16 @@ def test_glove_fills_the_rows_of_known_words(tmp_path):
     np.testing.assert_array_equal(matrix, captions.read_glove(path, tokenizer)[0])
 
 
+def test_words_of_a_builder_with_and_without_a_file(tmp_path, capsys):
+    path = tmp_path / "glove.txt"
+    path.write_text("bird 1 2 3\n")
+    tokenizer = captions.word_tokenizer(TEXTS)
+    vectors, dim = captions.word_vectors(path, tokenizer, 8)
+    assert (vectors.shape, dim) == ((10, 3), 3)
+    assert "vectors of 12.5% of the vocabulary" in capsys.readouterr().out
+    assert captions.word_vectors(None, tokenizer, 8) == (None, 8)
+
+
 def test_the_head_of_a_word2vec_file_is_passed_over(tmp_path):
     (tmp_path / "w2v.txt").write_text("2 2\nbird 1 2\nred 3 4\n")
     assert captions.read_glove(tmp_path / "w2v.txt", captions.word_tokenizer(TEXTS))[1] == 0.25

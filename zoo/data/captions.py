@@ -168,6 +168,29 @@ def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:
     return np.concatenate(blocks).astype(np.int32)
 
 
+def word_vectors(
+    glove: str | os.PathLike | None, tokenizer: WordTokenizer, word_dim: int, seed: int = 0
+) -> tuple[np.ndarray | None, int]:
+    """What a builder takes as `word_vectors` and `word_dim`, with or without a file of vectors.
+
+    Args:
+        glove: see `read_glove`, whose coverage is printed; None for random words.
+        tokenizer, seed: see `read_glove`.
+        word_dim: dimensions of random words.
+
+    Returns:
+        `(word_vectors, word_dim)`: the file's matrix and width, or None and `word_dim`.
+
+    Raises:
+        InputError: as `read_glove`.
+    """
+    if not glove:
+        return None, word_dim
+    matrix, coverage = read_glove(glove, tokenizer, seed)
+    print(f"{glove}: vectors of {coverage:.1%} of the vocabulary")
+    return matrix, matrix.shape[1]
+
+
 def read_glove(
     path: str | os.PathLike, tokenizer: WordTokenizer, seed: int = 0
 ) -> tuple[np.ndarray, float]:
