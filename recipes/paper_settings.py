@@ -181,7 +181,7 @@ def section(system):
     lines = [
         f"## {system.title}\n",
         f"{builders}\n",
-        f"```\npython recipes/{system.recipe}.py {system.flags}\n```\n",
+        *commands(system),
         *photos(settings),
         "| setting | paper | toy | source |",
         "|---|---|---|---|",
@@ -197,9 +197,25 @@ def section(system):
     return "\n".join(lines) + "\n"
 
 
+def commands(system):
+    """The command, as it can be pasted, and what else may be chosen."""
+    lines = [f"```bash\npython recipes/{system.recipe}.py {first_of(system.flags)}\n```\n"]
+    start, _, optional = system.flags.partition(" [")
+    if optional or "|" in start:
+        flag, choices = (optional.rstrip("]") or start).split()[-2:]
+        values = choices.split("|")[0 if optional else 1 :]
+        lines.append(f"Or with {', '.join(f'`{flag} {value}`' for value in values)}.\n")
+    return lines
+
+
 def of_paper(settings_class, flags):
     """The settings that a command of the page has, without what it leaves to choose."""
-    return cli.parse(settings_class, flags.partition(" [")[0].partition("|")[0].split())
+    return cli.parse(settings_class, first_of(flags).split())
+
+
+def first_of(flags):
+    """The flags without the optional ones, and with the first of several values."""
+    return flags.partition(" [")[0].partition("|")[0]
 
 
 def photos(settings):

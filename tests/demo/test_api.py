@@ -1,6 +1,9 @@
 """The demo's functions through Gradio's API: typed names, the functions' own answers, sentences."""
 
+import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -49,6 +52,20 @@ def test_find_images_is_the_function(client, served):
     assert len(answer["answer"]["results"]) == 3
     other = client.predict(caption=CAPTION, similarity="csd", results=3, api_name="/find_images")
     assert other["answer"] == served[1].find_images(CAPTION, "csd", 3)["answer"]
+
+
+def test_the_pages_program_runs(served, photo, tmp_path, monkeypatch, capsys):
+    """The program of docs/demo.md, asking this demo."""
+    page = Path(__file__).parents[2] / "docs" / "demo.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(photo, "bird.jpg")
+    assert "http://127.0.0.1:7860" in code
+    names = {}
+    exec(compile(code.replace("http://127.0.0.1:7860", served[0]), str(page), "exec"), names)
+    assert names["found"]["answer"]["probability"] > 0
+    assert len(names["captions"]["results"]) == 3
+    assert names["captions"]["verdict"] in capsys.readouterr().out
 
 
 def test_a_promise_declines(client):

@@ -47,7 +47,7 @@ def test_seeds_are_drawn_as_their_mean_and_deviation():
 
 
 def test_the_sheet_shows_boxes_where_they_are_and_says_who_is_right():
-    boxes = [[(1, 2, 3, 4), (5, 6, 2, 2), (1, 2, 6, 6)]] * 2
+    boxes = [[(1, 2, 3, 4), (5, 6, 5, 2), (1, 2, 9, 6)]] * 2  # B and C end with the picture
     figure = crop_sheet(
         np.zeros((2, 10, 10, 3)),
         boxes,
@@ -60,6 +60,11 @@ def test_the_sheet_shows_boxes_where_they_are_and_says_who_is_right():
         drawn = [p for p in axis.patches if isinstance(p, Rectangle)]
         found = [(*p.get_xy(), p.get_width(), p.get_height()) for p in drawn]
         np.testing.assert_allclose(np.array(found), np.array(boxes[0]) - (0.5, 0.5, 0, 0))
+        letters = [
+            text for text in axis.texts if text.get_annotation_clip() is False
+        ]  # so all are drawn
+        assert [text.get_text() for text in letters] == ["A", "B", "C"]
+        assert letters[1].xy == (9.5, 5.5)
     lines = [text.split("\n") for text in words]
     assert [line[0][-1] + line[1][-1] for line in lines] == ["✓✗", "✗✓"]
     assert "u = −1.00" in lines[0][0]

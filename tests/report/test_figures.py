@@ -162,6 +162,17 @@ def test_confidence_ellipses_fit_into_the_axes_and_name_the_classes():
         assert axis.get_ylim()[0] <= low[1] <= high[1] <= axis.get_ylim()[1]
 
 
+def test_a_flat_plane_makes_a_low_figure():
+    mean = RNG.normal(size=(18, 2))
+    height = {}
+    for flat in (1.0, 0.1):
+        cloud = {"mean": mean * (1, flat), "log_variance": np.full((18, 2), -6.0)}
+        figure = confidence_ellipses(cloud, np.zeros(18, int))
+        assert figure.axes[0].get_aspect() == 1
+        height[flat] = figure.get_figheight()
+    assert height == {1.0: 5.0, 0.1: 3.0}
+
+
 def test_sheets_mark_matches_by_more_than_colour():
     pictures = [[RNG.random((8, 6, 3)) * 255 for _ in range(3)] for _ in range(2)]
     correct = np.array([[True, False, False], [False, True, True]])

@@ -139,7 +139,11 @@ def confidence_ellipses(
     axis.set_aspect("equal", adjustable="datalim")
     name_axes(axis, plane)
     axis.set_title(f"{100 * confidence:g} % confidence ellipses")
-    _legend(axis, classes, names or {}, captions is not None, generic and generic[0])
+    entries = _legend(axis, classes, names or {}, captions is not None, generic and generic[0])
+    # As low as what is drawn, so that a flat plane is not mostly empty.
+    drawn = axis.dataLim
+    needed = (4.4 * drawn.height / max(drawn.width, 1e-12) + 1.2, 0.25 * entries + 0.8)
+    figure.set_figheight(float(np.clip(max(needed), 3.0, 5.0)))
     return figure
 
 
@@ -211,3 +215,4 @@ def _legend(axis, classes, names, with_captions, generic):
             Line2D([], [], color="black", linewidth=2, linestyle=":", marker="*", label=generic)
         )
     axis.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return len(handles)

@@ -152,13 +152,15 @@ def crop_sheet(
                     edgecolor=PALETTE[number],
                     linewidth=1.6,
                     linestyle="--" if number == 2 else "-",
+                    clip_on=False,
                 )
             )
-            # Each in a corner of its own: crops often share one.
+            # Each in a corner of its own: crops often share one, and often end with the picture.
             right, bottom = number == 1, number == 2
             axis.annotate(
                 _CROPS[number],
-                (x + right * width, y + bottom * height),
+                (x - 0.5 + right * width, y - 0.5 + bottom * height),
+                annotation_clip=False,
                 color=_ON_COLOUR[number],
                 fontsize=7,
                 ha="right" if right else "left",

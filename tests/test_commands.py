@@ -1,0 +1,275 @@
+"""Every block of code on every page runs in a test, or its commands are commands.
+
+Blocks of Python run elsewhere: `tests/test_site.py` lists where. Blocks of commands are read here
+by their own parsers, and nothing of what they ask for is done. A block that is neither has a line
+in `EXCEPTIONS`.
+"""
+
+import argparse
+import csv
+import importlib
+import inspect
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from packaging.requirements import Requirement
+
+import halo_zoo
+from zoo import cli
+from zoo.files import RunFolder
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.S | re.M)
+INLINE = re.compile(r"`((?:python|halo) [^`]+)`")
+COMMANDS = ("", "bash")  # languages of blocks
+SIGNATURES = ("encode_images", "encode_captions", "index_images", "index_captions")
+
+# Blocks that no test runs, by page and the words that they begin with, and why.
+EXCEPTIONS = {
+    ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
+    ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",
+    ("docs/vectors.md", "clip = keras_hub.models"): "it fetches weights from the network",
+    ("docs/search.md", "probability 0.31"): "what a query prints",
+}
+# Programs of others, whose flags are not looked at, and why they are on a page.
+OF_OTHERS = {
+    "cd": "the shell",
+    "docker": "TensorFlow Serving's image",
+    "git": "fetches the checkout",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block: its page, the line that it begins on, its language, its text."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+
+class Parsed(Exception):  # noqa: N818
+    """A command line was read, and nothing else was done."""
+
+
+def blocks():
+    for path in PAGES:
+        text = path.read_text()
+        for found in FENCE.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield Block(path.relative_to(ROOT).as_posix(), line, found[2].strip(), found[3])
+
+
+def why_not(block):
+    """The reason of the exception, or None."""
+    for (page, start), reason in EXCEPTIONS.items():
+        if block.page == page and block.text.startswith(start):
+            return reason
+    return None
+
+
+BLOCKS = list(blocks())
+OF_COMMANDS = [b for b in BLOCKS if b.language in COMMANDS and not why_not(b)]
+
+
+def commands(text):
+    """The command lines of a block: comments left out, continued lines joined, `&&` divided."""
+    for line in text.replace("\\\n", " ").splitlines():
+        for part in line.split(" && "):
+            words = shlex.split(part, comments=True)
+            if words:
+                yield words
+
+
+@pytest.fixture
+def only_read(monkeypatch, tmp_path):
+    """Command lines end once their parser has read all flags; `runs/photos` is a run."""
+    RunFolder.open(tmp_path / "runs" / "photos", {})
+    monkeypatch.chdir(tmp_path)
+    parse_args, parse = argparse.ArgumentParser.parse_args, cli.parse
+
+    def read(parser, args=None, namespace=None):
+        raise Parsed(parse_args(parser, args, namespace))
+
+    def read_settings(settings_class, argv=None, description=None):
+        raise Parsed(parse(settings_class, argv, description))
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", read)
+    monkeypatch.setattr(cli, "parse", read_settings)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # `halo` changes both
+    monkeypatch.setattr(sys, "argv", ["halo"])
+
+
+def check(words):
+    """Fails unless a command line is one of the zoo's, or of `OF_OTHERS`."""
+    program, *rest = words
+    if program in OF_OTHERS:
+        return
+    assert program in CHECKS, f"no program of the zoo: {program}"
+    CHECKS[program](rest)
+
+
+def check_main(module, argv):
+    main = importlib.import_module(module).main
+    if not inspect.signature(main).parameters:
+        assert not argv, f"{module} takes no flags"
+        return
+    with pytest.raises(Parsed) as read:
+        main(argv)
+    if module.startswith("benchmarks"):  # names are looked at after the flags
+        assert set(read.value.args[0].names) <= set(importlib.import_module(module).modules())
+
+
+def check_python(argv):
+    if argv[0] == "-c":
+        compile(argv[1], "-c", "exec")
+    elif argv[:2] == ["-m", "pytest"]:
+        assert all((ROOT / word).exists() for word in argv if word.startswith("tests/"))
+    elif argv[0] == "-m":
+        name = argv[1]
+        is_package = (ROOT / name.replace(".", "/")).is_dir()
+        check_main(f"{name}.__main__" if is_package else name, argv[2:])
+    else:
+        path = ROOT / argv[0]
+        assert path.parent == ROOT / "recipes", path
+        assert path.exists(), path
+        check_main(path.stem, argv[1:])
+
+
+def check_halo(argv):
+    with pytest.raises((Parsed, SystemExit)) as ended:
+        halo_zoo.main(argv)
+    assert ended.type is Parsed or ended.value.code == 0
+
+
+def check_make(argv):
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
+    assert set(argv) <= set(targets)
+
+
+def check_pip(argv):
+    assert argv[0] == "install"
+    extras = re.findall(r"^(\w+) = \[", (ROOT / "pyproject.toml").read_text(), re.M)
+    for what in argv[1:]:
+        own = re.fullmatch(r"\.(?:\[([\w,]+)\])?", what)
+        if own:
+            assert set(own[1].split(",")) <= set(extras)
+        else:
+            Requirement(what)
+
+
+def check_export(argv):
+    name, value = argv[0].split("=", 1)
+    known = (DOCS / "reference" / "cli.md").read_text()
+    assert f"| `{name}` |" in known
+    if name == "TF_CONFIG":
+        assert set(json.loads(value)) == {"cluster", "task"}
+
+
+def check_rest_client(argv):
+    assert os.access(ROOT / "export" / "rest_client.sh", os.X_OK)
+    assert argv[0].startswith("http")
+    assert argv[1] in (*SIGNATURES, "images", "captions")
+    assert len(argv) > 2
+
+
+def check_curl(argv):
+    request = json.loads(argv[argv.index("-d") + 1])
+    assert request["signature_name"] in SIGNATURES
+    assert set(request) == {"signature_name", "inputs"}
+
+
+CHECKS = {
+    "python": check_python,
+    "halo": check_halo,
+    "make": check_make,
+    "pip": check_pip,
+    "export": check_export,
+    "export/rest_client.sh": check_rest_client,
+    "curl": check_curl,
+}
+
+
+@pytest.mark.parametrize("block", OF_COMMANDS, ids=lambda block: f"{block.page}:{block.line}")
+def test_a_block_of_commands_is_read_by_their_parsers(block, only_read):
+    found = list(commands(block.text))
+    assert found
+    for words in found:
+        check(words)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python recipes/pcme_cub.py --epoch 3",
+        "python recipes/pcme_cup.py",
+        "python -m zoo.report",
+        "python -m benchmarks narrowings",
+        "halo search build photos",
+        "halo train pcme_cub --dims 3",
+        "make tests",
+        'pip install ".[searches]"',
+        "export TF_CONFIGS=1",
+        "frobnicate",
+    ],
+)
+def test_a_command_that_is_none_is_noticed(command, only_read, capsys):
+    with pytest.raises((AssertionError, SystemExit, ModuleNotFoundError, pytest.fail.Exception)):
+        check(shlex.split(command))
+
+
+def test_commands_within_a_line_are_read_too(only_read):
+    """Those with flags or a recipe; a name alone, or a shape with `[` or `…`, is no command."""
+    for path in PAGES:
+        for command in INLINE.findall(" ".join(FENCE.sub("", path.read_text()).split())):
+            is_shape = re.search(r"…|\[|RECIPE", command)
+            if not is_shape and (" --" in command or " recipes/" in command):
+                check(shlex.split(command))
+
+
+def test_what_a_page_offers_beside_a_command_is_read_too(only_read):
+    text = (DOCS / "models" / "settings.md").read_text()
+    offers = re.findall(r"```bash\n([^\n]+)\n```\n\nOr with ([^\n]+)\.", text)
+    assert offers
+    for command, others in offers:
+        for flags in re.findall(r"`([^`]+)`", others):
+            check(shlex.split(f"{command} {flags}"))
+
+
+def test_no_block_is_left_out():
+    """Python runs (tests/test_site.py), commands are read (above), the rest is what is printed."""
+    for block in BLOCKS:
+        where = f"{block.page}:{block.line}"
+        if block.language == "python" or block in OF_COMMANDS or why_not(block):
+            continue
+        assert block.language in ("text", "json", "csv"), f"{where}: a block of what?"
+        if block.language == "json":
+            for line in block.text.splitlines():
+                json.loads(line)
+        elif block.language == "csv":
+            assert len({len(row) for row in csv.reader(block.text.splitlines())}) == 1, where
+        else:
+            first = block.text.split()[0]
+            assert first not in (*CHECKS, "import", "from"), f"{where}: this is code"
+
+
+def test_code_is_in_fences():
+    """What is indented is neither coloured nor looked at here."""
+    for path in PAGES:
+        inside = FENCE.sub("", path.read_text())
+        for before, line in re.findall(r"([^\n]*)\n\n {4}(\S[^\n]*)", inside):
+            within = before.startswith(("!!!", "    ", "- ", "* ")) or before[:1].isdigit()
+            assert within, f"{path.relative_to(ROOT)}: {line}"
+
+
+def test_every_exception_is_needed():
+    for page, start in EXCEPTIONS:
+        assert any(b.page == page and b.text.startswith(start) for b in BLOCKS), (page, start)
