@@ -3,6 +3,7 @@
 import linecache
 import os
 import pathlib
+import pkgutil
 import re
 import runpy
 import subprocess
@@ -42,6 +43,7 @@ RUN_HERE = {
     "models/dive.md": "(2, 4, 8, 8)",
     "models/daa.md": "semantic_precision",
 }
+ROOMS = "demo|docs|export|recipes|tests|tools|zoo"
 OF_AN_EXPORT = ("serving.md", "tutorials/serve.md")
 
 
@@ -118,6 +120,20 @@ def test_a_pages_code_runs(page, workplace, monkeypatch, capsys, request):
     linecache.checkcache(str(file))
     runpy.run_path(str(file))
     assert RUN_HERE[page] in capsys.readouterr().out
+
+
+def test_pages_name_things_that_exist():
+    """`zoo.…`, and files of the checkout; the history may name what is gone."""
+    for page in PAGES:
+        if page_name(page) == "help/changelog.md":
+            continue
+        text = page.read_text()
+        for name in re.findall(r"`(zoo(?:\.\w+)+)", text):
+            pkgutil.resolve_name(name)
+        for path in re.findall(
+            r"`((?:demo|docs|export|recipes|tests|tools|zoo)/[\w/.]+\.\w+)", text
+        ):
+            assert (ROOT / path).exists(), f"{page_name(page)}: {path}"
 
 
 def test_readme_links_are_there():
