@@ -38,6 +38,12 @@ def import_search():
     import zoo.search  # noqa: F401
 
 
+def make_collection():
+    from zoo.search.milvus import MilvusIndex
+
+    MilvusIndex.create(None, "birds", np.zeros((1, 4)), "cosine")
+
+
 PLACES = {
     "a BERT tokenizer": ("keras_hub", "text", lambda: BertTokenizer(VOCABULARY, max_words=5)),
     "a CLIP tokenizer": ("keras_hub", "text", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
@@ -45,6 +51,7 @@ PLACES = {
     "a CLIP image backbone": ("keras_hub", "text", lambda: encoders.clip_image("tiny")),
     "a CLIP text backbone": ("keras_hub", "text", lambda: encoders.clip_text("tiny")),
     "search": ("faiss", "search", import_search),
+    "a Milvus collection": ("pymilvus", "milvus", make_collection),
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),

@@ -280,9 +280,7 @@ class Index(Gallery):
         values, rows = self._nearest(queries, k, mask)
         if rows[:, -1].min(initial=0) < 0:  # what is missing comes last
             values[rows < 0] = np.nan
-        if self._space.offset is not None:
-            values = values + self._space.offset(queries)[:, None]
-        return self._score(values), rows
+        return self._space.scores(values, queries, self._score), rows
 
     def _ranked_search(self, queries, k, mask, candidates):
         ascending = units.least_first(self.similarity)

@@ -53,6 +53,18 @@ class SearchSpace:
     queries: Callable
     offset: Callable | None = None
 
+    def scores(self, values, queries, score):
+        """A similarity's scores out of what an engine found in this space.
+
+        Args:
+            values: `(queries, k)`, squared L2 distances or inner products.
+            queries: dict of arrays.
+            score: of the similarity, see `zoo.similarities.Similarity.scorer`.
+        """
+        if self.offset is not None:
+            values = values + self.offset(queries)[:, None]
+        return score(values)
+
 
 def as_arrays(embedding, name="embedding"):
     """A checked embedding as a dict of NumPy arrays, float32; a mask stays boolean.
