@@ -130,9 +130,7 @@ def test_pages_name_things_that_exist():
         text = page.read_text()
         for name in re.findall(r"`(zoo(?:\.\w+)+)", text):
             pkgutil.resolve_name(name)
-        for path in re.findall(
-            r"`((?:demo|docs|export|recipes|tests|tools|zoo)/[\w/.]+\.\w+)", text
-        ):
+        for path in re.findall(rf"`((?:{ROOMS})/[\w/.]+\.\w+)", text):
             assert (ROOT / path).exists(), f"{page_name(page)}: {path}"
 
 
