@@ -7,14 +7,15 @@ from pathlib import Path
 import zoo
 from demo.encoders import Encoders
 from demo.gallery import Gallery
-from zoo import evaluation
+from zoo import collection, evaluation
+from zoo.collection import Encoded
 from zoo.data import datasets, toy_birds
+from zoo.data.files import check_images
 from zoo.data.prompts import spoken
 from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.models.presets import MODEL_FILE, WEIGHTS_FILE, preset_folder
-from zoo.search import encode
 
 PRESET = "toy_birds_pcme"
 _CAPTION_BATCH = 256
@@ -57,12 +58,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         if paths[0].parents[2].joinpath(MANIFEST).is_file():
             more["larger"] = toy_birds.draw_again
     else:
-        names, paths = encode.list_images(folder)
-        listed = len(paths)
-        names, paths = encode.without_bad(names, paths, skip_bad=True)
-        if listed > len(paths):
-            print(f"{folder}: {listed - len(paths)} of {listed} images cannot be read")
-        texts = [] if captions is None else encode.list_captions(captions)
+        names, paths = _readable(folder)
+        texts = [] if captions is None else collection.list_captions(captions)
         name = Path(folder).name
     cache = cache_folder("demo") if cache is None else cache
     identity = {"model": _digest(model_path), "image_size": encoders.image_size, **resizing}
@@ -89,16 +86,37 @@ def _names(records, paths):
     return [spoken(records.class_names[label]).capitalize() for label in records.image_labels]
 
 
-def _encoded(items, encoder, cache, identity, side, batch_size):
+def _readable(folder):
+    """Names and paths of the pictures of a folder that can be read."""
+    names, paths = collection.list_images(folder)
+    reasons = check_images(paths)
+    good = [i for i, reason in enumerate(reasons) if reason is None]
+    if not good:
+        raise InputError(f"{paths[0]}: {reasons[0]}; none of the images can be read")
+    if len(good) < len(paths):
+        print(f"{folder}: {len(paths) - len(good)} of {len(paths)} images cannot be read")
+    return [names[i] for i in good], [Path(paths[i]) for i in good]
+
+
+def _encoded(items, encode, cache, identity, side, batch_size):
     """The embedding of all items, in shards below the cache, with a progress bar."""
     facts = [str(item) for item in items]
     if side == "images":
         facts = [f"{item} {item.stat().st_size} {item.stat().st_mtime_ns}" for item in items]
     key = hashlib.sha256(json.dumps([identity, side, facts]).encode()).hexdigest()[:16]
+
+    def encoder(work, advance):
+        parts = []
+        for start in range(0, len(work.items), batch_size):
+            batch = work.items[start : start + batch_size]
+            parts.append(encode(batch))
+            advance(len(batch))
+        return Encoded(list(work.names), collection.joined(parts))
+
     folder = Path(cache) / key
-    shards = encode.encode_shards(items, encoder, folder, identity, batch_size=batch_size)
-    whole = zoo.embeddings.concatenate([encode.read_shard(shard) for shard in shards])
-    return {name: value.numpy() for name, value in whole.items()}
+    pieces = collection.of_items("files" if side == "images" else "texts", items, items)
+    collection.encode(pieces, encoder, folder, identity)
+    return collection.joined([shard.arrays for shard in collection.Collection(folder).shards()])
 
 
 def _digest(path):

@@ -21,6 +21,7 @@ ORDER = (
     ("confidence",),
     ("evaluation",),
     ("training",),
+    ("collection",),
     ("search",),
     ("report",),
 )

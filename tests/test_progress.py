@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from zoo import collection
 from zoo.cli import verbosity
+from zoo.collection import Encoded
 from zoo.data import cub, features, shards, sources, toy_birds
 from zoo.files import RunFolder
 from zoo.metrics import cider_factors
-from zoo.search import encode
 from zoo.training import fit_phase
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")  # all but the end of a line
@@ -48,10 +49,12 @@ def write_shards(records, folder):
 
 
 def encode_captions(records, folder):
-    def vectors(texts):
-        return {"mean": np.ones((len(texts), 2), np.float32)}
+    def encoder(work, advance):
+        advance(work.count)
+        return Encoded(work.names, {"mean": np.ones((work.count, 2), np.float32)})
 
-    encode.encode_shards(list(records.captions), vectors, folder / "shards", {}, batch_size=8)
+    pieces = collection.of_items("texts", records.captions, records.captions)
+    collection.encode(pieces, encoder, folder / "shards", {})
 
 
 def fit(records, folder):

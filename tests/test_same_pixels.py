@@ -13,12 +13,12 @@ from PIL import Image
 from export import requests
 from export.signatures import Signatures
 from zoo import evaluation
+from zoo.collection import Encoder, of_items
 from zoo.data import batches, datasets, images, own_pairs, shards, sources
 from zoo.data.captions import WordTokenizer
 from zoo.data.files import FORMATS
 from zoo.evaluation import encode as encode_split
 from zoo.models import DualEncoder
-from zoo.search import encode
 from zoo.similarities import Cosine
 
 pytestmark = pytest.mark.usefixtures("optimized_graphs")
@@ -88,13 +88,17 @@ def test_every_way_gives_the_same_pixels(table, tmp_path):
         found = Signatures(model, index=False).concrete()["encode_images"](tf.stack(contents))
         return np.reshape(found["mean"], expected.shape)
 
+    def searched():
+        (work,) = of_items("files", paths, paths)
+        return Encoder(model, "images")(work).arrays["mean"].reshape(expected.shape)
+
     ways = {
         "pairs": lambda: pairs(dataset),
         "shards": stored,
         "training, cached": lambda: trained(True),
         "training, not cached": lambda: trained(False),
         "evaluation": encoded,
-        "search": lambda: np.reshape(encode.image_encoder(model)(paths), expected.shape),
+        "search": searched,
         "export, decoded": served,
         "export, embedded": answered,
     }
@@ -145,7 +149,8 @@ def test_search_demo_and_export_resize_as_the_run_did(table, tmp_path, resize, f
     assert (expected != images.prepare(contents, SIZE).numpy()).any()
     np.testing.assert_array_equal(split.picture(0), expected)
     model = _model()
-    found = encode.image_encoder(model, **resizing)([path])
+    (work,) = of_items("files", [path], [path])
+    found = Encoder(model, "images", **resizing)(work).arrays["mean"]
     np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
     demo = pytest.importorskip("demo.encoders").Encoders(model, **resizing)
     np.testing.assert_array_equal(demo.pixels(contents), expected)

@@ -8,12 +8,14 @@ import pytest
 from PIL import Image
 
 import zoo
+from zoo import collection
+from zoo.collection import Collection, Encoder
 from zoo.confidence import Confidence, GalleryIdentity, KnownQueries
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation.known import query_facts
 from zoo.files import RunFolder
-from zoo.search import Index, encode, storage
+from zoo.search import Index, storage
 from zoo.search.__main__ import main
 from zoo.search.vectors import as_arrays
 
@@ -72,8 +74,8 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     out = tmp_path / "out"
     build(run_folder, photos, out, "--shard-size", "3", "--batch-size", "2")
     assert "4 items, flat" in capsys.readouterr().out
-    shards = sorted((out / "embeddings").glob("shard-*.npz"))
-    assert [len(encode.read_shard(shard)["mean"]) for shard in shards] == [3, 1]
+    shards = Collection(out / "embeddings").shards()
+    assert [len(shard.arrays["mean"]) for shard in shards] == [3, 1]
     main(["query", str(out), "--image", str(photos / "a.png"), "-k", "3"])
     assert names(capsys.readouterr().out)[:2] == ["a.png", "deep/d.png"]
     main(["query", str(out), "a red bird"])
@@ -146,37 +148,9 @@ def test_images_from_a_table_and_bad_ones(run_folder, photos, tmp_path, capsys):
         build(run_folder, photos, tmp_path / "second")
     build(run_folder, photos, tmp_path / "second", "--skip-bad")
     assert "4 items" in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no image"):
-        encode.list_images(tmp_path / "out")
-
-
-def test_a_stopped_encoding_goes_on(tmp_path):
-    asked = []
-
-    def encoder(items, stop_at=None):
-        if stop_at in items:
-            raise KeyboardInterrupt
-        asked.extend(items)
-        return {"mean": np.array([[float(item), 1.0] for item in items])}
-
-    items = list(range(10))
-    arguments = {"shard_size": 4, "batch_size": 2, "progress": False}
-    with pytest.raises(KeyboardInterrupt):
-        encode.encode_shards(
-            items, lambda part: encoder(part, 7), tmp_path, {"model": "m"}, **arguments
-        )
-    assert [path.name for path in tmp_path.glob("*.npz")] == ["shard-00000.npz"]
-    asked.clear()
-    shards = encode.encode_shards(items, encoder, tmp_path, {"model": "m"}, **arguments)
-    assert asked == [4, 5, 6, 7, 8, 9]
-    means = np.concatenate([encode.read_shard(shard)["mean"] for shard in shards])
-    np.testing.assert_array_equal(means[:, 0], items)
-    for other, identity in ((items[:-1], {"model": "m"}), (items, {"model": "n"})):
-        with pytest.raises(InputError, match="other work"):
-            encode.encode_shards(other, encoder, tmp_path, identity, **arguments)
-    shards[1].write_bytes(b"PK nonsense")
-    with pytest.raises(InputError, match="not a shard"):
-        encode.read_shard(shards[1])
+        collection.list_images(tmp_path / "empty")
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +178,7 @@ def test_a_calibration_gives_a_probability_and_declines(
     assert list((out / "index").glob(f"*/{storage.MOMENTS_FILE}")), "they are not taken again"
     asked = model.encode_captions(["a red bird"])
     paths = [path for path in sorted(photos.rglob("*")) if path.suffix in (".png", ".jpg")]
-    gallery = encode.image_encoder(model)(paths)
+    gallery = Encoder(model, "images")(*collection.of_items("files", paths, paths)).arrays
     rows = np.asarray(model.similarity(gallery, asked)).T
     (expected,) = confidence.probability(rows, np.asarray(model.uncertainty(asked)))
     first = f"probability {expected:.2f} that the first answer is right"

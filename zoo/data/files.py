@@ -136,12 +136,20 @@ def check_images(paths):
         One entry a path: None, or why it cannot be used.
     """
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        return list(pool.map(_why_unreadable, paths))
+        return list(pool.map(_why_unreadable_file, paths))
 
 
-def _why_unreadable(path):
+def _why_unreadable_file(path):
     try:
         data = Path(path).read_bytes()
+    except OSError as error:
+        return error.strerror
+    return why_unreadable(data)
+
+
+def why_unreadable(data):
+    """Why training could not read the bytes of a picture, or None."""
+    try:
         with Image.open(io.BytesIO(data)) as image:
             kind, (width, height) = image.format, image.size
             plain = image.mode == "RGB" and getattr(image, "n_frames", 1) == 1
@@ -159,6 +167,6 @@ def _why_unreadable(path):
         return f"more than the {MAX_PIXELS:,} pixels allowed"
     except tf.errors.InvalidArgumentError:
         return "a damaged image"
-    except OSError as error:  # Pillow's UnidentifiedImageError is one, without a strerror
-        return error.strerror or ("not an image" if data else "an empty file")
+    except OSError:  # Pillow's UnidentifiedImageError is one
+        return "not an image" if data else "an empty file"
     return None

@@ -5,78 +5,89 @@
 
 `build` encodes what it is given into OUT/embeddings and builds OUT/index. Stopped and called
 again it goes on where it was. A folder or a CSV or TSV file gives images; with `--captions`, a
-CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. For a model
-of stored vectors the items are a file of them, and `query OUT --vector FILE --row 3` asks. With the
-model's calibration, or that of `--calibration RUN`, `query` says how likely its first answer is
-right, and whether it is declined: also where the model does not know such a question.
+CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. Tar,
+TFRecord and Parquet files give either. For a model of stored vectors the items are a file of them,
+and `query OUT --vector FILE --row 3` asks. With the model's calibration, or that of
+`--calibration RUN`, `query` says how likely its first answer is right, and whether it is declined:
+also where the model does not know such a question.
+
+The two steps of `build` are commands too, for collections that one machine does not hold:
+
+    python -m zoo.search encode "gs://B/photos-*.tar" gs://B/shards --model gs://B/model/1 \\
+        --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
+    python -m zoo.search index gs://B/shards OUT --model PRESET_OR_RUN --kind ivfpq
+
+`encode` writes shards of embeddings: in this process, by `--workers 4` processes of Apache Beam, or
+by the `--runner` of a cluster, whose own flags follow `--`. What cannot be read is set aside, with
+the reason. `index` reads shards.
 """
 
 import json
 from pathlib import Path
 
-import numpy as np
-
 import zoo
-from zoo import evaluation
+from zoo import collection as collections
 from zoo.cli import run
-from zoo.confidence import Confidence, GalleryIdentity
+from zoo.collection import Collection, Encoder, Work
+from zoo.collection.encoder import reads_vectors
+from zoo.collection.work import FILES, ROWS, TEXTS
+from zoo.confidence import Confidence
 from zoo.data.files import SUFFIXES
-from zoo.embeddings import log_uncertainty
-from zoo.errors import InputError
-from zoo.evaluation.known import coordinates, query_facts
+from zoo.data.vector_files import read_column
+from zoo.errors import InputError, require
+from zoo.evaluation import resizing_of
 from zoo.files.atomic import write_text
-from zoo.files.run_folder import RunFolder
-from zoo.search import encode, flags, stored, vectors
+from zoo.search import calibrated, flags, from_shards
 from zoo.search.index import Index
-from zoo.search.kinds import TRAINING_ROWS
-from zoo.search.tuning import tune
 
-SETUP, CALIBRATION = "search.json", "calibration.json"
-_TUNING_QUERIES = 256
+SETUP, CALIBRATION, SHARDS = "search.json", "calibration.json", "embeddings"
 
 
 def main(argv=None):
-    options = flags.parser(__doc__).parse_args(argv)
-    (build if options.command == "build" else query)(options)
+    options = flags.parse(__doc__, argv)
+    {"encode": encode, "index": index, "build": build, "query": query}[options.command](options)
+
+
+def encode(options):
+    """Encodes into shards, here or by a runner of Beam's."""
+    if options.workers is not None and options.runner is not None:
+        raise InputError("--workers is of this machine and --runner of others: choose one")
+    encoder, pieces, identity = _work(options)
+    model, side, out = str(options.model), encoder.side, options.out
+    if options.runner is not None:
+        require("apache_beam", "beam")
+        from zoo.collection import beam
+
+        handler = beam.EncoderHandler(model, side, options.batch_size)
+        more = options.dtype, options.beam_flags
+        beam.encode_on(options.runner, pieces, handler, out, identity, *more)
+    elif options.workers is not None:
+        from zoo.collection.direct import encode_here
+
+        more = options.workers, options.batch_size, options.dtype
+        encode_here(pieces, model, side, out, identity, *more)
+    else:
+        collections.encode(pieces, encoder, out, identity, options.dtype)
+    done = Collection(out)
+    counts = f"{len(done):,} items in {len(done.paths):,} shards"
+    print(f"{out}: {counts}, {done.manifest['rejected']:,} rejected")
+
+
+def index(options):
+    """Builds the index of shards that are there."""
+    shards = Collection(options.shards)
+    options.model = options.model or shards.manifest["model"]
+    options.captions = shards.manifest["side"] == "captions"
+    _index(options, shards, calibrated.calibration_of(options))
 
 
 def build(options):
     """Encodes, then builds the index."""
-    calibration = _calibration(options)
-    model = zoo.from_preset(options.model)
-    identity = {"model": str(options.model), "captions": options.captions}
-    side, batch_size = ("captions" if options.captions else "images"), options.batch_size
-    if stored.reads_vectors(model, side):
-        names, items, encoder, of_file = stored.vector_items(
-            model, side, str(options.source), options.names
-        )
-        identity, batch_size = {**identity, **of_file}, options.shard_size
-    elif options.names is not None:
-        raise InputError("--names is of the items of a file of vectors, and this model reads none")
-    elif options.captions:
-        names = items = encode.list_captions(options.source, options.column or "caption")
-        encoder = model.encode_captions
-    else:
-        names, paths = encode.list_images(options.source, options.column or "image")
-        _report(encode.left_out(options.source))
-        names, items = encode.without_bad(names, paths, options.skip_bad)
-        encoder = encode.image_encoder(model, **evaluation.resizing_of(options.model))
-    folder = options.out / "embeddings"
-    shards = encode.encode_shards(items, encoder, folder, identity, options.shard_size, batch_size)
-    similarity = zoo.similarities.get(options.similarity, model) if options.similarity else None
-    index = _index(shards, similarity or model.similarity, options, len(items))
-    if calibration is not None and index.has_moments:
-        _ = index.moments  # so that they are saved with it
-    index.save(options.out / "index")
-    if calibration is None:
-        (options.out / CALIBRATION).unlink(missing_ok=True)  # of an earlier build
-    else:
-        calibration.save(options.out / CALIBRATION)
-        identity["other_gallery"] = _other_gallery(calibration, shards, len(items))
-    write_text(options.out / encode.ITEMS, json.dumps(names) + "\n")
-    write_text(options.out / SETUP, json.dumps(identity, indent=2) + "\n")
-    effort = f", effort {index.effort}" if index.effort else ""
-    print(f"{options.out}: {len(index):,} items, {options.kind}{effort}")
+    calibration = calibrated.calibration_of(options)
+    encoder, pieces, identity = _work(options)
+    folder = options.out / SHARDS
+    collections.encode(pieces, encoder, folder, identity, skip_bad=options.skip_bad)
+    _index(options, Collection(folder), calibration)
 
 
 def query(options):
@@ -89,101 +100,94 @@ def query(options):
             f"--image {options.text}"
         )
     setup = _read_json(options.folder / SETUP)
-    names = _read_json(options.folder / encode.ITEMS)
+    shards = Collection(options.folder / setup["shards"])
     index = Index.load(options.folder / "index")
-    model = zoo.from_preset(options.model or setup["model"])
-    asks = "images" if setup["captions"] else "captions"
-    if options.vector is not None:
-        embedding = stored.vector_query(model, asks, options.vector, options.row)
-    elif stored.reads_vectors(model, asks):
-        raise InputError(
-            f"query: the model reads vectors of {asks}; search with --vector FILE --row NUMBER"
-        )
-    elif options.image is not None:
-        _, (path,) = encode.without_bad([options.image], [Path(options.image)], skip_bad=False)
-        resizing = evaluation.resizing_of(options.model or setup["model"])
-        embedding = encode.image_encoder(model, **resizing)([path])
-    else:
-        embedding = model.encode_captions([options.text])
+    name = options.model or setup["model"]
+    model = zoo.from_preset(name)
+    other_side = "images" if setup["captions"] else "captions"
+    embedding = _asked(options, model, other_side, resizing_of(name))
     if options.max_uncertainty is None and (options.folder / CALIBRATION).is_file():
         confidence = Confidence.load(options.folder / CALIBRATION)
         texts = None if options.text is None else [options.text]
-        for line in _confidence(confidence, index, model, embedding, texts, setup):
+        for line in calibrated.lines(confidence, index, model, embedding, texts, setup):
             print(line)
     k = min(options.k, len(index))
     try:
         scores, ids = index.search(embedding, k, max_uncertainty=options.max_uncertainty)
     except ValueError as error:
         raise InputError(f"{options.folder}: {error}") from error
-    for rank, (score, item) in enumerate(zip(scores[0], ids[0], strict=True), start=1):
-        if item >= 0:
-            print(f"{rank:4d} {score:12.5g}  {names[item]}")
+    found = ids[0] >= 0
+    named = zip(scores[0][found], shards.names(ids[0][found]), strict=True)
+    for rank, (score, name) in enumerate(named, start=1):
+        print(f"{rank:4d} {score:12.5g}  {name}")
 
 
-def _calibration(options):
-    """The `Confidence` that `--calibration` names, else that of the model, or None."""
-    direction = "i2t" if options.captions else "t2i"
-    if options.calibration is None:
-        if options.similarity is not None:  # its scores are others
-            return None
-        return evaluation.calibrations_of(options.model).get(direction)
-    if options.similarity is not None:
-        raise InputError(
-            "--calibration is of the scores of the model's own similarity: leave out --similarity"
-        )
-    path = RunFolder.existing(options.calibration).calibration_path(direction)
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no such calibration; the run's metrics.json says under 'confidence' why not"
-        )
-    return Confidence.load(path)
-
-
-def _other_gallery(confidence, shards, count):
-    """How this gallery differs from that of a calibration, in words, or None."""
-    made_on = confidence.gallery
-    if made_on is None:
-        return None
-    if made_on.size != count:
-        return f"calibrated on a gallery of {made_on.size:,} items, not {count:,}"
-    parts = [coordinates(encode.read_shard(shard)) for shard in shards]
-    difference = made_on.difference(GalleryIdentity.of(np.concatenate(parts)))
-    return None if difference is None else f"calibrated on another gallery: {difference}"
-
-
-def _confidence(confidence, index, model, embedding, texts, setup):
-    """Lines on how sure the answer to one query is."""
-    measure, unknown = model.uncertainty_measure, None
-    try:
-        uncertainty = None
-        if "uncertainty" in confidence.names:
-            uncertainty = np.asarray(log_uncertainty(embedding, measure), float)
-        (probability,) = index.probability(embedding, confidence, uncertainty)
-        if confidence.known is not None:
-            facts = query_facts(model, vectors.as_arrays(embedding), texts)
-            (unknown,) = confidence.known.reasons(**facts)
-    except ValueError as error:
-        yield f"no probability: {error}"
-        return
-    what = "the first answer is" if confidence.k == 1 else f"one of the first {confidence.k} is"
-    other = setup.get("other_gallery")
-    yield f"probability {probability:.2f} that {what} right" + (
-        f", an estimate: {other}" if other else ""
+def _work(options):
+    """The encoder, the pieces of work, and what says which work it is."""
+    side = "captions" if options.captions else "images"
+    encoder = Encoder.load(options.model, side, options.batch_size)
+    pieces = collections.plan(
+        options.source,
+        side,
+        options.shard_size,
+        options.column,
+        options.names_column,
+        of_vectors=encoder.of_vectors,
+        names=None if options.names is None else list(map(str, read_column(options.names))),
     )
-    if unknown is not None:
-        yield f"declined: the model does not know such a question: {unknown}"
-        return
-    certificate = confidence.certificate
-    reason = None if certificate is None else certificate.reason(probability)
-    if reason is not None:
-        yield f"{'nothing promised' if certificate.threshold is None else 'declined'}: {reason}"
-
-
-def _report(others):
-    """Says which files of a folder are not indexed: their suffix is of no format that is read."""
+    others = {} if encoder.of_vectors else collections.left_out(options.source)
     if others:
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
         print(f"left out {sum(others.values()):,} files of other kinds: {kinds}")
+    return encoder, pieces, {"model": str(options.model), "side": side}
+
+
+def _index(options, shards, calibration):
+    model = zoo.from_preset(options.model)
+    similarity = model.similarity
+    if options.similarity is not None:
+        similarity = zoo.similarities.get(options.similarity, model)
+    out, side = options.out, shards.manifest["side"]
+    try:
+        index = from_shards.build(
+            shards, similarity, out / "index", options.kind, side, options.candidates
+        )
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{shards.folder}: {error}") from error
+    if calibration is not None and index.has_moments:
+        _ = index.moments  # so that they are saved with it
+    index.save(out / "index")
+    setup = {"model": str(options.model), "captions": side == "captions"}
+    inside = shards.folder == out / SHARDS  # so that the folder can be moved
+    setup["shards"] = SHARDS if inside else str(Path(shards.folder).resolve())
+    if calibration is None:
+        (out / CALIBRATION).unlink(missing_ok=True)  # of an earlier build
+    else:
+        calibration.save(out / CALIBRATION)
+        setup["other_gallery"] = calibrated.other_gallery(calibration, shards)
+    write_text(out / SETUP, json.dumps(setup, indent=2) + "\n")
+    effort = f", effort {index.effort}" if index.effort else ""
+    print(f"{out}: {len(index):,} items, {options.kind}{effort}")
+
+
+def _asked(options, model, other_side, resizing):
+    """The embedding of the one query; a picture may ask for pictures, and a text for texts."""
+    if options.vector is None and reads_vectors(model, other_side):
+        raise InputError(
+            f"query: the model reads vectors of {other_side}; search with --vector FILE --row "
+            "NUMBER"
+        )
+    if options.vector is not None:
+        side, row = other_side, options.row
+        work = Work(0, ROWS, (f"row {row}",), (row, row + 1), path=options.vector)
+    elif options.image is not None:
+        side, work = "images", Work(0, FILES, (options.image,), (options.image,))
+    else:
+        side, work = "captions", Work(0, TEXTS, (options.text,), (options.text,))
+    encoded = Encoder(model, side, **resizing)(work)
+    for item, reason in encoded.rejected:
+        raise InputError(f"{item}: {reason}")
+    return encoded.arrays
 
 
 def _is_picture(text):
@@ -191,38 +195,6 @@ def _is_picture(text):
     name = text.strip()
     is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
     return is_name or (len(name) < 256 and Path(name).is_file())
-
-
-def _index(shards, similarity, options, total):
-    first = encode.read_shard(shards[0])
-    training = None
-    if options.kind == "ivfpq" and len(shards) > 1:
-        each = max(1, TRAINING_ROWS // len(shards))
-        parts = [
-            {k: v[:: max(1, len(v) // each)] for k, v in encode.read_shard(s).items()}
-            for s in shards
-        ]
-        training = zoo.embeddings.concatenate(parts)
-    side = "captions" if options.captions else "images"
-    try:
-        index = Index.build(
-            first,
-            similarity,
-            kind=options.kind,
-            side=side,
-            candidates=options.candidates,
-            training=training,
-            options={"total": total},
-        )
-        for shard in shards[1:]:
-            index.add(encode.read_shard(shard))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{options.source}: {error}") from error
-    if options.kind == "hnsw":
-        # Gallery items stand in for the queries, which are not known yet.
-        sample = {key: value[:_TUNING_QUERIES] for key, value in first.items()}
-        tune(index, sample, k=min(10, len(index)))
-    return index
 
 
 def _read_json(path):

@@ -1,5 +1,8 @@
 """What an index keeps beside FAISS: columns with one row an item; and the ids of new items."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 
 
@@ -27,6 +30,56 @@ class Column:
     def keep(self, mask):
         """Drops the rows where `mask` is false."""
         self._parts = [np.array(self.values[mask])]
+
+    def save(self, path):
+        """Writes a `.npy` file."""
+        np.save(path, self.values)
+
+
+class FileColumn(Column):
+    """A column on the disk. What is appended takes no memory; it is mapped when it is read.
+
+    Args:
+        path: of a `.npy` file to make, on the disk on which the index will be saved.
+        values: the first rows.
+        total: how many rows are to come.
+    """
+
+    def __init__(self, path, values, total):
+        self._path, self._total, self._rows = Path(path), total, 0
+        self._row, self._dtype = values.shape[1:], values.dtype
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # The header holds the shape, so the file has all of its rows from the beginning.
+        whole = np.lib.format.open_memmap(self._path, "w+", self._dtype, (total, *self._row))
+        self._start = whole.offset
+        del whole
+        self.append(values)
+
+    @property
+    def values(self):
+        return np.load(self._path, mmap_mode="r")[: self._rows]
+
+    def append(self, values):
+        values = np.ascontiguousarray(values, self._dtype)
+        if self._rows + len(values) > self._total:
+            raise ValueError(
+                f"at most {self._total} items were announced; received {self._rows + len(values)}"
+            )
+        with self._path.open("r+b") as file:  # written, not mapped, so that it is no memory
+            file.seek(self._start + self._rows * values[:0].itemsize * int(np.prod(self._row)))
+            values.tofile(file)
+        self._rows += len(values)
+
+    def keep(self, mask):
+        raise ValueError("items can be removed when the index has been saved and loaded")
+
+    def save(self, path):
+        """Gives the file its name; the column is there from now on."""
+        if self._rows < self._total:
+            np.save(path, self.values)
+        else:
+            os.link(self._path, path)
+        self._path = Path(path)
 
 
 def assign_ids(ids, count, taken, next_id):

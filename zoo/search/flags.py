@@ -1,10 +1,13 @@
 """The flags of `python -m zoo.search`."""
 
 import argparse
+import sys
 from pathlib import Path
 
 import zoo
 from zoo.cli import OneLineParser, program
+from zoo.collection.shards import DTYPES
+from zoo.errors import InputError
 from zoo.search.kinds import KINDS
 
 
@@ -14,6 +17,22 @@ def _similarity(name):
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return name
+
+
+def parse(description, argv=None):
+    """The options of a command line; what follows `--` is `beam_flags`.
+
+    Args:
+        description: text above the flags.
+        argv: the words, default those of the process.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    own = words[: words.index("--")] if "--" in words else words
+    options = parser(description).parse_args(own)
+    options.beam_flags = words[len(own) + 1 :]
+    if options.beam_flags and getattr(options, "runner", None) is None:
+        raise InputError(f"{options.beam_flags[0]}: flags of Beam need a --runner")
+    return options
 
 
 def parser(description):
@@ -28,33 +47,17 @@ def parser(description):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = whole.add_subparsers(dest="command", required=True)
+    _encode(commands.add_parser("encode", help="encode into shards, here or on a cluster"))
+    shards = commands.add_parser("index", help="index shards")
+    shards.add_argument("shards", help="what `encode` wrote")
+    shards.add_argument("out", type=Path, help="folder to write")
+    shards.add_argument("--model", help="of the queries (default: that of the shards)")
+    _index(shards)
     made = commands.add_parser("build", help="encode and index")
-    made.add_argument(
-        "source", type=Path, help="folder, CSV, TSV, vectors, or text file of captions"
-    )
+    _source(made)
     made.add_argument("out", type=Path, help="folder to write or to resume")
-    made.add_argument("--model", required=True, help="a preset's name, or a run folder")
-    made.add_argument("--captions", action="store_true", help="the items are captions")
-    made.add_argument("--column", help="of a table (default: image or caption)")
-    made.add_argument(
-        "--names", metavar="FILE", help="names of the rows of a file of vectors: text, FILE:COLUMN"
-    )
-    made.add_argument("--kind", choices=KINDS, default="flat")
-    made.add_argument(
-        "--similarity",
-        type=_similarity,
-        metavar="NAME",
-        help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
-    )
-    made.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
-    made.add_argument(
-        "--calibration",
-        metavar="RUN",
-        help="run folder whose calibration says how sure answers are (default: the model's own)",
-    )
     made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
-    made.add_argument("--shard-size", type=int, default=4096, help="items a shard (default 4096)")
-    made.add_argument("--batch-size", type=int, default=64, help="items at once (default 64)")
+    _index(made)
     find = commands.add_parser("query", help="search")
     find.add_argument("folder", type=Path, help="what `build` wrote")
     find.add_argument("text", nargs="?", help="a caption")
@@ -65,3 +68,44 @@ def parser(description):
     find.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
     find.add_argument("--model", help="if it has moved since `build`")
     return whole
+
+
+def _source(command):
+    command.add_argument(
+        "source", help="folder, CSV, TSV, text file of captions, vectors, tar, TFRecord or Parquet"
+    )
+    command.add_argument("--model", required=True, help="a preset's name, run folder or export")
+    command.add_argument("--captions", action="store_true", help="the items are captions")
+    command.add_argument("--column", help="of a table or a container (default: image or caption)")
+    command.add_argument(
+        "--names", metavar="FILE", help="names of the rows of a file of vectors: text, FILE:COLUMN"
+    )
+    command.add_argument("--names-column", metavar="NAME", help="of TFRecord or Parquet")
+    command.add_argument("--shard-size", type=int, default=4096, help="items a shard (4096)")
+    command.add_argument("--batch-size", type=int, default=64, help="items at once (64)")
+
+
+def _encode(command):
+    _source(command)
+    command.add_argument("out", help="folder to write or to resume, here or in an object store")
+    command.add_argument(
+        "--dtype", choices=DTYPES, default=DTYPES[0], help="of the vectors (float32)"
+    )
+    command.add_argument("--workers", type=int, help="processes of Apache Beam on this machine")
+    command.add_argument("--runner", help="DataflowRunner, FlinkRunner, ...; its flags after --")
+
+
+def _index(command):
+    command.add_argument("--kind", choices=KINDS, default="flat")
+    command.add_argument(
+        "--similarity",
+        type=_similarity,
+        metavar="NAME",
+        help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
+    )
+    command.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
+    command.add_argument(
+        "--calibration",
+        metavar="RUN",
+        help="run folder whose calibration says how sure answers are (default: the model's own)",
+    )

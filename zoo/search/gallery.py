@@ -1,12 +1,14 @@
 """The items of an index: what goes into FAISS, and what is kept beside it."""
 
+import os
+
 import numpy as np
 
 from zoo import embeddings
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units, vectors
-from zoo.search.columns import Column, assign_ids, held_ids
+from zoo.search.columns import Column, FileColumn, assign_ids, held_ids
 
 CHUNK = 16384  # items turned into vectors at once
 
@@ -21,16 +23,17 @@ class Gallery:
             FAISS cannot take out it is −1.
         columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
             one an entry of `ids`.
+        scratch: `(folder, items to come)` of new columns on the disk, or None for memory.
     """
 
-    def __init__(self, description, similarity, faiss_index, columns):
+    def __init__(self, description, similarity, faiss_index, columns, scratch=None):
         self.description, self.similarity, self.faiss = description, similarity, faiss_index
         self._rows = kinds.rows(faiss_index)
         self._space = vectors.SPACES[description["space"]]
         self._direct = plan.is_direct(description, similarity)
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
-        self._moments = None
+        self._moments, self._scratch = None, scratch
         if self.has_moments:
             self._score = similarity.scorer()
         self._changed()
@@ -56,7 +59,7 @@ class Gallery:
                 if name in self._columns:
                     self._columns[name].append(values)
                 else:
-                    self._columns[name] = Column(values)
+                    self._columns[name] = self._new_column(name, values)
             if self.description["embedding"] == SET:
                 row_ids = row_ids[vectors.element_owners(chunk)]
             self.faiss.add_with_ids(self._space.gallery(chunk), row_ids)
@@ -166,6 +169,13 @@ class Gallery:
         if self.description["embedding"] != SET:
             return self._row_ids
         return self._columns["ids"].values if "ids" in self._columns else np.empty(0, np.int64)
+
+    def _new_column(self, name, values):
+        if self._scratch is None:
+            return Column(values)
+        folder, total = self._scratch
+        # The name of a file that is being written: `storage.write` takes leftovers away.
+        return FileColumn(folder / f".tmp-{os.getpid()}-{name}.npy", values, total)
 
     def _changed(self):
         """Looks at FAISS' ids again; asking for them in every search would slow it."""

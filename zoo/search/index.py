@@ -1,6 +1,7 @@
 """Nearest neighbours of distributions and sets, by their own similarity."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import faiss
@@ -50,8 +51,9 @@ class Index(Gallery):
         similarity: Any,
         faiss_index: faiss.Index,
         columns: dict[str, np.ndarray],
+        scratch: tuple[Path, int] | None = None,
     ):
-        super().__init__(description, similarity, faiss_index, columns)
+        super().__init__(description, similarity, faiss_index, columns, scratch)
         self._effort = self.effort
         self._reranker = Reranker(similarity, description["side"])
 
@@ -68,6 +70,7 @@ class Index(Gallery):
         uncertainty_measure: str | None = None,
         training: EmbeddingLike | None = None,
         options: dict[str, int] | None = None,
+        scratch: str | os.PathLike | None = None,
     ) -> "Index":
         """An index over a gallery.
 
@@ -89,6 +92,8 @@ class Index(Gallery):
             training: embeddings that IVF-PQ is trained on, by default the gallery.
             options: of the kind, see `zoo.search.kinds.create`; and `total`, how many items are to
                 come in all, for which room is made at once.
+            scratch: a folder where what is kept to rank candidates is written while items are
+                added, instead of to memory: that of `save`. `options` then need the `total`.
 
         Raises:
             ValueError: if an argument is not what it has to be, or the gallery is empty.
@@ -111,7 +116,8 @@ class Index(Gallery):
         faiss_index = kinds.create(kind, space.metric, rows, total, options)
         room = total * max(1, len(rows)) if kind != "ivfpq" else 0
         kinds.reserve(kind, kinds.rows(faiss_index), room)
-        index = cls(description, similarity, faiss_index, {})
+        scratch = None if scratch is None else (Path(scratch), total)
+        index = cls(description, similarity, faiss_index, {}, scratch)
         index.add(gallery, ids)
         return index
 
@@ -232,8 +238,7 @@ class Index(Gallery):
             InputError: if the folder holds other things, or cannot be written.
         """
         description = {**self.description, "similarity": units.to_json(self.similarity)}
-        columns = {name: column.values for name, column in self._columns.items()}
-        storage.write(folder, description, self.faiss, columns, self._moments)
+        storage.write(folder, description, self.faiss, self._columns, self._moments)
 
     @classmethod
     def load(

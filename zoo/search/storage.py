@@ -39,7 +39,7 @@ def write(folder, description, index, columns, moments=None):
         folder: made when missing.
         description: JSON values.
         index: a FAISS index.
-        columns: dict of arrays.
+        columns: dict of `zoo.search.columns.Column`s.
         moments: `GalleryMoments`, or None.
 
     Raises:
@@ -203,8 +203,8 @@ def _write_files(data, index, columns, moments):
         faiss.write_index(index, str(data / FAISS_FILE))
     except RuntimeError as error:  # FAISS' only way to report a full disk
         raise OSError(str(error).splitlines()[-1]) from error
-    for name, values in columns.items():
-        np.save(data / f"{name}.npy", values)
+    for name, column in columns.items():
+        column.save(data / f"{name}.npy")
     if moments is not None:
         np.savez(data / MOMENTS_FILE, **moments.arrays())
     for path in [*data.iterdir(), data]:

@@ -1,0 +1,26 @@
+"""Collections: items of a folder, a table or an object store, encoded into shards.
+
+One piece of work makes one shard, whole or not at all, wherever it runs: in this process
+(`encode`), on workers of this machine, or on a cluster (`zoo.collection.beam`).
+"""
+
+from zoo.collection.collection import Collection
+from zoo.collection.encode import encode
+from zoo.collection.encoder import Encoder
+from zoo.collection.listing import left_out, list_captions, list_images
+from zoo.collection.shards import Encoded, joined
+from zoo.collection.work import Work, of_items, plan
+
+__all__ = [
+    "Collection",
+    "Encoded",
+    "Encoder",
+    "Work",
+    "encode",
+    "joined",
+    "left_out",
+    "list_captions",
+    "list_images",
+    "of_items",
+    "plan",
+]

@@ -1,0 +1,165 @@
+"""Shards of embeddings as Parquet files: names, vectors and uncertainty of some items."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.collection import places
+from zoo.embeddings import as_embedding
+from zoo.errors import InputError, require
+
+KEYS = ("mean", "log_variance", "log_concentration", "elements", "mask")
+DTYPES = ("float32", "float16")
+_NOTES = b"halo"
+
+
+@dataclasses.dataclass
+class Encoded:
+    """What became of the items of one shard.
+
+    Attributes:
+        names: of the items that were encoded, in order.
+        arrays: their embedding, a dict of arrays with `len(names)` rows; empty if there is none.
+        uncertainty: float32 `(len(names),)`, or None of points.
+        rejected: `(name, reason)` of every item that was not.
+    """
+
+    names: list[str]
+    arrays: dict[str, np.ndarray]
+    uncertainty: np.ndarray | None = None
+    rejected: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+
+
+def as_arrays(embedding: Any) -> dict[str, np.ndarray]:
+    """The parts of an embedding as arrays, float32; a mask stays boolean."""
+    parts = as_embedding(embedding)
+    return {
+        key: np.asarray(parts[key], bool if key == "mask" else np.float32)
+        for key in KEYS
+        if parts.get(key) is not None
+    }
+
+
+def joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays of several parts of an embedding as one; `{}` of none."""
+    keys = parts[0] if parts else {}
+    return {key: np.concatenate([part[key] for part in parts]) for key in keys}
+
+
+def shard_name(number: int) -> str:
+    """The file of a shard."""
+    return f"shard-{number:06d}.parquet"
+
+
+def rejected_name(number: int) -> str:
+    """The file with the rejected items of a shard."""
+    return f"rejected-{number:06d}.jsonl"
+
+
+def write_shard(folder: Any, number: int, encoded: Encoded, dtype: str = "float32") -> None:
+    """Writes `shard-000007.parquet`, and before it `rejected-000007.jsonl` if it is needed.
+
+    Both are whole or not there, and a shard that is there has its rejected items beside it. To
+    write it again writes the same.
+
+    Args:
+        folder: a folder here or in an object store.
+        number: of the shard.
+        encoded: its items.
+        dtype: of the vectors; the uncertainty is always float32.
+
+    Raises:
+        InputError: if a file cannot be written.
+    """
+    if encoded.rejected:
+        lines = (json.dumps({"name": n, "reason": why}) for n, why in encoded.rejected)
+        with places.written(places.join(folder, rejected_name(number))) as file:
+            file.write("".join(line + "\n" for line in lines).encode())
+    table = _table(encoded, dtype)
+    parquet = require("pyarrow.parquet", "search")
+    with places.written(places.join(folder, shard_name(number))) as file:
+        # Vectors do not get smaller.
+        parquet.write_table(table, file, compression={"name": "zstd"}, use_dictionary=False)
+
+
+def read_shard(path: Any) -> Encoded:
+    """What a shard holds, without the rejected items.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    return _read(path, None)
+
+
+def read_names(path: Any) -> list[str]:
+    """The names of the items of a shard.
+
+    Raises:
+        InputError: as `read_shard`.
+    """
+    return _read(path, ["name"]).names
+
+
+def read_notes(path: Any) -> dict[str, int]:
+    """How many items a shard has, and how many were rejected, out of the file's last bytes.
+
+    Raises:
+        InputError: as `read_shard`.
+    """
+    parquet = require("pyarrow.parquet", "search")
+    try:
+        with places.open_file(path) as file:
+            metadata = parquet.ParquetFile(file).metadata
+            notes = json.loads(metadata.metadata[_NOTES])
+        return {"items": metadata.num_rows, "rejected": notes["rejected"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {_not_a_shard(error)}") from error
+
+
+def _table(encoded, dtype):
+    arrow = require("pyarrow", "search")
+    columns = {"name": arrow.array(encoded.names, arrow.string())}
+    for key, values in encoded.arrays.items():
+        flat = values if key == "mask" else values.astype(dtype)
+        flat = arrow.array(np.ascontiguousarray(flat).reshape(-1))
+        width = int(np.prod(values.shape[1:]))
+        whole = values.ndim == 1
+        columns[key] = flat if whole else arrow.FixedSizeListArray.from_arrays(flat, width)
+    if encoded.uncertainty is not None:
+        columns["uncertainty"] = arrow.array(np.asarray(encoded.uncertainty, np.float32))
+    shapes = {key: values.shape[1:] for key, values in encoded.arrays.items()}
+    notes = {"shapes": shapes, "rejected": len(encoded.rejected)}
+    return arrow.table(columns).replace_schema_metadata({_NOTES: json.dumps(notes)})
+
+
+def _read(path, columns):
+    parquet = require("pyarrow.parquet", "search")
+    try:
+        with places.open_file(path) as file:
+            table = parquet.read_table(file, columns=columns)
+        notes = json.loads(table.schema.metadata[_NOTES])
+        arrays = {
+            key: _array(table[key], len(table), shape)
+            for key, shape in notes["shapes"].items()
+            if key in table.column_names
+        }
+        uncertainty = None
+        if "uncertainty" in table.column_names:
+            uncertainty = table["uncertainty"].to_numpy()
+        return Encoded(table["name"].to_pylist(), arrays, uncertainty)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {_not_a_shard(error)}") from error
+
+
+def _array(column, rows, shape):
+    values = column.combine_chunks()
+    if shape:
+        values = values.flatten()
+    return values.to_numpy(zero_copy_only=False).reshape(rows, *shape)
+
+
+def _not_a_shard(error):
+    return f"not a shard of embeddings ({error}); delete it and encode again"
