@@ -1,5 +1,8 @@
 """The signatures of an export: raw requests in, named embeddings out."""
 
+import functools
+import types
+
 import keras
 import tensorflow as tf
 
@@ -118,6 +121,7 @@ class Signatures(tf.Module):
             check = requests.pixels if numbers.name == "pixels" else requests.features
             return embed_images(check(values))
 
+        @tf.function(autograph=False)  # one function of the graph, which every signature calls
         def from_images(values):
             if numbers.name == "features":
                 return from_numbers(values)
@@ -125,46 +129,50 @@ class Signatures(tf.Module):
             return embed_images(tf.cast(bytes_of, tf.float32))
 
         raw = images if numbers.name == "pixels" else numbers
-        self.functions = {}
+        functions = {}
+        # Not a dict, which would be saved with us: every function would be traced once more.
+        self.functions = types.MappingProxyType(functions)
+
+        def add(name, function, *specs):
+            functions[name] = tf.function(
+                lambda *inputs: function(*inputs), input_signature=specs, autograph=False
+            )
+
         if raw is images:
-            self._add("encode_images", lambda x: encode(from_images(x)), raw)
-        self._add(f"encode_{numbers.name}", lambda x: encode(from_numbers(x)), numbers)
+            add("encode_images", lambda x: encode(from_images(x)), raw)
+        add(f"encode_{numbers.name}", lambda x: encode(from_numbers(x)), numbers)
 
         def indexed(embedding):
             space = model.similarity.space_for(embeddings.kind(embedding))
             return {**encode(embedding), **search_vectors(embedding, space)}
 
         if searched:
-            self._add("index_images", lambda x: indexed(from_images(x)), raw)
+            add("index_images", lambda x: indexed(from_images(x)), raw)
         for direction, confidence in (calibrations or {}).items():
             served = direction == "i2t" or not image_only
             if served and confidence_signatures.readable(confidence):
-                self._add_confidence(direction, confidence, model, batch_size)
+                is_log = _uncertainty_is_logarithm(model, direction)
+                add(
+                    f"confidence_{direction}",
+                    functools.partial(confidence_signatures.answer, confidence, is_log),
+                    *confidence_signatures.answer_specs(confidence, batch_size),
+                )
         if image_only:
             return
-        self._add("encode_captions", lambda t: encode(embed_captions(t)), captions)
-        self._add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
+        add("encode_captions", lambda t: encode(embed_captions(t)), captions)
+        add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
         if searched:
-            self._add("index_captions", lambda t: indexed(embed_captions(t)), captions)
-
-    def _add(self, name, function, *specs):
-        self.functions[name] = tf.function(
-            lambda *inputs: function(*inputs), input_signature=specs, autograph=False
-        )
-
-    def _add_confidence(self, direction, confidence, model, batch_size):
-        encoder = model.image_encoder if direction == "i2t" else model.caption_encoder
-        is_log = embeddings.is_logarithm(encoder.output, model.uncertainty_measure)
-        self._add(
-            f"confidence_{direction}",
-            lambda *scores: confidence_signatures.answer(confidence, is_log, *scores),
-            *confidence_signatures.answer_specs(confidence, batch_size),
-        )
+            add("index_captions", lambda t: indexed(embed_captions(t)), captions)
 
     def concrete(self):
         """`{name: concrete function}`, and `serving_default`, which is the first of them."""
         signatures = {name: f.get_concrete_function() for name, f in self.functions.items()}
         return {"serving_default": next(iter(signatures.values())), **signatures}
+
+
+def _uncertainty_is_logarithm(model, direction):
+    encoder = model.image_encoder if direction == "i2t" else model.caption_encoder
+    return embeddings.is_logarithm(encoder.output, model.uncertainty_measure)
 
 
 def _embedding(embedding):
