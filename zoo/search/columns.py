@@ -1,5 +1,6 @@
 """What an index keeps beside FAISS: columns with one row an item; and the ids of new items."""
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -34,6 +35,30 @@ class Column:
     def save(self, path):
         """Writes a `.npy` file."""
         np.save(path, self.values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scratch:
+    """Where the columns of a new index are written while items are added, instead of to memory.
+
+    Attributes:
+        folder: on the disk on which the index will be saved: that of `Index.save`.
+        total: how many items are to come.
+        dtype: of the embeddings that are kept, `"float32"`, or `"float16"` where they are so
+            already.
+    """
+
+    folder: str | os.PathLike
+    total: int
+    dtype: str = "float32"
+
+    def column(self, name, values):
+        """A new `FileColumn`, with its first rows."""
+        if values.dtype == np.float32 and values.ndim > 1:
+            values = values.astype(self.dtype)
+        # The name of a file that is being written: `storage.write` takes leftovers away.
+        path = Path(self.folder) / f".tmp-{os.getpid()}-{name}.npy"
+        return FileColumn(path, values, self.total)
 
 
 class FileColumn(Column):

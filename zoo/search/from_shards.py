@@ -1,11 +1,11 @@
 """Builds an index of shards, one after the other, in the memory of the index itself."""
 
-from pathlib import Path
 from typing import Any
 
 from zoo import collection
 from zoo.collection import Collection
 from zoo.search import kinds, vectors
+from zoo.search.columns import Scratch
 from zoo.search.index import Index
 from zoo.search.tuning import tune
 
@@ -59,7 +59,7 @@ def build(
                 candidates=candidates,
                 training=training,
                 options={**(options or {}), "total": len(shards)},
-                scratch=Path(scratch),
+                scratch=Scratch(scratch, len(shards), shards.manifest["dtype"]),
             )
             first = vectors.take(vectors.as_arrays(shard.arrays), slice(0, _TUNING_QUERIES))
         else:

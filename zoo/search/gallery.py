@@ -1,14 +1,12 @@
 """The items of an index: what goes into FAISS, and what is kept beside it."""
 
-import os
-
 import numpy as np
 
 from zoo import embeddings
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units, vectors
-from zoo.search.columns import Column, FileColumn, assign_ids, held_ids
+from zoo.search.columns import Column, assign_ids, held_ids
 
 CHUNK = 16384  # items turned into vectors at once
 
@@ -23,7 +21,7 @@ class Gallery:
             FAISS cannot take out it is −1.
         columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
             one an entry of `ids`.
-        scratch: `(folder, items to come)` of new columns on the disk, or None for memory.
+        scratch: a `zoo.search.columns.Scratch` for new columns, or None for memory.
     """
 
     def __init__(self, description, similarity, faiss_index, columns, scratch=None):
@@ -171,11 +169,7 @@ class Gallery:
         return self._columns["ids"].values if "ids" in self._columns else np.empty(0, np.int64)
 
     def _new_column(self, name, values):
-        if self._scratch is None:
-            return Column(values)
-        folder, total = self._scratch
-        # The name of a file that is being written: `storage.write` takes leftovers away.
-        return FileColumn(folder / f".tmp-{os.getpid()}-{name}.npy", values, total)
+        return Column(values) if self._scratch is None else self._scratch.column(name, values)
 
     def _changed(self):
         """Looks at FAISS' ids again; asking for them in every search would slow it."""

@@ -1,7 +1,6 @@
 """Nearest neighbours of distributions and sets, by their own similarity."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import faiss
@@ -12,6 +11,7 @@ from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, storage, units, vectors
+from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
 from zoo.search.rerank import Reranker, best, unique_candidates
@@ -51,7 +51,7 @@ class Index(Gallery):
         similarity: Any,
         faiss_index: faiss.Index,
         columns: dict[str, np.ndarray],
-        scratch: tuple[Path, int] | None = None,
+        scratch: Scratch | None = None,
     ):
         super().__init__(description, similarity, faiss_index, columns, scratch)
         self._effort = self.effort
@@ -70,7 +70,7 @@ class Index(Gallery):
         uncertainty_measure: str | None = None,
         training: EmbeddingLike | None = None,
         options: dict[str, int] | None = None,
-        scratch: str | os.PathLike | None = None,
+        scratch: Scratch | None = None,
     ) -> "Index":
         """An index over a gallery.
 
@@ -92,8 +92,8 @@ class Index(Gallery):
             training: embeddings that IVF-PQ is trained on, by default the gallery.
             options: of the kind, see `zoo.search.kinds.create`; and `total`, how many items are to
                 come in all, for which room is made at once.
-            scratch: a folder where what is kept to rank candidates is written while items are
-                added, instead of to memory: that of `save`. `options` then need the `total`.
+            scratch: where what is kept to rank candidates is written while items are added,
+                instead of to memory.
 
         Raises:
             ValueError: if an argument is not what it has to be, or the gallery is empty.
@@ -116,7 +116,6 @@ class Index(Gallery):
         faiss_index = kinds.create(kind, space.metric, rows, total, options)
         room = total * max(1, len(rows)) if kind != "ivfpq" else 0
         kinds.reserve(kind, kinds.rows(faiss_index), room)
-        scratch = None if scratch is None else (Path(scratch), total)
         index = cls(description, similarity, faiss_index, {}, scratch)
         index.add(gallery, ids)
         return index

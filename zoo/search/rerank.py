@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from zoo.search import vectors
+
 _BLOCK_BYTES = 2**26  # of gathered candidates: small beside a gallery, large beside the overhead
 
 
@@ -36,7 +38,7 @@ class Reranker:
         for start in range(0, len(rows), block):
             chosen = slice(start, start + block)
             own = {key: value[chosen] for key, value in queries.items()}
-            theirs = {key: value[np.maximum(rows[chosen], 0)] for key, value in gallery.items()}
+            theirs = vectors.take(gallery, np.maximum(rows[chosen], 0))
             scores[chosen] = self._compiled(own, theirs)
         scores[rows < 0] = np.nan
         return scores

@@ -104,8 +104,9 @@ def length(arrays):
 
 
 def take(arrays, rows):
-    """Some items of an embedding."""
-    return {key: value[rows] for key, value in arrays.items()}
+    """Some items of an embedding, which may be kept in float16."""
+    some = {key: value[rows] for key, value in arrays.items()}
+    return {key: v.astype(np.float32) if v.dtype == np.float16 else v for key, v in some.items()}
 
 
 def thinned(arrays, most):
