@@ -46,7 +46,7 @@ def _quick_to_begin():
     _optimize_graphs(False)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,11 +74,27 @@ def optimized_graphs():
 def run_eagerly():
     """For recipes that take two steps a phase: to trace them would cost more than they do.
 
-    `pcme_cub`, `own_pairs` and `birds` are tested in graphs, as is the step of every system.
+    `pcme_cub` and `own_pairs` are tested in graphs, as is the step of every system.
     """
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def one_eagerly():
+    """`run_eagerly` for one test of a module, the others of which make graphs."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def in_graphs():
+    """For a test of many steps in a module that has `run_eagerly`."""
+    tf.config.run_functions_eagerly(False)
+    yield
+    tf.config.run_functions_eagerly(True)
 
 
 def _optimize_graphs(do):

@@ -7,6 +7,8 @@ import zoo
 from zoo import losses, similarities
 from zoo.data.captions import WordTokenizer
 
+# Two steps of a model: tracing them takes longer. They are compiled in `test_compiled_steps`.
+pytestmark = pytest.mark.usefixtures("run_eagerly")
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]
 
 

@@ -11,6 +11,8 @@ import zoo
 from zoo import encoders, losses, similarities
 from zoo.data.captions import WordTokenizer
 
+# Two steps of a model: tracing them takes longer. They are compiled in `test_compiled_steps`.
+pytestmark = pytest.mark.usefixtures("run_eagerly")
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]
 RNG = np.random.default_rng(0)
 REGIONS = RNG.normal(size=(3, 5, 12)).astype("float32")

@@ -9,6 +9,8 @@ import zoo
 from zoo import embeddings, losses, metrics, similarities
 from zoo.data.captions import WordTokenizer
 
+# Two steps of a model: tracing them takes longer. A step is compiled below.
+pytestmark = pytest.mark.usefixtures("run_eagerly")
 RNG = np.random.default_rng(0)
 REGIONS = RNG.normal(size=(4, 5, 12)).astype("float32")
 REGIONS[1, 3:] = REGIONS[2, 1:] = 0
@@ -98,6 +100,7 @@ def test_padding_never_changes_a_sequence():
     assert not np.any(short["tokens"][0, 1:])
 
 
+@pytest.mark.usefixtures("in_graphs")
 def test_mixed_precision_and_compiled_steps():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:

@@ -102,6 +102,7 @@ def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path):
     out = tmp_path / "run"
     flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--test-samples", "2", f"--out={out}"]

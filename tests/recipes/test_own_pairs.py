@@ -50,6 +50,7 @@ def test_a_folder_without_a_table_is_named(tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_a_finished_run_is_trained_further(photos, tmp_path, capsys):
     flags = [*SMALL, "--batch-size=16", "--steps-per-epoch=2"]
     first, second = tmp_path / "first", tmp_path / "second"

@@ -133,6 +133,7 @@ def test_warm_up_trains_the_heads_alone(birds, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_one_seed_one_result(birds, tmp_path):
     results = []
     for name in ("one", "other"):
@@ -144,6 +145,7 @@ def test_one_seed_one_result(birds, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_seen_classes_ranked_by_other_numbers_of_samples(birds, tmp_path):
     out = tmp_path / "run"
     flags = ["--held-out=seen_test", "--test-samples", "1", "9", "--num-samples=2"]
@@ -199,6 +201,7 @@ def test_bad_flags_of_coco(flags, said, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_means_alone(birds, tmp_path, capsys):
     out = tmp_path / "points"
     pcme_cub.main(

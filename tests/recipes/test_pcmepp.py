@@ -17,6 +17,7 @@ from zoo import cli, data, evaluation, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder
 
+pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1"]
 QUICK = ["--pooling=mean", "--frozen-epochs=0", "--test-similarities=own"]
@@ -298,6 +299,7 @@ def test_the_toys_points_are_those_of_the_paper():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_graphs", "fine_figures")
 def test_csd_learns_which_points_are_confusing_and_w2_does_not(tmp_path):
     toy_2d.main([f"--out={tmp_path / 'run'}"])
     run = RunFolder.existing(tmp_path / "run")

@@ -1,0 +1,26 @@
+"""What the runs of all recipes' tests share."""
+
+import pytest
+
+from zoo.report import style
+
+
+@pytest.fixture(scope="session", autouse=True)
+def coarse_figures():
+    """Every run draws half a dozen figures; at a third of the resolution that takes half a second.
+
+    The figures themselves are tested in tests/report.
+    """
+    (fine,) = style.save.__defaults__
+    style.save.__defaults__ = (50,)
+    yield
+    style.save.__defaults__ = (fine,)
+
+
+@pytest.fixture
+def fine_figures():
+    """At the resolution that a user has."""
+    coarse = style.save.__defaults__
+    style.save.__defaults__ = (150,)
+    yield
+    style.save.__defaults__ = coarse
