@@ -36,15 +36,12 @@ def holder(tmp_path):
     process.communicate()
 
 
-def test_a_second_process_is_told_who_trains(holder, tmp_path):
+def test_a_second_process_is_told_who_trains_and_killed_it_holds_nothing(holder, tmp_path):
     with (
         pytest.raises(InputError, match=rf"another process \({holder.pid} on .*\) is training in"),
         locked(tmp_path / "run"),
     ):
         pytest.fail("the lock was given twice")
-
-
-def test_a_killed_process_holds_nothing(holder, tmp_path):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     with locked(tmp_path / "run"):
