@@ -103,7 +103,7 @@ def in_a_process(stage, *arguments):
 
 def build(shards, folder):
     started = time.perf_counter()
-    index = from_shards.build(
+    from_shards.build(
         Collection(shards),
         CSD,
         folder / "index",
@@ -112,7 +112,6 @@ def build(shards, folder):
         training_rows=TRAINING,
         options={"lists": LISTS, "code_bytes": CODE_BYTES},
     )
-    index.save(folder / "index")
     return {"seconds": time.perf_counter() - started, "peak_gib": peak()}
 
 

@@ -23,6 +23,7 @@ the reason. `index` reads shards.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import zoo
@@ -37,8 +38,7 @@ from zoo.data.vector_files import read_column
 from zoo.errors import InputError, require
 from zoo.evaluation import resizing_of
 from zoo.files.atomic import write_text
-from zoo.search import calibrated, flags, from_shards
-from zoo.search.index import Index
+from zoo.search import calibrated, flags, from_shards, sharded
 
 SETUP, CALIBRATION, SHARDS = "search.json", "calibration.json", "embeddings"
 
@@ -101,7 +101,7 @@ def query(options):
         )
     setup = _read_json(options.folder / SETUP)
     shards = Collection(options.folder / setup["shards"])
-    index = Index.load(options.folder / "index")
+    index = sharded.load(options.folder / "index")
     name = options.model or setup["model"]
     model = zoo.from_preset(name)
     other_side = "images" if setup["captions"] else "captions"
@@ -149,14 +149,19 @@ def _index(options, shards, calibration):
         similarity = zoo.similarities.get(options.similarity, model)
     out, side = options.out, shards.manifest["side"]
     try:
+        shutil.rmtree(out / "index", ignore_errors=True)  # another may have had other parts
         index = from_shards.build(
-            shards, similarity, out / "index", options.kind, side, options.candidates
+            shards,
+            similarity,
+            out / "index",
+            options.kind,
+            side,
+            options.candidates,
+            memory=options.memory,
+            moments=calibration is not None,
         )
     except (ValueError, TypeError) as error:
         raise InputError(f"{shards.folder}: {error}") from error
-    if calibration is not None and index.has_moments:
-        _ = index.moments  # so that they are saved with it
-    index.save(out / "index")
     setup = {"model": str(options.model), "captions": side == "captions"}
     inside = shards.folder == out / SHARDS  # so that the folder can be moved
     setup["shards"] = SHARDS if inside else str(Path(shards.folder).resolve())

@@ -105,6 +105,12 @@ def _index(command):
     )
     command.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
     command.add_argument(
+        "--memory",
+        type=float,
+        metavar="GIB",
+        help="build in parts of so much memory, searched from the disk (default: one part)",
+    )
+    command.add_argument(
         "--calibration",
         metavar="RUN",
         help="run folder whose calibration says how sure answers are (default: the model's own)",

@@ -31,7 +31,7 @@ class Gallery:
         self._direct = plan.is_direct(description, similarity)
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
-        self._moments, self._scratch = None, scratch
+        self._moments, self._scratch, self.is_mapped = None, scratch, False
         if self.has_moments:
             self._score = similarity.scorer()
         self._changed()
@@ -46,6 +46,7 @@ class Gallery:
         Raises:
             ValueError: if they do not fit, or an id is taken. Nothing has then been added.
         """
+        self._check_writable()
         arrays = vectors.as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
         count = vectors.length(arrays)
@@ -79,6 +80,7 @@ class Gallery:
         Raises:
             ValueError: if one is not there. Nothing has then been removed.
         """
+        self._check_writable()
         ids = held_ids(ids, self.ids)
         gone, is_flat = np.isin(self._ids, ids), self.description["kind"] == "flat"
         if is_flat:
@@ -167,6 +169,10 @@ class Gallery:
         if self.description["embedding"] != SET:
             return self._row_ids
         return self._columns["ids"].values if "ids" in self._columns else np.empty(0, np.int64)
+
+    def _check_writable(self):
+        if self.is_mapped:
+            raise ValueError("this index was loaded with `mapped=True`, and can only be searched")
 
     def _new_column(self, name, values):
         return Column(values) if self._scratch is None else self._scratch.column(name, values)

@@ -241,7 +241,11 @@ class Index(Gallery):
 
     @classmethod
     def load(
-        cls, folder: str | os.PathLike, similarity: Any = None, verify: bool = True
+        cls,
+        folder: str | os.PathLike,
+        similarity: Any = None,
+        verify: bool = True,
+        mapped: bool = False,
     ) -> "Index":
         """Reads a saved index. Its columns stay on the disk until they are touched.
 
@@ -250,16 +254,19 @@ class Index(Gallery):
             similarity: the one to score with, of the class that the index was built for: that of
                 a model trained further, say. None takes the saved one.
             verify: whether to compare the files' checksums, which reads all of them.
+            mapped: whether FAISS' part stays on the disk too until it is touched. Nothing can then
+                be added or removed.
 
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        description, faiss_index, columns, moments = storage.read(folder, verify)
+        description, faiss_index, columns, moments = storage.read(folder, verify, mapped)
         saved = storage.saved_similarity(folder, description)
         similarity = saved if similarity is None else units.resolve(similarity)
         storage.check_same(folder, units.name_of(saved), units.name_of(similarity))
         storage.check_columns(folder, plan.columns(description, similarity), columns, faiss_index)
         index = cls(description, similarity, faiss_index, columns)
+        index.is_mapped = mapped
         storage.check_moments(folder, moments, index._moment_space, index)
         index._moments = moments
         return index

@@ -79,12 +79,13 @@ def write(folder, description, index, columns, moments=None):
     remove_leftovers(folder)
 
 
-def read(folder, verify=True):
+def read(folder, verify=True, mapped=False):
     """Reads what `write` wrote.
 
     Args:
         folder: of the index.
         verify: whether to compare checksums; sizes are always compared.
+        mapped: whether to map FAISS' file into memory.
 
     Returns:
         `(description, FAISS index, columns, moments)`, the columns as read-only memory maps, the
@@ -116,7 +117,7 @@ def read(folder, verify=True):
     for name, (size, digest) in files.items():
         _check(data / name, size, digest, verify)
     try:
-        index = faiss.read_index(str(data / FAISS_FILE))
+        index = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
         columns = {
             Path(name).stem: np.load(data / name, mmap_mode="r")
             for name in files

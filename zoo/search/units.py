@@ -1,6 +1,7 @@
 """One interface to what scores: a layer of `zoo.similarities` or one of its plain functions."""
 
 import dataclasses
+import json
 
 import keras
 import numpy as np
@@ -82,6 +83,15 @@ def to_json(similarity):
         "layer": keras.saving.serialize_keras_object(similarity),
         "weights": [np.asarray(weight).tolist() for weight in similarity.weights],
     }
+
+
+def identity(similarity):
+    """What tells two similarities apart: the class, its settings and its learned scalars."""
+    value = to_json(similarity)
+    if "layer" in value:
+        value["layer"]["config"].pop("name")  # Keras counts instances
+        value["weights"] = np.float32(value["weights"]).tolist()
+    return json.dumps(value, sort_keys=True)
 
 
 def from_json(value):

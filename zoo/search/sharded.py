@@ -1,0 +1,177 @@
+"""Several indexes that are searched as one, with one exact order."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zoo.confidence import Confidence, GalleryMoments, QueryScores
+from zoo.confidence.scores import DEPTH
+from zoo.embeddings import EmbeddingLike
+from zoo.errors import InputError
+from zoo.search import rerank, units
+from zoo.search.index import Index
+
+_PART = "part-*"
+
+
+class ShardedIndex:
+    """Parts of a gallery, each an `Index`, and together one.
+
+    A part is searched by itself, and the best of all parts are ranked by their scores, which are in
+    the similarity's own units: so of flat parts the order is that of one flat index of everything,
+    ties by id included. Parts may be built on different machines. Those of a saved index are
+    memory-mapped: what a search does not touch stays on the disk.
+
+    ```python
+    halves = [{name: v[i::2] for name, v in photos.items()} for i in range(2)]
+    parts = [Index.build(half, "csd", ids=range(i, 4, 2)) for i, half in enumerate(halves)]
+    scores, ids = ShardedIndex(parts).search(captions, k=3)
+    ```
+
+    Args:
+        parts: `Index`es of one similarity and side, without common ids.
+
+    Raises:
+        ValueError: if there is none, or they are of several similarities, sides or kinds of
+            embedding.
+    """
+
+    def __init__(self, parts: Sequence[Index]):
+        if not parts:
+            raise ValueError("`parts` must hold at least one index; received none")
+        names = sorted({units.name_of(part.similarity) for part in parts})
+        if len({units.identity(part.similarity) for part in parts}) > 1:
+            raise ValueError(
+                f"`parts` must have one similarity with the same scale; received {', '.join(names)}"
+            )
+        for key in ("side", "embedding", "dim"):
+            found = {str(part.description[key]) for part in parts}
+            if len(found) > 1:
+                raise ValueError(f"`parts` must have one {key}; received {', '.join(found)}")
+        self.parts = list(parts)
+        self.similarity = parts[0].similarity
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+    @property
+    def has_moments(self) -> bool:
+        """As of `Index`."""
+        return self.parts[0].has_moments
+
+    @property
+    def moments(self) -> GalleryMoments:
+        """The moments of all parts: those of shards add up."""
+        first, *others = (part.moments for part in self.parts)
+        return sum(others, first)
+
+    @property
+    def effort(self) -> int | None:
+        """The effort of every part, see `Index.effort`."""
+        return self.parts[0].effort
+
+    @effort.setter
+    def effort(self, effort: int) -> None:
+        for part in self.parts:
+            part.effort = effort
+
+    def search(
+        self,
+        queries: EmbeddingLike,
+        k: int,
+        max_uncertainty: float | None = None,
+        candidates: int | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The best k items of all parts, as `Index.search`.
+
+        Args:
+            queries, max_uncertainty: as of `Index.search`.
+            k: how many, at most `len(self)`.
+            candidates: of every part.
+
+        Raises:
+            ValueError: as `Index.search`.
+        """
+        if k != int(k) or not 1 <= k <= len(self):
+            raise ValueError(f"`k` must be from 1 to the index's size, {len(self)}; received {k}")
+        found = [
+            part.search(queries, min(int(k), len(part)), max_uncertainty, candidates)
+            for part in self.parts
+            if len(part)
+        ]
+        scores, ids = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
+        return rerank.best(scores, ids, int(k), units.least_first(self.similarity))
+
+    def query_scores(self, queries: EmbeddingLike, scores: np.ndarray | None = None) -> QueryScores:
+        """What the parts say of queries as a whole, as `Index.query_scores`.
+
+        Mean and variance over the gallery are those of the parts put together, so no part is
+        scanned whose moments suffice.
+        """
+        depth = min(DEPTH, len(self))
+        if scores is None:
+            scores = self.search(queries, depth)[0]
+        top = np.asarray(scores, np.float64)[:, :depth]
+        parts = [part for part in self.parts if len(part)]
+        found = [part.query_scores(queries) for part in parts]
+        weights = np.array([len(part) for part in parts]) / len(self)
+        means = np.stack([part.mean for part in found])
+        mean = weights @ means
+        spread = np.stack([part.variance for part in found]) + (means - mean) ** 2
+        top = -top if units.least_first(self.similarity) else top
+        return QueryScores(top, mean, weights @ spread, len(self))
+
+    def probability(
+        self,
+        queries: EmbeddingLike,
+        confidence: Confidence,
+        uncertainty: ArrayLike | None = None,
+        scores: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """How likely the first answer to each query is right, as `Index.probability`."""
+        return confidence.probability(self.query_scores(queries, scores), uncertainty)
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Writes the parts into `folder/part-000` and so on.
+
+        Raises:
+            InputError: as `Index.save`.
+        """
+        for number, part in enumerate(self.parts):
+            part.save(part_folder(folder, number))
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike, verify: bool = False) -> "ShardedIndex":
+        """Maps a saved index into memory.
+
+        Args:
+            folder: what `save` wrote.
+            verify: whether to compare the files' checksums, which reads all of them.
+
+        Raises:
+            InputError: if there is no part, or a number is missing; and as `Index.load`.
+        """
+        folders = sorted(Path(folder).glob(_PART))
+        expected = [part_folder(folder, number) for number in range(len(folders))]
+        if not folders or folders != expected:
+            names = ", ".join(path.name for path in folders) or "none"
+            raise InputError(f"{folder}: expected part-000, part-001 …; found {names}")
+        return cls([Index.load(part, verify=verify, mapped=True) for part in folders])
+
+
+def part_folder(folder: str | os.PathLike, number: int) -> Path:
+    """The folder of one part."""
+    return Path(folder) / f"part-{number:03d}"
+
+
+def load(folder: str | os.PathLike) -> "Index | ShardedIndex":
+    """The index in a folder, whole or in parts.
+
+    Raises:
+        InputError: as `Index.load` and `ShardedIndex.load`.
+    """
+    in_parts = any(Path(folder).glob(_PART))
+    return ShardedIndex.load(folder) if in_parts else Index.load(folder)
