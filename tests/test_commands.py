@@ -37,7 +37,6 @@ EXCEPTIONS = {
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
     ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",
     ("docs/vectors.md", "clip = keras_hub.models"): "it fetches weights from the network",
-    ("docs/search.md", "probability 0.31"): "what a query prints",
 }
 # Programs of others, whose flags are not looked at, and why they are on a page.
 OF_OTHERS = {

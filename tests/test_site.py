@@ -36,6 +36,7 @@ RUN_HERE = {
     "concepts/embeddings.md": "-8",
     "concepts/csd.md": "",
     "howto/resume.md": "",
+    "howto/cluster.md": "['a red bird', 'a blue bird'] (2, 64)",
     "data.md": "480 images, 4,800 captions, 30 classes",
     "serving.md": "uncertainty",
     "tutorials/serve.md": "(1, ",
@@ -65,7 +66,15 @@ def test_it_builds_strictly(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     reference = "".join(page.read_text() for page in (tmp_path / "reference").glob("*.html"))
-    for room in (zoo.models, zoo.similarities, zoo.losses, zoo.metrics, zoo.confidence, zoo.search):
+    for room in (
+        zoo.models,
+        zoo.similarities,
+        zoo.losses,
+        zoo.metrics,
+        zoo.confidence,
+        zoo.search,
+        zoo.collection,
+    ):
         for name in room.__all__:
             if callable(getattr(room, name)):
                 pattern = rf'id="{room.__name__}\.(\w+\.)?{name}"'

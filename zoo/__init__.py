@@ -47,7 +47,7 @@ __all__ = [
     "training",
 ]
 
-_LAZY = ("confidence", "data", "evaluation", "metrics", "report", "search")
+_LAZY = ("collection", "confidence", "data", "evaluation", "metrics", "report", "search")
 
 
 def __getattr__(name: str) -> ModuleType:
