@@ -5,8 +5,8 @@ One piece of work makes one shard, whole or not at all, wherever it runs: in thi
 """
 
 from zoo.collection.collection import Collection
-from zoo.collection.encode import encode
 from zoo.collection.encoder import Encoder
+from zoo.collection.job import encode
 from zoo.collection.listing import left_out, list_captions, list_images
 from zoo.collection.shards import Encoded, joined
 from zoo.collection.work import Work, of_items, plan

@@ -9,8 +9,8 @@ from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from zoo.collection.encode import begin, finish
 from zoo.collection.encoder import Encoder
+from zoo.collection.job import begin, finish
 from zoo.collection.shards import Encoded, write_shard
 from zoo.collection.work import Work
 from zoo.errors import InputError

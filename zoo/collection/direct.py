@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo.collection import places
-from zoo.collection.encode import bar, begin, finish
+from zoo.collection.job import bar, begin, finish
 from zoo.collection.work import Work
 from zoo.errors import InputError, require
 
