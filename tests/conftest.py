@@ -10,6 +10,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads would only collide
     for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+# What XLA compiles runs a few times: without LLVM's optimizations that takes a third less.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import keras
 import pytest
@@ -74,7 +76,7 @@ def optimized_graphs():
 def run_eagerly():
     """For recipes that take two steps a phase: to trace them would cost more than they do.
 
-    `pcme_cub` and `own_pairs` are tested in graphs, as is the step of every system.
+    `pcme_cub`, `own_pairs` and `birds` are tested in graphs, as is the step of every system.
     """
     tf.config.run_functions_eagerly(True)
     yield
