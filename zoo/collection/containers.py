@@ -113,7 +113,7 @@ def _tfrecord(path, side, column, names):
 
 
 def _parquet(path, side, column, names):
-    parquet = require("pyarrow.parquet", "search")
+    parquet = require("pyarrow.parquet", extra="search")
     with places.open_file(path) as opened:
         try:
             file = parquet.ParquetFile(opened)

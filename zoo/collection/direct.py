@@ -50,7 +50,7 @@ def encode_here(
         InputError: as `zoo.collection.encode`, or if workers die again and again before one shard
             is done.
     """
-    require("apache_beam", "beam")
+    require("apache_beam", extra="beam")
     in_vain, left = 0, begin(folder, pieces, {**identity, "dtype": dtype})
     job = {"model": str(model), "side": side, "folder": str(folder), "workers": workers}
     job |= {"batch_size": batch_size, "dtype": dtype}

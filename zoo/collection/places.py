@@ -29,7 +29,7 @@ def open_file(path: Any) -> BinaryIO:
     """
     try:
         return _stores().open(str(path)) if is_remote(path) else open(path, "rb")
-    except (OSError, _store_error(path)) as error:
+    except OSError as error:  # Beam's own is one
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -64,7 +64,7 @@ def written(path: Any) -> Iterator[BinaryIO]:
         with stores.create(temporary) as file:
             yield file
         stores.rename([temporary], [str(path)])
-    except (OSError, _store_error(path)) as error:
+    except OSError as error:  # Beam's own is one
         raise InputError(f"cannot write {path}: {error}") from error
 
 
@@ -86,15 +86,7 @@ def matching(folder: Any, pattern: str) -> list[str]:
 
 
 def _stores():
-    require("apache_beam", "beam")
+    require("apache_beam", extra="beam")
     from apache_beam.io.filesystems import FileSystems
 
     return FileSystems
-
-
-def _store_error(path):
-    if not is_remote(path):
-        return OSError
-    from apache_beam.io.filesystem import BeamIOError
-
-    return BeamIOError

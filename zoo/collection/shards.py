@@ -79,7 +79,7 @@ def write_shard(folder: Any, number: int, encoded: Encoded, dtype: str = "float3
         with places.written(places.join(folder, rejected_name(number))) as file:
             file.write("".join(line + "\n" for line in lines).encode())
     table = _table(encoded, dtype)
-    parquet = require("pyarrow.parquet", "search")
+    parquet = require("pyarrow.parquet", extra="search")
     with places.written(places.join(folder, shard_name(number))) as file:
         # Vectors do not get smaller.
         parquet.write_table(table, file, compression={"name": "zstd"}, use_dictionary=False)
@@ -109,7 +109,7 @@ def read_notes(path: Any) -> dict[str, int]:
     Raises:
         InputError: as `read_shard`.
     """
-    parquet = require("pyarrow.parquet", "search")
+    parquet = require("pyarrow.parquet", extra="search")
     try:
         with places.open_file(path) as file:
             metadata = parquet.ParquetFile(file).metadata
@@ -120,7 +120,7 @@ def read_notes(path: Any) -> dict[str, int]:
 
 
 def _table(encoded, dtype):
-    arrow = require("pyarrow", "search")
+    arrow = require("pyarrow", extra="search")
     columns = {"name": arrow.array(encoded.names, arrow.string())}
     for key, values in encoded.arrays.items():
         flat = values if key == "mask" else values.astype(dtype)
@@ -136,7 +136,7 @@ def _table(encoded, dtype):
 
 
 def _read(path, columns):
-    parquet = require("pyarrow.parquet", "search")
+    parquet = require("pyarrow.parquet", extra="search")
     try:
         with places.open_file(path) as file:
             table = parquet.read_table(file, columns=columns)

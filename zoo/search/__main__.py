@@ -55,7 +55,7 @@ def encode(options):
     encoder, pieces, identity = _work(options)
     model, side, out = str(options.model), encoder.side, options.out
     if options.runner is not None:
-        require("apache_beam", "beam")
+        require("apache_beam", extra="beam")
         from zoo.collection import beam
 
         handler = beam.EncoderHandler(model, side, options.batch_size)
