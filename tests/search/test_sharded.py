@@ -7,7 +7,7 @@ from zoo import collection, similarities
 from zoo.collection import Collection, Encoded
 from zoo.confidence import Confidence
 from zoo.errors import InputError
-from zoo.search import Index, ShardedIndex, from_shards, sharded
+from zoo.search import Index, ShardedIndex, columns, from_shards, sharded
 
 ITEMS, DIM = 768, 8
 
@@ -152,6 +152,17 @@ def test_one_part_is_what_build_makes_of_everything(shards, tmp_path, candidates
     index.add(gaussians(np.random.default_rng(2), 3))  # a loaded one can grow
     index.save(tmp_path / "index")
     assert len(Index.load(tmp_path / "index")) == ITEMS + 3
+
+
+def test_rows_of_a_large_file_are_read_and_not_mapped(tmp_path, monkeypatch):
+    values = np.arange(2 * 3 * 100, dtype=np.float16).reshape(100, 2, 3)
+    np.save(tmp_path / "column.npy", values)
+    mapped = np.load(tmp_path / "column.npy", mmap_mode="r")
+    rows = np.array([[7, 99, 0], [7, 7, 50]])
+    monkeypatch.setattr(columns, "_LARGE", 0)
+    found = columns.rows_of(mapped, rows)
+    assert not isinstance(found, np.memmap)
+    np.testing.assert_array_equal(found, values[rows])
 
 
 def test_parts_that_are_none(shards, tmp_path):

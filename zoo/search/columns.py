@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+_LARGE = 2**28  # bytes of a file from which on rows are read by themselves
+
 
 class Column:
     """An array that rows are appended to. What was appended is put together when it is read.
@@ -35,6 +37,28 @@ class Column:
     def save(self, path):
         """Writes a `.npy` file."""
         np.save(path, self.values)
+
+
+def rows_of(values, rows):
+    """Some rows of a column. Those of a large file are read and not mapped.
+
+    Reading a mapped row leaves the 64 KiB around it in the memory of the process, so a few
+    thousand rows would take as much as the file.
+
+    Args:
+        values: an array, or the memory map of a whole `.npy` file.
+        rows: row numbers, of any shape.
+    """
+    if not isinstance(values, np.memmap) or values.nbytes < _LARGE:
+        return values[rows]
+    unique, places = np.unique(rows, return_inverse=True)
+    found = np.empty((len(unique), *values.shape[1:]), values.dtype)
+    size = values[:1].nbytes
+    with open(values.filename, "rb", buffering=0) as file:
+        for part, row in zip(found, unique.tolist(), strict=True):
+            if os.preadv(file.fileno(), [part], values.offset + row * size) != size:
+                raise OSError(f"{values.filename}: ends before row {row}")
+    return found[places.reshape(np.shape(rows))]
 
 
 @dataclasses.dataclass(frozen=True)

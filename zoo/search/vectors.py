@@ -1,6 +1,7 @@
 """Search spaces: the coordinates in which a similarity ranks as L2 or inner-product search does."""
 
 import dataclasses
+import operator
 from collections.abc import Callable
 
 import faiss
@@ -103,9 +104,15 @@ def length(arrays):
     return len(arrays["elements"] if "elements" in arrays else arrays["mean"])
 
 
-def take(arrays, rows):
-    """Some items of an embedding, which may be kept in float16."""
-    some = {key: value[rows] for key, value in arrays.items()}
+def take(arrays, rows, reader=operator.getitem):
+    """Some items of an embedding, which may be kept in float16.
+
+    Args:
+        arrays: dict of arrays.
+        rows: a slice, a mask, or row numbers.
+        reader: function of an array and the rows.
+    """
+    some = {key: reader(value, rows) for key, value in arrays.items()}
     return {key: v.astype(np.float32) if v.dtype == np.float16 else v for key, v in some.items()}
 
 
