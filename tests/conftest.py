@@ -10,8 +10,6 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads would only collide
     for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-# What XLA compiles runs a few times: without LLVM's optimizations that takes a third less.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import keras
 import pytest

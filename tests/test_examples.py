@@ -12,6 +12,7 @@ import pytest
 import zoo
 
 ROOMS = (
+    "collection",
     "confidence",
     "data",
     "encoders",

@@ -24,9 +24,11 @@ class Collection:
     | `manifest.json` | the job, and how many items each shard has; written last |
 
     ```python
-    collection = Collection("birds.shards")
-    for shard in collection.shards():
-        index.add(shard.arrays)
+    pieces = zoo.collection.of_items("texts", ["a red bird"], ["a red bird"])
+    encoder = zoo.collection.Encoder.load("toy_birds_pcme", "captions")
+    zoo.collection.encode(pieces, encoder, "shards", {"model": "toy_birds_pcme"})
+    for shard in zoo.collection.Collection("shards").shards():
+        print(shard.names, shard.arrays["mean"].shape)
     ```
 
     Args:

@@ -30,8 +30,8 @@ class Encoder:
     """Encodes pieces of work, one side of a model.
 
     ```python
-    encoder = Encoder(zoo.from_preset("toy_birds_pcme"), "captions")
-    (work,) = of_items("texts", ["first"], ["a red bird"], shard_size=8)
+    encoder = zoo.collection.Encoder.load("toy_birds_pcme", "captions")
+    (work,) = zoo.collection.of_items("texts", ["first"], ["a red bird"])
     encoder(work).arrays["mean"]  # (1, 64)
     ```
 

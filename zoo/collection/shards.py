@@ -20,6 +20,11 @@ _NOTES = b"halo"
 class Encoded:
     """What became of the items of one shard.
 
+    ```python
+    mean = np.zeros((2, 8), "float32")
+    zoo.collection.Encoded(["a.jpg", "b.jpg"], {"mean": mean}, rejected=[("c.jpg", "not an image")])
+    ```
+
     Attributes:
         names: of the items that were encoded, in order.
         arrays: their embedding, a dict of arrays with `len(names)` rows; empty if there is none.

@@ -20,6 +20,10 @@ FILES, TEXTS, ROWS, CONTAINER = "files", "texts", "rows", "container"
 class Work:
     """The items of one shard, small enough to be sent to a worker.
 
+    ```python
+    zoo.collection.Work(0, "files", ("a.jpg",), ("photos/a.jpg",)).count  # 1
+    ```
+
     Attributes:
         number: of the shard.
         kind: `"files"` to read, `"texts"`, `"rows"` of a file of vectors, or a `"container"`.

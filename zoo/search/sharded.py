@@ -26,9 +26,14 @@ class ShardedIndex:
     memory-mapped: what a search does not touch stays on the disk.
 
     ```python
+    photos = {"mean": np.eye(4), "log_variance": np.zeros((4, 4))}
     halves = [{name: v[i::2] for name, v in photos.items()} for i in range(2)]
-    parts = [Index.build(half, "csd", ids=range(i, 4, 2)) for i, half in enumerate(halves)]
-    scores, ids = ShardedIndex(parts).search(captions, k=3)
+    similarity = zoo.similarities.ClosedFormSampledDistance()
+    parts = [
+        zoo.search.Index.build(half, similarity, ids=range(i, 4, 2))
+        for i, half in enumerate(halves)
+    ]
+    scores, ids = zoo.search.ShardedIndex(parts).search(photos, k=3)
     ```
 
     Args:
