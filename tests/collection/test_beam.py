@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import logging
 import os
 import pathlib
 import re
@@ -251,8 +252,19 @@ def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeyp
             )
 
 
-@pytest.mark.slow
-def test_the_command_encodes_by_workers_and_indexes_shards(photos, tmp_path, capsys):
+def test_the_command_encodes_by_workers_and_indexes_shards(photos, tmp_path, capsys, monkeypatch):
+    """In this process, since another would import TensorFlow; that one is killed above."""
+
+    def attempt(job, left, look):
+        text = json.dumps({**job, "work": [vars(piece) for piece in left]})
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # to be put back
+        level = logging.getLogger().level
+        direct.main()
+        logging.getLogger().setLevel(level)
+        return 0
+
+    monkeypatch.setattr(direct, "_attempt", attempt)
     encoded, out = str(tmp_path / "shards"), str(tmp_path / "out")
     main(
         ["encode", str(photos), encoded, "--model", PRESET, "--workers", "2", "--dtype", "float16"]

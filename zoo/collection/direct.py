@@ -120,7 +120,11 @@ def main() -> None:
         for piece in job["work"]
     ]
     mode = "in_memory" if job["workers"] == 1 else "multi_processing"
-    options = PipelineOptions(direct_num_workers=job["workers"], direct_running_mode=mode)
+    options = PipelineOptions(
+        direct_num_workers=job["workers"],
+        direct_running_mode=mode,
+        default_sdk_harness_log_level="ERROR",
+    )
     # `DirectRunner` would first try to download Prism.
     pipeline = beam.Pipeline(runner=FnApiRunner(), options=options)
     handler = EncoderHandler(job["model"], job["side"], job["batch_size"])
