@@ -244,7 +244,7 @@ def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeyp
     assert codes == [75] * (len(pieces) - 1) + [0]
     check_same(contents(tmp_path), expected)
     assert not list(tmp_path.glob(".tmp-*"))
-    for code, message in ((75, "killed 3 times before a shard"), (1, "errors are above")):
+    for code, message in ((75, "killed 3 times before a shard"), (1, "error is above")):
         monkeypatch.setattr(direct, "_attempt", lambda *_, code=code: code)
         with pytest.raises(InputError, match=message):
             direct.encode_here(

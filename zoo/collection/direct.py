@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from zoo.collection.work import Work
 from zoo.errors import InputError, require
 
 _WORKER_DIED = 75  # the exit code of such a process, sysexits' EX_TEMPFAIL
+_LAST_LINES = 30  # of what a process printed that failed
 _MOST_IN_VAIN = 3  # attempts in which no shard was written
 
 
@@ -67,7 +69,7 @@ def encode_here(
             left = begin(folder, pieces, {**identity, "dtype": dtype})
             look()
             if code not in (0, _WORKER_DIED):
-                raise InputError(f"{folder}: the workers' errors are above; nothing is lost")
+                raise InputError(f"{folder}: the worker's error is above; nothing is lost")
             in_vain = 0 if len(left) < before else in_vain + 1
             if in_vain == _MOST_IN_VAIN:
                 raise InputError(
@@ -79,16 +81,27 @@ def encode_here(
 
 def _attempt(job, left, look):
     """The exit code of one process that runs the pipeline, with all of its workers ended."""
+    with tempfile.TemporaryFile() as output:  # where one is killed the others print tracebacks
+        code = _run({**job, "work": [vars(piece) for piece in left]}, output, look)
+        if code not in (0, _WORKER_DIED):
+            output.seek(0)
+            lines = output.read().decode(errors="replace").splitlines()
+            print("\n".join(lines[-_LAST_LINES:]), file=sys.stderr)
+    return code
+
+
+def _run(job, output, look):
     threads = {name: "1" for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS")}
     process = subprocess.Popen(
         [sys.executable, "-m", "zoo.collection.direct"],
         stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
         env={**os.environ, "TF_NUM_INTEROP_THREADS": "2", **threads},
         start_new_session=True,
     )
     try:
-        work = [vars(piece) for piece in left]
-        process.stdin.write(json.dumps({**job, "work": work}).encode())
+        process.stdin.write(json.dumps(job).encode())
         process.stdin.close()
         while True:
             try:
