@@ -103,7 +103,8 @@ def _encoded(items, encode, cache, identity, side, batch_size):
     facts = [str(item) for item in items]
     if side == "images":
         facts = [f"{item} {item.stat().st_size} {item.stat().st_mtime_ns}" for item in items]
-    key = hashlib.sha256(json.dumps([identity, side, facts]).encode()).hexdigest()[:16]
+    whole = ["parquet", identity, side, facts]  # an older version kept other files
+    key = hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
 
     def encoder(work, advance):
         parts = []

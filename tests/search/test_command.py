@@ -87,6 +87,9 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     assert float(printed.split()[1]) == pytest.approx(scores[0, 0], rel=1e-4)
     with pytest.raises(InputError, match="expected one of a text, --image FILE"):
         main(["query", str(out)])
+    (out / "search.json").write_text('{"model": "m", "captions": false}')
+    with pytest.raises(InputError, match="an older version built this index; build it again"):
+        main(["query", str(out), "a red bird"])
 
 
 def test_what_is_left_out_is_said(run_folder, photos, tmp_path, capsys):

@@ -100,6 +100,8 @@ def query(options):
             f"--image {options.text}"
         )
     setup = _read_json(options.folder / SETUP)
+    if "shards" not in setup:
+        raise InputError(f"{options.folder}: an older version built this index; build it again")
     shards = Collection(options.folder / setup["shards"])
     index = sharded.load(options.folder / "index")
     name = options.model or setup["model"]
