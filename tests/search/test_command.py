@@ -15,7 +15,7 @@ from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation.known import query_facts
 from zoo.files import RunFolder
-from zoo.search import Index, storage
+from zoo.search import Index, from_shards, storage
 from zoo.search.__main__ import main
 from zoo.search.vectors import as_arrays
 
@@ -90,6 +90,31 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     (out / "search.json").write_text('{"model": "m", "captions": false}')
     with pytest.raises(InputError, match="an older version built this index; build it again"):
         main(["query", str(out), "a red bird"])
+
+
+def test_shards_are_indexed_in_parts_of_the_memory_that_a_flag_allows(
+    run_folder, photos, tmp_path, capsys, monkeypatch
+):
+    shards, out = str(tmp_path / "shards"), tmp_path / "out"
+    main(["encode", str(photos), shards, "--model", str(run_folder), "--shard-size", "1"])
+    assert "4 items in 4 shards, 0 rejected" in capsys.readouterr().out
+    monkeypatch.setattr(from_shards, "_BESIDE", 0.0)
+    item = from_shards.bytes_an_item(
+        Collection(shards).shard(0).arrays, 0, None, "csd", "flat", "images", None
+    )["item"]
+    memory = f"--memory={2 * item / from_shards.GIB!r}"
+    main(["index", shards, str(out), memory])
+    assert [path.name for path in sorted((out / "index").iterdir())] == ["part-000", "part-001"]
+    capsys.readouterr()
+    main(["query", str(out), "--image", str(photos / "a.png"), "-k", "2"])
+    assert names(capsys.readouterr().out) == ["a.png", "deep/d.png"]
+    with pytest.raises(InputError, match="has no room for a shard of 1 items"):
+        main(["index", shards, str(out), "--memory=1e-9"])
+    main(["query", str(out), "--image", str(photos / "a.png"), "-k", "1"])  # what was there stays
+    assert names(capsys.readouterr().out) == ["a.png"]
+    main(["index", shards, str(out)])
+    main(["query", str(out), "--image", str(photos / "a.png"), "-k", "1"])
+    assert names(capsys.readouterr().out)[-1] == "a.png"
 
 
 def test_what_is_left_out_is_said(run_folder, photos, tmp_path, capsys):

@@ -40,6 +40,7 @@ from zoo.evaluation import resizing_of
 from zoo.files.atomic import write_text
 from zoo.search import calibrated, flags, from_shards, sharded
 
+_NEW = ".new-index"
 SETUP, CALIBRATION, SHARDS = "search.json", "calibration.json", "embeddings"
 
 
@@ -151,11 +152,11 @@ def _index(options, shards, calibration):
         similarity = zoo.similarities.get(options.similarity, model)
     out, side = options.out, shards.manifest["side"]
     try:
-        shutil.rmtree(out / "index", ignore_errors=True)  # another may have had other parts
+        shutil.rmtree(out / _NEW, ignore_errors=True)  # of a build that was killed
         index = from_shards.build(
             shards,
             similarity,
-            out / "index",
+            out / _NEW,
             options.kind,
             side,
             options.candidates,
@@ -164,6 +165,8 @@ def _index(options, shards, calibration):
         )
     except (ValueError, TypeError) as error:
         raise InputError(f"{shards.folder}: {error}") from error
+    shutil.rmtree(out / "index", ignore_errors=True)  # whose parts may be others
+    (out / _NEW).rename(out / "index")
     setup = {"model": str(options.model), "captions": side == "captions"}
     inside = shards.folder == out / SHARDS  # so that the folder can be moved
     setup["shards"] = SHARDS if inside else str(Path(shards.folder).resolve())
