@@ -192,6 +192,8 @@ def test_a_container_that_ends_too_early_gives_what_it_holds(pictures, tmp_path)
         assert all(why is None for _, _, why in good)
         assert (last, contents) == (str(path), None)
         assert "damaged" in reason or "not a Parquet file" in reason
+    with pytest.raises(InputError, match="TensorFlow cannot read it: File system scheme 's4'"):
+        list(containers.read("s4://bucket/photos.tfrecord", "images"))
     with pytest.raises(InputError, match="expected a column 'photo', found image, key"):
         list(containers.read(pictures / "photos.parquet", "images", "photo"))
     with pytest.raises(InputError, match="expected a feature 'photo', found image, key"):

@@ -1,5 +1,6 @@
 """Files that hold many items: tar archives as WebDataset's, TFRecord and Parquet."""
 
+import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -104,8 +105,10 @@ def _tfrecord(path, side, column, names):
             yield name, values[0] if values else None, None if values else "an empty feature"
     except tf.errors.NotFoundError as error:
         raise InputError(f"{path}: no such file") from error
+    except tf.errors.UnimplementedError as error:  # TensorFlow reads these files itself
+        raise InputError(f"{path}: TensorFlow cannot read it: {_plain(error)}") from error
     except tf.errors.OpError as error:
-        yield str(path), None, f"a damaged file behind {row} items: {error.message}"
+        yield str(path), None, f"a damaged file behind {row} items: {_plain(error)}"
     except ValueError as error:
         if isinstance(error, InputError):
             raise
@@ -135,6 +138,11 @@ def _parquet(path, side, column, names):
                     contents = contents.get("bytes")
                 row += 1
                 yield name, contents, "an empty cell" if contents is None else None
+
+
+def _plain(error):
+    """What TensorFlow says, without the names of its nodes."""
+    return re.sub(r"\{\{.*?\}\} | \[Op:.*", "", error.message, flags=re.DOTALL)
 
 
 def _text(contents):

@@ -23,7 +23,7 @@ from zoo.models import DualEncoder
 from zoo.models.presets import from_preset
 
 EXPORT_FILE = "export.json"
-_MANY = 4096  # captions or vectors at once
+_MANY = {"captions": 256, "vectors": 4096}  # at once
 
 
 class Encoder:
@@ -57,7 +57,8 @@ class Encoder:
         self.of_vectors = reads_vectors(model, side)
         if self.of_vectors or side == "captions":
             encode = model.encode_captions if side == "captions" else model.encode_images
-            self._encode = lambda batch: shards.as_arrays(encode(batch, batch_size=_MANY))
+            many = _MANY["vectors" if self.of_vectors else "captions"]
+            self._encode = lambda batch: shards.as_arrays(encode(batch, batch_size=many))
             tower = model.caption_encoder if side == "captions" else model.image_encoder
             self.dim = tower.input_shape[-1] if self.of_vectors else None
         else:
@@ -92,7 +93,7 @@ class Encoder:
         if work.kind == ROWS:
             return self._of_rows(work, advance)
         names, parts, rejected = [], [], []
-        size = self.batch_size if self.side == "images" else _MANY
+        size = self.batch_size if self.side == "images" else _MANY["vectors"]
         for batch in _batches(read(work, self.side), size):
             reasons = [reason for _, _, reason in batch]
             if self.side == "images":
