@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from export import confidence_signatures, requests
+from export.known_queries import KnownQueriesFunction
 from export.search_vectors import search_vectors
 from export.stored_weights import StoredWeights
 from zoo import embeddings
@@ -32,7 +33,9 @@ class Signatures(tf.Module):
     `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
     `gallery`, `query`: see `export.search_vectors`. The confidence signatures are those of the
     calibrations, see `export.confidence_signatures.answer`; one that reads further features of the
-    scores has none.
+    scores has none. Where a calibration knows its training's queries, the encoders and the index
+    signatures of that side also give `known_p_value` and `unknown`, see
+    `export.known_queries.KnownQueriesFunction`.
 
     Args:
         model: a `DualEncoder`.
@@ -95,6 +98,19 @@ class Signatures(tf.Module):
         def encode(embedding):
             return {**embedding, **_uncertainty(model, embedding)}
 
+        self.known = {
+            direction: KnownQueriesFunction(
+                confidence.known, None if direction == "i2t" else self.tokenizer
+            )
+            for direction, confidence in (calibrations or {}).items()
+            if confidence.known is not None and not (direction == "t2i" and image_only)
+        }
+
+        def encode_query(direction, embedding, texts=None):
+            known = self.known.get(direction)
+            outputs = encode(embedding)
+            return outputs if known is None else {**outputs, **known(embedding, texts)}
+
         def match(images, captions):
             similarity = with_weights(model.similarity, images, captions)
             sides = {
@@ -139,15 +155,17 @@ class Signatures(tf.Module):
             )
 
         if raw is images:
-            add("encode_images", lambda x: encode(from_images(x)), raw)
-        add(f"encode_{numbers.name}", lambda x: encode(from_numbers(x)), numbers)
+            add("encode_images", lambda x: encode_query("i2t", from_images(x)), raw)
+        encode_numbers = f"encode_{numbers.name}"
+        add(encode_numbers, lambda x: encode_query("i2t", from_numbers(x)), numbers)
 
-        def indexed(embedding):
+        def indexed(direction, embedding, texts=None):
             space = model.similarity.space_for(embeddings.kind(embedding))
-            return {**encode(embedding), **search_vectors(embedding, space)}
+            outputs = encode_query(direction, embedding, texts)
+            return {**outputs, **search_vectors(embedding, space)}
 
         if searched:
-            add("index_images", lambda x: indexed(from_images(x)), raw)
+            add("index_images", lambda x: indexed("i2t", from_images(x)), raw)
         for direction, confidence in (calibrations or {}).items():
             served = direction == "i2t" or not image_only
             if served and confidence_signatures.readable(confidence):
@@ -159,10 +177,15 @@ class Signatures(tf.Module):
                 )
         if image_only:
             return
-        add("encode_captions", lambda t: encode(embed_captions(t)), captions)
+        texts = (lambda t: None) if model.reads_caption_vectors else (lambda t: t)
+
+        def encode_captions(t):
+            return encode_query("t2i", embed_captions(t), texts(t))
+
+        add("encode_captions", encode_captions, captions)
         add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
         if searched:
-            add("index_captions", lambda t: indexed(embed_captions(t)), captions)
+            add("index_captions", lambda t: indexed("t2i", embed_captions(t), texts(t)), captions)
 
     def concrete(self):
         """`{name: concrete function}`, and `serving_default`, which is the first of them."""
