@@ -1,4 +1,4 @@
-"""Whether the model knows a query at all, as TensorFlow functions of its embedding and its words."""
+"""Whether a model knows a query at all, as TensorFlow functions of embedding and words."""
 
 import keras
 import tensorflow as tf
