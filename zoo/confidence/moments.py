@@ -126,21 +126,21 @@ class GalleryMoments:
         Raises:
             ValueError: if the dimension differs.
         """
-        centre, spread, cross, norm = self._about_mean
+        centre, spread, cross, norm, total = self._about_mean
         q = self._queries(queries) - centre
-        mean = -(q * q).sum(axis=1) - np.trace(spread)
+        mean = -(q * q).sum(axis=1) - total
         variance = 4 * ((q @ spread) * q).sum(axis=1) - 4 * q @ cross + norm
         return mean, np.maximum(variance, 0.0)
 
     def inner_product_scores(self, queries):
         """Mean and variance of q·g over the gallery, arguments and results as above."""
         q = self._queries(queries)
-        centre, spread, _, _ = self._about_mean
+        centre, spread, *_ = self._about_mean
         return q @ centre, np.maximum(((q @ spread) * q).sum(axis=1), 0.0)
 
     @functools.cached_property
     def _about_mean(self):
-        """E g, Cov g, Cov(‖g − E g‖², g) and Var ‖g − E g‖².
+        """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g.
 
         Distances do not change when both sides move by −E g, and there no digits cancel, however
         far the gallery lies. ‖g − c‖² = ‖g‖² − 2 c·g + ‖c‖² is affine in h, so all of it follows.
@@ -148,7 +148,7 @@ class GalleryMoments:
         last, spread = self.dim, self.covariance
         c, vectors, cross = self.mean[:last], spread[:last, :last], spread[:last, last]
         norm = spread[last, last] - 4 * c @ cross + 4 * c @ vectors @ c
-        return c, np.ascontiguousarray(vectors), cross - 2 * vectors @ c, norm
+        return c, np.ascontiguousarray(vectors), cross - 2 * vectors @ c, norm, np.trace(vectors)
 
     def summary(self):
         """A few numbers of the gallery, for a calibration to carry: a dict of JSON values."""
