@@ -15,8 +15,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageOps
 
-import prediction_service
-from export import grpc_client, picture_headers
+from export import grpc_client, picture_headers, stand_in
 from zoo.data import images as pipeline
 from zoo.data.files import FORMATS, check_images
 
@@ -25,12 +24,12 @@ REST_CLIENT = pathlib.Path(grpc_client.__file__).parent / "rest_client.sh"
 
 @pytest.fixture(scope="module")
 def service(pcme):
-    return prediction_service.SavedModelService(pcme.folder)
+    return stand_in.SavedModelService(pcme.folder)
 
 
 @pytest.fixture(scope="module")
 def address(service):
-    with prediction_service.grpc_server(service) as address:
+    with stand_in.grpc_server(service) as address:
         yield address
 
 
@@ -105,7 +104,7 @@ def test_the_rest_client(service, pcme, birds, tmp_path):
         return done.returncode, json.loads(done.stdout)
 
     texts = ['a "small" bird', "back\\slash é"]
-    with prediction_service.rest_server(service) as url:
+    with stand_in.rest_server(service) as url:
         code, answer = ask("captions", *texts)
         mean = pcme.model.encode_captions(texts).mean()
         assert code == 0
