@@ -177,15 +177,20 @@ def draw(run, table, records, triplets, measured, rows=5):
     if "crops" not in measured:
         return
     chosen = np.linspace(0, len(triplets) - 1, min(rows, len(triplets))).round().astype(int)
-    pictures = [read(records.image_paths[triplets[i].image]).numpy() for i in chosen]
-    figure = report.crop_sheet(
-        pictures,
-        [triplets[i].boxes for i in chosen],
-        [captions_of(records, triplets[i]) for i in chosen],
-        measured["crops"][chosen],
-        measured["captions"][chosen],
-    )
+    shown = {side: measured[side][chosen] for side in ("crops", "captions")}
+    figure = sheet(records, [triplets[i] for i in chosen], shown)
     report.save(figure, run.plots / "crops.png")
+
+
+def sheet(records, triplets, measured):
+    """Some triplets and what `measure` said of them, as a figure."""
+    return report.crop_sheet(
+        [read(records.image_paths[triplet.image]).numpy() for triplet in triplets],
+        [triplet.boxes for triplet in triplets],
+        [captions_of(records, triplet) for triplet in triplets],
+        measured["crops"],
+        measured["captions"],
+    )
 
 
 def show(results):

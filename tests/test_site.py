@@ -6,6 +6,7 @@ import pathlib
 import pkgutil
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 
@@ -79,6 +80,9 @@ def test_it_builds_strictly(tmp_path):
             if callable(getattr(room, name)):
                 pattern = rf'id="{room.__name__}\.(\w+\.)?{name}"'
                 assert re.search(pattern, reference), f"{room.__name__}.{name} has no entry"
+    start = (tmp_path / "index.html").read_text()  # its picture is that of the scheme
+    assert 'src="images/first_screen.png#only-light"' in start
+    assert 'src="images/first_screen_dark.png#only-dark"' in start
     for page in tmp_path.rglob("*.html"):  # nothing is fetched from elsewhere to show a page
         text = page.read_text()
         fetched = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?://[^"]+)"', text)
@@ -90,10 +94,13 @@ def test_every_picture_has_a_page():
     shown = {
         pathlib.PurePosixPath(link).name
         for text in texts
-        for link in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)
+        for pattern in (r"!\[[^\]]*\]\(([^)\s]+)\)", r' (?:src|srcset)="([^"]+)"')
+        for link in re.findall(pattern, text)
     }
     there = {path.name for path in (DOCS / "images").iterdir()}
-    assert there == shown
+    assert shown <= there
+    twins = {name for name in there - shown if name.replace("_dark.png", ".png") in shown}
+    assert there == shown | twins
 
 
 def test_every_block_of_code_is_run_somewhere():
@@ -143,6 +150,23 @@ def test_pages_name_things_that_exist():
             assert (ROOT / path).exists(), f"{page_name(page)}: {path}"
 
 
+def test_a_released_readme_has_whole_links(tmp_path):
+    """The step of the release workflow, on a copy."""
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    (step,) = [s for s in workflow["jobs"]["build"]["steps"] if "README" in s.get("name", "")]
+    shutil.copy(ROOT / "README.md", tmp_path)
+    names = {"GITHUB_REPOSITORY": "owner/halo-zoo", "GITHUB_REF_NAME": "v0.2.0"}
+    subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=names, check=True)
+    text = (tmp_path / "README.md").read_text()
+    targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)
+    assert len(targets) > 20
+    assert not [t for pair in targets for t in pair if t and not t.startswith("https://")]
+    assert "https://github.com/owner/halo-zoo/blob/v0.2.0/docs/vectors.md" in text
+
+
 def test_readme_links_are_there():
-    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text()):
+    text = (ROOT / "README.md").read_text()
+    pictures = re.findall(r' (?:src|srcset)="([^"]+)"', text)
+    for link in [*re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text), *pictures]:
         assert link.startswith("http") or (ROOT / link).exists(), link

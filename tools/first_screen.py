@@ -1,6 +1,6 @@
 """The README's picture: an answered query, a declined one, and what the confidence is worth.
 
-    python -m tools.first_screen                        # docs/images/first_screen.png
+    python -m tools.first_screen                        # docs/images/first_screen*.png
     python -m tools.first_screen --model runs/birds     # of a run; do not commit others' photos
 
 Every query's probability is of a calibration on four fifths of the other queries.
@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import zoo
-from zoo import data, evaluation, report
+from tools import dark
+from zoo import data, evaluation
 from zoo.data import sources, toy_birds
 from zoo.evaluation.calibration import cross_fitted
 from zoo.files import RunFolder
@@ -43,7 +44,7 @@ def main(argv=None):
     scores = np.asarray(model.similarity(encoded.images, encoded.captions))
     rows = _rows(split.records, scores, *found["t2i"])
     figure = draw(rows, found, _large(described, split))
-    print(report.save(figure, options.out, dpi=130))
+    print(*dark.save_both(figure, options.out, dpi=130))
 
 
 def _calibrated(encoded, similarity, side):
