@@ -35,11 +35,19 @@ def _result(gallery, result, side):
     if side == "captions":
         return f"<li><p>{escape(result['name'])}</p>{mark}</li>"
     said = f"Result {result['rank']}: {gallery.describe(result['item'])}"
+    shown = picture(gallery.thumbnail(result["item"]), said, 'width="256" height="256"')
     return (
-        f'<li><figure><img src="{gallery.thumbnail(result["item"])}" alt="{escape(said)}" '
-        f'width="256" height="256"><figcaption><p>{escape(result["name"])}</p>{mark}</figcaption>'
+        f"<li><figure>{shown}<figcaption><p>{escape(result['name'])}</p>{mark}</figcaption>"
         "</figure></li>"
     )
+
+
+def picture(source, said, attributes=""):
+    """An `img` of a `Gallery.thumbnail`, or nothing where there is no picture."""
+    if not source:
+        return ""
+    # An address of somebody else's is not told where it was asked from.
+    return f'<img src="{source}" alt="{escape(said)}" referrerpolicy="no-referrer" {attributes}>'
 
 
 def numbers(gallery, answer, side):

@@ -29,6 +29,8 @@ class Encoders:
         InputError: if it is no such model.
     """
 
+    reads_words = True
+
     def __init__(self, model, mode="crop", crop_fraction=1.0):
         shape = model.image_encoder.inputs[0].shape
         if len(shape) != 4 or shape[1] is None or shape[1] != shape[2]:

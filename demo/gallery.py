@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -20,6 +21,7 @@ from zoo.search import Index
 
 SIDES = ("images", "captions")
 THUMBNAIL = 256  # pixels of the longer side
+_IN_ADDRESSES = ":/?#[]@!$&()*+,;=%~"  # no quotes and no angles, so it stays inside an attribute
 
 
 @dataclass(eq=False)
@@ -29,7 +31,8 @@ class Gallery:
     Attributes:
         name: what to call it.
         encoders: the model.
-        image_names, image_paths: N names to show, and the files.
+        image_names, image_paths: N names to show, and the files; of stored vectors perhaps
+            addresses, or neither.
         captions: M texts; they are what an image finds, and the reference for a caption's
             uncertainty. May be empty.
         embeddings: `{"images": N, "captions": M}` embeddings as dicts of arrays.
@@ -57,7 +60,8 @@ class Gallery:
         if self.encoders.measure is not None:
             for side, embedding in self.embeddings.items():
                 values = self.encoders.uncertainty(embedding)
-                self.references[side] = Reference(values, self.encoders.measure, side)
+                if values is not None:  # one side alone may have it
+                    self.references[side] = Reference(values, self.encoders.measure, side)
 
     @property
     def model(self):
@@ -77,11 +81,12 @@ class Gallery:
     def similarity_names(self):
         """The similarities that this kind of embedding can be ranked by, the model's own first.
 
-        Those of a point and a direction need both kinds, and a gallery has one.
+        Where the sides are of two kinds, points and directions, there is no other than its own.
         """
+        kinds = {kind(embedding) for embedding in self.embeddings.values()}
         fitting = similarities.names(
             lambda cls: (
-                cls.space and self.kind in cls.embeddings and DIRECTION not in cls.embeddings
+                cls.space and kinds <= set(cls.embeddings) and DIRECTION not in cls.embeddings
             )
         )
         return list(dict.fromkeys([self.own_similarity, *fitting]))
@@ -142,9 +147,20 @@ class Gallery:
 
     @functools.lru_cache(maxsize=4096)  # noqa: B019 -- a gallery lives as long as the process
     def thumbnail(self, image):
-        """An image as a small JPEG in a data URI: the page then asks the server for no file."""
+        """An image as a small JPEG in a data URI: the page then asks the server for no file.
+
+        Of stored vectors the picture may be an address, which the browser fetches and this
+        machine never does, or not be there: then it is "".
+        """
         path = self.image_paths[image]
-        return data_uri(_small(path) if self.larger is None else self.larger(path))
+        if self.encoders.reads_words:
+            return data_uri(_small(path) if self.larger is None else self.larger(path))
+        if str(path).startswith(("http://", "https://")):
+            return quote(str(path), safe=_IN_ADDRESSES)
+        try:
+            return data_uri(_small(path))
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+            return ""
 
     @functools.cached_property
     def captions_of_image(self):

@@ -51,7 +51,11 @@ def add(service):
                 visible=gaussian,
                 min_width=130,
             )
-            words = gr.Textbox(label="Place a text of your own", min_width=200)
+            words = gr.Textbox(
+                label="Place a text of your own",
+                visible=gallery.encoders.reads_words,
+                min_width=200,
+            )
             with_captions = gr.Checkbox(
                 value=False, label="Captions too", visible=bool(gallery.captions), min_width=110
             )
@@ -83,8 +87,7 @@ def _card(gallery, side, row):
     said = cards.escape(map_plot.say(gallery, side, row))
     if side == "captions":
         return _hover(said)
-    picture = f'<img src="{gallery.thumbnail(row)}" alt="{cards.escape(gallery.describe(row))}">'
-    return _hover(said, picture)
+    return _hover(said, cards.picture(gallery.thumbnail(row), gallery.describe(row)))
 
 
 def _hover(said, picture='<img alt="" hidden>'):

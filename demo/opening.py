@@ -29,6 +29,7 @@ def examples(service, seed=0):
         `Example`s: of the gallery's own captions the one that is answered most surely, and rightly
         where that is known; the vaguest that is declined and has something to add; one of things
         that are not in the gallery together; and nonsense. Those that are not found are left out.
+        Of stored vectors only the surest and the least sure: nothing else can be asked.
     """
     gallery = service.gallery
     if not gallery.captions:
@@ -43,15 +44,19 @@ def examples(service, seed=0):
         (i for i, one in enumerate(judged) if one.kind == "known" and one.probability is not None),
         key=lambda i: -judged[i].probability,
     )
+    reads_words = gallery.encoders.reads_words
+    nonsense = [Example("Nonsense", NONSENSE)] if reads_words else []
     if not order:
-        return [Example("Try", texts[0]), Example("Nonsense", NONSENSE)]
+        return [Example("Try", texts[0]), *nonsense]
     right = [i for i in order if _is_right(gallery, rows[i], asked, i)] or order
     found = [Example("Sure", texts[right[0]])]
+    if not reads_words:
+        return [*found, Example("Vague", texts[order[-1]])]
     vague = _vague(service, [texts[i] for i in order[::-1]])
     found += [Example("Vague", vague)] if vague else []
     absent = _absent(service, texts, rng)
     found += [Example("Not here", absent)] if absent else []
-    return [*found, Example("Nonsense", NONSENSE)]
+    return [*found, *nonsense]
 
 
 def _is_right(gallery, row, asked, place):

@@ -48,11 +48,13 @@ def build(gallery, metrics=None):
             controls = _settings(service)
         with gr.Tabs():
             open_link = text_panel.add(service, controls)
-            image_panel.add(service, controls)
-            if gallery.kind == "a set":
-                elements_panel.add(service)
+            if gallery.encoders.reads_words:
+                image_panel.add(service, controls)
+                if gallery.kind == "a set":
+                    elements_panel.add(service)
             map_panel.add(service)
-            own_panel.add(service, controls)
+            if gallery.encoders.reads_words:
+                own_panel.add(service, controls)
             trust_panel.add(service)
         api.add(service)
         open_link(page)
@@ -128,8 +130,9 @@ def _title(gallery):
 
 
 def _head(gallery):
+    asked = f"Describe a {gallery.noun}" if gallery.encoders.reads_words else "Choose a caption"
     text = (
-        f"Describe a {gallery.noun}: you see what is found among {len(gallery.image_names):,} "
+        f"{asked}: you see what is found among {len(gallery.image_names):,} "
         f"pictures, how often such an answer is right, and what would make it surer."
     )
     return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'

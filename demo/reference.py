@@ -9,6 +9,7 @@ SYMBOLS = {
     "geometric_mean": "σ",
     "total_variance": "tr Σ",
     "circular_variance": "circular variance",
+    "inverse_concentration": "1/κ",
 }
 
 

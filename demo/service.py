@@ -77,7 +77,7 @@ class Service:
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         gallery, words = self.gallery, caption.split()
         without = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
-        without = without if len(words) > 1 else []
+        without = without if len(words) > 1 and gallery.encoders.reads_words else []
         embedding = gallery.encoders.captions([caption, *without])
         judgement, *others = self.judge([caption, *without], embedding, similarity)
         query = {key: value[:1] for key, value in embedding.items()}
@@ -86,7 +86,7 @@ class Service:
         )
         uncertainties = gallery.encoders.uncertainty(embedding)
         groups = []
-        if found["probability"] is not None:
+        if found["probability"] is not None and gallery.encoders.reads_words:
             groups = narrowing.groups(
                 gallery,
                 caption,

@@ -7,6 +7,7 @@ from pathlib import Path
 import zoo
 from demo.encoders import Encoders
 from demo.gallery import Gallery
+from demo.stored_encoders import StoredEncoders
 from zoo import collection, evaluation
 from zoo.collection import Encoded
 from zoo.data import datasets, toy_birds
@@ -39,6 +40,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         InputError: if something is not there or is not what it has to be.
     """
     model = zoo.from_preset(run)
+    if model.reads_caption_vectors:
+        return _of_vectors(run, folder, data_dir)
     records = _records(run, data_dir) if folder is None else None
     resizing = evaluation.resizing_of(run)
     encoders = Encoders(model, **resizing)
@@ -69,6 +72,20 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
             texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
         )
     return Gallery(name, encoders, names, paths, texts, embeddings, records, **more), metrics
+
+
+def _of_vectors(run, folder, data_dir):
+    """The gallery of a run on stored vectors: those of its test split."""
+    if folder is not None:
+        raise InputError(f"{run}: reads vectors, and --photos is of pictures; leave it out")
+    model, split = evaluation.open_run(run, data_dir)
+    encoders, records = StoredEncoders(model, split), split.records
+    paths = list(records.image_paths)
+    names = _names(records, [Path(path) for path in paths])
+    gallery = Gallery(
+        records.name, encoders, names, paths, encoders.labels, encoders.embeddings, records
+    )
+    return gallery, RunFolder.existing(run).metrics
 
 
 def _model_file(folder):
@@ -130,10 +147,6 @@ def _records(run, data_dir):
     if str(run) not in zoo.list_presets() and not RunFolder(run).is_run:
         raise InputError(f"{run}: knows no data; name a folder of images with --photos")
     data = {**evaluation.data_of(run), "skip_bad": True}
-    if data["loader"] == "vectors":
-        raise InputError(
-            f"{run}: holds vectors, and the demo asks in words and pictures; use halo search"
-        )
     if data_dir is not None:
         data["root"] = str(data_dir)
     try:

@@ -193,7 +193,7 @@ def _judgement(probability, reason, is_absent):
 def _reasons(known, gallery, queries, texts):
     """Why the model does not know a query, in words, or None, for each."""
     count = len(next(iter(queries.values())))
-    if texts is None:
+    if texts is None or not gallery.encoders.reads_words:
         return [None] * count if known is None else known.reasons(centres(queries), error=UNKNOWN)
     words, unknown = _counts(gallery, texts)
     if known is None:
@@ -219,7 +219,7 @@ def _known(gallery, side, seed):
     means = centres(gallery.embeddings[side])
     order = np.random.default_rng(seed).permutation(len(means))[:MOST]
     usual, held = np.array_split(order, 2)
-    if side == "images":
+    if side == "images" or not gallery.encoders.reads_words:
         return KnownQueries.fit(means[usual], means[held], seed=seed)
     words, unknown = _counts(gallery, [gallery.captions[row] for row in held])
     return KnownQueries.fit(means[usual], means[held], words, unknown, seed=seed)

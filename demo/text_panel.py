@@ -3,6 +3,7 @@
 from demo import cards, opening, verdict_card
 from demo.events import gr, said_on_the_page
 from demo.limits import MAX_CHARACTERS
+from demo.stored_encoders import listed
 
 _NOTHING = {"caption": None, "kept": None, "anyway": False}
 
@@ -56,13 +57,7 @@ def add(service, controls):
 
     with gr.Tab("Words → pictures", id="text"):
         with gr.Row(equal_height=True, elem_classes="halo-search"):
-            caption = gr.Textbox(
-                label="What do you look for?",
-                placeholder=f"Describe a {gallery.noun}, then press Enter",
-                max_length=MAX_CHARACTERS,
-                scale=5,
-                elem_id="halo-caption",
-            )
+            caption, entered = _question(gallery)
             button = gr.Button("Search", variant="primary", scale=1, min_width=110)
         examples = gr.HTML(
             _examples(found), elem_id="halo-examples", js_on_load=verdict_card.PRESSES
@@ -71,7 +66,7 @@ def add(service, controls):
         initial = answer(_NOTHING, None, controls[1].value, controls[2].value)
         shown = gr.HTML(initial, elem_id="halo-answer", js_on_load=verdict_card.PRESSES)
         private = {"api_visibility": "private"}
-        for event in (button.click, caption.submit):
+        for event in (button.click, entered):
             event(said_on_the_page(ask, 1), [caption, *controls], [asked, shown], **private)
         for place in (examples, shown):
             pressed = said_on_the_page(press, 2)
@@ -96,6 +91,25 @@ def add(service, controls):
         )
 
     return open_link
+
+
+def _question(gallery):
+    """`(component, event)`: a box for words, or a choice of the captions whose vectors are there.
+
+    What is not listed can be typed into the choice too.
+    """
+    place = {"scale": 5, "elem_id": "halo-caption"}
+    if gallery.encoders.reads_words:
+        box = gr.Textbox(
+            label="What do you look for?",
+            placeholder=f"Describe a {gallery.noun}, then press Enter",
+            max_length=MAX_CHARACTERS,
+            **place,
+        )
+        return box, box.submit
+    choices, label = listed(gallery.captions)
+    box = gr.Dropdown(choices, value=None, label=label, allow_custom_value=True, **place)
+    return box, box.input
 
 
 def _examples(found):

@@ -27,7 +27,7 @@ def answer(gallery, found, risk, kept=None, similarity=None):
     said = found["answer"]
     parts = [
         verdict(gallery, said, "captions", risk, similarity),
-        _words(found, kept),
+        _words(found, kept) if gallery.encoders.reads_words else "",
     ]
     if found["unknown_words"] and said["kind"] != "unknown":
         listed = ", ".join(f"“{word}”" for word in found["unknown_words"][:5])

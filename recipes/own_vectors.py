@@ -14,6 +14,7 @@ vectors. One image in ten is for validation and calibration, one in ten for the 
 The same command resumes a run that was stopped.
 """
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -36,13 +37,14 @@ class Settings(training.VectorSettings):
     out: Path = setting(Path("runs/own_vectors"), "run folder to write or resume", identity=False)
     method: Literal[METHODS] = setting("none", "what to make of the vectors")
     dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
-    batch_size: int = setting(1024, "pairs")
+    batch_size: int = setting(1024, "pairs; of data with classes as many of each")
     learning_rate: float = setting(5e-4, "peak of AdamW, which falls by a cosine")
     epochs: int = setting(10, "over all captions; none and laplace have none", smoke=1)
     steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
 
 
 def main(argv=None):
+    start = time.process_time()
     settings = cli.parse(Settings, argv, description=__doc__)
     data = settings.data() if settings.images else toy_vectors()
     run = training.start(settings, data)
@@ -55,21 +57,23 @@ def main(argv=None):
         run.model = method.build(settings, run.train)
         if method.is_trained:
             fit(settings, run)
-    return report.finish(run)
+    return report.finish(run, measure_more=lambda *_: {"cpu_seconds": time.process_time() - start})
 
 
 def fit(settings, run):
     """All pairs, or of data with classes pairs of as many classes as there are."""
     records = run.train.records
     by_class = records.class_names is not None
-    options = {}
+    batch_size, options = settings.batch_size, {}
     if by_class:
-        options["pairs_per_class"] = max(1, settings.batch_size // records.num_classes)
+        a_class = max(1, batch_size // records.num_classes)
+        batch_size = a_class * min(batch_size, records.num_classes)
+        options["pairs_per_class"] = a_class
     stream = Stream(
         batches.class_pairs if by_class else batches.image_caption_pairs,
         run.train,
         None,
-        settings.batch_size,
+        batch_size,
         seed=settings.seed,
         steps=settings.steps_per_epoch,
         options=options,

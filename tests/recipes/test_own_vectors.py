@@ -90,11 +90,43 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
     assert "--images and --captions must be given together" in capsys.readouterr().err
 
 
-def test_the_demo_refuses_vectors(files, tmp_path):
+@pytest.mark.parametrize("method", ["none", "laplace", "directional"])
+def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     pytest.importorskip("gradio")
-    from demo import sources
+    from demo import limits, page, sources
 
     run = tmp_path / "run"
-    train(files, run, "--method", "none")
-    with pytest.raises(InputError, match="holds vectors, and the demo asks in words and pictures"):
-        sources.load(run)
+    texts = [f"noisy  bird {row // 2}" for row in range(300)]
+    texts[:2] = ["?", "long " * 300]
+    (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in texts))
+    paths = ['https://example.org/a"b<c.jpg', str(tmp_path / "none.jpg")] * 150
+    (tmp_path / "paths.txt").write_text("".join(f"{path}\n" for path in paths))
+    names = ["test"] * 100 + ["validation"] * 100 + ["train"] * 100
+    (tmp_path / "splits.txt").write_text("".join(f"{name}\n" for name in names))
+    more = [f"--{name}={tmp_path / name}.txt" for name in ("texts", "paths", "splits")]
+    train(files, run, f"--method={method}", "--epochs=1", "--batch-size=50", *more)
+    gallery, metrics = sources.load(run)
+    assert gallery.captions[0] == "caption 0"
+    assert gallery.captions[2:4] == ["noisy bird 1", "noisy bird 1 (row 3)"]
+    assert all(limits.text(label) == label for label in gallery.captions)
+    built = page.build(gallery, metrics)
+    service = built.service
+    answer = service.find_images(gallery.captions[7], wrong_at_most=1)["answer"]
+    assert answer["results"][0]["item"] == 7
+    assert answer["results"][0]["right"]
+    assert 0 < answer["probability"] < 1
+    assert (answer["uncertainty"] is None) == (method == "none")
+    risk = service.find_images(gallery.captions[7], wrong_at_most=0.5)["answer"]
+    assert risk["declined"] == (risk["probability"] < 0.5 or risk["kind"] != "known")
+    with pytest.raises(limits.RefusedError, match="choose one of its captions"):
+        service.find_images("a red bird")
+    with pytest.raises(limits.RefusedError, match="vectors and no pictures"):
+        gallery.encoders.pixels(b"")
+    assert gallery.thumbnail(0) == "https://example.org/a%22b%3Cc.jpg"
+    assert gallery.thumbnail(1) == ""  # a name takes its place
+    (choice,) = [
+        block for block in built.blocks.values() if getattr(block, "elem_id", "") == "halo-caption"
+    ]
+    assert [value for value, _ in choice.choices] == gallery.captions
+    with pytest.raises(InputError, match="--photos is of pictures; leave it out"):
+        sources.load(run, folder=tmp_path)

@@ -17,13 +17,16 @@ PRESET = "toy_birds_pcme"
 _DONE = "splits.txt"  # written last
 
 
-def write_vectors(run: str | os.PathLike, folder: str | os.PathLike) -> dict[str, Any]:
+def write_vectors(
+    run: str | os.PathLike, folder: str | os.PathLike, data_dir: str | os.PathLike | None = None
+) -> dict[str, Any]:
     """Encodes every split of a run or preset into files that the loader `vectors` reads.
 
     Args:
         run: a run folder, or a name out of `zoo.list_presets()`.
         folder: where `images.npy`, `captions.npy` (the means), `pairs.npy`, `labels.txt` of data
             with classes, `texts.txt`, `paths.txt` and `splits.txt` go.
+        data_dir: where the run's data set is now, if it has moved.
 
     Returns:
         A description for `zoo.data.open`.
@@ -31,7 +34,8 @@ def write_vectors(run: str | os.PathLike, folder: str | os.PathLike) -> dict[str
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / _DONE).exists():
-        _write(from_preset(run), data_of(run), folder)
+        moved = {} if data_dir is None else {"root": str(data_dir)}
+        _write(from_preset(run), {**data_of(run), **moved}, folder)
     names = {"images": "images.npy", "captions": "captions.npy", "pairs": "pairs.npy"}
     names |= {name: f"{name}.txt" for name in ("labels", "splits", "texts", "paths")}
     there = {key: str(folder / name) for key, name in names.items() if (folder / name).exists()}
