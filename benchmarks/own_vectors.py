@@ -6,6 +6,7 @@ own; memory is what the process has beyond one that has imported the library.
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -66,14 +67,15 @@ def runs(files, folder):
     )
     for method in METHODS:
         flags = [f"--images={files[0]}", f"--captions={files[1]}", f"--method={method}"]
-        start = time.perf_counter()
+        start, used = time.perf_counter(), _used()
         _process(*flags, f"--out={folder / method}")
-        minutes = (time.perf_counter() - start) / 60
+        minutes, used = (time.perf_counter() - start) / 60, _used() - used
         results = json.loads((folder / method / "metrics.json").read_text())
         retrieval = next(iter(results["retrieval"].values()))
         report.add(
             method=method,
             minutes=minutes,
+            cpu_minutes=used / 60,
             target_minutes=MINUTES.get(method, TRAINED_MINUTES),
             t2i_recall_1=retrieval["t2i_recall@1"],
         )
@@ -120,6 +122,12 @@ def steps():
         report.add(method=name, step_ms=1000 * step, products_ms=1000 * bare, share=bare / step)
     report.notes.append(f"target: a share of {SHARE:.0%}")
     return report
+
+
+def _used():
+    """CPU seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _process(*arguments):

@@ -193,6 +193,44 @@ def test_the_variance_branch_is_a_copy_of_the_last_block_with_weights_of_its_own
 
 
 @pytest.mark.parametrize("make", [image_tower, text_tower])
+def test_the_uncertainty_token_reads_all_tokens_and_none_reads_it(make, tmp_path):
+    """ProLIP's [UNC]: pretrained weights are read, and say what they say without it."""
+    weights_file(tmp_path / "clip.npz", "OpenAI")
+    vision = make is image_tower
+    inputs = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)) if vision else ids()
+    tower = make(weights=tmp_path / "clip.npz", uncertainty_token=True)
+    outputs = tower(inputs)
+    plain = make(weights=tmp_path / "clip.npz", variance_blocks=0)(inputs)
+    np.testing.assert_allclose(outputs["features"], plain["features"], atol=1e-5)
+    assert outputs["variance_features"].shape == (2, 1, 64)
+    layer = tower.get_layer("vision_with_token" if vision else "text_with_token")
+    if not vision:  # the word w after the end is, to CLIP, a token at the next place
+        after, word = 4, 9
+        inputs = np.array([[3, 5, 7, WORDS - 1, word, 0, 0]], "int32")
+        words, places = (np.array(weight) for weight in layer.embedding.get_weights())
+        layer.token.assign(words[word] + places[after])
+        plain = make(weights=tmp_path / "clip.npz", variance_blocks=0)(inputs)
+        inputs[:, after:] = [1, 2, 1]  # what lies there is not read
+        token = tower(inputs)["variance_features"]
+        np.testing.assert_allclose(token[:, 0], plain["features"][:, after], atol=1e-5)
+    changed = inputs.copy()
+    changed[:, 1] = 6
+    difference = tower(changed)["variance_features"] - tower(inputs)["variance_features"]
+    assert np.abs(difference).max() > 1e-3
+    before = np.array(tower(inputs)["features"])
+    layer.token.assign(layer.token + 1.0)
+    np.testing.assert_array_equal(tower(inputs)["features"], before)
+    assert len(clip_blocks(tower)) == 4
+    paths = {variable.path for variable in tower.trainable_variables}
+    assert set(rates_by_depth(clip_blocks(tower), 0.5, 0.1)) == paths
+    tower.save(tmp_path / "tower.keras")
+    loaded = keras.saving.load_model(tmp_path / "tower.keras")
+    np.testing.assert_allclose(
+        loaded(inputs)["variance_features"], tower(inputs)["variance_features"], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("make", [image_tower, text_tower])
 def test_two_blocks_of_the_variance_part_before_the_last_two(make):
     """PCME++'s table 5, second row: with the weights of the last two blocks, and of the norm, the
     branch computes what the mean's does; with those of the last alone it does not."""

@@ -2,7 +2,7 @@
 
 import inspect
 
-from zoo import models
+from zoo import encoders, models
 
 BUILDERS = tuple(
     name
@@ -22,10 +22,18 @@ def tiny(name, tokenizer, **chosen):
     Args:
         name: of the builder.
         tokenizer: of the captions.
-        **chosen: options of the builder.
+        **chosen: options of the builder; `uncertainty_token` puts CLIP's towers with that token
+            in place of the backbones.
     """
     builder = getattr(models, name)
     known = inspect.signature(builder).parameters
     takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
     options = {key: value for key, value in _TINY.items() if takes_all or key in known}
-    return builder("tiny", tokenizer=tokenizer, **{**options, **chosen})
+    image_backbone = "tiny"
+    if chosen.pop("uncertainty_token", False):
+        image_backbone = encoders.clip_image("tiny", image_size=SIZE, uncertainty_token=True)
+        words, length = tokenizer.vocabulary_size(), tokenizer(["a"]).shape[1]
+        options["caption_backbone"] = encoders.clip_text(
+            "tiny", None, words, length, uncertainty_token=True
+        )
+    return builder(image_backbone, tokenizer=tokenizer, **{**options, **chosen})

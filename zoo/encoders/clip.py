@@ -8,6 +8,7 @@ from keras import ops
 
 from zoo.encoders.clip_weights import load_clip_weights
 from zoo.errors import require
+from zoo.layers.uncertainty_token import UncertaintyToken
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -35,6 +36,7 @@ def clip_image(
     weights: str | os.PathLike | None = None,
     image_size: int = 224,
     variance_blocks: int = 1,
+    uncertainty_token: bool = False,
 ) -> keras.Model:
     """CLIP's vision transformer: images to all tokens.
 
@@ -54,11 +56,14 @@ def clip_image(
         variance_blocks: how many of the last blocks log σ² has of its own, with random weights,
             beside those of the mean, which keep the pretrained ones: the branches part before
             them. 1 as in the paper, 2 for its table 5, 0 for points.
+        uncertainty_token: whether log σ² comes from one more token instead, ProLIP's [UNC], see
+            `zoo.layers.UncertaintyToken`; `variance_blocks` then counts for nothing.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from RGB images `(batch, size, size, 3)`,
         0…255, to `{"features", "variance_features"}`, each `(batch, tokens, width)`, the class
-        token first; without variance blocks to `{"features"}`. CLIP's own preprocessing is inside.
+        token first; without variance blocks to `{"features"}`, with `uncertainty_token`
+        variance features of that token alone. CLIP's own preprocessing is inside.
 
     Raises:
         ValueError: on an unknown name, or more variance blocks than fit before the last block.
@@ -86,8 +91,11 @@ def clip_image(
         dtype="float32",
         name="preprocessing",
     )
-    tokens = encoder({"images": normalize(images)})
-    outputs = _two_branches(encoder, tokens, variance_blocks, epsilon=1e-5)
+    pixels = normalize(images)
+    if uncertainty_token:
+        outputs = _with_token(encoder, pixels)
+    else:
+        outputs = _two_branches(encoder, encoder({"images": pixels}), variance_blocks, epsilon=1e-5)
     backbone = keras.Model(images, outputs, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "vision")
@@ -100,13 +108,15 @@ def clip_text(
     vocabulary_size: int = 49408,
     max_length: int = 77,
     variance_blocks: int = 1,
+    uncertainty_token: bool = False,
 ) -> keras.Model:
     """CLIP's text transformer: token ids to all tokens.
 
     Args:
         name: of the vision transformer whose partner it is: 12 blocks, 512 wide, 768 for
             `"vit_l_14"`; `"tiny"` for tests.
-        weights, variance_blocks: as for `clip_image`.
+        weights, variance_blocks, uncertainty_token: as for `clip_image`; the token reads what
+            lies up to the end token.
         vocabulary_size: number of token ids; the last one ends every caption.
         max_length: length of a caption in ids.
 
@@ -134,11 +144,14 @@ def clip_text(
         name="text",
     )
     ids = keras.Input((max_length,), dtype="int32", name="captions")
-    tokens = encoder({"token_ids": ids})
-    outputs = _two_branches(encoder, tokens, variance_blocks, epsilon=1e-5)
     last = ops.expand_dims(ops.argmax(ids, axis=-1), -1)
-    outputs["mask"] = ops.less_equal(ops.expand_dims(ops.arange(max_length), 0), last)
-    backbone = keras.Model(ids, outputs, name="backbone")
+    mask = ops.less_equal(ops.expand_dims(ops.arange(max_length), 0), last)
+    if uncertainty_token:
+        outputs = _with_token(encoder, ids, mask)
+    else:
+        tokens = encoder({"token_ids": ids})
+        outputs = _two_branches(encoder, tokens, variance_blocks, epsilon=1e-5)
+    backbone = keras.Model(ids, {**outputs, "mask": mask}, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "text")
     return backbone
@@ -160,13 +173,14 @@ def clip_blocks(backbone: keras.Model) -> list[Any]:
     encoder = next((layer for layer in backbone.layers if hasattr(layer, "encoder_layers")), None)
     if encoder is None:
         return [backbone]
-    first = [encoder.embedding, getattr(encoder, "pre_layer_norm", [])]
+    first = [encoder.embedding, getattr(encoder, "pre_layer_norm", None) or []]
     blocks = [[block] for block in encoder.encoder_layers]
     blocks[-1].append(encoder.layer_norm)
     copies = [layer for layer in backbone.layers if "variance_block" in layer.name]
     for block, copy in zip(blocks[len(blocks) - len(copies) :], copies, strict=True):
         block.append(copy)
     blocks[-1] += [layer for layer in backbone.layers if "variance_norm" in layer.name]
+    blocks[-1] += [encoder.token] if isinstance(encoder, UncertaintyToken) else []
     return [first, *blocks]
 
 
@@ -184,6 +198,12 @@ def _last_shared_block(config, variance_blocks):
             f"received {variance_blocks}"
         )
     return config["num_layers"] - 1 - max(int(variance_blocks), 1)
+
+
+def _with_token(encoder, inputs, mask=None):
+    layer = UncertaintyToken(encoder, name=f"{encoder.name}_with_token")
+    features, token = layer(inputs, mask=mask)
+    return {"features": features, "variance_features": token}
 
 
 def _two_branches(encoder, tokens, variance_blocks, epsilon):

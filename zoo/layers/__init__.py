@@ -15,6 +15,7 @@ from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.set_prediction import SetPrediction
 from zoo.layers.slot_attention import SlotAttention
+from zoo.layers.uncertainty_token import UncertaintyToken
 from zoo.layers.unit_length import UnitLength
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "SentenceGRU",
     "SetPrediction",
     "SlotAttention",
+    "UncertaintyToken",
     "UnitLength",
 ]

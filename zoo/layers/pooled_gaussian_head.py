@@ -45,7 +45,7 @@ class PooledGaussianHead(keras.layers.Layer):
     Call arguments:
         features: `(batch, positions, channels)`: tokens of a transformer, cells of a map, words.
         variance_features: those for the log variance, `(batch, positions, channels′)`; `features`
-            where it is missing.
+            where it is missing. One position alone, such as a token's, always counts.
         mask: bool `(batch, positions)`, True where a position counts. Padding changes nothing.
         training: whether features are dropped.
 
@@ -129,6 +129,7 @@ class PooledGaussianHead(keras.layers.Layer):
         if self.covariance is None:
             return {"mean": mean}
         variance = features if variance_features is None else variance_features
+        mask = None if variance.shape[1] == 1 else mask
         variance = self._pool(self.variance_pooling, self.variance_map(variance), mask)
         return {"mean": mean, "log_variance": self.covariance(variance)}
 
