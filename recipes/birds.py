@@ -4,6 +4,7 @@
     python recipes/birds.py --system infonce --data-dir …        # InfoNCE on PCME++'s towers
     python recipes/birds.py --held-out val1 --data-dir …         # to choose settings
     python recipes/birds.py --validation val1 --data-dir …       # calibrated on unseen classes
+    python recipes/birds.py --system pfe --points runs/infonce --learning-rate 3e-3 --data-dir …
     python recipes/birds.py                                      # Toy Birds, to try it out
 
 All systems meet on one split, one file of features, the same batches and the same number of steps,
@@ -28,6 +29,8 @@ from zoo.data.features import cached
 from zoo.data.records import Records, joined
 from zoo.data.sources import Features, Pictures
 from zoo.data.views import Views
+from zoo.errors import InputError
+from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
 
 SYSTEMS = (
@@ -37,6 +40,7 @@ SYSTEMS = (
     "pcmepp",
     "csd_softmax",
     "infonce",
+    "pfe",
     "vse0",
     "vsepp",
     "vse_infinity",
@@ -52,6 +56,7 @@ class Settings(training.RetrievalSettings):
 
     out: Path = setting(Path("runs/birds"), "run folder to write or resume", identity=False)
     system: Literal[SYSTEMS] = setting("pcme", "what to train")
+    points: Path | None = setting(None, "run folder of points on the same data, for pfe")
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
     held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
         "test", "classes to evaluate on; choose settings on val1 to val3"
@@ -102,6 +107,11 @@ class Settings(training.RetrievalSettings):
         training.check_weights(self, "image_weights", self.backbone)
         if self.views < 1:
             raise ValueError(f"--views must be at least 1; received {self.views}")
+        if (self.system == "pfe") != (self.points is not None):
+            raise ValueError(
+                "--points must be given with --system pfe, and with no other; received "
+                f"--system {self.system} and --points {self.points}"
+            )
 
 
 def main(argv=None):
@@ -129,6 +139,8 @@ def data(settings):
 
 def build(settings, train):
     """The system, whole: backbone and heads."""
+    if settings.points is not None:
+        return pfe(settings)
     tokenizer = captions.word_tokenizer(
         train.records.captions, max_words=settings.max_words, min_count=settings.min_count
     )
@@ -145,6 +157,25 @@ def build(settings, train):
         "word_dim": word_dim,
     }
     return _BUILDERS[settings.system](settings, towers, word_vectors)
+
+
+def pfe(settings):
+    """Variances over the frozen points of a finished run, which read no more than the points do.
+
+    Raises:
+        InputError: if that run has other data.
+    """
+    points = RunFolder.existing(settings.points)
+    found, own = (
+        {name: value for name, value in run.data.items() if name != "semantics"}
+        for run in (points, RunFolder.existing(settings.out))
+    )
+    if found != own:
+        raise InputError(
+            f"--points {points.path}: must be of the same data, or what it has learnt is tested; "
+            f"expected {own}, found {found}"
+        )
+    return models.pfe(models.from_preset(points.path), scale=settings.scale, shift=settings.shift)
 
 
 def _pcme(settings, towers, word_vectors, **options):

@@ -33,6 +33,7 @@ ROWS = {
     "PCME++": ("--system=pcmepp",),
     "Gaussians, softmax over CSD": ("--system=csd_softmax",),
     "InfoNCE": ("--system=infonce",),
+    "PFE over InfoNCE": ("--system=pfe", "--learning-rate=3e-3"),
     "VSE0": ("--system=vse0",),
     "VSE++": ("--system=vsepp", "--mining=semi_hard"),
     "VSE∞": ("--system=vse_infinity", "--mining=semi_hard"),
@@ -40,6 +41,7 @@ ROWS = {
     "PVSE": ("--system=pvse", "--mining=semi_hard"),
     "DivE": ("--system=dive", "--mining=semi_hard"),
 }
+POINTS = {"PFE over InfoNCE": "InfoNCE"}  # rows that begin with the finished run of another
 DIRECTIONS = seed_table.DIRECTIONS
 
 
@@ -94,8 +96,14 @@ def run_rows(settings):
                 waiting[out], stdout=log, stderr=subprocess.STDOUT, env=environment, check=False
             ).returncode
 
+    later = {
+        seed_table.folder(settings.out, row, seed) for row in POINTS for seed in settings.seeds
+    }
+    codes = {}
     with ThreadPoolExecutor(settings.jobs) as pool:
-        codes = dict(zip(waiting, pool.map(run, waiting), strict=True))
+        for part in (set(waiting) - later, set(waiting) & later):
+            ready = [out for out in waiting if out in part]
+            codes |= dict(zip(ready, pool.map(run, ready), strict=True))
     failed = [str(out.with_suffix(".log")) for out, code in codes.items() if code]
     if failed:
         raise InputError(f"{len(failed)} of {len(codes)} runs failed, see {', '.join(failed)}")
@@ -106,6 +114,8 @@ def command(settings, row, seed):
     flags = [*ROWS[row], f"--seed={seed}", f"--held-out={settings.held_out}"]
     if settings.data_dir is not None:
         flags += [f"--data-dir={settings.data_dir}", f"--image-weights={settings.image_weights}"]
+    if row in POINTS:
+        flags.append(f"--points={seed_table.folder(settings.out, POINTS[row], seed)}")
     if settings.smoke:
         flags.append("--smoke")
     return [

@@ -9,6 +9,7 @@ from zoo.losses.contrastive import InfoNCE
 from zoo.losses.inclusion import Inclusion, inclusion
 from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
 from zoo.losses.maximum_mean_discrepancy import MaximumMeanDiscrepancy, maximum_mean_discrepancy
+from zoo.losses.mutual_likelihood import MutualLikelihood, mutual_likelihood
 from zoo.losses.ranking import TripletRanking
 from zoo.losses.semantic_precision import SemanticPrecision
 from zoo.losses.slot_diversity import (
@@ -31,6 +32,7 @@ __all__ = [
     "MatchingCrossentropy",
     "MatrixLoss",
     "MaximumMeanDiscrepancy",
+    "MutualLikelihood",
     "OrthogonalDiversity",
     "SemanticPrecision",
     "SmoothAveragePrecision",
@@ -40,6 +42,7 @@ __all__ = [
     "inclusion",
     "kl_to_standard_normal",
     "maximum_mean_discrepancy",
+    "mutual_likelihood",
     "orthogonal_diversity",
     "uniformity",
     "with_pseudo_positives",

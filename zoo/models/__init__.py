@@ -11,6 +11,7 @@ from zoo.models.laplace import laplace
 from zoo.models.pcme import pcme
 from zoo.models.pcme_bert import pcme_bert
 from zoo.models.pcmepp import pcmepp
+from zoo.models.pfe import pfe
 from zoo.models.preset_folder import save_preset
 from zoo.models.presets import from_preset, list_presets
 from zoo.models.pvse import pvse
@@ -37,6 +38,7 @@ __all__ = [
     "pcme",
     "pcme_bert",
     "pcmepp",
+    "pfe",
     "pvse",
     "save_preset",
     "sgraf",

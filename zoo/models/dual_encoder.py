@@ -101,6 +101,8 @@ class DualEncoder(keras.Model):
             value = term(images, captions, **{name: known[name] for name in term.reads})
             self.trackers[term.name].update_state(value)
             total = total + term.weight * value
+        for penalty in self.losses:  # of layers' regularizers
+            total = total + penalty
         return global_batch.share(total)
 
     def train_step(self, data):
@@ -261,6 +263,8 @@ class DualEncoder(keras.Model):
             config[key] = deserialize(config[key], custom_objects=custom_objects)
         if config["caption_encoder"] is None:
             config["caption_encoder"] = config["image_encoder"]
+        for key in ("image_encoder", "caption_encoder"):
+            _freeze_again(config[key])
         config["auxiliaries"] = [
             deserialize(term, custom_objects=custom_objects) for term in config["auxiliaries"]
         ]
@@ -296,3 +300,11 @@ def _embed(encoder, inputs, batch_size):
     return keras.tree.map_structure(
         lambda *values: np.concatenate([ops.convert_to_numpy(value) for value in values]), *parts
     )
+
+
+def _freeze_again(encoder):
+    """Keras restores `trainable` of a layer, but not to the layers and weights inside of it."""
+    for layer in getattr(encoder, "layers", ()):
+        if not layer.trainable:
+            layer.trainable = True  # a value that is there already is not handed down
+            layer.trainable = False

@@ -1,0 +1,75 @@
+"""Variances over frozen points: what is frozen, what is learnt, and what they mean then."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import point_models
+import zoo
+from point_models import batch, largest_difference, tiny
+
+DIM = 8
+
+
+@pytest.mark.parametrize("builder", ["infonce", "vsepp"])
+def test_points_become_means_and_stay(builder, tmp_path):
+    points = tiny(builder, point_models.REGIONS)
+    data = batch(points)
+    before = points(data)
+    model = zoo.models.pfe(points)
+    model.compile(keras.optimizers.Adam(1e-2), run_eagerly=True)
+    for _ in range(2):
+        model.train_on_batch(data)
+    after = model(data)
+    for side in ("images", "captions"):
+        np.testing.assert_array_equal(after[side]["mean"], before[side]["mean"])
+        assert np.ptp(after[side]["log_variance"], axis=0).max() > 0
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert len(loaded.trainable_variables) == len(model.trainable_variables) == 6
+    assert largest_difference(model(data), loaded(data)) <= 1e-6
+
+
+def test_an_item_with_far_matches_is_uncertain():
+    """Items near the first axis are blurred tenfold; the variance has to find that out."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(2000, DIM)).astype("float32")
+    vague = rng.random(2000) < 0.5
+    truth[vague, 0] += 4
+    blur = np.where(vague, 1.0, 0.1)[:, None]
+    sides = [truth + blur * rng.normal(size=truth.shape).astype("float32") for _ in range(2)]
+    model = zoo.models.pfe(zoo.models.vector_points(DIM))
+    model.compile(keras.optimizers.Adam(1e-2))
+    labels = np.arange(len(truth))
+    data = tf.data.Dataset.from_tensor_slices(
+        {
+            "images": sides[0].astype("float32"),
+            "captions": sides[1].astype("float32"),
+            "image_labels": labels,
+            "caption_labels": labels,
+        }
+    )
+    model.fit(data.batch(100, drop_remainder=True), epochs=15, verbose=0)
+    for encoder in (model.image_encoder, model.caption_encoder):
+        spread = np.exp(encoder(sides[0])["log_variance"]).sum(axis=1)
+        assert np.median(spread[vague]) > 1.5 * np.median(spread[~vague])
+
+
+def test_the_penalty_of_the_maps_is_part_of_the_loss():
+    points = zoo.models.vector_points(DIM)
+    data = {name: np.eye(DIM, dtype="float32") for name in ("images", "captions")}
+    data |= {name: np.arange(DIM) for name in ("image_labels", "caption_labels")}
+    found = []
+    for regularization in (0.0, 1.0):
+        model = zoo.models.pfe(points, regularization=regularization)
+        for encoder in (model.image_encoder, model.caption_encoder):
+            encoder.get_layer("variance_map").kernel.assign(np.full((DIM, DIM), 0.1, "float32"))
+        model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+        found.append(model.train_on_batch(data)[0])
+    np.testing.assert_allclose(found[1] - found[0], 2 * DIM**2 * 0.1**2, rtol=1e-4)
+
+
+def test_only_points_become_gaussians():
+    with pytest.raises(ValueError, match="to points; received a Gaussian"):
+        zoo.models.pfe(zoo.models.pfe(zoo.models.vector_points(DIM)))

@@ -1,0 +1,88 @@
+"""Variances over a frozen model of points: probabilistic face embeddings, of images and texts."""
+
+import math
+
+import keras
+
+from zoo import losses, similarities
+from zoo.embeddings import POINT, kind
+from zoo.layers.covariance import Covariance
+from zoo.models.dual_encoder import DualEncoder
+
+
+def pfe(
+    model: DualEncoder,
+    scale: float = 5.0,
+    shift: float = 5.0,
+    likelihood_weight: float = 1.0,
+    regularization: float = 0.01,
+) -> DualEncoder:
+    """Makes Gaussians of a trained model of points, whose means stay the points that they were.
+
+    A linear map of each point gives its log σ², learnt from pairs: by their mutual likelihood,
+    which makes Σσ² of an image and a caption add up to the squared distance of pairs like them, and
+    by PCME++'s matching loss on CSD, which also learns its scale and shift. Everything else is
+    frozen, so nothing of the points is lost.
+
+    ```python
+    points = zoo.models.vector_points(8)  # or any trained model of points
+    model = zoo.models.pfe(points)
+    model.encode_images(np.eye(8))  # a MultivariateNormalDiag
+    ```
+
+    Args:
+        model: a `DualEncoder` of points of length one, with Functional encoders. Its layers are
+            shared, and frozen from now on.
+        scale, shift: initial a and b of the logit −a · CSD + b.
+        likelihood_weight: of `zoo.losses.MutualLikelihood` beside the matching loss.
+        regularization: L2 penalty of the maps; without it variances fit the training's items.
+
+    Returns:
+        A `DualEncoder`, not compiled, with CSD and the tokenizer of the points. Its uncertainty is
+        the total variance.
+
+    Raises:
+        ValueError: if the model's embeddings are not points, or its encoders not Functional.
+
+    Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019; PCME++ (Chun, ICLR 2024),
+        equations 1 to 3, for CSD and its loss.
+
+    Paper differs: faces are compared by the mutual likelihood itself, whose log σ² terms prefer
+        certain items of a gallery; its head reads the features of the last convolution.
+    """
+    return DualEncoder(
+        _with_variance(model.image_encoder, "image_encoder", regularization),
+        _with_variance(model.caption_encoder, "caption_encoder", regularization),
+        similarity=similarities.ClosedFormSampledDistance(scale, shift),
+        loss=losses.MatchingCrossentropy(),
+        auxiliaries=[losses.MutualLikelihood(likelihood_weight)],
+        tokenizer=model.tokenizer,
+        uncertainty_measure="total_variance",
+        name="pfe",
+    )
+
+
+def _with_variance(encoder, name, regularization):
+    output = encoder.output if isinstance(encoder, keras.Model) else None
+    if not isinstance(output, dict) or kind(output) != POINT:
+        found = kind(output) if isinstance(output, dict) else type(encoder).__name__
+        raise ValueError(f"`{name}` must be a Functional keras.Model to points; received {found}")
+    encoder.trainable = False
+    mean = output["mean"]
+    dim = mean.shape[-1]
+    # Coordinates of a unit vector are of the size 1 / √dim: the penalty is to mean the same for
+    # any dimension.
+    scaled = keras.layers.Rescaling(math.sqrt(dim), dtype="float32", name="unit_variance")(mean)
+    change = keras.layers.Dense(
+        dim,
+        use_bias=False,  # `Covariance` has one
+        kernel_initializer="zeros",
+        kernel_regularizer=keras.regularizers.L2(regularization),
+        dtype="float32",
+        name="variance_map",
+    )(scaled)
+    # Pairs start at a squared distance of one, between those of equal and of unrelated vectors.
+    log_variance = Covariance(
+        "ellipsoidal", -math.log(2 * dim), dtype="float32", name="covariance"
+    )(change)
+    return keras.Model(encoder.input, {"mean": mean, "log_variance": log_variance}, name=name)
