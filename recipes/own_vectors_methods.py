@@ -34,6 +34,11 @@ def infonce(settings, train):
     return from_identity(models.infonce(**towers(settings, train)))
 
 
+def pfe(settings, train):
+    """Variances over the vectors, which stay as they are."""
+    return models.pfe(as_they_are(settings, train))
+
+
 def pcmepp(settings, train):
     return from_identity(models.pcmepp(**towers(settings, train)))
 
@@ -82,6 +87,7 @@ def dive(settings, train):
 
 METHODS = {
     "none": Method(as_they_are, is_trained=False),
+    "pfe": Method(pfe),
     "infonce": Method(infonce),
     "pcmepp": Method(pcmepp),
     "gaussian": Method(gaussian),
