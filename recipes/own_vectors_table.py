@@ -67,9 +67,10 @@ def flags_of_vectors(settings, place):
     """Flags that name the files of a seed's vectors, which are made when they are not there."""
     if not settings.vectors_of:
         return ()
-    number = place % len(settings.vectors_of)
-    folder = settings.out / f"vectors-{number}"
-    files = evaluation.write_vectors(settings.vectors_of[number], folder, settings.data_dir)
+    several = len(settings.vectors_of) > 1
+    run = settings.vectors_of[place if several else 0]
+    folder = settings.out / (f"vectors-{settings.seeds[place]}" if several else "vectors")
+    files = evaluation.write_vectors(run, folder, settings.data_dir)
     return tuple(f"--{name}={path}" for name, path in files.items() if name != "loader")
 
 
@@ -109,7 +110,11 @@ def differences(rows, settings):
             continue
         cells = []
         for title, value in PAIRED.items():
-            changes = np.array([value(own) - value(base) for own, base in found])
+            try:
+                changes = np.array([value(own) - value(base) for own, base in found])
+            except KeyError:  # too few right or wrong answers to calibrate on
+                cells.append("")
+                continue
             p = stats.ttest_1samp(changes, 0).pvalue if changes.std() > 0 else np.nan
             said = f"{changes.mean():+.1f}".replace("-", "−") + f" (p {p:.2f})"
             worse = title.startswith("R-P") and changes.mean() < -WORSE
