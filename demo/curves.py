@@ -6,6 +6,8 @@ import plotly.graph_objects as go
 from demo.map_plot import COLORS, INK, styled
 from zoo.report.style import DIRECTIONS
 
+LEAST = 0.02  # of the queries: the error of fewer is that of a handful
+
 
 def risk_coverage(curves, direction):
     """The error that is left when the most uncertain queries are not answered.
@@ -20,7 +22,8 @@ def risk_coverage(curves, direction):
     curve = curves[direction]["risk_coverage"]
     coverage, risk = np.asarray(curve["coverage"]), np.asarray(curve["risk"])
     mean = curve["random_aurc"]
-    chosen = np.unique(np.linspace(0, len(coverage) - 1, 400).round().astype(int))
+    first = int(np.searchsorted(coverage, LEAST))
+    chosen = np.unique(np.linspace(first, len(coverage) - 1, 400).round().astype(int))
     coverage, risk = coverage[chosen], risk[chosen]
     oracle = np.maximum(0.0, 1.0 - (1.0 - mean) / coverage)
     drawing = go.Figure()

@@ -116,11 +116,19 @@ def styled(drawing, x, y, equal=False, height=520):
         height=height,
         dragmode="pan",
     )
-    drawing.update_xaxes(title={"text": x, "font": {"size": 14}, "standoff": 8}, **axis)
-    drawing.update_yaxes(title={"text": y, "font": {"size": 14}, "standoff": 8}, **axis)
+    for update, letter, title in ((drawing.update_xaxes, "x", x), (drawing.update_yaxes, "y", y)):
+        decimals = _decimals(np.concatenate([np.asarray(t[letter], float) for t in drawing.data]))
+        words = {"text": title, "font": {"size": 14}, "standoff": 8}
+        update(title=words, tickformat=f".{decimals}f", **axis)
     if equal:
         drawing.update_yaxes(scaleanchor="x", scaleratio=1)
     return drawing
+
+
+def _decimals(values, ticks=5):
+    """As many decimals as a step between ticks needs: 0.100 beside 0.105, and 20 beside 40."""
+    step = np.nanmax(values) - np.nanmin(values)
+    return int(np.clip(np.ceil(-np.log10(max(step, 1e-9) / ticks)), 0, 6))
 
 
 def _add(drawing, plane, embedding, said, name, color, symbol, confidence, dash, wider):

@@ -110,17 +110,21 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
 
 def _told(gallery, own, bad, seconds):
     count = len(own.image_names)
-    text = f"{count} photos in {seconds:.1f} s."
+    text = f"{count} {_plural(count, 'photo')} in {seconds:.1f} s."
     if bad:
-        text += f" {bad} files could not be read as pictures."
+        text += f" {bad} {_plural(bad, 'file')} could not be read as pictures."
     known = gallery.sureness("images").known
     html = cards.note(text)
     if known is not None:
         strange = int(known.declined(centres(own.embeddings["images"])).sum())
         if strange:
             html += cards.note(
-                f"{strange} of them are unlike the pictures that the model has learnt from: what "
-                "it says of those is a guess.",
+                f"Unlike the pictures that the model has learnt from: {strange} of {count}. What it "
+                "says of those is a guess.",
                 "warning",
             )
     return html
+
+
+def _plural(count, noun):
+    return noun if count == 1 else f"{noun}s"

@@ -1,10 +1,11 @@
 """What a query is answered: against the model itself, for points, Gaussians and sets."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 import zoo
-from demo import answers
+from demo import answers, curves, map_plot
 from demo.reference import Reference
 from demo.sureness import Judgement
 from zoo import similarities
@@ -127,3 +128,15 @@ def test_the_sentence_has_the_numbers():
     text = reference.sentence(0.75)
     assert "less certain than 75 % of the gallery's 1,000 captions" in text
     assert "more certain than nearly all" in reference.sentence(-1.0)
+
+
+def test_ticks_have_even_decimals_and_the_curve_no_handful_of_queries():
+    drawing = go.Figure().add_scatter(x=[0, 80], y=[0.0974, 0.117])
+    map_plot.styled(drawing, "share", "σ")
+    assert drawing.layout.xaxis.tickformat == ".0f"
+    assert drawing.layout.yaxis.tickformat == ".3f"
+    coverage = np.arange(1, 1001) / 1000
+    curve = {"coverage": coverage, "risk": coverage, "random_aurc": 0.8}
+    curve |= {"aurc": 0.5, "oracle_aurc": 0.3}
+    drawn, _ = curves.risk_coverage({"t2i": {"risk_coverage": curve}}, "t2i")
+    assert min(drawn.data[0].x) == pytest.approx(2.0)

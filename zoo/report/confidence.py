@@ -3,6 +3,7 @@
 import numpy as np
 
 from zoo.evaluation.calibration import RISK
+from zoo.report.style import with_minus
 
 
 def sentence(direction, found):
@@ -16,7 +17,7 @@ def sentence(direction, found):
     half = found["half_of_test"]
     if "why_not" in half:
         return text
-    both = f"nAUC {_percent(half['nauc'])}, calibration error {_percent(half['calibration_error'])}"
+    both = f"nAUC {_nauc(half['nauc'])}, calibration error {_percent(half['calibration_error'])} %"
     return f"{text}; calibrated on half of the test queries: {both}"
 
 
@@ -26,11 +27,11 @@ def _quality(found):
     names = {"uncertainty": "uncertainty", "best_score": "best score"}
     names["best_minus_mean"] = "best score − mean"
     alone = ", ".join(
-        f"{names[name]} alone {_percent(value)}" for name, value in found["nauc_of"].items()
+        f"{names[name]} alone {_nauc(value)}" for name, value in found["nauc_of"].items()
     )
     text = (
-        f"nAUC {_percent(found['nauc'])} ({alone}), "
-        f"calibration error {_percent(found['calibration_error'])}"
+        f"nAUC {_nauc(found['nauc'])} ({alone}), "
+        f"calibration error {_percent(found['calibration_error'])} %"
     )
     certified = found["certified_threshold"]
     if certified is None:
@@ -39,6 +40,11 @@ def _quality(found):
         f"{text}; calibrated for at most {100 * certified['promised_risk']:.0f} % wrong: answers "
         f"{_percent(certified['answered'])} %, of these {_percent(certified['risk'])} % wrong"
     )
+
+
+def _nauc(value):
+    """A normalised area, 0 at random and 1 of an oracle, as the pages have it."""
+    return "undefined" if value is None or np.isnan(value) else with_minus(f"{value:.2f}")
 
 
 def _percent(share):
