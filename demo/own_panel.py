@@ -119,8 +119,8 @@ def _told(gallery, own, bad, seconds):
         strange = int(known.declined(centres(own.embeddings["images"])).sum())
         if strange:
             html += cards.note(
-                f"Unlike the pictures that the model has learnt from: {strange} of {count}. What it "
-                "says of those is a guess.",
+                f"Unlike the pictures that the model has learnt from: {strange} of {count}. What "
+                "it says of those is a guess.",
                 "warning",
             )
     return html
