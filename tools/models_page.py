@@ -81,7 +81,7 @@ def split_table(split, rows):
         split: its summary.
         rows: lists of `RunFolder`s that differ in the seed alone.
     """
-    of_split = [run for runs in rows for run in runs]
+    of_rows = [[run.metrics for run in runs] for runs in rows]
     columns = [
         table.retrieval("r_precision", "R-P"),
         table.retrieval("recall@1", "R@1"),
@@ -89,9 +89,10 @@ def split_table(split, rows):
         table.bins("bins i2t / t2i"),
         table.Column("AURC i2t / t2i", tuple(map(_area, table.DIRECTIONS))),
         table.Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
-        *(table.confidences() if any("confidence" in run.metrics for run in of_split) else ()),
+        *table.confidences(),
         table.Column("minutes of training", (lambda metrics: metrics["seconds"] / 60,)),
     ]
+    columns = [c for c in columns if any(table.cell(c, found) for found in of_rows)]
     titles = " | ".join(column.title for column in columns)
     lines = [
         f"### {split}",
