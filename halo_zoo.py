@@ -47,7 +47,9 @@ COMMANDS = {
     "report": Command(
         "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.report.__main__"
     ),
-    "search": Command("build | query", "index and search a collection", "zoo.search.__main__"),
+    "search": Command(
+        "build | query | encode | index", "index and search a collection", "zoo.search.__main__"
+    ),
     "export": Command("RUN OUT", "a SavedModel for TF Serving", "export.__main__"),
     "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),
 }
