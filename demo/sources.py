@@ -58,7 +58,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         texts, name = list(records.captions), records.name
         if evaluation.data_of(run)["loader"] in _BIRDS:
             more["noun"] = "bird"
-        if paths[0].parents[2].joinpath(MANIFEST).is_file():
+        # Toy Birds are folder/images/class/file; a photo of one's own has fewer folders above it.
+        if any(root.joinpath(MANIFEST).is_file() for root in list(paths[0].parents)[2:3]):
             more["larger"] = toy_birds.draw_again
     else:
         names, paths = _readable(folder)

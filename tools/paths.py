@@ -134,7 +134,7 @@ class Walk:
         failed = process.wait() != 0 if step.port is None else not _answers(process, step.port)
         seconds, cpu = time.perf_counter() - start, _cpu() - before
         self.rows.append((name, step.command, seconds, None if step.port else cpu))
-        print(f"{seconds:7.1f} s  {step.command}{flags}", flush=True)
+        print(f"{seconds:7.1f} s, {cpu:7.1f} of CPU  {step.command}{flags}", flush=True)
         if failed:
             _end(process)
             sys.exit(f"error: {step.command}: failed; its output is in {log}")
@@ -169,6 +169,17 @@ def main(argv=None):
     folder = options.out.resolve()
     folder.mkdir(parents=True)
     walk = Walk(folder)
+    try:
+        walk_all(walk, options)
+    finally:  # what was measured before a command failed, too
+        page = f"{hardware_line()}\n\n{walk.table()}"
+        (folder / "paths.md").write_text(page)
+        print(page)
+
+
+def walk_all(walk, options):
+    """Installs, then walks each path in a clone of its own."""
+    folder = walk.folder
     clone(folder / "install")
     walk.run("install", Step(f"{sys.executable} -m venv {folder / 'venv'}"), folder)
     walk.run("install", Step(f'pip install ".[{EXTRAS}]"'), folder / "install")
@@ -182,9 +193,6 @@ def main(argv=None):
                 f" --image-weights {options.image_weights.resolve()}"
             )
         walk.way(name, where, flags)
-    page = f"{hardware_line()}\n\n{walk.table()}"
-    (folder / "paths.md").write_text(page)
-    print(page)
 
 
 def clone(folder):

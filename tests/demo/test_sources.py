@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -34,6 +35,21 @@ def test_a_run_brings_its_held_out_split(gaussians):
     assert gaussians.describe(4) == gaussians.captions[40]
     assert not any(character.isdigit() for name in gaussians.image_names for character in name)
     assert gaussians.noun == "bird"
+
+
+def test_a_run_on_photos_of_ones_own_beside_it(birds, tmp_path, monkeypatch):
+    """`halo train own_pairs --data-dir photos`, then `halo demo runs/photos`: no folder above."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(next((birds / "images").iterdir()), "photos")
+    for path in Path("photos").iterdir():
+        path.with_suffix(".txt").write_text(f"a bird that is called {path.stem}\n")
+    data = {"loader": "pairs", "root": "photos", "image_size": 64, "held_out_share": 0.4}
+    run = RunFolder.open(Path("runs/photos"), {}, data=data)
+    run.save_model(zoo.from_preset("toy_birds_pcme"))
+    gallery, _ = sources.load("runs/photos", cache=tmp_path / "cache")
+    assert len(gallery.image_names) == 2
+    assert gallery.noun == "picture"
+    assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
 
 
 def test_birds_are_drawn_larger_for_people(gaussians):

@@ -141,7 +141,8 @@ def _work(options):
     others = {} if encoder.of_vectors else collections.left_out(options.source)
     if others:
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
-        print(f"left out {sum(others.values()):,} files of other kinds: {kinds}")
+        count = sum(others.values())
+        print(f"left out {count:,} {'file' if count == 1 else 'files'} of other kinds: {kinds}")
     return encoder, pieces, {"model": str(options.model), "side": side}
 
 
