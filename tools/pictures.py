@@ -64,25 +64,29 @@ def of_the_preset():
 
 
 def of_runs(folder):
-    if folder is None:
-        return
-    model, split = evaluation.open_run(folder / "pcmepp")
-    encoded = evaluation.encode(model, split.records, split.source)
-    yield "pcmepp_ambiguity", _ambiguity(encoded, split)
-    yield "pcme_2d", plane(*evaluation.open_run(folder / "pcme_2d"))
-    yield "dive_attention", attention(*evaluation.open_run(folder / "dive_pictures"))
-    yield "crops", crops(folder / "gaussian_vsepp_coco")
+    """The pictures of the models that are in a folder; those of others stay as they are."""
+    for run, (name, draw) in OF_RUNS.items():
+        if folder is not None and (folder / run).is_dir():
+            yield name, draw(folder / run)
 
 
-def plane(model, split):
+def ambiguity(run):
+    """Uncertainty of captions against the images that they are true of."""
+    model, split = evaluation.open_run(run)
+    return _ambiguity(evaluation.encode(model, split.records, split.source), split)
+
+
+def plane(run):
     """Ellipses of some classes of a model of two dimensions."""
+    model, split = evaluation.open_run(run)
     encoded = evaluation.encode(model, split.records, split.source)
     labels = np.unique(split.records.image_labels)[:CLASSES]
     return report.confidence_ellipses(*items_of(encoded, labels, ITEMS))
 
 
-def attention(model, split):
+def attention(run):
     """Where the elements of a model of sets look."""
+    model, split = evaluation.open_run(run)
     sets = evaluation.encode_sets(model, split.records, split.source)
     size = encoders.map_size(model.image_encoder)
     return report.attention_sheet_of(sets, split.records, split.picture, size, rows=PICTURES)
@@ -116,6 +120,13 @@ def _arrays(quality):
     bins = quality["recall_by_uncertainty"]
     return {name: np.asarray(values) for name, values in bins.items()}
 
+
+OF_RUNS = {
+    "pcmepp": ("pcmepp_ambiguity", ambiguity),
+    "pcme_2d": ("pcme_2d", plane),
+    "dive_pictures": ("dive_attention", attention),
+    "gaussian_vsepp_coco": ("crops", crops),
+}
 
 if __name__ == "__main__":
     main()
