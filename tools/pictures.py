@@ -6,7 +6,6 @@
 The models, minutes of one core each:
 
     python recipes/pcme_2d.py --out RUNS/pcme_2d
-    python recipes/pcmepp_coco.py --toy birds --out RUNS/pcmepp
     python recipes/dive_coco.py --features resnet152 --out RUNS/dive_pictures
     python recipes/gaussian_vsepp_coco.py --out RUNS/gaussian_vsepp_coco
 
@@ -60,7 +59,10 @@ def of_the_preset():
     found = evaluation.evaluate(model, encoded, ("own",))["uncertainty"]
     bins = {side: found[side]["recall_by_uncertainty"] for side in ("i2t", "t2i")}
     yield "recall_by_uncertainty", report.recall_by_uncertainty_plot(**bins)
-    yield "ambiguity", _ambiguity(encoded, split)
+    fits = report.uncertainty_against_matches(
+        encoded.caption_uncertainty, split.true_matches, encoded.measure
+    )
+    yield "ambiguity", fits
 
 
 def of_runs(folder):
@@ -68,12 +70,6 @@ def of_runs(folder):
     for run, (name, draw) in OF_RUNS.items():
         if folder is not None and (folder / run).is_dir():
             yield name, draw(folder / run)
-
-
-def ambiguity(run):
-    """Uncertainty of captions against the images that they are true of."""
-    model, split = evaluation.open_run(run)
-    return _ambiguity(evaluation.encode(model, split.records, split.source), split)
 
 
 def plane(run):
@@ -110,19 +106,12 @@ def crops(run):
     return crop_ambiguity.sheet(records, triplets, measured)
 
 
-def _ambiguity(encoded, split):
-    return report.uncertainty_against_matches(
-        encoded.caption_uncertainty, split.true_matches, encoded.measure
-    )
-
-
 def _arrays(quality):
     bins = quality["recall_by_uncertainty"]
     return {name: np.asarray(values) for name, values in bins.items()}
 
 
 OF_RUNS = {
-    "pcmepp": ("pcmepp_ambiguity", ambiguity),
     "pcme_2d": ("pcme_2d", plane),
     "dive_pictures": ("dive_attention", attention),
     "gaussian_vsepp_coco": ("crops", crops),
