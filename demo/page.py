@@ -130,11 +130,14 @@ def _title(gallery):
 
 
 def _head(gallery):
-    asked = f"Describe a {gallery.noun}" if gallery.encoders.reads_words else "Choose a caption"
-    text = (
-        f"{asked}: you see what is found among {len(gallery.image_names):,} "
-        f"pictures, how often such an answer is right, and what would make it surer."
-    )
+    found = f"you see what is found among {len(gallery.image_names):,} pictures"
+    if gallery.encoders.reads_words:
+        text = (
+            f"Describe a {gallery.noun}: {found}, how often such an answer is right, and what "
+            "would make it surer."
+        )
+    else:
+        text = f"Choose a caption: {found}, and how often such an answer is right."
     return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'
 
 

@@ -116,9 +116,11 @@ def differences(rows, settings):
                 cells.append("")
                 continue
             p = stats.ttest_1samp(changes, 0).pvalue if changes.std() > 0 else np.nan
-            said = f"{changes.mean():+.1f}".replace("-", "−") + f" (p {p:.2f})"
-            worse = title.startswith("R-P") and changes.mean() < -WORSE
-            cells.append(f"{said}, **worse**" if worse else f"**{said}**" if p < LEVEL else said)
+            chance = "p < 0.01" if p < 0.01 else f"p {p:.2f}"
+            said = f"{changes.mean():+.1f}".replace("-", "−") + f" ({chance})"
+            said = f"**{said}**" if p < LEVEL else said
+            is_worse = title.startswith("R-P") and changes.mean() < -WORSE
+            cells.append(f"{said}, worse" if is_worse else said)
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
