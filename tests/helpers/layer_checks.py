@@ -94,7 +94,9 @@ def _check_mixed_precision(cls, config, inputs, weights, expected, atol):
         keras.config.set_dtype_policy(policy)
     layer.set_weights(weights)
     assert all(w.dtype == "float32" for w in layer.trainable_variables)
-    outputs = tree.map_structure(lambda x: ops.cast(x, "float32"), _call(layer, inputs))
+    outputs = _call(layer, inputs)
+    _check_symbolic(_call(layer, _symbolic(inputs)), outputs)
+    outputs = tree.map_structure(lambda x: ops.cast(x, "float32"), outputs)
     assert all(np.isfinite(output).all() for output in tree.flatten(outputs))
     if atol is not None:
         _assert_close(outputs, expected, atol, "mixed precision")

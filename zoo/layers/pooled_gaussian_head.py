@@ -133,6 +133,11 @@ class PooledGaussianHead(keras.layers.Layer):
         variance = self._pool(self.variance_pooling, self.variance_map(variance), mask)
         return {"mean": mean, "log_variance": self.covariance(variance)}
 
+    def compute_output_spec(self, features, variance_features=None, mask=None, training=False):
+        # Said, since to trace four recurrent networks takes most of the time of building a model.
+        names = ["mean"] if self.covariance is None else ["mean", "log_variance"]
+        return {name: keras.KerasTensor((features.shape[0], self.dim), "float32") for name in names}
+
     @property
     def variance_parts(self):
         """The layers that only the log variance depends on; none for points."""

@@ -116,6 +116,14 @@ class RegionReasoning(keras.layers.Layer):
         _, image = self.reader(regions, mask=mask)
         return regions, image
 
+    def compute_output_spec(self, regions, mask=None, training=None):
+        # Said, since to trace the network takes most of the time in which a model is built.
+        batch, _, dim = regions.shape
+        return (
+            keras.KerasTensor(regions.shape, "float32"),
+            keras.KerasTensor((batch, dim), self.compute_dtype),
+        )
+
     def compute_mask(self, regions, previous_mask):
         return None if previous_mask is None else (previous_mask, None)
 

@@ -84,6 +84,14 @@ class SentenceGRU(keras.layers.Layer):
             return states, ops.concatenate(ends, axis=-1)
         return states, (ends[0] + ends[1]) / 2
 
+    def compute_output_spec(self, words, mask=None):
+        # Said, since to trace both directions takes most of the time in which a model is built.
+        batch, length, _ = words.shape
+        return (
+            keras.KerasTensor((batch, length, self.dim), self.compute_dtype),
+            keras.KerasTensor((batch, self.dim), self.compute_dtype),
+        )
+
     def compute_mask(self, words, previous_mask):
         return None if previous_mask is None else (previous_mask, None)
 

@@ -1,5 +1,6 @@
 """DivE's set prediction: learned slots that gather local features, and the global feature."""
 
+import math
 from typing import Any
 
 import keras
@@ -113,6 +114,18 @@ class SetPrediction(keras.layers.Layer):
         outputs = {"elements": elements, "slots": slots}
         if return_attention:
             outputs["attention"] = ops.mean(attention, axis=1)
+        return outputs
+
+    def compute_output_spec(self, features, pooled, mask=None, return_attention=False):
+        # Said, since to trace the rounds takes most of the time in which a model is built.
+        batch, dtype = features.shape[0], self.compute_dtype
+        shape = (batch, self.num_slots, pooled.shape[-1])
+        outputs = {name: keras.KerasTensor(shape, dtype) for name in ("elements", "slots")}
+        if return_attention:
+            sides = features.shape[1:-1]
+            positions = None if None in sides else math.prod(sides)
+            attention = (batch, self.num_slots, positions)
+            outputs["attention"] = keras.KerasTensor(attention, "float32")
         return outputs
 
     def _positions(self, features, mask):
