@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import pathlib
+import resource
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -11,15 +12,29 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads w
     for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
-import keras
 import pytest
-import tensorflow as tf
-
-from zoo.data import LOADERS
-from zoo.similarities.base import REGISTERED
 
 TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
+MUCH = 2**29
+
+
+def pytest_configure(config):
+    """The process that hands out the tests to others runs none, and imports no TensorFlow."""
+    if not config.getoption("numprocesses", None):
+        _without_optimizing()
+
+
+def _without_optimizing():
+    """A test makes a graph, runs it a few times and throws it away.
+
+    To optimise it costs a third of the test. Said before TensorFlow begins, this holds for the
+    functions of `tf.data` too, which `optimized_graphs` cannot change back; processes of their own
+    (`forked`) have all as users do.
+    """
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_collection_modifyitems(items):
@@ -37,37 +52,59 @@ def _cache_of_their_own(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick_to_begin():
-    """A test makes a graph, runs it a few times and throws it away.
-
-    To optimise it costs a third of the test, and the modules' millions of objects are in every
-    full collection. `optimized_graphs` is for tests of what optimisation could change.
-    """
-    _optimize_graphs(False)
+def _few_objects():
+    """The modules' millions of objects would be in every full collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _forgotten():
-    """Models and their graphs are cycles: what a file made goes when it ends, not at random.
+@pytest.fixture(scope="session")
+def forget():
+    """A function that gives the memory of forgotten models back when there is much of it.
 
-    The C library keeps what is freed; on Linux it can be asked to give it back.
+    Models and their graphs are cycles, and the C library keeps what is freed; on Linux it can be
+    asked to give it back. Either takes its time.
     """
-    yield
-    gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    kept = _resident()
+
+    def forget():
+        nonlocal kept
+        if _resident() < kept + MUCH:
+            return
+        gc.collect()
+        if trim is not None:
+            trim(0)
+        kept = _resident()
+
+    return forget
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten(forget):
+    """What a file made goes when it ends, not at random."""
+    yield
+    forget()
+
+
+def _resident():
+    """Bytes of memory that this process has, or how much it had at most."""
+    try:
+        pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return pages * resource.getpagesize()
 
 
 @pytest.fixture(scope="module")
 def optimized_graphs():
     """Graphs as a user has them, for the tests of a module."""
-    _optimize_graphs(True)
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
     yield
-    _optimize_graphs(False)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +113,8 @@ def run_eagerly():
 
     `pcme_cub`, `own_pairs` and `birds` are tested in graphs, as is the step of every system.
     """
+    import tensorflow as tf
+
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
@@ -84,6 +123,8 @@ def run_eagerly():
 @pytest.fixture
 def one_eagerly():
     """`run_eagerly` for one test of a module, the others of which make graphs."""
+    import tensorflow as tf
+
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
@@ -92,23 +133,28 @@ def one_eagerly():
 @pytest.fixture
 def in_graphs():
     """For a test of many steps in a module that has `run_eagerly`."""
+    import tensorflow as tf
+
     tf.config.run_functions_eagerly(False)
     yield
     tf.config.run_functions_eagerly(True)
 
 
-def _optimize_graphs(do):
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not do})
-
-
 @pytest.fixture(autouse=True)
 def _seeded():
+    import keras
+
     keras.utils.set_random_seed(0)
 
 
 @pytest.fixture(autouse=True)
 def _what_a_process_has_once():
     """A test that sets a policy, or registers a class or a loader, does so for itself alone."""
+    import keras
+
+    from zoo.data import LOADERS
+    from zoo.similarities.base import REGISTERED
+
     registries = (REGISTERED, LOADERS)
     before = [dict(registry) for registry in registries]
     yield

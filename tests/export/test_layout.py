@@ -1,16 +1,14 @@
 """What `python -m export` writes, and what it refuses to write."""
 
 import json
-import pathlib
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
+import forked
 import tiny_models
 from export import __main__ as command
 from export import export_model, saved_model
@@ -19,8 +17,6 @@ from export.stored_weights import StoredWeights
 from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.files import RunFolder
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -140,14 +136,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(run_folder, tmp_path):
     outs[1].mkdir()
     (outs[1] / "models.config").write_text("")
     before = sorted(tmp_path.rglob("*"))
-    command = [sys.executable, "-c", FULL_DISK, run_folder.path, ",".join(map(str, outs))]
-    done = subprocess.run(
-        [*command, "--version=2", "--image-only", "--no-index"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=ROOT,
-    )
+    flags = ["--version=2", "--image-only", "--no-index"]
+    done = forked.run(FULL_DISK, run_folder.path, ",".join(map(str, outs)), *flags)
     assert done.returncode == 0, done.stderr
     *parts, end = done.stderr.split("after 2\n")
     assert len(parts) == 2, done.stderr

@@ -3,37 +3,34 @@
 import errno
 import fcntl
 import os
-import signal
-import subprocess
-import sys
+import time
+from pathlib import Path
 
 import pytest
 
+import forked
 from zoo.errors import InputError
 from zoo.files import RunFolder, locked
 
 HOLDER = """
-import sys
+import sys, time
 from zoo.files.lock import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
-    sys.stdin.read()
+    time.sleep(600)
 """
 
 
 @pytest.fixture
 def holder(tmp_path):
     """Another process that holds the lock of `tmp_path / "run"`."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, tmp_path / "run"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "held\n"
+    process = forked.start(HOLDER, tmp_path / "run")
+    while not Path(process.out.name).read_text():
+        assert process.is_alive(), process.err.read()
+        time.sleep(0.01)
     yield process
     process.kill()
-    process.communicate()
+    process.join()
 
 
 def test_a_second_process_is_told_who_trains_and_killed_it_holds_nothing(holder, tmp_path):
@@ -42,8 +39,8 @@ def test_a_second_process_is_told_who_trains_and_killed_it_holds_nothing(holder,
         locked(tmp_path / "run"),
     ):
         pytest.fail("the lock was given twice")
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
+    holder.kill()
+    holder.join()
     with locked(tmp_path / "run"):
         pass
 

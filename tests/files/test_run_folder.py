@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 
+import forked
 from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, remove_leftovers, write_text
@@ -164,7 +165,7 @@ def main():
     folder.save_model(model)
 run(main)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = forked.run(script)
     assert done.returncode == 2, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert "cannot write" in line

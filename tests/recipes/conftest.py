@@ -1,8 +1,18 @@
 """What the runs of all recipes' tests share."""
 
+import functools
+
+import keras
 import pytest
 
 from zoo.report import style
+
+
+@pytest.fixture(autouse=True)
+def _no_collection(monkeypatch):
+    """A table forgets the graphs of each run; to look for them takes longer than a small run."""
+    forget = functools.partial(keras.backend.clear_session, free_memory=False)
+    monkeypatch.setattr(keras.backend, "clear_session", forget)
 
 
 @pytest.fixture(scope="session", autouse=True)

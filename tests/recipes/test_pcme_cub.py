@@ -1,17 +1,16 @@
 """The main job from end to end, on a small set of toy birds."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import forked
 import pcme_coco
 import pcme_cub
 import zoo
@@ -88,22 +87,17 @@ def test_a_finished_run_is_shown_and_not_repeated(finished, birds, capsys):
 def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished, birds, tmp_path):
     out = tmp_path / "killed"
     more = arguments(birds, out, "--warm-up-epochs=1", "--fine-tuning-epochs=3")
-    process = subprocess.Popen(
-        [sys.executable, pcme_cub.__file__, *more],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        start_new_session=True,
-    )
+    process = forked.start(Path(pcme_cub.__file__), *more)
     try:
         deadline = time.monotonic() + 240
         while not (out / "checkpoints" / "fine_tuning-00001.npz").exists():
-            assert process.poll() is None, "the run ended before it could be killed"
+            assert process.is_alive(), "the run ended before it could be killed"
             assert time.monotonic() < deadline, "no checkpoint within four minutes"
             time.sleep(0.005)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert not (out / "metrics.json").exists()
     pcme_cub.main(more)
     resumed = RunFolder.existing(out)

@@ -3,14 +3,13 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import tracemalloc
 
 import faiss
 import numpy as np
 import pytest
 
+import forked
 from saved_index import rewritten
 from zoo import similarities as S
 from zoo.embeddings import uncertainty
@@ -150,7 +149,7 @@ index.save(sys.argv[1])
 
 @pytest.mark.slow
 def test_a_killed_save_leaves_the_old_index(tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True)
+    done = forked.run(KILLED, tmp_path)
     assert done.returncode == -signal.SIGKILL
     assert len(list(tmp_path.glob("data-*"))) == 2
     index = Index.load(tmp_path)

@@ -2,13 +2,12 @@
 
 import inspect
 import os
-import subprocess
-import sys
 import time
 
 import keras
 import pytest
 
+import forked
 from clusters import clusters
 
 WORKER = """
@@ -26,26 +25,20 @@ model.fit(data, steps_per_epoch=1, verbose=0)
 def test_keras_alone_cannot_fit_with_several_workers():
     """`DualEncoder._maybe_symbolic_build` and `global_batch.one_value_a_replica`."""
     workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_CONFIG": config},
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+        forked.start(WORKER, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_CONFIG": config})
         for config in clusters()
     ]
     end = time.monotonic() + 120
     try:
         # When one fails the other may wait for it for ever.
-        while time.monotonic() < end and {w.poll() for w in workers} <= {None, 0}:
-            if all(worker.poll() == 0 for worker in workers):
+        while time.monotonic() < end and {w.exitcode for w in workers} <= {None, 0}:
+            if all(worker.exitcode == 0 for worker in workers):
                 break
             time.sleep(0.1)
-        codes = [worker.poll() for worker in workers]
+        codes = [worker.exitcode for worker in workers]
     finally:
         for worker in workers:
             worker.kill()
-            worker.wait()
     assert codes != [0, 0], "stock Keras fits with several workers now: take the two hooks away"
 
 

@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import forked
 from clusters import clusters
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "replicas.py"
@@ -21,26 +20,19 @@ MORE = ("pcmepp, own negatives", "clipped")
 
 def start(strategy, cases, **variables):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **variables}
-    return subprocess.Popen(
-        [sys.executable, SCRIPT, strategy, *cases],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return forked.start(SCRIPT, strategy, *cases, env=environment)
 
 
 def results(processes, timeout=900):
     """What each printed last; every process has ended afterwards."""
     try:
-        outputs = [process.communicate(timeout=timeout) for process in processes]
+        done = [forked.finish(process, timeout) for process in processes]
     finally:
         for process in processes:
             process.kill()
-            process.wait()
-    for process, (_, errors) in zip(processes, outputs, strict=True):
-        assert process.returncode == 0, errors
-    return [json.loads(printed.splitlines()[-1]) for printed, _ in outputs]
+    for one in done:
+        assert one.returncode == 0, one.stderr
+    return [json.loads(one.stdout.splitlines()[-1]) for one in done]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -8,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import forked
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers
 from zoo.training.history import HistoryFile, read_history
@@ -226,7 +225,7 @@ def dying(source, target):
 os.replace = dying
 phases(make_model(), pathlib.Path({str(tmp_path)!r}))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = forked.run(script)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert len(list((tmp_path / "checkpoints").glob(".tmp-*"))) == 1
     assert read_history(tmp_path / "history.csv")["phase"] == ["warm_up", "warm_up", "fine_tuning"]
