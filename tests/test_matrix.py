@@ -122,7 +122,8 @@ def system(request, split, towers):
 def test_every_builder_and_option_is_here():
     assert set(VARIANTS) == set(tiny_models.BUILDERS)
     others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
-    others |= {"laplace", "vector_points"}  # of stored vectors: tests/recipes/test_own_vectors.py
+    # Of stored vectors: tests/recipes/test_own_vectors.py. `pfe` is over any points there are.
+    others |= {"laplace", "pfe", "vector_points"}
     functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}
     assert functions == others | set(VARIANTS)
     for name, variants in VARIANTS.items():

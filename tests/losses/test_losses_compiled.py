@@ -32,6 +32,7 @@ TERMS = {
     "MMD": (losses.MaximumMeanDiscrepancy(), SETS),
     "Laplacian MMD": (losses.MaximumMeanDiscrepancy(squared=False), SETS),
     "diversity": (losses.Diversity(), SETS),
+    "mutual likelihood": (losses.MutualLikelihood(), (GAUSSIANS[0], random_gaussians(RNG, 4, 6))),
     "inclusion": (losses.Inclusion(scale=1.0), (GAUSSIANS[0], random_gaussians(RNG, 4, 6))),
     "Gram diversity": (losses.OrthogonalDiversity(), SETS),
 }
@@ -66,5 +67,6 @@ def test_no_loss_is_left_out():
         losses.Captioning,
         losses.AuxiliaryRanking,
     }  # `tests/training/test_compiled_steps.py`
+    elsewhere |= {losses.MaskedInclusion}  # two inclusions: `tests/losses/test_masked_inclusion.py`
     bases = {MatrixLoss, Auxiliary}
     assert {c for c in public if issubclass(c, tuple(bases))} - bases == tested | elsewhere

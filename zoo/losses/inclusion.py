@@ -49,14 +49,19 @@ def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
     return ops.mean(exponent - 0.5 * log - 0.5 * ops.log(total) + constant, axis=-1)
 
 
+def inclusion_loss(inner, outer, scale):
+    """−log σ(scale · (inclusion of inner in outer − of outer in inner)), mean over pairs."""
+    difference = inclusion(inner, outer) - inclusion(outer, inner)
+    return ops.mean(ops.softplus(-scale * difference))
+
+
 @keras.saving.register_keras_serializable(package="halo")
 class Inclusion(Auxiliary):
     """−log σ(scale · (inclusion of images in captions − of captions in images)), mean over pairs.
 
     A caption says less than its picture shows, so its Gaussian is to include the picture's. Row i
-    of the images belongs to row i of the captions, as in batches of `image_caption_pairs`. With the
-    embeddings of whole and masked inputs in place of images and captions it is ProLIP's loss of
-    masked inputs.
+    of the images belongs to row i of the captions, as in batches of `image_caption_pairs`.
+    `MaskedInclusion` is ProLIP's loss of masked inputs.
 
     ```python
     narrow = {"mean": np.zeros((1, 4)), "log_variance": np.full((1, 4), -2.0)}
@@ -88,8 +93,7 @@ class Inclusion(Auxiliary):
         self.scale = positive("scale", scale)
 
     def call(self, images: Embedding, captions: Embedding) -> Tensor:
-        difference = inclusion(images, captions) - inclusion(captions, images)
-        return ops.mean(ops.softplus(-self.scale * difference))
+        return inclusion_loss(images, captions, self.scale)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "scale": self.scale}

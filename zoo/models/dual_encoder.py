@@ -91,6 +91,7 @@ class DualEncoder(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if self.loss is None:
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
+        own = x
         x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
         logits = self.similarity(images, captions, training=training)
         matches = match_matrix(x)
@@ -98,12 +99,20 @@ class DualEncoder(keras.Model):
         known = {"ids": x["captions"], "matches": matches, "logits": logits}
         known["semantic"] = x.get("semantic")
         for term in self.auxiliaries:
+            if "masked" in term.reads:
+                known["masked"] = self._embed_masked(term, own, training)
             value = term(images, captions, **{name: known[name] for name in term.reads})
             self.trackers[term.name].update_state(value)
             total = total + term.weight * value
         for penalty in self.losses:  # of layers' regularizers
             total = total + penalty
         return global_batch.share(total)
+
+    def _embed_masked(self, term, batch, training):
+        shown, ids = term.masked_inputs(batch["images"], batch["captions"])
+        masked = self({"images": shown, "captions": ids}, training=training)
+        _, images, captions = global_batch.gather(batch, masked["images"], masked["captions"])
+        return {"images": images, "captions": captions}
 
     def train_step(self, data):
         checked.check_training_batch(data)
