@@ -116,7 +116,7 @@ def steps():
                 "step": lambda model=model, batches=endless: model.train_function(batches),
                 "products": lambda products=products, factors=factors: products(factors),
             },
-            repeats=9,
+            repeats=25,
         )
         step, bare = times["step"].seconds, times["products"].seconds
         report.add(method=name, step_ms=1000 * step, products_ms=1000 * bare, share=bare / step)
