@@ -6,7 +6,6 @@ own; memory is what the process has beyond one that has imported the library.
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.report import Report
-from benchmarks.timing import compare
+from benchmarks.timing import children_cpu_seconds, compare
 from zoo import encoders, models
 
 PAIRS, DIM, BATCH, SEED = 100_000, 512, 1024, 0
@@ -67,9 +66,9 @@ def runs(files, folder):
     )
     for method in METHODS:
         flags = [f"--images={files[0]}", f"--captions={files[1]}", f"--method={method}"]
-        start, used = time.perf_counter(), _used()
+        start, used = time.perf_counter(), children_cpu_seconds()
         _process(*flags, f"--out={folder / method}")
-        minutes, used = (time.perf_counter() - start) / 60, _used() - used
+        minutes, used = (time.perf_counter() - start) / 60, children_cpu_seconds() - used
         results = json.loads((folder / method / "metrics.json").read_text())
         retrieval = next(iter(results["retrieval"].values()))
         report.add(
@@ -122,12 +121,6 @@ def steps():
         report.add(method=name, step_ms=1000 * step, products_ms=1000 * bare, share=bare / step)
     report.notes.append(f"target: a share of {SHARE:.0%}")
     return report
-
-
-def _used():
-    """CPU seconds of all processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _process(*arguments):

@@ -151,6 +151,12 @@ def _reset_peak():
         clear.write_text("5")
 
 
+def children_cpu_seconds():
+    """CPU seconds of all processes of this one that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _peak_bytes():
     status = Path("/proc/self/status")
     if status.exists():

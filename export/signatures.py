@@ -98,12 +98,17 @@ class Signatures(tf.Module):
         def encode(embedding):
             return {**embedding, **_uncertainty(model, embedding)}
 
+        calibrations = {
+            direction: confidence
+            for direction, confidence in (calibrations or {}).items()
+            if direction == "i2t" or not image_only
+        }
         self.known = {
             direction: KnownQueriesFunction(
                 confidence.known, None if direction == "i2t" else self.tokenizer
             )
-            for direction, confidence in (calibrations or {}).items()
-            if confidence.known is not None and not (direction == "t2i" and image_only)
+            for direction, confidence in calibrations.items()
+            if confidence.known is not None
         }
 
         def encode_query(direction, embedding, texts=None):
@@ -156,8 +161,7 @@ class Signatures(tf.Module):
 
         if raw is images:
             add("encode_images", lambda x: encode_query("i2t", from_images(x)), raw)
-        encode_numbers = f"encode_{numbers.name}"
-        add(encode_numbers, lambda x: encode_query("i2t", from_numbers(x)), numbers)
+        add(f"encode_{numbers.name}", lambda x: encode_query("i2t", from_numbers(x)), numbers)
 
         def indexed(direction, embedding, texts=None):
             space = model.similarity.space_for(embeddings.kind(embedding))
@@ -166,9 +170,8 @@ class Signatures(tf.Module):
 
         if searched:
             add("index_images", lambda x: indexed("i2t", from_images(x)), raw)
-        for direction, confidence in (calibrations or {}).items():
-            served = direction == "i2t" or not image_only
-            if served and confidence_signatures.readable(confidence):
+        for direction, confidence in calibrations.items():
+            if confidence_signatures.readable(confidence):
                 is_log = _uncertainty_is_logarithm(model, direction)
                 add(
                     f"confidence_{direction}",
@@ -177,15 +180,14 @@ class Signatures(tf.Module):
                 )
         if image_only:
             return
-        texts = (lambda t: None) if model.reads_caption_vectors else (lambda t: t)
 
-        def encode_captions(t):
-            return encode_query("t2i", embed_captions(t), texts(t))
+        def of_captions(t):
+            return "t2i", embed_captions(t), None if model.reads_caption_vectors else t
 
-        add("encode_captions", encode_captions, captions)
+        add("encode_captions", lambda t: encode_query(*of_captions(t)), captions)
         add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
         if searched:
-            add("index_captions", lambda t: indexed("t2i", embed_captions(t), texts(t)), captions)
+            add("index_captions", lambda t: indexed(*of_captions(t)), captions)
 
     def concrete(self):
         """`{name: concrete function}`, and `serving_default`, which is the first of them."""

@@ -96,13 +96,13 @@ def run_rows(settings):
                 waiting[out], stdout=log, stderr=subprocess.STDOUT, env=environment, check=False
             ).returncode
 
-    later = {
+    later = [
         seed_table.folder(settings.out, row, seed) for row in POINTS for seed in settings.seeds
-    }
+    ]
     codes = {}
     with ThreadPoolExecutor(settings.jobs) as pool:
-        for part in (set(waiting) - later, set(waiting) & later):
-            ready = [out for out in waiting if out in part]
+        for stands_on_another in (False, True):
+            ready = [out for out in waiting if (out in later) == stands_on_another]
             codes |= dict(zip(ready, pool.map(run, ready), strict=True))
     failed = [str(out.with_suffix(".log")) for out, code in codes.items() if code]
     if failed:
@@ -139,11 +139,7 @@ def columns():
 
 def confidence_columns():
     """What uncertainty is worth, and a confidence calibrated on validation or on half of test."""
-
-    def both(read):
-        return tuple(
-            lambda metrics, side=side: read(metrics["confidence"][side]) for side in DIRECTIONS
-        )
+    both = seed_table.confidence
 
     def alone(name):
         return both(lambda found: found["nauc_of"][name])

@@ -76,13 +76,7 @@ def flags_of_vectors(settings, place):
 
 def columns():
     """Retrieval, what tells right from wrong, and the time of the whole run."""
-
-    def both(read):
-        return tuple(
-            lambda metrics, side=side: read(metrics["confidence"][side])
-            for side in seed_table.DIRECTIONS
-        )
-
+    both = seed_table.confidence
     return [
         seed_table.retrieval("r_precision", "R-P"),
         seed_table.retrieval("recall@1", "R@1"),

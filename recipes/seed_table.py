@@ -155,6 +155,13 @@ def retrieval(metric, title):
     return Column(f"{title} i2t / t2i", tuple(value(direction) for direction in DIRECTIONS))
 
 
+def confidence(read):
+    """The values of a column that `read` takes out of the confidence of each direction."""
+    return tuple(
+        lambda metrics, side=side: read(metrics["confidence"][side]) for side in DIRECTIONS
+    )
+
+
 def bins(title="bins i2t / t2i"):
     """The column of Spearman's ρ between the bin of uncertainty and its recall."""
 

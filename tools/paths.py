@@ -11,7 +11,6 @@ that fails ends the walk. `paths.md` in the folder has minutes and CPU-minutes o
 import argparse
 import contextlib
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.report import hardware_line
+from benchmarks.timing import children_cpu_seconds
 from tools import path_inputs
 
 ROOT = Path(__file__).parent.parent
@@ -117,7 +117,7 @@ class Walk:
 
     def run(self, name, step, where, flags=""):
         """Runs a command to its end, or until its port answers: then it is returned, running."""
-        start, before = time.perf_counter(), _cpu()
+        start, before = time.perf_counter(), children_cpu_seconds()
         log = self.folder / f"{name}.log"
         with log.open("a") as file:
             file.write(f"$ {step.command}{flags}\n")
@@ -132,7 +132,7 @@ class Walk:
                 start_new_session=True,
             )
         failed = process.wait() != 0 if step.port is None else not _answers(process, step.port)
-        seconds, cpu = time.perf_counter() - start, _cpu() - before
+        seconds, cpu = time.perf_counter() - start, children_cpu_seconds() - before
         self.rows.append((name, step.command, seconds, None if step.port else cpu))
         print(f"{seconds:7.1f} s, {cpu:7.1f} of CPU  {step.command}{flags}", flush=True)
         if failed:
@@ -198,11 +198,6 @@ def walk_all(walk, options):
 def clone(folder):
     """The last commit of this checkout, in a new folder."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
-
-
-def _cpu():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _answers(process, port):

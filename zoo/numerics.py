@@ -16,6 +16,21 @@ def gaussian_pair(images, captions):
     return images, captions
 
 
+def gaussian_rows(first, second, names):
+    """As `gaussian_pair`, of Gaussians that belong together row by row.
+
+    Raises:
+        ValueError: as `gaussian_pair`, or if they are not as many; it calls them by their names.
+    """
+    (mean, log), (other, other_log) = gaussian_pair(first, second)
+    if None not in (mean.shape[0], other.shape[0]) and mean.shape != other.shape:
+        raise ValueError(
+            f"`{names[0]}` and `{names[1]}` must be pairs of one shape; received "
+            f"{tuple(mean.shape)} and {tuple(other.shape)}"
+        )
+    return (mean, log), (other, other_log)
+
+
 def point_pair(images, captions):
     """Checked points, float32 `(N, dim)` and `(M, dim)`; of a Gaussian its mean.
 

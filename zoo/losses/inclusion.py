@@ -8,7 +8,7 @@ from keras import ops
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import positive
-from zoo.numerics import gaussian_pair
+from zoo.numerics import gaussian_rows
 
 
 def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
@@ -34,12 +34,7 @@ def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
     Released code differs: it takes −2 log σ² − log σ² of the two, which are the weights of log σ;
         half of that belongs to log σ², or scaling both Gaussians alike changes the comparison.
     """
-    (mean, log), (other_mean, other_log) = gaussian_pair(inner, outer)
-    if None not in (mean.shape[0], other_mean.shape[0]) and mean.shape != other_mean.shape:
-        raise ValueError(
-            f"`inner` and `outer` must be pairs of one shape; received {tuple(mean.shape)} and "
-            f"{tuple(other_mean.shape)}"
-        )
+    (mean, log), (other_mean, other_log) = gaussian_rows(inner, outer, ("inner", "outer"))
     # ∫ exp(−(z−m)²/s − (z−n)²/2t) dz, s and t the variances: 1/s + 1/2t = (2t + s)/2st.
     variance, other = ops.exp(log), ops.exp(other_log)
     total = 2.0 * other + variance

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 from zoo.losses.auxiliary import Auxiliary
-from zoo.numerics import gaussian_pair
+from zoo.numerics import gaussian_rows
 
 
 def mutual_likelihood(images: EmbeddingLike, captions: EmbeddingLike) -> Tensor:
@@ -36,12 +36,8 @@ def mutual_likelihood(images: EmbeddingLike, captions: EmbeddingLike) -> Tensor:
 
     Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019, equation 3.
     """
-    (mean, log), (other_mean, other_log) = gaussian_pair(images, captions)
-    if None not in (mean.shape[0], other_mean.shape[0]) and mean.shape != other_mean.shape:
-        raise ValueError(
-            f"`images` and `captions` must be pairs of one shape; received {tuple(mean.shape)} "
-            f"and {tuple(other_mean.shape)}"
-        )
+    names = ("images", "captions")
+    (mean, log), (other_mean, other_log) = gaussian_rows(images, captions, names)
     log_total = ops.logaddexp(log, other_log)
     quadratic = ops.square(mean - other_mean) * ops.exp(-log_total)
     constant = 1.8378770664093453  # log 2π

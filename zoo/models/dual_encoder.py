@@ -111,7 +111,8 @@ class DualEncoder(keras.Model):
     def _embed_masked(self, term, batch, training):
         shown, ids = term.masked_inputs(batch["images"], batch["captions"])
         masked = self({"images": shown, "captions": ids}, training=training)
-        _, images, captions = global_batch.gather(batch, masked["images"], masked["captions"])
+        # Labels and ids of all replicas are there already: only the embeddings travel again.
+        _, images, captions = global_batch.gather({}, masked["images"], masked["captions"])
         return {"images": images, "captions": captions}
 
     def train_step(self, data):

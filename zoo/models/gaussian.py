@@ -3,11 +3,11 @@
 import keras
 
 from zoo import similarities
-from zoo.embeddings import kind
 from zoo.encoders.replay import replay
 from zoo.layers.covariance import Covariance
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.unit_length import UnitLength
+from zoo.models import inputs as checked
 from zoo.models.dual_encoder import DualEncoder
 
 _PREFIX = "variance_"
@@ -65,13 +65,7 @@ def gaussian(
 
 
 def _with_variance(encoder, name, share_backbone, covariance, bounds, initial_log_variance):
-    if not isinstance(encoder, keras.Model) or not isinstance(getattr(encoder, "output", 0), dict):
-        raise ValueError(
-            f"`{name}` must be a Functional keras.Model to an embedding; "
-            f"received {type(encoder).__name__}"
-        )
-    if kind(encoder.output) != "a point":
-        raise ValueError(f"`{name}` must give points; received {kind(encoder.output)}")
+    checked.check_gives_points(encoder, name)
 
     def is_shared(layer):
         return layer.name == "backbone" and (share_backbone or not layer.trainable)

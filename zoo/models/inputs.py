@@ -5,12 +5,26 @@ import warnings
 import keras
 import numpy as np
 
+from zoo.embeddings import POINT, kind
+
 _MAKERS = (
     "`zoo.data.batches.image_caption_pairs(records, tokenizer, source, batch_size)` makes such "
     "batches out of a loader's records"
 )
 
 _STRINGS = ("str", "bytes", "object")  # beginnings of the names of dtypes
+
+
+def check_gives_points(encoder, name):
+    """Raises unless an encoder can be continued, and gives points.
+
+    Raises:
+        ValueError: if it is no Functional model, or its embeddings are of another kind.
+    """
+    output = getattr(encoder, "output", None) if isinstance(encoder, keras.Model) else None
+    found = kind(output) if isinstance(output, dict) else type(encoder).__name__
+    if found != POINT:
+        raise ValueError(f"`{name}` must be a Functional keras.Model to points; received {found}")
 
 
 def check_training_batch(data):

@@ -5,8 +5,8 @@ import math
 import keras
 
 from zoo import losses, similarities
-from zoo.embeddings import POINT, kind
 from zoo.layers.covariance import Covariance
+from zoo.models import inputs as checked
 from zoo.models.dual_encoder import DualEncoder
 
 
@@ -63,12 +63,9 @@ def pfe(
 
 
 def _with_variance(encoder, name, regularization):
-    output = encoder.output if isinstance(encoder, keras.Model) else None
-    if not isinstance(output, dict) or kind(output) != POINT:
-        found = kind(output) if isinstance(output, dict) else type(encoder).__name__
-        raise ValueError(f"`{name}` must be a Functional keras.Model to points; received {found}")
+    checked.check_gives_points(encoder, name)
     encoder.trainable = False
-    mean = output["mean"]
+    mean = encoder.output["mean"]
     dim = mean.shape[-1]
     # Coordinates of a unit vector are of the size 1 / √dim: the penalty is to mean the same for
     # any dimension.
