@@ -106,7 +106,7 @@ class Settings(pcmepp_settings.Settings):
             raise ValueError(
                 f"--image-weights must be a local file of CLIP's for {self.network}, or none"
             )
-        if self.image_weights == "imagenet" and self.network == "tiny":
+        if self.image_weights == "imagenet" and self.network in encoders.FROM_SCRATCH:
             self._set(image_weights=None)  # there are none
         self._set(weights=self.image_weights)
         if self.mean_epochs is None:

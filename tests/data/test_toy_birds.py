@@ -74,6 +74,51 @@ def test_the_test_classes_alone_are_the_same_files(toy_root, tmp_path):
         toy_birds.generate(tmp_path / "none", part="train")
 
 
+def test_more_classes_change_nothing_of_the_others(toy_root, tmp_path):
+    more = toy_birds.generate(tmp_path / "more", seed=3, more_classes=4, **SIZES)
+    for split, further in {"test": 0, "val1": 0, "seen_test": 4, "trainval": 16}.items():
+        ours, theirs = (
+            cub.load(root, split=split, verbose=False).records for root in (more, toy_root)
+        )
+        count = theirs.num_images
+        assert ours.num_images == count + further
+        assert ours.captions[: len(theirs.captions)].tolist() == theirs.captions.tolist()
+        for one, other in zip(ours.image_paths, theirs.image_paths, strict=False):
+            assert filecmp.cmp(one, other, shallow=False)
+    table = attributes_of(more)
+    distances = (table[:, None] != table).sum(-1) + 99 * np.eye(len(table), dtype=int)
+    assert distances.min() >= 4
+    assert len(set((more / "classes.txt").read_text().split()[1::2])) == 16
+
+
+def attributes_of(root):
+    """The attributes of every species: the commonest of its individuals."""
+    records = cub.load(root, split="trainval", verbose=False).records
+    drawn = toy_birds.read_truth(root, records).images
+    labels = np.asarray(records.image_labels)
+    species = []
+    for label in np.unique(labels):
+        members = drawn[labels == label]
+        species.append([np.bincount(column).argmax() for column in members.T])
+    return np.array(species)
+
+
+def test_an_oracle_knows_what_can_be_seen_and_said(toy_root):
+    records = cub.load(toy_root, split="trainval", verbose=False).records
+    ranking, truth = toy_birds.oracle(records), toy_birds.read_truth(toy_root, records)
+    assert ranking.shape == (records.num_images, len(records.captions))
+    assert len(np.unique(ranking[0])) > 0.95 * ranking.shape[1]  # hardly a tie
+    for caption in range(0, len(records.captions), 37):
+        named = truth.captions[caption] >= 0
+        same = truth.images[:, named] == truth.captions[caption, named]
+        contradicted = (~same & truth.visible[:, named]).any(1)
+        shown = (same & truth.visible[:, named]).all(1)
+        scores = ranking[:, caption]
+        assert scores[shown].min() > scores[~shown].max(initial=-np.inf)
+        if contradicted.any():
+            assert scores[contradicted].max() < scores[~contradicted].min()
+
+
 def test_a_complete_set_is_reused_and_nothing_else_is_touched(toy_copy, tmp_path):
     marker = toy_copy / "images.txt"
     before = marker.stat().st_mtime_ns

@@ -18,7 +18,7 @@ from zoo.report.uncertainty_quality import (
     recall_gap,
     recall_section,
     risk_section,
-    spearman_of_bins,
+    rho_of_bins,
     tenths,
 )
 from zoo.similarities import (
@@ -100,7 +100,7 @@ def test_bins_and_ambiguity_by_hand(reported):
 
 
 def test_statistics_that_have_no_value_are_nan():
-    assert np.isnan(spearman_of_bins(np.ones(40), np.ones(40)))
+    assert np.isnan(rho_of_bins(np.ones(40), np.ones(40)))
     assert np.isnan(normalised_aurc(np.arange(4.0), np.zeros(4, bool)))
     assert recall_gap(np.repeat([1, 9], 20), np.arange(40.0)) == 100.0
 

@@ -65,9 +65,15 @@ def load_toy_birds(
     resize="crop",
     crop_fraction=1.0,
     validation=None,
+    more_classes=0,
 ):
-    """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known."""
-    root = toy_birds.generate(cache_folder("toy_birds") if root is None else root)
+    """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known.
+
+    `more_classes` of `toy_birds.generate` are to train on alone.
+    """
+    more = f"_and_{more_classes}" if more_classes else ""
+    root = cache_folder(f"toy_birds{more}") if root is None else root
+    root = toy_birds.generate(root, more_classes=more_classes)
     opened = load_cub(
         split, root, None, image_size, held_out, skip_bad, resize, crop_fraction, validation
     )

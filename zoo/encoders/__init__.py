@@ -2,7 +2,12 @@
 
 from zoo.encoders.bert import bert
 from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
-from zoo.encoders.convolutional import CONVOLUTIONAL, backbone_of_file, convolutional
+from zoo.encoders.convolutional import (
+    CONVOLUTIONAL,
+    FROM_SCRATCH,
+    backbone_of_file,
+    convolutional,
+)
 from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.gru import gru
 from zoo.encoders.head_alone import head_alone
@@ -27,6 +32,7 @@ from zoo.encoders.vectors import vectors
 __all__ = [
     "CLIP",
     "CONVOLUTIONAL",
+    "FROM_SCRATCH",
     "backbone_of_file",
     "bert",
     "clip_blocks",

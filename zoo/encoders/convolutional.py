@@ -20,7 +20,8 @@ _APPLICATIONS = {
     "mobilenet_v2": (keras.applications.MobileNetV2, "tf"),
 }
 _RESNEXT = "resnext101_32x8d"
-CONVOLUTIONAL = (*_APPLICATIONS, _RESNEXT, "tiny")
+FROM_SCRATCH = ("tiny", "tiny_layout")  # there are no weights of these
+CONVOLUTIONAL = (*_APPLICATIONS, _RESNEXT, *FROM_SCRATCH)
 
 
 def convolutional(
@@ -39,9 +40,12 @@ def convolutional(
     | `"resnext101_32x8d"` | 86.7 M | 224 | 7 × 7 × 2048 |
     | `"mobilenet_v2"` | 2.3 M | 224 | 7 × 7 × 1280 |
     | `"tiny"` | 0.19 M | 64 | 8 × 8 × 128 |
+    | `"tiny_layout"` | 0.75 M | 64 | 1 × 1 × 256 |
 
-    `"tiny"` is for Toy Birds, from scratch. It has BatchNorm as the others: with GroupNorm, images
-    start out nearly alike, and a contrastive loss stays at chance for hundreds of steps.
+    `"tiny"` and `"tiny_layout"` are for Toy Birds, from scratch. They have BatchNorm as the others:
+    with GroupNorm, images start out nearly alike, and a contrastive loss stays at chance for
+    hundreds of steps. A cell of `"tiny"` does not know where it is, so its pooled map cannot tell a
+    red crown from a red tail; the one feature of `"tiny_layout"` has weights for every place.
 
     Args:
         name: one of the above.
@@ -96,7 +100,7 @@ def _network(name, image_size, imagenet):
             raise InputError(f"the network {name!r} has no ImageNet weights; give a path or none")
         if name == _RESNEXT:
             return resnext(image_size=image_size or 224), "torch"
-        return _tiny(image_size or 64), "tf"
+        return (_tiny_layout if name == "tiny_layout" else _tiny)(image_size or 64), "tf"
     application, mode = _APPLICATIONS[name]
     shape = (image_size or 224, image_size or 224, 3)
     if not imagenet:
@@ -114,10 +118,30 @@ def _tiny(image_size):
     images = keras.Input((image_size, image_size, 3), name="images")
     features = images
     for index, (channels, strides) in enumerate(((32, 2), (64, 2), (96, 2), (128, 1))):
-        features = layers.Conv2D(
+        convolution = layers.Conv2D(
             channels, 3, strides, padding="same", use_bias=False, name=f"convolution_{index}"
-        )(features)
-        # Momentum for runs of a few hundred steps, not for ImageNet's hundred thousands.
-        features = layers.BatchNormalization(momentum=0.9, name=f"normalize_{index}")(features)
-        features = layers.ReLU(name=f"relu_{index}")(features)
+        )
+        features = _rectified(convolution(features), index)
     return keras.Model(images, features, name="tiny")
+
+
+def _tiny_layout(image_size):
+    images = keras.Input((image_size, image_size, 3), name="images")
+    features = images
+    for index, (channels, size, strides) in enumerate(((64, 4, 4), (128, 3, 2), (128, 3, 1))):
+        convolution = layers.Conv2D(
+            channels, size, strides, padding="same", use_bias=False, name=f"convolution_{index}"
+        )
+        features = _rectified(convolution(features), index)
+    features = layers.AveragePooling2D(2, padding="same", name="quarters")(features)
+    features = layers.Flatten(name="places")(features)
+    features = _rectified(layers.Dense(256, use_bias=False, name="layout")(features), "layout")
+    return keras.Model(
+        images, layers.Reshape((1, 1, 256), name="map")(features), name="tiny_layout"
+    )
+
+
+def _rectified(features, name):
+    # Momentum for runs of a few hundred steps, not for ImageNet's hundred thousands.
+    features = layers.BatchNormalization(momentum=0.9, name=f"normalize_{name}")(features)
+    return layers.ReLU(name=f"relu_{name}")(features)

@@ -169,11 +169,10 @@ def _uncertainty_quality(pair, truth, values):
     ranks = metrics.rank_queries(pair, truth)
     has_positive = ranks.has_positive
     bins = metrics.recall_in_bins(ranks, values)
-    filled = bins["count"] > 0
     curve = metrics.risk_coverage(values[has_positive], ~ranks.hits(1)[has_positive])
     return {
         "recall_by_uncertainty": bins,
-        "spearman_of_bins": metrics.spearman(np.arange(filled.sum()), bins["recall"][filled]),
+        "spearman_of_bins": metrics.spearman_of_bins(bins["recall"]),
         "risk_coverage": curve,
     }
 

@@ -20,10 +20,16 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None, axis: int = -1) -
     """
     scores = ops.cast(scores, "float32")
     if mask is None:
-        return ops.softmax(scores, axis=axis)
+        return _softmax(scores, axis)
     mask = ops.cast(mask, "bool")
-    weights = ops.softmax(ops.where(mask, scores, -1e30), axis=axis)
+    weights = _softmax(ops.where(mask, scores, -1e30), axis)
     return ops.where(mask, weights, 0.0)
+
+
+def _softmax(scores, axis):
+    if scores.shape[axis] == 1:  # a map of one cell is no mistake, which Keras would warn of
+        return 1.0 + 0.0 * scores  # with a gradient, whose absence it would warn of too
+    return ops.softmax(scores, axis=axis)
 
 
 def masked_mean(features: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -34,6 +34,7 @@ from zoo.metrics.uncertainty import (
     recall_by_uncertainty,
     recall_in_bins,
     risk_coverage,
+    spearman_of_bins,
     uncertainty_verdict,
 )
 
@@ -73,6 +74,7 @@ __all__ = [
     "risk_coverage",
     "semantic_precision_at",
     "spearman",
+    "spearman_of_bins",
     "uncertainty_verdict",
     "wilson_interval",
 ]

@@ -7,7 +7,14 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from zoo.metrics.ranks import QueryRanks, rank_queries
-from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap, finite, same_length
+from zoo.metrics.statistics import (
+    RESAMPLES,
+    Estimate,
+    bootstrap,
+    finite,
+    same_length,
+    spearman,
+)
 
 
 def recall_by_uncertainty(
@@ -63,6 +70,24 @@ def recall_in_bins(
         recall = np.bincount(bin_of, hits, minlength=bins) / count
         mean = np.bincount(bin_of, uncertainty, minlength=bins) / count
     return {"recall": recall, "uncertainty": mean, "count": count}
+
+
+def spearman_of_bins(recall: ArrayLike) -> float:
+    """Spearman's ρ of a bin's place and its recall: −1 where recall falls from bin to bin.
+
+    ```python
+    spearman_of_bins([0.9, 0.5, np.nan, 0.1])  # -1.0
+    ```
+
+    Args:
+        recall: `(bins,)` of `recall_in_bins`, from certain to uncertain; empty bins are NaN.
+
+    Returns:
+        A float in [−1, 1]; NaN where there are not two bins, as with a constant uncertainty.
+    """
+    recall = np.asarray(recall)
+    recall = recall[np.isfinite(recall)]
+    return spearman(np.arange(len(recall)), recall) if len(recall) > 1 else float("nan")
 
 
 def risk_coverage(uncertainty: ArrayLike, error: ArrayLike) -> dict[str, Any]:

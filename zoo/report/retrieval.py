@@ -9,7 +9,7 @@ from zoo.metrics import Estimate, risk_coverage, spearman
 from zoo.metrics.statistics import percentage
 from zoo.report.section import Number, Section, Table, by_direction
 from zoo.report.style import DIRECTION_STYLE, DIRECTIONS, legend_below, new_figure, styled
-from zoo.report.uncertainty_quality import spearman_of_bins
+from zoo.report.uncertainty_quality import rho_of_bins
 
 KS = (1, 5, 10)
 
@@ -169,7 +169,7 @@ def _r_precision(run, side):
 
 def _rho_of_bins(run, side):
     if run.is_uncertain:
-        return run.estimate(spearman_of_bins, *run.ranks_and_uncertainty(side))
+        return run.estimate(rho_of_bins, *run.ranks_and_uncertainty(side))
     return None
 
 

@@ -113,7 +113,10 @@ def show_results(results: dict[str, Any]) -> None:
     Args:
         results: as metrics.json has them.
     """
-    print_results(results["retrieval"], f"{results['split']}, in %", results["chance"])
+    rows = results["retrieval"]
+    if "oracle" in results:
+        rows = {**rows, "oracle": results["oracle"]}
+    print_results(rows, f"{results['split']}, in %", results["chance"])
     if "best_epoch" in results:
         best = results["best_epoch"]
         print(f"weights of {best['phase']}, epoch {best['epoch']}: validation {best['value']:.1f}")

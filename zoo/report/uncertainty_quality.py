@@ -7,6 +7,7 @@ from zoo.metrics import (
     recall_in_bins,
     risk_coverage,
     spearman,
+    spearman_of_bins,
     uncertainty_verdict,
 )
 from zoo.metrics.statistics import percentage
@@ -31,7 +32,7 @@ def recall_section(run):
         columns = run.ranks_and_uncertainty(direction)
         yield Number(
             f"{words}: Spearman's ρ of bin and Recall@1",
-            run.estimate(spearman_of_bins, *columns),
+            run.estimate(rho_of_bins, *columns),
             form="+.2f",
         )
         yield Number(
@@ -176,11 +177,9 @@ def _table_of_captions(run, queries):
     return Table("Captions", ("caption", f"uncertainty, {run.split.measure}", "rank"), rows)
 
 
-def spearman_of_bins(best_rank, uncertainty):
-    """Spearman's ρ of the bin and its Recall@1; NaN where there are not two bins."""
-    recall = _recall_of_bins(best_rank, uncertainty)
-    recall = recall[np.isfinite(recall)]
-    return spearman(np.arange(len(recall)), recall) if len(recall) > 1 else float("nan")
+def rho_of_bins(best_rank, uncertainty):
+    """Spearman's ρ of the bin and its Recall@1."""
+    return spearman_of_bins(_recall_of_bins(best_rank, uncertainty))
 
 
 def recall_gap(best_rank, uncertainty):

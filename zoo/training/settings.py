@@ -8,6 +8,7 @@ from zoo import losses, similarities
 from zoo.cli import setting
 from zoo.data.images import RESIZES
 from zoo.data.split import RESIZING
+from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.metrics.cider_score import VARIANTS
 
 OWN = "own"  # the similarity that the model was trained with
@@ -31,7 +32,7 @@ def check_weights(settings: Any, name: str, network: str | None) -> None:
     """
     if getattr(settings, name) != UNSAID:
         return
-    if settings.data_dir is not None and network not in (None, "tiny"):
+    if settings.data_dir is not None and network not in (None, *FROM_SCRATCH):
         flag = "--" + name.replace("_", "-")
         raise ValueError(
             f"{flag} must be a local file, 'imagenet' where Keras has them, or none, which trains "

@@ -95,10 +95,10 @@ _FAMILIES = {
 }
 
 
-def sample_species(rng, count):
-    """`count` attribute dicts, any two of which differ in at least four attributes."""
-    species = []
-    while len(species) < count:
+def sample_species(rng, count, others=()):
+    """`others` and `count` more attribute dicts, any two of which differ in four attributes."""
+    species = list(others)
+    while len(species) < count + len(others):
         bird = _sample(rng)
         if all(_distance(bird, other) >= 4 for other in species):
             species.append(bird)
@@ -115,9 +115,9 @@ def individual(rng, species, variation=0.15):
     return bird
 
 
-def species_names(rng, species):
-    """Distinct English-looking names, such as `Blue_crowned_Finch`."""
-    names = []
+def species_names(rng, species, taken=()):
+    """Distinct English-looking names, such as `Blue_crowned_Finch`, none of those `taken`."""
+    names = list(taken)
     for bird in species:
         families = _FAMILIES[bird["bill_length"], bird["bill_shape"]]
         family = families[rng.integers(len(families))]
@@ -130,7 +130,7 @@ def species_names(rng, species):
         options += [f"{size}_{name}" for size in ("Lesser", "Greater") for name in options]
         options += [f"{name}_{number}" for number in range(2, 999) for name in options[:1]]
         names.append(next(name for name in options if name not in names))
-    return names
+    return names[len(taken) :]
 
 
 def codes(bird):

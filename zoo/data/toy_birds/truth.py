@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.toy_birds.attributes import NAMES, codes, decode
+from zoo.data.toy_birds.attributes import ATTRIBUTES, NAMES, codes, decode
 from zoo.errors import InputError
 
 _IMAGES, _CAPTIONS = "truth/image_attributes.csv", "truth/caption_attributes.csv"
 _SIDES = ("captions", "images")
+_NEVER = 1e-9  # not 0, so that of two images the one that contradicts less comes first
 
 
 class Truth(NamedTuple):
@@ -59,6 +60,37 @@ def true_matches(root, records, of="captions"):
             agrees = ((block < 0) | (block == truth.images) | ~truth.visible).all(-1)
             counts += agrees.sum(0)
     return counts
+
+
+def oracle(records, seed=0):
+    """How somebody would rank who knows what was drawn, what can be seen of it, and what was said.
+
+    `log p(caption | image) − log Σ p(caption | other image)`: a caption cannot be of an image that
+    visibly contradicts it, what is hidden has the value that the caption names with the
+    probability of that value among species, and a caption that few images fit says more.
+
+    Args:
+        records: of a split of Toy Birds.
+        seed: of that order.
+
+    Returns:
+        float32 `(N, M)`, a similarity; equals are in a random order.
+
+    Raises:
+        InputError: if the folder has no truth files, or not for these images.
+    """
+    truth = read_truth(Path(records.image_paths[0]).parents[2], records)
+    fits = np.zeros((len(truth.images), len(truth.captions)))
+    for column, name in enumerate(NAMES):
+        weights = np.array(list(ATTRIBUTES[name].values()))
+        named = truth.captions[:, column]
+        by_chance = (weights / weights.sum())[named]
+        drawn, visible = truth.images[:, column, None], truth.visible[:, column, None]
+        seen = np.where(drawn == named, 1.0, _NEVER)
+        fits += np.where(named < 0, 0.0, np.log(np.where(visible, seen, by_chance)))
+    fits -= np.log(np.exp(fits).sum(0))
+    equals = np.random.default_rng(seed).random(fits.shape)
+    return (fits + 1e-3 * equals).astype(np.float32)
 
 
 def read_truth(root, records):

@@ -1,0 +1,147 @@
+"""Variances over points, on CUB-200-2011 or on Toy Birds when no data are given.
+
+    python recipes/pfe_cub.py                                    # Toy Birds, minutes on two cores
+    python recipes/pfe_cub.py --data-dir CUB_200_2011 --image-weights imagenet
+
+Points first, by the softmax of InfoNCE on pooled towers; then the points are frozen, and a linear
+map of each learns its variance: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019, here for
+images and captions. So the variances cost the points nothing. The classes of `val1` are left out of
+training: validation and calibration are of classes that the model has not seen, as the test is.
+
+On Toy Birds the results have one more row: what an oracle reaches that knows all that was drawn and
+said. The same command resumes a run that was stopped.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import keras
+
+from zoo import cli, encoders, metrics, models, report, training
+from zoo.cli import setting
+from zoo.data import Stream, batches, captions, phase_seed, toy_birds
+from zoo.data.augmentation import Augmentation
+
+PHASES = ("points", "variances")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(training.RetrievalSettings):
+    """Settings for CUB; `toy` is what runs on Toy Birds."""
+
+    out: Path = setting(Path("runs/pfe_cub"), "run folder to write or resume", identity=False)
+    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
+        "test", "classes to evaluate on; choose settings on val1 to val3, without --validation"
+    )
+    validation: Literal["val1", "val2", "val3", "none"] = setting(
+        "val1",
+        "classes to leave out of training and to calibrate on; none: held-out images of the "
+        "training's classes",
+    )
+    more_classes: int = setting(0, "further species to draw and to train on", toy=360, smoke=0)
+    backbone: Literal[encoders.CONVOLUTIONAL] = setting(
+        "mobilenet_v2", "image encoder", toy="tiny_layout"
+    )
+    image_weights: str | None = setting(
+        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
+    dim: int = setting(512, "dimensions of the embedding", toy=64)
+    word_dim: int = setting(300, "dimensions of a word vector", toy=64)
+    temperature: float = setting(0.07, "initial temperature of the softmax")
+    drop_rate: float = setting(0.2, "cells of the image's map left out", toy=0.0)
+    word_dropping: float = setting(0.1, "probability of losing a word", toy=0.0)
+    flip: bool = setting(True, "mirror half of the pictures")
+    batch_size: int = setting(90, "pairs, each of another class", toy=180)
+    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=125, smoke=2)
+    epochs: int = setting(10, "of the points", toy=12, smoke=1)
+    learning_rate: float = setting(5e-4, "of AdamP, peak of a cosine", toy=2e-3)
+    variance_epochs: int = setting(2, "of the variances", smoke=1)
+    variance_rate: float = setting(3e-3, "likewise, of the variances")
+    select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
+
+    def __post_init__(self):
+        super().__post_init__()
+        training.check_weights(self, "image_weights", self.backbone)
+        if self.more_classes and self.data_dir is not None:
+            raise ValueError(f"--more-classes are drawn: no --data-dir; received {self.data_dir}")
+        if self.validation != "none" and self.held_out != "test":
+            raise ValueError(
+                f"--held-out {self.held_out} needs --validation none; received {self.validation}"
+            )
+
+
+def main(argv=None):
+    settings = cli.parse(Settings, argv, description=__doc__)
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return report.show(run)
+    with run.replicas():
+        points = build(settings, run.train)
+        run.model = models.pfe(points).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run, points)
+    is_toy = settings.data_dir is None
+    return report.finish(run, **settings.evaluation(), measure_more=oracle if is_toy else None)
+
+
+def data(settings):
+    return settings.data(
+        "cub",
+        "toy_birds",
+        captions=settings.captions,
+        validation=None if settings.validation == "none" else settings.validation,
+        more_classes=settings.more_classes or None,
+        **settings.pictures(),
+    )
+
+
+def build(settings, train):
+    """The points: InfoNCE on pooled towers."""
+    tokenizer = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
+    return models.infonce(
+        encoders.convolutional(settings.backbone, settings.image_size, settings.image_weights),
+        tokenizer,
+        dim=settings.dim,
+        word_dim=settings.word_dim,
+        temperature=settings.temperature,
+        drop_rate=settings.drop_rate,
+        seed=settings.seed,
+    )
+
+
+def fit(settings, run, points):
+    """The points alone, then the variances of the frozen points."""
+    for encoder in (points.image_encoder, points.caption_encoder):
+        encoder.trainable = True
+    fit_phase(settings, run, points, "points", settings.epochs, settings.learning_rate)
+    for encoder in (points.image_encoder, points.caption_encoder):
+        encoder.trainable = False
+    rate = settings.variance_rate
+    fit_phase(settings, run, run.model, "variances", settings.variance_epochs, rate)
+
+
+def fit_phase(settings, run, model, phase, epochs, rate):
+    stream = Stream(
+        batches.class_pairs,
+        run.train,
+        model.tokenizer,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        augmentation=Augmentation(flip=settings.flip, word_dropping=settings.word_dropping),
+        steps=settings.steps_per_epoch,
+    )
+    schedule = keras.optimizers.schedules.CosineDecay(rate, epochs * stream.steps_per_epoch)
+    model.compile(optimizer=training.AdamP(schedule))
+    run.fit(model, phase, stream, epochs)
+
+
+def oracle(run, model):
+    """What somebody reaches who knows what was drawn and said, see `toy_birds.oracle`."""
+    records = run.test.records
+    relevance = metrics.LabelRelevance(records.image_labels, records.caption_labels)
+    return {"oracle": metrics.evaluate_retrieval(toy_birds.oracle(records), relevance)}
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,80 @@
+"""Points, then their variances, in one run."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pfe_cub
+from zoo import cli, data, models
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of seconds, and its results."""
+    out = tmp_path_factory.mktemp("pfe") / "run"
+    return out, pfe_cub.main(["--smoke", f"--out={out}"])
+
+
+def test_variances_are_learnt_and_the_oracle_is_ahead(finished):
+    out, results = finished
+    assert json.loads((out / "config.json").read_text())["data"]["validation"] == "val1"
+    own = results["retrieval"]["csd"]
+    for key in ("t2i_recall@1", "t2i_r_precision", "i2t_recall@1"):
+        assert results["oracle"][key] > own[key]
+    assert set(results["uncertainty"]) == {"i2t", "t2i"}
+    model = models.from_preset(out)
+    change = next(w for w in model.image_encoder.weights if "variance_map" in w.path)
+    assert np.abs(change).max() > 0
+    again = pfe_cub.main(["--smoke", f"--out={out}"])
+    assert again["oracle"] == results["oracle"]
+
+
+def test_stopped_between_the_phases_it_ends_as_if_it_had_not_been(finished, tmp_path, monkeypatch):
+    fit_phase = pfe_cub.fit_phase
+
+    def stops(settings, run, model, phase, *rest):
+        if phase == "variances":
+            raise KeyboardInterrupt
+        fit_phase(settings, run, model, phase, *rest)
+
+    command = ["--smoke", f"--out={tmp_path / 'run'}"]
+    with monkeypatch.context() as patch:
+        patch.setattr(pfe_cub, "fit_phase", stops)
+        with pytest.raises(KeyboardInterrupt):
+            pfe_cub.main(command)
+    pfe_cub.main(command)
+    ours, theirs = (models.from_preset(out) for out in (tmp_path / "run", finished[0]))
+    for one, other in zip(ours.weights, theirs.weights, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=one.path)
+
+
+def test_the_variances_leave_the_points_alone(finished, tmp_path):
+    other = tmp_path / "run"
+    results = pfe_cub.main(["--smoke", "--variance-rate=0", f"--out={other}"])
+    assert np.isnan(results["uncertainty"]["i2t"]["spearman_of_bins"])  # all are equally uncertain
+    ours, theirs = (models.from_preset(out) for out in (finished[0], other))
+    test = data.open({"loader": "toy_birds"}, "test")
+    pixels = np.stack([test.picture(index) for index in range(4)])
+    texts = test.records.captions[:4]
+    for encode, given in (("encode_images", pixels), ("encode_captions", texts)):
+        one, two = (getattr(model, encode)(given) for model in (ours, theirs))
+        np.testing.assert_array_equal(one.mean(), two.mean())
+        assert np.abs(np.asarray(one.stddev()) - np.asarray(two.stddev())).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--held-out=val1"], "--held-out val1 needs --validation none"),
+        (["--data-dir=CUB", "--image-weights=none", "--more-classes=3"], "no --data-dir"),
+        (["--data-dir=CUB"], "--image-weights must be"),
+    ],
+)
+def test_what_cannot_be_is_said(flags, said, capsys):
+    with pytest.raises(SystemExit) as error:
+        cli.parse(pfe_cub.Settings, flags)
+    assert error.value.code == 2
+    assert said in capsys.readouterr().err
