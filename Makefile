@@ -1,13 +1,13 @@
-# `make` brings a clean machine to a trained, evaluated PCME; `make test` is what CI runs.
+# `make` brings a clean machine to a trained, evaluated model; `make test` is what CI runs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUN ?= runs/pcme_toy_birds
+RUN ?= runs/toy_birds
 
 .PHONY: all setup lock lint format test test-slow wheel docs benchmarks models-page clean
 
 all: setup
-	$(BIN)/python recipes/pcme_cub.py --out $(RUN)
+	$(BIN)/python recipes/pfe_cub.py --out $(RUN)
 
 setup: $(VENV)/.installed
 

@@ -43,7 +43,7 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "run", nargs="?", default="toy_birds_pcme", help="a run folder, or a preset's name"
+        "run", nargs="?", default="toy_birds_pfe", help="a run folder, or a preset's name"
     )
     parser.add_argument("--photos", type=Path, metavar="DIR", help="pictures of your own")
     parser.add_argument(

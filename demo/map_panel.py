@@ -3,6 +3,7 @@
 from demo import cards, map_plot
 from demo.events import gr, in_sentences
 from demo.limits import text
+from demo.reference import OF_SIGMA
 
 _HINT = "Point at a marker, or choose an item below, to see it here."
 
@@ -59,7 +60,7 @@ def add(service):
             with_captions = gr.Checkbox(
                 value=False, label="Captions too", visible=bool(gallery.captions), min_width=110
             )
-        if gallery.encoders.measure == "geometric_mean":
+        if gallery.encoders.measure in OF_SIGMA:
             gr.HTML(
                 "<p>Ellipses exaggerate: over nine tenths of the gallery they differ threefold, "
                 "where σ differs by a few percent.</p>"

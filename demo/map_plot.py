@@ -5,7 +5,7 @@ import html
 import numpy as np
 import plotly.graph_objects as go
 
-from demo.reference import number
+from demo.reference import OF_SIGMA, number
 from zoo.data.prompts import spoken
 from zoo.embeddings import kind
 from zoo.report.ellipses import ellipse_axes, principal_plane
@@ -177,11 +177,12 @@ def _exaggeration(gallery, side, embedding):
     Learned σ differ by a tenth of themselves, which nobody sees.
     """
     values, reference = gallery.encoders.uncertainty(embedding), gallery.references.get(side)
-    if reference is None or reference.measure != "geometric_mean":
+    if reference is None or reference.measure not in OF_SIGMA:
         return np.ones(len(next(iter(embedding.values()))))
-    low, middle, high = (reference.value_at(p) for p in (5, 50, 95))
+    to_sigma = OF_SIGMA[reference.measure]
+    low, middle, high = (reference.value_at(p) ** to_sigma for p in (5, 50, 95))
     power = np.log(3) / np.log(high / low) if high > low > 0 else 1.0
-    share = np.clip(values, low, high) / middle
+    share = np.clip(np.asarray(values) ** to_sigma, low, high) / middle
     return share ** max(power - 1.0, 0.0)
 
 

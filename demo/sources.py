@@ -18,7 +18,7 @@ from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.models.presets import MODEL_FILE, WEIGHTS_FILE, preset_folder
 
-PRESET = "toy_birds_pcme"
+PRESET = "toy_birds_pfe"
 _CAPTION_BATCH = 256
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 

@@ -59,6 +59,10 @@ class Settings(training.RetrievalSettings):
     learning_rate: float = setting(5e-4, "of AdamP, peak of a cosine", toy=2e-3)
     variance_epochs: int = setting(2, "of the variances", smoke=1)
     variance_rate: float = setting(3e-3, "likewise, of the variances")
+    regularization: float = setting(0.01, "L2 penalty of the variances' maps", toy=0.3)
+    image_features: bool = setting(
+        False, "an image's variance reads the backbone's features, not the point", toy=True
+    )
     select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
 
     def __post_init__(self):
@@ -79,7 +83,12 @@ def main(argv=None):
         return report.show(run)
     with run.replicas():
         points = build(settings, run.train)
-        run.model = models.pfe(points).with_auxiliaries(*settings.ranking_terms())
+        gaussians = models.pfe(
+            points,
+            regularization=settings.regularization,
+            image_features=settings.image_features,
+        )
+        run.model = gaussians.with_auxiliaries(*settings.ranking_terms())
         fit(settings, run, points)
     is_toy = settings.data_dir is None
     return report.finish(run, **settings.evaluation(), measure_more=oracle if is_toy else None)

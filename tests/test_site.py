@@ -119,7 +119,7 @@ def workplace(tmp_path_factory):
 @pytest.fixture(scope="module")
 def served(workplace):
     """What the pages' commands before their code leave: an export, and a picture to send."""
-    export_command.main(["toy_birds_pcme", str(workplace / "served")])
+    export_command.main(["toy_birds_pfe", str(workplace / "served")])
     Image.new("RGB", (60, 40), "green").save(workplace / "bird.jpg")
 
 

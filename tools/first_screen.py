@@ -115,7 +115,7 @@ def _options(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", default="toy_birds_pcme", help="a preset or a run folder")
+    parser.add_argument("--model", default="toy_birds_pfe", help="a preset or a run folder")
     parser.add_argument("--out", type=Path, default=Path("docs/images/first_screen.png"))
     return parser.parse_args(argv)
 

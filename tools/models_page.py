@@ -108,10 +108,11 @@ def split_table(split, rows):
         machines = "; ".join(dict.fromkeys(map(machine, runs)))
         row = [called(runs[0]), *cells, seeds, machines, f"`{label(runs[0])}`"]
         lines.append(f"| {' | '.join(row)} |")
-    chance = rows[0][0].metrics.get("chance")
-    if chance:
-        of_chance = [table.cell(column, [{"retrieval": {"": chance}}]) for column in columns]
-        lines.append(f"| chance | {' | '.join(of_chance)} | | | |")
+    for name in ("oracle", "chance"):
+        known = [metrics[name] for found in of_rows for metrics in found if name in metrics]
+        if known:
+            cells = [table.cell(column, [{"retrieval": {"": known[0]}}]) for column in columns]
+            lines.append(f"| {name} | {' | '.join(cells)} | | | |")
     return "\n".join(lines) + "\n"
 
 

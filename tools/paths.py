@@ -79,7 +79,7 @@ WAYS = {
     "server": Way(
         "docs/tutorials/serve.md",
         (
-            Step("halo export toy_birds_pcme served"),
+            Step("halo export toy_birds_pfe served"),
             Step("python -m export.stand_in served", 8501),
             Step(
                 "curl -s localhost:8501/v1/models/halo:predict"

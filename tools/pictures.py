@@ -53,8 +53,8 @@ def of_kept_runs():
 
 
 def of_the_preset():
-    model = zoo.from_preset("toy_birds_pcme")
-    split = data.open(zoo.list_presets()["toy_birds_pcme"]["data"], "test")
+    model = zoo.from_preset("toy_birds_pfe")
+    split = data.open(zoo.list_presets()["toy_birds_pfe"]["data"], "test")
     encoded = evaluation.encode(model, split.records, split.source)
     found = evaluation.evaluate(model, encoded, ("own",))["uncertainty"]
     bins = {side: found[side]["recall_by_uncertainty"] for side in ("i2t", "t2i")}

@@ -33,6 +33,7 @@ _ABLATIONS = {
     "vse": "VSE++",
     "vsrn": "VSRN",
     "pcme_2d": "PCME in two dimensions",
+    "pfe": "PFE over InfoNCE",
 }
 
 

@@ -30,7 +30,7 @@ def run_folder(birds, tmp_path_factory):
     """The packaged model as the run of a recipe on that folder, not yet finished."""
     path = tmp_path_factory.mktemp("demo") / "run"
     run = RunFolder.open(path, {}, data={"loader": "cub", "root": str(birds), "image_size": 64})
-    run.save_model(zoo.from_preset("toy_birds_pcme"))
+    run.save_model(zoo.from_preset("toy_birds_pfe"))
     return path
 
 

@@ -80,7 +80,7 @@ def test_the_gallery_says_what_it_promises(client, served):
     about = client.predict(api_name="/describe_gallery")
     assert about["images"] == 18
     assert about["captions"] == 180
-    assert about["uncertainty_measure"] == "geometric_mean"
+    assert about["uncertainty_measure"] == "total_variance"
     promised = served[1].gallery.sureness("captions").promises
     assert about["promises"]["captions"]["at_most_wrong"] == [one._asdict() for one in promised]
 

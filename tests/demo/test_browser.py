@@ -68,7 +68,7 @@ def test_words(visit, served):
     page.wait_for_url("**/?q=a%20small%20red%20bird%20with%20a%20black%20crown")
     assert page.locator(".halo-sentence").inner_text() == found["answer"]["verdict"]
     page.locator(".halo-why summary").click()
-    assert "σ = " in page.locator(".halo-why").inner_text()
+    assert "tr Σ = " in page.locator(".halo-why").inner_text()
 
 
 def test_an_addition_is_asked_by_pressing_it(visit, served):

@@ -45,7 +45,7 @@ def test_a_run_on_photos_of_ones_own_beside_it(birds, tmp_path, monkeypatch):
         path.with_suffix(".txt").write_text(f"a bird that is called {path.stem}\n")
     data = {"loader": "pairs", "root": "photos", "image_size": 64, "held_out_share": 0.4}
     run = RunFolder.open(Path("runs/photos"), {}, data=data)
-    run.save_model(zoo.from_preset("toy_birds_pcme"))
+    run.save_model(zoo.from_preset("toy_birds_pfe"))
     gallery, _ = sources.load("runs/photos", cache=tmp_path / "cache")
     assert len(gallery.image_names) == 2
     assert gallery.noun == "picture"
@@ -112,7 +112,7 @@ def test_what_is_missing_is_said_with_a_way_out(tmp_path):
     with pytest.raises(InputError, match="must be one of"):
         sources.load(tmp_path / "nothing")
     preset = tmp_path / "preset"
-    model = zoo.from_preset("toy_birds_pcme")
+    model = zoo.from_preset("toy_birds_pfe")
     zoo.save_preset(model, preset)
     with pytest.raises(InputError, match="knows no data; name a folder of images with --photos"):
         sources.load(preset)

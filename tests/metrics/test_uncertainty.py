@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from zoo.metrics import recall_by_uncertainty, risk_coverage, spearman
+from zoo.metrics import recall_by_uncertainty, risk_coverage, spearman, spearman_of_bins
 
 
 def problem(queries=103, seed=0):
@@ -41,6 +41,7 @@ def test_ties_share_a_bin_whatever_the_order():
     constant = recall_by_uncertainty(similarity, relevance, np.ones(103), bins=4)
     assert sorted(constant["count"]) == [0, 0, 0, 103]
     assert np.isnan(constant["recall"]).sum() == 3
+    assert np.isnan(spearman_of_bins(constant["recall"]))  # one bin has no order
 
 
 def test_queries_without_positives_are_left_out():
@@ -87,6 +88,10 @@ def test_spearman_equals_scipy():
     assert spearman(first, second) == pytest.approx(stats.spearmanr(first, second).statistic)
     assert spearman(first, np.exp(first)) == pytest.approx(1)
     assert np.isnan(spearman(first, np.ones(200)))
+    recall = np.where(np.arange(200) % 3, first, np.nan)
+    there = np.isfinite(recall)
+    expected = stats.spearmanr(np.flatnonzero(there), recall[there]).statistic
+    assert spearman_of_bins(recall) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,14 @@ from point_models import batch, largest_difference, tiny
 DIM = 8
 
 
-@pytest.mark.parametrize("builder", ["infonce", "vsepp"])
-def test_points_become_means_and_stay(builder, tmp_path):
+@pytest.mark.parametrize(
+    ("builder", "image_features"), [("infonce", False), ("infonce", True), ("vsepp", False)]
+)
+def test_points_become_means_and_stay(builder, image_features, tmp_path):
     points = tiny(builder, point_models.REGIONS)
     data = batch(points)
     before = points(data)
-    model = zoo.models.pfe(points)
+    model = zoo.models.pfe(points, image_features=image_features)
     model.compile(keras.optimizers.Adam(1e-2), run_eagerly=True)
     for _ in range(2):
         model.train_on_batch(data)
@@ -29,6 +31,24 @@ def test_points_become_means_and_stay(builder, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert len(loaded.trainable_variables) == len(model.trainable_variables) == 6
     assert largest_difference(model(data), loaded(data)) <= 1e-6
+
+
+def test_an_images_variance_reads_its_features():
+    """It is the map of the features, not of the point."""
+    points = tiny("infonce", point_models.REGIONS)
+    data = batch(points)
+    model = zoo.models.pfe(points, image_features=True)
+    change = model.image_encoder.get_layer("variance_map")
+    change.kernel.assign(np.ones(change.kernel.shape, "float32"))
+    read = keras.Model(points.image_encoder.input, points.image_encoder.get_layer("head").input)
+    features = np.asarray(read(data["images"])).mean(1)
+    found = np.asarray(model(data)["images"]["log_variance"])
+    initial = found.mean() - features.sum(1).mean() / np.sqrt(1.001)  # epsilon of the scale
+    np.testing.assert_allclose(
+        found, np.broadcast_to(initial + features.sum(1, keepdims=True), found.shape), rtol=1e-2
+    )
+    with pytest.raises(ValueError, match=r"needs an image encoder with a head.*received no head"):
+        zoo.models.pfe(zoo.models.vector_points(DIM), image_features=True)
 
 
 def test_an_item_with_far_matches_is_uncertain():

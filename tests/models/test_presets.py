@@ -165,6 +165,31 @@ def test_the_packaged_preset_loads_and_knows_red_from_blue():
     assert uncertainty[0] > uncertainty[1]
 
 
+def test_the_presets_variances_know_what_says_little():
+    name = "toy_birds_pfe"
+    card = zoo.list_presets()[name]
+    assert card["command"].startswith("python recipes/pfe_cub.py")
+    folder = zoo.models.presets.PACKAGED / name
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 5_000_000
+    model = zoo.from_preset(name)
+    captions = (
+        "a bird with a short bill.",
+        "a bird with a red crown and a short bill.",
+        "a small bird with a red crown, white wing bars, a yellow belly and a short bill.",
+    )
+    uncertainty = np.asarray(model.uncertainty(model.encode_captions(captions)))
+    assert (np.diff(uncertainty) < 0).all()
+
+
+def test_the_presets_card_has_the_figures_of_its_model():
+    name = "toy_birds_pfe"
+    model, split = zoo.evaluation.open_run(name)
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    found = zoo.evaluation.evaluate(model, encoded, ("own",))["retrieval"]["csd"]
+    for key, value in zoo.list_presets()[name]["metrics"].items():
+        assert found[key] == pytest.approx(value, abs=0.3), key  # weights are of half precision
+
+
 def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
     calibration = tmp_path / "calibration_i2t.json"
     calibration.write_text("{}")

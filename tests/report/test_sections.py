@@ -17,8 +17,8 @@ from zoo.report.uncertainty_quality import (
     extremes_section,
     recall_gap,
     recall_section,
-    risk_section,
     rho_of_bins,
+    risk_section,
     tenths,
 )
 from zoo.similarities import (

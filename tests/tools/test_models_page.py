@@ -16,9 +16,11 @@ def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=Tr
         for name in ("r_precision", "recall@1")
     }
     chance = {key: 3.0 for key in own} | {"rsum": 60.0}
+    oracle = {key: 90.0 for key in own} | {"rsum": 540.0}
     metrics = {
         "retrieval": {"csd": {**own, "rsum": 10 * r_precision}},
         "chance": chance,
+        "oracle": oracle,
         "split": split,
         "seconds": 120.0,
     }
@@ -47,7 +49,7 @@ def test_seeds_are_one_row_and_splits_have_tables_of_their_own(tmp_path):
     text = models_page.page([*runs, unfinished])
     first, second = text.split("### scenes test")
     rows = [cells(line) for line in first.splitlines() if line.startswith("| ")]
-    header, b, a, chance = rows  # the best first
+    header, b, a, oracle, chance = rows  # the best first
     deviation = np.std([10, 14], ddof=1)
     assert [a[0], b[0]] == ["PCME", "PCME, means only"]
     assert a[-1] == b[-1] == "`pcme_cub.py --dim=8`"
@@ -65,6 +67,7 @@ def test_seeds_are_one_row_and_splits_have_tables_of_their_own(tmp_path):
     assert "CPU core" in found["machine"]
     assert dict(zip(header, b, strict=True))["ambiguity"] == ""
     assert chance[:3] == ["chance", "3.0 / 3.0", "3.0 / 3.0"]
+    assert oracle[:2] == ["oracle", "90.0 / 90.0"]
     assert "30.0 / 30.0" in second
     assert f"Not finished, or not of retrieval: {unfinished.path}." in second
 

@@ -30,7 +30,7 @@ class Encoder:
     """Encodes pieces of work, one side of a model.
 
     ```python
-    encoder = zoo.collection.Encoder.load("toy_birds_pcme", "captions")
+    encoder = zoo.collection.Encoder.load("toy_birds_pfe", "captions")
     (work,) = zoo.collection.of_items("texts", ["first"], ["a red bird"])
     encoder(work).arrays["mean"]  # (1, 64)
     ```

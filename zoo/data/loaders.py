@@ -71,8 +71,10 @@ def load_toy_birds(
 
     `more_classes` of `toy_birds.generate` are to train on alone.
     """
-    more = f"_and_{more_classes}" if more_classes else ""
-    root = cache_folder(f"toy_birds{more}") if root is None else root
+    if root is None:
+        root = cache_folder("toy_birds")
+        if more_classes:  # of the same name, since the test is the same
+            root = cache_folder(f"toy_birds_and_{more_classes}") / "toy_birds"
     root = toy_birds.generate(root, more_classes=more_classes)
     opened = load_cub(
         split, root, None, image_size, held_out, skip_bad, resize, crop_fraction, validation

@@ -4,7 +4,7 @@
     python -m zoo.evaluation confidence runs/seed-0 runs/seed-1 --out study   # means ± deviations
 
     python -m zoo.evaluation unknown runs/pcme_cub --photos PHOTOS     # questions it does not know
-    python -m zoo.evaluation calibrate toy_birds_pcme --out FOLDER     # calibrations anew
+    python -m zoo.evaluation calibrate toy_birds_pfe --out FOLDER     # calibrations anew
 
 `confidence` compares σ, the scores' own signals and calibrated probabilities, learnt on the
 validation split, on half of the test queries and on half of the test classes. `unknown` asks a

@@ -13,7 +13,7 @@ from zoo.files.atomic import atomic, write_text
 from zoo.files.cache import cache_folder
 from zoo.models.presets import from_preset
 
-PRESET = "toy_birds_pcme"
+PRESET = "toy_birds_pfe"
 _DONE = "splits.txt"  # written last
 
 
@@ -48,7 +48,7 @@ def toy_vectors() -> dict[str, Any]:
     Returns:
         A description for `zoo.data.open`.
     """
-    return write_vectors(PRESET, cache_folder("toy_vectors"))
+    return write_vectors(PRESET, cache_folder(f"vectors_of_{PRESET}"))
 
 
 def _write(model, description, folder):

@@ -16,6 +16,7 @@ def pfe(
     shift: float = 5.0,
     likelihood_weight: float = 1.0,
     regularization: float = 0.01,
+    image_features: bool = False,
 ) -> DualEncoder:
     """Makes Gaussians of a trained model of points, whose means stay the points that they were.
 
@@ -36,23 +37,34 @@ def pfe(
         scale, shift: initial a and b of the logit −a · CSD + b.
         likelihood_weight: of `zoo.losses.MutualLikelihood` beside the matching loss.
         regularization: L2 penalty of the maps; without it variances fit the training's items.
+        image_features: whether an image's variance reads what its head reads, in place of the
+            point, as the paper's does: it then knows of pictures that are unlike training's.
+            Captions' variances, which are of what was said, read the point.
 
     Returns:
         A `DualEncoder`, not compiled, with CSD and the tokenizer of the points. Its uncertainty is
         the total variance.
 
     Raises:
-        ValueError: if the model's embeddings are not points, or its encoders not Functional.
+        ValueError: if the model's embeddings are not points, or its encoders not Functional; with
+            `image_features`, if the image encoder has no `"head"` that reads a map.
 
     Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019; PCME++ (Chun, ICLR 2024),
         equations 1 to 3, for CSD and its loss.
 
     Paper differs: faces are compared by the mutual likelihood itself, whose log σ² terms prefer
-        certain items of a gallery; its head reads the features of the last convolution.
+        certain items of a gallery.
     """
+    points = _unit_points(model.image_encoder, "image_encoder")
+    read = _scaled_features(model.image_encoder) if image_features else points
     return DualEncoder(
-        _with_variance(model.image_encoder, "image_encoder", regularization),
-        _with_variance(model.caption_encoder, "caption_encoder", regularization),
+        _with_variance(model.image_encoder, read, "image_encoder", regularization),
+        _with_variance(
+            model.caption_encoder,
+            _unit_points(model.caption_encoder, "caption_encoder"),
+            "caption_encoder",
+            regularization,
+        ),
         similarity=similarities.ClosedFormSampledDistance(scale, shift),
         loss=losses.MatchingCrossentropy(),
         auxiliaries=[losses.MutualLikelihood(likelihood_weight)],
@@ -62,14 +74,36 @@ def pfe(
     )
 
 
-def _with_variance(encoder, name, regularization):
+def _unit_points(encoder, name):
     checked.check_gives_points(encoder, name)
+    mean = encoder.output["mean"]
+    # Coordinates of a unit vector are of the size 1 / √dim: the penalty is to mean the same for
+    # any dimension.
+    scale = math.sqrt(mean.shape[-1])
+    return keras.layers.Rescaling(scale, dtype="float32", name="unit_variance")(mean)
+
+
+def _scaled_features(encoder):
+    """The mean of the cells that the head reads, of unit variance in training, for the same."""
+    head = next((layer for layer in encoder.layers if layer.name == "head"), None)
+    features = None if head is None else head.input
+    features = features[0] if isinstance(features, list) else features
+    if features is None or len(features.shape) != 3:
+        found = "no head" if features is None else f"one that reads {features.shape}"
+        raise ValueError(
+            "`image_features` needs an image encoder with a head that reads (batch, positions, "
+            f"channels); received {found}"
+        )
+    pooled = keras.layers.GlobalAveragePooling1D(name="mean_feature")(features)
+    return keras.layers.BatchNormalization(
+        center=False, scale=False, momentum=0.95, dtype="float32", name="feature_scale"
+    )(pooled)
+
+
+def _with_variance(encoder, read, name, regularization):
     encoder.trainable = False
     mean = encoder.output["mean"]
     dim = mean.shape[-1]
-    # Coordinates of a unit vector are of the size 1 / √dim: the penalty is to mean the same for
-    # any dimension.
-    scaled = keras.layers.Rescaling(math.sqrt(dim), dtype="float32", name="unit_variance")(mean)
     change = keras.layers.Dense(
         dim,
         use_bias=False,  # `Covariance` has one
@@ -77,7 +111,7 @@ def _with_variance(encoder, name, regularization):
         kernel_regularizer=keras.regularizers.L2(regularization),
         dtype="float32",
         name="variance_map",
-    )(scaled)
+    )(read)
     # Pairs start at a squared distance of one, between those of equal and of unrelated vectors.
     log_variance = Covariance(
         "ellipsoidal", -math.log(2 * dim), dtype="float32", name="covariance"

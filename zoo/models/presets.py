@@ -36,7 +36,7 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
     """Loads a trained `DualEncoder`.
 
     ```python
-    model = zoo.from_preset("toy_birds_pcme")
+    model = zoo.from_preset("toy_birds_pfe")
     ```
 
     Args:

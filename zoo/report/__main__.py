@@ -2,7 +2,7 @@
 
     python -m zoo.report runs/pcme_cub                       # runs/pcme_cub/report/report.html
     python -m zoo.report runs/one runs/other --out both      # side by side
-    python -m zoo.report toy_birds_pcme --out preset         # a preset
+    python -m zoo.report toy_birds_pfe --out preset         # a preset
 
 A report shows how well a run retrieves and how good its uncertainties are: one HTML page with
 everything in it, its figures as PNG, and its numbers as JSON, each with n and a 95 % bootstrap
