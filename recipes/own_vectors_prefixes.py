@@ -21,7 +21,7 @@ from zoo import cli, evaluation, models
 from zoo.cli import setting
 from zoo.data import vectors
 
-PRESET = "toy_birds_pfe"
+PRESET = "toy_birds_pcme"
 METHODS = ("directional", "pcmepp", "gaussian", "laplace")
 
 

@@ -13,7 +13,7 @@ from zoo.files.atomic import atomic, write_text
 from zoo.files.cache import cache_folder
 from zoo.models.presets import from_preset
 
-PRESET = "toy_birds_pfe"
+PRESET = "toy_birds_pcme"
 _DONE = "splits.txt"  # written last
 
 
