@@ -71,11 +71,10 @@ def load_toy_birds(
 
     `more_classes` of `toy_birds.generate` are to train on alone.
     """
-    if root is None:
-        root = cache_folder("toy_birds")
-        if more_classes:  # of the same name, since the test is the same
-            root = cache_folder(f"toy_birds_and_{more_classes}") / "toy_birds"
-    root = toy_birds.generate(root, more_classes=more_classes)
+    sizes = {"more_classes": more_classes} if more_classes else {}
+    if root is None:  # folders of one name, since the test is the same
+        root = cache_folder(*([f"more_classes_{more_classes}"] if sizes else []), "toy_birds")
+    root = toy_birds.generate(root, **sizes)
     opened = load_cub(
         split, root, None, image_size, held_out, skip_bad, resize, crop_fraction, validation
     )
