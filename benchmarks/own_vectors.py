@@ -102,8 +102,9 @@ def steps():
         model.make_train_function()
         endless = iter(tf.data.Dataset.from_tensors(tensors).repeat())
         maps = 2 if name == "infonce" else 4  # linear maps of both sides
-        # Forward and both gradients of every map and of the similarity, each of its own factors.
-        pairs = [(BATCH, DIM, DIM)] * 3 * maps + [(BATCH, DIM, BATCH)] * 3
+        # Of a map its output and its gradient, since nothing trains below it; of the similarity its
+        # output and both gradients. Each has factors of its own.
+        pairs = [(BATCH, DIM, DIM)] * 2 * maps + [(BATCH, DIM, BATCH)] * 3
         factors = [(tf.random.normal((n, k)), tf.random.normal((k, m))) for n, k, m in pairs]
 
         @tf.function

@@ -8,7 +8,7 @@ import pytest
 import pfe_cub
 from zoo import cli, data, models
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
