@@ -21,7 +21,8 @@ from typing import Literal
 import keras
 import numpy as np
 
-from zoo import cli, encoders, losses, models, report, similarities, training
+import birds_systems
+from zoo import cli, encoders, models, report, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, datasets
 from zoo.data.augmentation import Augmentation
@@ -33,29 +34,13 @@ from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
 
-SYSTEMS = (
-    "pcme",
-    "moment_matched",
-    "mean_only",
-    "pcmepp",
-    "csd_softmax",
-    "infonce",
-    "pfe",
-    "vse0",
-    "vsepp",
-    "vse_infinity",
-    "gaussian_vsepp",
-    "pvse",
-    "dive",
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RetrievalSettings):
     """Settings chosen on val1 to val3 of the crops; `toy` is for a quick look at Toy Birds."""
 
     out: Path = setting(Path("runs/birds"), "run folder to write or resume", identity=False)
-    system: Literal[SYSTEMS] = setting("pcme", "what to train")
+    system: Literal[(*birds_systems.BUILDERS, "pfe")] = setting("pcme", "what to train")
     points: Path | None = setting(None, "run folder of points on the same data, for pfe")
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
     held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
@@ -156,7 +141,7 @@ def build(settings, train):
         "dim": settings.dim,
         "word_dim": word_dim,
     }
-    return _BUILDERS[settings.system](settings, towers, word_vectors)
+    return birds_systems.BUILDERS[settings.system](settings, towers, word_vectors)
 
 
 def pfe(settings):
@@ -176,112 +161,6 @@ def pfe(settings):
             f"expected {own}, found {found}"
         )
     return models.pfe(models.from_preset(points.path), scale=settings.scale, shift=settings.shift)
-
-
-def _pcme(settings, towers, word_vectors, **options):
-    bias = -6.0 if settings.log_variance_bias is None else settings.log_variance_bias
-    return models.pcme(
-        **towers,
-        word_vectors=word_vectors,
-        kl_weight=settings.kl_weight,
-        uniformity_weight=settings.uniformity_weight,
-        log_variance_bias=bias,
-        seed=settings.seed,
-        **options,
-    )
-
-
-def _pcmepp(settings, towers, _):
-    return models.pcmepp(
-        **towers,
-        scale=settings.scale,
-        shift=settings.shift,
-        pseudo_positive_weight=settings.pseudo_positive_weight,
-        kl_weight=settings.kl_weight,
-        log_variance_bias=settings.log_variance_bias,
-        drop_rate=settings.drop_rate,
-        seed=settings.seed,
-    )
-
-
-def _csd_softmax(settings, towers, _):
-    """PCME++'s Gaussians, trained by a softmax over the logits of CSD."""
-    model = _pcmepp(settings, towers, _)
-    return models.DualEncoder(
-        model.image_encoder,
-        model.caption_encoder,
-        similarity=model.similarity,
-        loss=losses.InfoNCE(),
-        auxiliaries=model.auxiliaries,
-        tokenizer=model.tokenizer,
-        uncertainty_measure=model.uncertainty_measure,
-        name="csd_softmax",
-    )
-
-
-def _infonce(settings, towers, _):
-    return models.infonce(
-        **towers,
-        temperature=settings.temperature,
-        drop_rate=settings.drop_rate,
-        seed=settings.seed,
-    )
-
-
-def _vse_infinity(settings, towers, _):
-    return models.vse_infinity(
-        **towers,
-        margin=settings.margin,
-        mining=settings.mining,
-        drop_rate=settings.drop_rate,
-        seed=settings.seed,
-    )
-
-
-def _vse(settings, towers, word_vectors):
-    return models.vsepp(
-        **towers, word_vectors=word_vectors, margin=settings.margin, mining=settings.mining
-    )
-
-
-def _gaussian_vsepp(settings, towers, _):
-    return models.gaussian_vsepp(
-        **towers,
-        margin=settings.margin,
-        mining=settings.mining,
-        similarity=similarities.get("wasserstein_2"),
-    )
-
-
-def _sets(settings, towers, word_vectors, method):
-    sizes = {
-        models.dive: {"num_slots": settings.num_slots},
-        models.pvse: {"num_embeddings": settings.num_slots},
-    }
-    return method(
-        **towers,
-        word_vectors=word_vectors,
-        margin=settings.margin,
-        mining=settings.mining,
-        seed=settings.seed,
-        **sizes[method],
-    )
-
-
-_BUILDERS = {
-    "pcme": _pcme,
-    "moment_matched": lambda *args: _pcme(*args, method="moment_matched"),
-    "mean_only": lambda *args: _pcme(*args, covariance=None),
-    "pcmepp": _pcmepp,
-    "csd_softmax": _csd_softmax,
-    "infonce": _infonce,
-    "vse0": lambda settings, *args: _vse(replace(settings, mining="sum"), *args),
-    "vsepp": _vse,
-    "vse_infinity": _vse_infinity,
-    "gaussian_vsepp": _gaussian_vsepp,
-    "pvse": lambda *args: _sets(*args, models.pvse),
-    "dive": lambda *args: _sets(*args, models.dive),
-}
 
 
 def stored_features(settings, run):

@@ -3,6 +3,7 @@
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrate_run
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
+from zoo.evaluation.expansion import augment_gallery, expand_queries, expansion_study
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import (
@@ -19,6 +20,7 @@ from zoo.evaluation.vector_export import toy_vectors, write_vectors
 __all__ = [
     "Answers",
     "EncodedSplit",
+    "augment_gallery",
     "calibrate_run",
     "calibrations_of",
     "card_of",
@@ -28,6 +30,8 @@ __all__ = [
     "encode_sets",
     "ensemble",
     "evaluate",
+    "expand_queries",
+    "expansion_study",
     "measure",
     "measure_sets",
     "nearest_captions",

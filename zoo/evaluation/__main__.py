@@ -3,11 +3,13 @@
     python -m zoo.evaluation confidence runs/pcme_cub                  # signals and probabilities
     python -m zoo.evaluation confidence runs/seed-0 runs/seed-1 --out study   # means ± deviations
 
+    python -m zoo.evaluation expansion runs/seed-0 runs/seed-1         # asking the gallery twice
     python -m zoo.evaluation unknown runs/pcme_cub --photos PHOTOS     # questions it does not know
     python -m zoo.evaluation calibrate toy_birds_pfe --out FOLDER     # calibrations anew
 
 `confidence` compares σ, the scores' own signals and calibrated probabilities, learnt on the
-validation split, on half of the test queries and on half of the test classes. `unknown` asks a
+validation split, on half of the test queries and on half of the test classes. `expansion` compares
+retrieval with that by an augmented gallery and by expanded queries. `unknown` asks a
 calibrated model invented words, other languages, plain colours and, if given, other photos, and
 says which share it declines, beside that of the test split's own queries. `calibrate` writes the
 calibrations of a finished run or preset again.
@@ -28,6 +30,7 @@ from zoo.evaluation.confidence_study import (
     study_table,
     summarise_studies,
 )
+from zoo.evaluation.expansion import NEIGHBOURS, WEIGHT, expansion_study, expansion_table
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import calibrations_of, open_run, resizing_of
 from zoo.evaluation.unknown_study import unknown_study
@@ -36,7 +39,13 @@ from zoo.files import RunFolder, write_text
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    {"confidence": confidence, "unknown": unknown, "calibrate": calibrate}[options.command](options)
+    commands = {
+        "confidence": confidence,
+        "expansion": expansion,
+        "unknown": unknown,
+        "calibrate": calibrate,
+    }
+    commands[options.command](options)
     return 0
 
 
@@ -82,33 +91,46 @@ def confidence(options):
     """The study of one or several runs: prints its table, and writes both into a folder."""
     if options.divisions < 1:
         raise InputError(f"--divisions must be at least 1; received {options.divisions}")
+    _publish(options, _confidence_of, study_table)
+
+
+def expansion(options):
+    """Retrieval of one or several runs by an augmented gallery and by expanded queries."""
+    _publish(options, _expansion_of, expansion_table)
+
+
+def _publish(options, study_of, table_of):
+    """Studies every run, prints the table, and writes both into a folder."""
     studies = []
     for name in options.runs:
         print(f"  {name}: encoding", file=sys.stderr)
-        studies.append(_study(name, options))
+        studies.append(study_of(name, options))
     result = {"runs": dict(zip(options.runs, studies, strict=True))}
     if len(studies) > 1:
         result["all"] = summarise_studies(studies)
-    table = study_table(studies)
+    table = table_of(studies)
     print(table, end="")
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        RunFolder(options.out).write_json("confidence.json", result)
-        write_text(options.out / "confidence.md", table)
+        RunFolder(options.out).write_json(f"{options.command}.json", result)
+        write_text(options.out / f"{options.command}.md", table)
         print(f"Everything is in {options.out}")
 
 
-def _study(name, options):
+def _expansion_of(name, options):
+    model, test = open_run(name, options.data_dir)
+    similarity = _ranking(model, options)
+    encoded = encode(model, test.records, test.source)
+    try:
+        return expansion_study(encoded, similarity, options.neighbours, options.weight)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _confidence_of(name, options):
     model, test = open_run(name, options.data_dir, held_out=options.held_out)
     _, held_out = open_run(name, options.data_dir, split="validation")
-    try:
-        similarity = (
-            model.similarity
-            if options.ranking == "own"
-            else similarities.get(options.ranking, model)
-        )
-    except (ValueError, TypeError) as error:
-        raise InputError(f"--ranking: {error}") from error
+    similarity = _ranking(model, options)
     splits = [test] if same_split(held_out, test) else [test, held_out]
     encoded = [encode(model, split.records, split.source) for split in splits]
     try:
@@ -117,6 +139,16 @@ def _study(name, options):
         )
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
+
+
+def _ranking(model, options):
+    """The similarity to rank by."""
+    if options.ranking == "own":
+        return model.similarity
+    try:
+        return similarities.get(options.ranking, model)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"--ranking: {error}") from error
 
 
 def _splits(options):
@@ -131,18 +163,29 @@ def _parser():
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    study = commands.add_parser("confidence", help="signals and calibrated probabilities")
-    study.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or names of presets")
-    study.add_argument("--out", type=Path, help="folder for confidence.json and confidence.md")
-    study.add_argument("--data-dir", type=Path, help="the runs' data set, if it has moved")
+    for name, what in (
+        ("confidence", "signals and calibrated probabilities"),
+        ("expansion", "retrieval that asks the gallery twice"),
+    ):
+        study = commands.add_parser(name, help=what)
+        study.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or presets")
+        study.add_argument("--out", type=Path, help=f"folder for {name}.json and {name}.md")
+        study.add_argument("--data-dir", type=Path, help="the runs' data set, if it has moved")
+        study.add_argument(
+            "--ranking", default="own", help=f"own (default), {', '.join(similarities.NAMES)}"
+        )
+    study.add_argument(
+        "--neighbours", type=int, default=NEIGHBOURS, help=f"averaged (default {NEIGHBOURS})"
+    )
+    study.add_argument(
+        "--weight", type=float, default=WEIGHT, help=f"of the neighbours (default {WEIGHT})"
+    )
+    study = commands.choices["confidence"]
     study.add_argument(
         "--held-out",
         metavar="SPLIT",
         help="what to measure on, if not the run's own: after training with --held-out val1, whose "
         "validation split has unseen classes, it is test",
-    )
-    study.add_argument(
-        "--ranking", default="own", help=f"own (default), {', '.join(similarities.NAMES)}"
     )
     study.add_argument(
         "--divisions", type=int, default=DIVISIONS, help=f"into halves (default {DIVISIONS})"

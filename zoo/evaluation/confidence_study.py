@@ -238,7 +238,7 @@ def _tried(make):
 
 def _line(title, found):
     cells = [
-        _cell([one.get(name) for one in side], form)
+        mean_and_deviation([one.get(name) for one in side], form)
         for side in found
         for name, form in (
             ("nauc", ".2f"),
@@ -249,7 +249,8 @@ def _line(title, found):
     return f"| {title} | {' | '.join(cells)} |"
 
 
-def _cell(values, form):
+def mean_and_deviation(values, form):
+    """`mean ± standard deviation` (n − 1), of one value only itself; empty where one is None."""
     if any(value is None for value in values):
         return ""
     text = f"{np.mean(values):{form}}".replace("-", "−")
