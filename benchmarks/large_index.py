@@ -21,10 +21,10 @@ from benchmarks.report import Report
 from benchmarks.search_recall import SPREAD, on_sphere
 from benchmarks.timing import compare
 from zoo import collection, similarities
+from zoo.arrays import as_arrays
 from zoo.collection import Collection, Encoded, Work
 from zoo.search import SPACES, Index, from_shards, tune
 from zoo.search.tuning import recall_of
-from zoo.search.vectors import as_arrays
 
 ITEMS = int(os.environ.get("HALO_BENCHMARK_ITEMS", 10_000_000))
 SHARD, DIM, UNDERLYING, LEVEL, SEED = 100_000, 128, 16, 0.5, 0

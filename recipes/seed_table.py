@@ -9,6 +9,7 @@ import numpy as np
 
 from zoo.cli import setting
 from zoo.files import RunFolder, write_text
+from zoo.metrics.statistics import mean_and_deviation
 
 DIRECTIONS = ("i2t", "t2i")
 
@@ -132,18 +133,6 @@ def cell(column, found):
     except KeyError:
         return ""
     return " / ".join(mean_and_deviation(values, column.form) for values in numbers)
-
-
-def mean_and_deviation(values, form=".1f"):
-    """`mean ± standard deviation`; of one value only itself; `–` where one is not a number.
-
-    Results read from JSON have None in place of NaN.
-    """
-    values = np.array(values, float)
-    if not np.isfinite(values).all():
-        return "–"
-    text = f"{np.mean(values):{form}}".replace("-", "−")
-    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
 
 
 def retrieval(metric, title):

@@ -11,6 +11,7 @@ ORDER = (
     ("errors",),
     ("files", "cli"),
     ("embeddings", "numerics", "global_batch"),
+    ("arrays",),
     ("similarities",),
     ("layers",),
     ("losses",),

@@ -20,13 +20,13 @@ from demo.gallery import Gallery
 from demo.sureness import Judgement
 from export.signatures import Signatures
 from zoo import data, embeddings, models, report, similarities
+from zoo.arrays import as_arrays
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, POINT, TOKENS
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.page import sections_of
 from zoo.search import SPACES, Index
-from zoo.search.vectors import as_arrays
 
 
 def _choices(name, values):

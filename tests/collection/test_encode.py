@@ -15,6 +15,7 @@ from pyarrow import parquet
 import zoo
 from export import export_model
 from zoo import collection, embeddings
+from zoo.arrays import parts_of
 from zoo.collection import Collection, Encoded, Encoder, containers, shards
 from zoo.data import images
 from zoo.data.captions import word_tokenizer
@@ -210,7 +211,7 @@ def test_a_shard_gives_back_every_kind_of_embedding(tmp_path, dtype):
         {"elements": rng.normal(size=(3, 2, 4)), "mask": rng.random((3, 2)) < 0.5},
     ]
     for number, arrays in enumerate(kinds):
-        arrays = shards.as_arrays(arrays)
+        arrays = parts_of(arrays)
         uncertainty = rng.normal(size=3).astype(np.float32) if number else None
         encoded = Encoded(["a", "ä", "c"], arrays, uncertainty, [("d", "why")] * number)
         shards.write_shard(tmp_path, number, encoded, dtype)

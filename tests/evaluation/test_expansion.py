@@ -77,10 +77,9 @@ def test_retrieval_by_class_is_better_where_neighbours_are_of_the_class(encoded)
         for way in ("gallery", "queries", "both"):
             key = f"{direction}_r_precision"
             assert found[way][key] > found["plain"][key] + 1
-    moved = expand_queries(encoded.captions, augment_gallery(encoded.images, 8), 8)
-    alone = expand_queries(
-        {"mean": encoded.captions["mean"][:1]}, augment_gallery(encoded.images, 8), 8
-    )
+    augmented = augment_gallery(encoded.images, 8)
+    moved = expand_queries(encoded.captions, augmented, 8)
+    alone = expand_queries({"mean": encoded.captions["mean"][:1]}, augmented, 8)
     np.testing.assert_allclose(alone["mean"], moved["mean"][:1], atol=1e-6)  # each query by itself
 
 
@@ -109,6 +108,7 @@ def test_the_command_prints_and_keeps_the_table(encoded, tmp_path, monkeypatch, 
     ("queries", "options", "said"),
     [
         ({"elements": np.ones((2, 3, 6))}, {}, "`queries` must have one mean an item"),
+        (np.full((2, 6), np.nan), {}, "`queries` must hold finite numbers"),
         (np.ones((2, 5)), {}, "`queries` must have the gallery's dimension, 6; received 5"),
         (np.ones((2, 6)), {"neighbours": 31}, "`neighbours` must be from 1 to the gallery's size"),
         (np.ones((2, 6)), {"neighbours": 0}, "received 0"),

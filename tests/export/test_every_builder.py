@@ -15,6 +15,7 @@ from scipy.special import expit
 import tiny_models
 from export import export_model
 from zoo import embeddings
+from zoo.arrays import as_arrays
 from zoo.data import captions, sources
 from zoo.search import vectors
 
@@ -57,12 +58,12 @@ def expected_outputs(model, birds):
         if model.similarity.space is None:  # cross-attention has no vectors to search by
             continue
         space = vectors.SPACES[model.similarity.space_for(embeddings.kind(embedding))]
-        as_arrays = vectors.as_arrays(embedding)
+        checked = as_arrays(embedding)
         shape = outputs["elements"].shape if "elements" in outputs else (tiny_models.COUNT, -1)
-        outputs["gallery"] = space.gallery(as_arrays).reshape(shape)
-        outputs["query"] = space.queries(as_arrays).reshape(shape)
+        outputs["gallery"] = space.gallery(checked).reshape(shape)
+        outputs["query"] = space.queries(checked).reshape(shape)
         if space.offset:
-            outputs["offset"] = space.offset(as_arrays)
+            outputs["offset"] = space.offset(checked)
         arrays |= {f"index_{side}/{key}": value for key, value in outputs.items()}
     similarity = np.asarray(model.similarity(sides["images"], sides["captions"]))
     if model.gives_match_probability:

@@ -9,6 +9,7 @@ from PIL import Image
 
 import zoo
 from zoo import collection
+from zoo.arrays import as_arrays
 from zoo.collection import Collection, Encoder
 from zoo.confidence import Confidence, GalleryIdentity, KnownQueries
 from zoo.data.captions import word_tokenizer
@@ -17,7 +18,6 @@ from zoo.evaluation.known import query_facts
 from zoo.files import RunFolder
 from zoo.search import Index, from_shards, storage
 from zoo.search.__main__ import main
-from zoo.search.vectors import as_arrays
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from zoo import similarities as S
+from zoo.arrays import length, take
 from zoo.errors import InputError
-from zoo.search import Index, vectors
+from zoo.search import Index
 from zoo.search.milvus import MilvusIndex, rows, write_bulk
 
 pymilvus = pytest.importorskip("pymilvus", reason="needs halo-zoo[milvus]")
@@ -41,7 +42,7 @@ def collection(client):
 def both(client, collection, gallery, similarity, **options):
     """The gallery in the flat index and in Milvus."""
     index = MilvusIndex.create(client, collection, gallery, similarity, **options)
-    ids = IDS[: vectors.length(gallery)]
+    ids = IDS[: length(gallery)]
     index.add(gallery, ids)
     return Index.build(gallery, similarity, ids=ids, **options), index
 
@@ -200,7 +201,7 @@ def test_bulk_files_hold_the_rows(tmp_path, client, collection, kind, request):
     gallery = request.getfixturevalue(kind)(300)
     similarity = "csd" if kind == "gaussians" else "chamfer"
     parts = (slice(0, 130), slice(130, 300))
-    blocks = [(IDS[p], vectors.take(gallery, p), [f"bird {i}" for i in IDS[p]]) for p in parts]
+    blocks = [(IDS[p], take(gallery, p), [f"bird {i}" for i in IDS[p]]) for p in parts]
     files = write_bulk(tmp_path / "new" / "bulk", iter(blocks), similarity, file_bytes=20_000)
     assert len(files) > 1
     rows = [row for file in files for row in parquet.read_table(file).to_pylist()]

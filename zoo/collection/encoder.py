@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo import embeddings
+from zoo.arrays import parts_of
 from zoo.collection import places, shards
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
@@ -58,7 +59,7 @@ class Encoder:
         if self.of_vectors or side == "captions":
             encode = model.encode_captions if side == "captions" else model.encode_images
             many = _MANY["vectors" if self.of_vectors else "captions"]
-            self._encode = lambda batch: shards.as_arrays(encode(batch, batch_size=many))
+            self._encode = lambda batch: parts_of(encode(batch, batch_size=many))
             tower = model.caption_encoder if side == "captions" else model.image_encoder
             self.dim = tower.input_shape[-1] if self.of_vectors else None
         else:
@@ -199,7 +200,7 @@ def _of_pictures(model, mode, crop_fraction):
         )
         return model.image_encoder(tf.cast(pixels, tf.float32), training=False)
 
-    return lambda contents: shards.as_arrays(encode(tf.constant(contents)))
+    return lambda contents: parts_of(encode(tf.constant(contents)))
 
 
 def _uncertainty_of(model):

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from zoo.collection import places
-from zoo.embeddings import as_embedding
 from zoo.errors import InputError, require
 
-KEYS = ("mean", "log_variance", "log_concentration", "elements", "mask")
 DTYPES = ("float32", "float16")
 _NOTES = b"halo"
 
@@ -36,16 +34,6 @@ class Encoded:
     arrays: dict[str, np.ndarray]
     uncertainty: np.ndarray | None = None
     rejected: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-
-
-def as_arrays(embedding: Any) -> dict[str, np.ndarray]:
-    """The parts of an embedding as arrays, float32; a mask stays boolean."""
-    parts = as_embedding(embedding)
-    return {
-        key: np.asarray(parts[key], bool if key == "mask" else np.float32)
-        for key in KEYS
-        if parts.get(key) is not None
-    }
 
 
 def joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

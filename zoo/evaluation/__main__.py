@@ -30,7 +30,13 @@ from zoo.evaluation.confidence_study import (
     study_table,
     summarise_studies,
 )
-from zoo.evaluation.expansion import NEIGHBOURS, WEIGHT, expansion_study, expansion_table
+from zoo.evaluation.expansion import (
+    NEIGHBOURS,
+    WEIGHT,
+    check,
+    expansion_study,
+    expansion_table,
+)
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import calibrations_of, open_run, resizing_of
 from zoo.evaluation.unknown_study import unknown_study
@@ -120,8 +126,10 @@ def _publish(options, study_of, table_of):
 def _expansion_of(name, options):
     model, test = open_run(name, options.data_dir)
     similarity = _ranking(model, options)
-    encoded = encode(model, test.records, test.source)
     try:
+        fewest = min(test.records.num_images, test.records.num_captions)
+        check(options.neighbours, options.weight, fewest)  # before minutes of encoding
+        encoded = encode(model, test.records, test.source)
         return expansion_study(encoded, similarity, options.neighbours, options.weight)
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
@@ -163,34 +171,36 @@ def _parser():
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True)
+    studies = {}
     for name, what in (
         ("confidence", "signals and calibrated probabilities"),
         ("expansion", "retrieval that asks the gallery twice"),
     ):
-        study = commands.add_parser(name, help=what)
+        study = studies[name] = commands.add_parser(name, help=what)
         study.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or presets")
         study.add_argument("--out", type=Path, help=f"folder for {name}.json and {name}.md")
         study.add_argument("--data-dir", type=Path, help="the runs' data set, if it has moved")
         study.add_argument(
             "--ranking", default="own", help=f"own (default), {', '.join(similarities.NAMES)}"
         )
-    study.add_argument(
+    studies["expansion"].add_argument(
         "--neighbours", type=int, default=NEIGHBOURS, help=f"averaged (default {NEIGHBOURS})"
     )
-    study.add_argument(
+    studies["expansion"].add_argument(
         "--weight", type=float, default=WEIGHT, help=f"of the neighbours (default {WEIGHT})"
     )
-    study = commands.choices["confidence"]
-    study.add_argument(
+    studies["confidence"].add_argument(
         "--held-out",
         metavar="SPLIT",
         help="what to measure on, if not the run's own: after training with --held-out val1, whose "
         "validation split has unseen classes, it is test",
     )
-    study.add_argument(
+    studies["confidence"].add_argument(
         "--divisions", type=int, default=DIVISIONS, help=f"into halves (default {DIVISIONS})"
     )
-    study.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
+    studies["confidence"].add_argument(
+        "--seed", type=int, default=0, help="of all randomness (default 0)"
+    )
     for name, what in (
         ("unknown", "questions that the model does not know"),
         ("calibrate", "write the calibrations again"),

@@ -15,6 +15,7 @@ from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import MOST, calibrate, fitted
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics import auroc
+from zoo.metrics.statistics import mean_and_deviation
 
 DIRECTIONS = ("i2t", "t2i")
 DIVISIONS = 5  # of the test queries, each used both ways
@@ -238,7 +239,7 @@ def _tried(make):
 
 def _line(title, found):
     cells = [
-        mean_and_deviation([one.get(name) for one in side], form)
+        _cell([one.get(name) for one in side], form)
         for side in found
         for name, form in (
             ("nauc", ".2f"),
@@ -249,11 +250,5 @@ def _line(title, found):
     return f"| {title} | {' | '.join(cells)} |"
 
 
-def mean_and_deviation(values, form):
-    """`mean ± standard deviation` (n − 1), of one value only itself; empty where one is None."""
-    if any(value is None for value in values):
-        return ""
-    text = f"{np.mean(values):{form}}".replace("-", "−")
-    if len(values) == 1:
-        return text
-    return f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
+def _cell(values, form):
+    return "" if None in values else mean_and_deviation(values, form)

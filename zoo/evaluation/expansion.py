@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from zoo import metrics
-from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, Embedding, EmbeddingLike, as_embedding, kind
-from zoo.evaluation.confidence_study import mean_and_deviation
+from zoo.arrays import as_arrays, unit
+from zoo.embeddings import SET, Embedding, EmbeddingLike, kind
 from zoo.evaluation.retrieval import EncodedSplit
+from zoo.metrics.retrieval import summarise
+from zoo.metrics.statistics import mean_and_deviation
 
 NEIGHBOURS, WEIGHT = 20, 0.5  # chosen on val1 of real birds, see docs/results/birds.md
 WAYS = {
@@ -44,8 +46,8 @@ def augment_gallery(
         the k directions, brought to the length of x.
 
     Raises:
-        ValueError: if the embeddings are sets or token sequences, k is not from 1 to N, or w is not
-            in [0, 1].
+        ValueError: if the embeddings are sets or token sequences or hold NaN, k is not from 1 to N,
+            or w is not in [0, 1].
 
     Relations: `expand_queries(gallery, gallery)`.
 
@@ -89,22 +91,26 @@ def expand_queries(
             f"`queries` must have the gallery's dimension, {items.shape[1]}; "
             f"received {means.shape[1]}"
         )
-    if neighbours != int(neighbours) or not 1 <= neighbours <= len(items):
+    check(neighbours, weight, len(items))
+    directions = unit(items)
+    moved = np.empty_like(means)
+    for rows in _blocks(len(means), len(items)):
+        own = unit(means[rows])
+        cosines = own @ directions.T
+        nearest = np.argpartition(cosines, -neighbours, axis=1)[:, -neighbours:]
+        towards = unit(directions[nearest].mean(axis=1))
+        moved[rows] = unit((1 - weight) * own + weight * towards)
+    return {**queries, "mean": moved * np.linalg.norm(means, axis=1, keepdims=True)}
+
+
+def check(neighbours: int, weight: float, size: int) -> None:
+    """Raises ValueError unless they are what `augment_gallery` takes for a gallery of that size."""
+    if neighbours != int(neighbours) or not 1 <= neighbours <= size:
         raise ValueError(
-            f"`neighbours` must be from 1 to the gallery's size, {len(items)}; "
-            f"received {neighbours}"
+            f"`neighbours` must be from 1 to the gallery's size, {size}; received {neighbours}"
         )
     if not 0 <= weight <= 1:
         raise ValueError(f"`weight` must be in [0, 1]; received {weight}")
-    directions = _unit(items)
-    moved = np.empty_like(means)
-    for rows in _blocks(len(means), len(items)):
-        own = _unit(means[rows])
-        cosines = own @ directions.T
-        nearest = np.argpartition(cosines, -neighbours, axis=1)[:, -neighbours:]
-        towards = _unit(directions[nearest].mean(axis=1))
-        moved[rows] = _unit((1 - weight) * own + weight * towards)
-    return {**queries, "mean": moved * np.linalg.norm(means, axis=1, keepdims=True)}
 
 
 def expansion_study(
@@ -141,9 +147,15 @@ def expansion_study(
         }
         for way, asked in ways.items():
             images, captions = asked if direction == "i2t" else asked[::-1]
-            pairs = metrics.PairwiseSimilarity(images, captions, similarity).kept()
-            every = metrics.evaluate_retrieval(pairs, encoded.relevance)
-            found[way] |= {f"{direction}_{name}": every[f"{direction}_{name}"] for name in MEASURES}
+            if way == "plain":
+                pairs = encoded.kept_pairs(similarity)
+            else:
+                pairs = metrics.PairwiseSimilarity(images, captions, similarity)
+            truth = encoded.relevance
+            if direction == "t2i":
+                pairs, truth = pairs.transposed(), truth.transposed()
+            figures = summarise(metrics.rank_queries(pairs, truth))
+            found[way] |= {f"{direction}_{name}": figures[name] for name in MEASURES}
     return found
 
 
@@ -163,14 +175,10 @@ def expansion_table(studies: Sequence[dict[str, Any]]) -> str:
 
 
 def _vectors(embedding, name) -> Embedding:
-    embedding = as_embedding(embedding, name)
-    if (found := kind(embedding)) not in (POINT, GAUSSIAN, DIRECTION):
-        raise ValueError(f"`{name}` must have one mean an item, to average it; received {found}")
-    return {key: np.asarray(value, np.float32) for key, value in embedding.items()}
-
-
-def _unit(rows):
-    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    arrays = as_arrays(embedding, name)
+    if kind(arrays) == SET:
+        raise ValueError(f"`{name}` must have one mean an item, to average it; received {SET}")
+    return arrays
 
 
 def _blocks(queries, items) -> Iterator[slice]:

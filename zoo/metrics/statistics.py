@@ -120,6 +120,18 @@ def nan_mean(values):
     return values[finite].mean() if finite.any() else math.nan
 
 
+def mean_and_deviation(values, form=".1f"):
+    """`mean ± standard deviation` (n − 1) as text, of one value only itself.
+
+    `–` where one is not a number; results that were read from JSON have None in its place.
+    """
+    values = np.array(values, float)
+    if not np.isfinite(values).all():
+        return "–"
+    text = f"{np.mean(values):{form}}".replace("-", "−")
+    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
+
+
 def percentage(values):
     """The mean of shares or booleans, in percent."""
     return 100.0 * np.mean(values)

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from zoo.arrays import unit
+
 _BLOCK = 2048  # items of a side that are contrasted with each other
 _PRECISIONS = (-8.0, 12.0)  # log λ that are searched
 
@@ -117,7 +119,8 @@ def softmax_scale(images, captions, block=_BLOCK):
     Returns:
         t, by maximum likelihood of both softmaxes, between 1 and 200.
     """
-    cosines = _unit(images[:block]) @ _unit(captions[:block]).T
+    images, captions = (np.asarray(side[:block], np.float32) for side in (images, captions))
+    cosines = unit(images) @ unit(captions).T
 
     def loss(log):
         logits = np.exp(log) * cosines
@@ -129,7 +132,7 @@ def softmax_scale(images, captions, block=_BLOCK):
 def _curvature(projected, others, scale):
     lengths = np.linalg.norm(projected, axis=1, keepdims=True)
     lengths = np.maximum(lengths, 1e-12)
-    own, others = projected / lengths, _unit(others)
+    own, others = projected / lengths, unit(np.asarray(others, np.float32))
     cosines = own @ others.T
     share = scale * cosines
     share = np.exp(share - share.max(axis=1, keepdims=True))
@@ -148,8 +151,3 @@ def _curvature(projected, others, scale):
 def _entropy(logits):
     shifted = logits - logits.max(axis=1, keepdims=True)
     return np.mean(np.log(np.exp(shifted).sum(axis=1)) - np.diagonal(shifted))
-
-
-def _unit(vectors):
-    vectors = np.asarray(vectors, np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

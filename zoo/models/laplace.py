@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from zoo import similarities
+from zoo.arrays import unit
 from zoo.encoders.vectors import vectors
 from zoo.layers.laplace_projection import LaplaceProjection
 from zoo.models.dual_encoder import DualEncoder
@@ -97,9 +98,7 @@ def laplace(
 
 def _features(values, normalize):
     values = np.asarray(values, np.float32)
-    if not normalize:
-        return values
-    return values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+    return unit(values) if normalize else values
 
 
 def _tower(name, channels, dim, weight, found, normalize):

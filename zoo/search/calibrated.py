@@ -3,12 +3,12 @@
 import numpy as np
 
 from zoo import evaluation
+from zoo.arrays import as_arrays
 from zoo.confidence import Confidence, GalleryIdentity
 from zoo.embeddings import log_uncertainty
 from zoo.errors import InputError
 from zoo.evaluation.known import coordinates, query_facts
 from zoo.files.run_folder import RunFolder
-from zoo.search import vectors
 
 
 def calibration_of(options):
@@ -51,7 +51,7 @@ def lines(confidence, index, model, embedding, texts, setup):
             uncertainty = np.asarray(log_uncertainty(embedding, measure), float)
         (probability,) = index.probability(embedding, confidence, uncertainty)
         if confidence.known is not None:
-            facts = query_facts(model, vectors.as_arrays(embedding), texts)
+            facts = query_facts(model, as_arrays(embedding), texts)
             (unknown,) = confidence.known.reasons(**facts)
     except ValueError as error:
         yield f"no probability: {error}"

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from zoo import collection
+from zoo.arrays import as_arrays, length, take, thinned
 from zoo.collection import Collection
-from zoo.search import kinds, vectors
+from zoo.search import kinds
 from zoo.search.columns import Scratch
 from zoo.search.index import Index
 from zoo.search.sharded import ShardedIndex, part_folder
@@ -72,7 +73,7 @@ def bytes_an_item(arrays, training_rows, options, similarity, kind, side, candid
         arrays: the embedding of a shard.
         training_rows, options, similarity, kind, side, candidates: as of `build`.
     """
-    few = vectors.take(vectors.as_arrays(arrays), slice(0, 1))
+    few = take(as_arrays(arrays), slice(0, 1))
     flat = Index.build(few, similarity, "flat", side=side, candidates=candidates)
     rows, dim = flat.faiss.ntotal, flat.faiss.d
     options = options or {}
@@ -115,7 +116,7 @@ def _part(shards, numbers, folder, arguments, training_rows, options):
         parts = []
         for number in numbers:
             arrays = shards.shard(number).arrays
-            parts.append(vectors.thinned(arrays, max(1, round(share * vectors.length(arrays)))))
+            parts.append(thinned(arrays, max(1, round(share * length(arrays)))))
         training = collection.joined(parts)
     index = None
     for number in numbers:
@@ -130,7 +131,7 @@ def _part(shards, numbers, folder, arguments, training_rows, options):
                 options={**(options or {}), "total": total},
                 scratch=Scratch(folder, total, shards.manifest["dtype"]),
             )
-            first = vectors.take(vectors.as_arrays(arrays), slice(0, _TUNING_QUERIES))
+            first = take(as_arrays(arrays), slice(0, _TUNING_QUERIES))
             training = None
         else:
             index.add(arrays, ids)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from zoo import embeddings
+from zoo.arrays import as_arrays, length, take, total_variance
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units, vectors
@@ -47,13 +48,13 @@ class Gallery:
             ValueError: if they do not fit, or an id is taken. Nothing has then been added.
         """
         self._check_writable()
-        arrays = vectors.as_arrays(gallery_embeddings, "gallery_embeddings")
+        arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
-        count = vectors.length(arrays)
+        count = length(arrays)
         ids = assign_ids(ids, count, self._ids, self.description["next_id"])
         for start in range(0, count, CHUNK):
             chosen = slice(start, start + CHUNK)
-            chunk, row_ids = vectors.take(arrays, chosen), ids[chosen]
+            chunk, row_ids = take(arrays, chosen), ids[chosen]
             for name, values in self._beside(chunk, row_ids).items():
                 if name in self._columns:
                     self._columns[name].append(values)
@@ -203,7 +204,7 @@ class Gallery:
         if self.description["embedding"] == SET:
             new["ids"] = ids
         if self._spread:
-            new["spread"] = vectors.total_variance(chunk)
+            new["spread"] = total_variance(chunk)
         elif not self._direct:
             new |= {plan.KEPT + key: value for key, value in chunk.items()}
         return new

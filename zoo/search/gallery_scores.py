@@ -3,8 +3,9 @@
 import faiss
 import numpy as np
 
+from zoo.arrays import length, take
 from zoo.confidence import GalleryMoments
-from zoo.search import kinds, units, vectors
+from zoo.search import kinds, units
 
 CHUNK = 65536  # vectors that are read from FAISS at once
 _BLOCK = 2**22  # scores at once that are a product of vectors
@@ -114,12 +115,12 @@ def scan_of_embeddings(similarity, side, queries, gallery, there):
     parts = (places[start : start + step] for start in range(0, len(places), step))
 
     def scores(part, chosen):
-        some, items = vectors.take(queries, chosen), vectors.take(gallery, part)
+        some, items = take(queries, chosen), take(gallery, part)
         if side == "images":
             return sign * np.asarray(similarity(items, some)).T
         return sign * np.asarray(similarity(some, items))
 
-    count = vectors.length(queries)
+    count = length(queries)
     return by_scan(scores, ((part, len(part)) for part in parts), count, _PAIRS)
 
 

@@ -7,6 +7,7 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zoo.arrays import as_arrays, length, take, thinned, total_variance
 from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET, EmbeddingLike
@@ -100,18 +101,18 @@ class Index(Gallery):
             TypeError: if `similarity` is none.
         """
         similarity = units.resolve(similarity)
-        gallery = vectors.as_arrays(gallery_embeddings, "gallery_embeddings")
+        gallery = as_arrays(gallery_embeddings, "gallery_embeddings")
         options = dict(options or {})
-        total = options.pop("total", None) or vectors.length(gallery)
+        total = options.pop("total", None) or length(gallery)
         description = plan.describe(
             gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure
         )
         space = vectors.SPACES[description["space"]]
-        sample = gallery if training is None else vectors.as_arrays(training, "training")
+        sample = gallery if training is None else as_arrays(training, "training")
         if kind == "ivfpq":
-            sample = vectors.thinned(sample, kinds.TRAINING_ROWS)
+            sample = thinned(sample, kinds.TRAINING_ROWS)
         else:  # only its dimension is asked for
-            sample = vectors.take(sample, slice(0, 1))
+            sample = take(sample, slice(0, 1))
         rows = space.gallery(sample)
         faiss_index = kinds.create(kind, space.metric, rows, total, options)
         room = total * max(1, len(rows)) if kind != "ivfpq" else 0
@@ -144,7 +145,7 @@ class Index(Gallery):
             ValueError: if the queries do not fit the gallery, the index is empty or k is no number
                 from 1 to its size; or candidates are given where nothing is ranked again.
         """
-        queries = vectors.as_arrays(queries, "queries")
+        queries = as_arrays(queries, "queries")
         plan.check_queries(self.description, self.similarity, queries)
         if not self._size:
             raise ValueError("the index is empty: there is nothing to search")
@@ -184,12 +185,12 @@ class Index(Gallery):
         Raises:
             ValueError: as `search`, or if fewer than the best 20 items were found.
         """
-        queries = vectors.as_arrays(queries, "queries")
+        queries = as_arrays(queries, "queries")
         depth = min(DEPTH, self._size)
         if scores is None:
             scores = self.search(queries, max(1, depth))[0]
         top = np.asarray(scores, np.float64)[:, :depth]
-        if top.shape != (vectors.length(queries), depth) or np.isnan(top).any():
+        if top.shape != (length(queries), depth) or np.isnan(top).any():
             raise ValueError(
                 f"`scores` must be the best {depth} of each query; received shape "
                 f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise `effort` or "
@@ -226,7 +227,7 @@ class Index(Gallery):
 
     def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
-        queries = vectors.as_arrays(queries, "queries")
+        queries = as_arrays(queries, "queries")
         plan.check_queries(self.description, self.similarity, queries)
         return np.ascontiguousarray(self._space.queries(queries), np.float32)
 
@@ -298,7 +299,7 @@ class Index(Gallery):
         values, rows = self._nearest(queries, candidates, mask)
         if self._spread:
             variance = self._columns["spread"].values[rows]
-            values = values + variance + vectors.total_variance(queries)[:, None]
+            values = values + variance + total_variance(queries)[:, None]
             values[rows < 0] = np.nan
             return best(self._score(values), rows, k, ascending)
         if self.description["embedding"] == SET:

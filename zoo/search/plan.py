@@ -1,6 +1,7 @@
 """What an index is: the checked description of how one similarity is searched over one gallery."""
 
 from zoo import embeddings
+from zoo.arrays import length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
 from zoo.search import units, vectors
 from zoo.search.kinds import KINDS
@@ -50,7 +51,7 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
     """
     if side not in SIDES:
         raise ValueError(f"`side` must be one of {SIDES}; received {side!r}")
-    if vectors.length(gallery) == 0:
+    if length(gallery) == 0:
         raise ValueError("`gallery_embeddings` must hold at least one item; received none")
     what = embeddings.kind(gallery)
     space = candidates_by or similarity.space_for(what)

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from zoo.search import vectors
+from zoo.arrays import take
 from zoo.search.columns import rows_of
 
 _BLOCK_BYTES = 2**26  # of gathered candidates: small beside a gallery, large beside the overhead
@@ -39,7 +39,7 @@ class Reranker:
         for start in range(0, len(rows), block):
             chosen = slice(start, start + block)
             own = {key: value[chosen] for key, value in queries.items()}
-            theirs = vectors.take(gallery, np.maximum(rows[chosen], 0), rows_of)
+            theirs = take(gallery, np.maximum(rows[chosen], 0), rows_of)
             scores[chosen] = self._compiled(own, theirs)
         scores[rows < 0] = np.nan
         return scores

@@ -1,13 +1,12 @@
 """Search spaces: the coordinates in which a similarity ranks as L2 or inner-product search does."""
 
 import dataclasses
-import operator
 from collections.abc import Callable
 
 import faiss
 import numpy as np
 
-from zoo.embeddings import as_embedding
+from zoo.arrays import total_variance, unit
 from zoo.similarities.sphere import von_mises_fisher_log_constant
 
 
@@ -65,70 +64,6 @@ class SearchSpace:
         if self.offset is not None:
             values = values + self.offset(queries)[:, None]
         return score(values)
-
-
-def as_arrays(embedding, name="embedding"):
-    """A checked embedding as a dict of NumPy arrays, float32; a mask stays boolean.
-
-    Raises:
-        ValueError: if it is no embedding, its parts do not fit, or it holds NaN or infinities.
-    """
-    embedding = as_embedding(embedding, name)
-    if "tokens" in embedding:
-        raise ValueError(f"`{name}` must have vectors to search by; received a token sequence")
-    arrays = {}
-    for key in ("mean", "log_variance", "log_concentration", "elements", "mask"):
-        value = embedding.get(key)
-        if value is not None:
-            arrays[key] = np.asarray(value, bool if key == "mask" else np.float32)
-    main = "elements" if "elements" in arrays else "mean"
-    rank = 3 if main == "elements" else 2
-    if arrays[main].ndim != rank:
-        raise ValueError(
-            f"`{name}` must have {main!r} of rank {rank}; received shape {arrays[main].shape}"
-        )
-    for key, length in (("log_variance", 2), ("log_concentration", 1), ("mask", 2)):
-        if key in arrays and arrays[key].shape != arrays[main].shape[:length]:
-            raise ValueError(
-                f"`{name}` must have {key!r} of shape {arrays[main].shape[:length]}; "
-                f"received {arrays[key].shape}"
-            )
-    for key, value in arrays.items():
-        if key != "mask" and not np.isfinite(value).all():
-            raise ValueError(f"`{name}` must hold finite numbers; {key!r} has NaN or infinities")
-    return arrays
-
-
-def length(arrays):
-    """How many items an embedding has."""
-    return len(arrays["elements"] if "elements" in arrays else arrays["mean"])
-
-
-def take(arrays, rows, reader=operator.getitem):
-    """Some items of an embedding, which may be kept in float16.
-
-    Args:
-        arrays: dict of arrays.
-        rows: a slice, a mask, or row numbers.
-        reader: function of an array and the rows.
-    """
-    some = {key: reader(value, rows) for key, value in arrays.items()}
-    return {key: v.astype(np.float32) if v.dtype == np.float16 else v for key, v in some.items()}
-
-
-def thinned(arrays, most):
-    """At most so many items, evenly spaced."""
-    return take(arrays, slice(None, None, max(1, -(-length(arrays) // most))))
-
-
-def total_variance(arrays):
-    """Σ_d σ_d² of every item, `(items,)`."""
-    return np.exp(arrays["log_variance"]).sum(axis=1)
-
-
-def unit(vectors):
-    """Vectors over their lengths; a zero vector stays zero."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 def element_owners(arrays):

@@ -6,6 +6,7 @@ import faiss
 import numpy as np
 
 from zoo import embeddings
+from zoo.arrays import as_arrays, length, take
 from zoo.embeddings import POINT, SET
 from zoo.errors import InputError, require
 from zoo.search import plan, units, vectors
@@ -27,7 +28,7 @@ def describe(like, similarity, side, uncertainty_measure, names):
         ValueError: if one is not what it has to be, or Milvus cannot rank by the similarity.
     """
     similarity = units.resolve(similarity)
-    one = vectors.take(vectors.as_arrays(like, "like"), slice(0, 1))
+    one = take(as_arrays(like, "like"), slice(0, 1))
     is_set = embeddings.kind(one) == SET
     if similarity.from_space is None and not (is_set and similarity.space_for(SET)):
         raise ValueError(
@@ -110,9 +111,9 @@ def checked(description, gallery_embeddings, ids, names, uncertainty):
     Raises:
         ValueError: if they do not fit the description or each other.
     """
-    arrays = vectors.as_arrays(gallery_embeddings, "gallery_embeddings")
+    arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
     plan.check_gallery(description, arrays, {})
-    count, size, what = vectors.length(arrays), description["elements"], description["embedding"]
+    count, size, what = length(arrays), description["elements"], description["embedding"]
     ids = assign_ids([] if ids is None else ids, count, np.empty(0, np.int64), 0)
     if count and ids.max() > np.iinfo(np.int64).max // size - 1:
         raise ValueError(f"`ids` must be below 2^63 / {size}; received {ids.max()}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zoo.arrays import as_arrays, length, take
 from zoo.embeddings import POINT, SET, EmbeddingLike
 from zoo.errors import InputError
 from zoo.search import plan, storage, units, vectors
@@ -134,7 +135,7 @@ class MilvusIndex:
         assign_ids(ids, len(ids), self._rows.held(ids), np.iinfo(np.int64).max)
         for part in parts(np.arange(len(ids)), self._rows.items_at_once):
             chunk = [None if values is None else values[part] for values in (ids, *beside)]
-            rows = fields.rows(self.description, vectors.take(arrays, part), *chunk)
+            rows = fields.rows(self.description, take(arrays, part), *chunk)
             self._rows.insert(rows)
 
     def remove(self, ids: ArrayLike) -> None:
@@ -175,7 +176,7 @@ class MilvusIndex:
             ValueError: if the queries do not fit the gallery, k or `max_uncertainty` is no such
                 number, or candidates are given for anything but sets.
         """
-        queries = vectors.as_arrays(queries, "queries")
+        queries = as_arrays(queries, "queries")
         plan.check_queries(self.description, self.similarity, queries)
         if candidates is not None and not self._is_set:
             raise ValueError(f"`candidates` must be None but for sets; received {candidates}")
@@ -191,10 +192,10 @@ class MilvusIndex:
 
     def _ranked_search(self, queries, k, where, candidates):
         """Sets, a few queries at a time: what their elements find, ranked by the similarity."""
-        count, ascending = vectors.length(queries), units.least_first(self.similarity)
+        count, ascending = length(queries), units.least_first(self.similarity)
         scores, ids = np.full((count, k), np.nan, np.float32), np.full((count, k), -1)
         for part in parts(np.arange(count), _SETS):
-            own = vectors.take(queries, part)
+            own = take(queries, part)
             keys = self._nearest(own, candidates, where)[1]
             items = np.where(keys < 0, -1, keys // self._size)
             items = unique_candidates(vectors.by_query(own, items))
