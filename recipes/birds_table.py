@@ -111,7 +111,7 @@ def run_rows(settings):
 
 def command(settings, row, seed):
     """The command of one run."""
-    flags = [*ROWS[row], f"--seed={seed}", f"--held-out={settings.held_out}"]
+    flags = [*ROWS[row], "--asp", f"--seed={seed}", f"--held-out={settings.held_out}"]
     if settings.data_dir is not None:
         flags += [f"--data-dir={settings.data_dir}", f"--image-weights={settings.image_weights}"]
     if row in POINTS:
@@ -132,6 +132,7 @@ def columns():
         seed_table.retrieval("r_precision", "R-P"),
         seed_table.retrieval("recall@1", "R@1"),
         seed_table.retrieval("map@r", "mAP@R"),
+        seed_table.asp(),
         Column("CPU seconds", (lambda metrics: metrics["cpu_seconds"],), ".0f"),
         Column("MiB", (lambda metrics: metrics["peak_memory_mib"],), ".0f"),
     ]

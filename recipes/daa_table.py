@@ -19,7 +19,7 @@ import daa_cub
 import daa_sgraf_flickr30k
 import seed_table
 import vse_coco
-from seed_table import Column, Row
+from seed_table import Row
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.files import RunFolder
@@ -81,7 +81,7 @@ def main(argv=None):
     if settings.run:
         seed_table.run_rows(rows, settings, common)
     columns = [
-        asp(),
+        seed_table.asp(),
         seed_table.retrieval("recall@1", "R@1"),
         seed_table.retrieval("r_precision", "R-P"),
         seed_table.retrieval("map@r", "mAP@R"),
@@ -105,11 +105,6 @@ def held_out(settings):
     """CUB has three validation splits."""
     by_class = settings.base == "pcme_bert" and settings.held_out == "val"
     return "val1" if by_class else settings.held_out
-
-
-def asp():
-    values = (lambda metrics: metrics["asp"]["i2t"], lambda metrics: metrics["asp"]["t2i"])
-    return Column("ASP i2t / t2i", values)
 
 
 def histories(rows, settings):

@@ -144,6 +144,12 @@ def retrieval(metric, title):
     return Column(f"{title} i2t / t2i", tuple(value(direction) for direction in DIRECTIONS))
 
 
+def asp():
+    """The column of average semantic precision, in percent, of runs with `--asp`."""
+    values = tuple(lambda metrics, side=side: metrics["asp"][side] for side in DIRECTIONS)
+    return Column("ASP i2t / t2i", values)
+
+
 def confidence(read):
     """The values of a column that `read` takes out of the confidence of each direction."""
     return tuple(
