@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from export import requests
 from zoo.confidence import PORTABLE
+from zoo.confidence.agreement import RANKS
 
 
 def readable(confidence):
@@ -12,14 +13,17 @@ def readable(confidence):
 
 
 def answer_specs(confidence, batch_size):
-    """The inputs of `answer`, float32 `(batch_size,)` each."""
-    names = ["best_score", "mean_score", "score_variance"]
+    """The inputs of `answer`: float32 `(batch_size,)` each, of the agreement one a rank."""
+    shapes = {name: (batch_size,) for name in ("best_score", "mean_score", "score_variance")}
+    ranks = sum(name.startswith("agreement_") for name in confidence.names)
+    if ranks:
+        shapes["agreement"] = (batch_size, ranks)
     if "uncertainty" in confidence.names:
-        names.append("uncertainty")
-    return [tf.TensorSpec((batch_size,), tf.float32, name=name) for name in names]
+        shapes["uncertainty"] = (batch_size,)
+    return [tf.TensorSpec(shape, tf.float32, name=name) for name, shape in shapes.items()]
 
 
-def answer(confidence, is_logarithm, best_score, mean_score, score_variance, uncertainty=None):
+def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *more):
     """The probability that each query's first answer is right, and whether to give that answer.
 
     The numbers of `Confidence.probability`, in float64 within.
@@ -30,27 +34,30 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, unc
         best_score: `(Q,)`, the best score of each query, higher is better.
         mean_score, score_variance: `(Q,)`, of its scores over the whole gallery, as
             `zoo.confidence.GalleryMoments` gives them.
-        uncertainty: `(Q,)`, as `encode_images` or `encode_captions` gave it, of models with one.
+        *more: where the calibration reads them, `agreement`, `(Q, ranks)`, as
+            `zoo.confidence.agreement` gives it, and `uncertainty`, `(Q,)`, as `encode_images` or
+            `encode_captions` gave it.
 
     Returns:
         `{"probability"}`, float32 `(Q,)`; with a certified threshold also `"answered"`, bool.
     """
-    given = {
-        "best_score": best_score,
-        "mean_score": mean_score,
-        "score_variance": score_variance,
-        **({} if uncertainty is None else {"uncertainty": uncertainty}),
+    names = [spec.name for spec in answer_specs(confidence, None)]
+    given = dict(zip(names, (best_score, mean_score, score_variance, *more), strict=True))
+    checked = {
+        name: tf.cast(requests.features(values, name), tf.float64) for name, values in given.items()
     }
-    checked = {name: requests.features(values, name) for name, values in given.items()}
-    best, mean, variance = (tf.cast(checked[name], tf.float64) for name in list(checked)[:3])
+    best, mean, variance = (checked[name] for name in names[:3])
     positive = requests.require(
         tf.reduce_all(variance >= 0), "`score_variance` must not be negative"
     )
     with tf.control_dependencies([positive]):
         columns = {"best": best, "best_minus_mean": best - mean}
     columns["z_score"] = tf.math.divide_no_nan(best - mean, tf.sqrt(variance))
-    if uncertainty is not None:
-        value = tf.cast(checked["uncertainty"], tf.float64)
+    if "agreement" in checked:
+        ranks = tf.unstack(checked["agreement"], axis=1)
+        columns |= {f"agreement_{rank}": x for rank, x in zip(RANKS, ranks, strict=False)}
+    if "uncertainty" in checked:
+        value = checked["uncertainty"]
         columns["uncertainty"] = value if is_logarithm else tf.math.log(tf.maximum(value, 1e-12))
     logit = tf.constant(confidence.logistic.bias, tf.float64)
     rows = zip(confidence.names, *_weights(confidence.logistic), strict=True)

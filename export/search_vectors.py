@@ -10,7 +10,7 @@ def search_vectors(embedding, space):
 
     Args:
         embedding: a dict of tensors, see `zoo.embeddings`.
-        space: a name of `zoo.search.vectors.SPACES`, where the proofs are.
+        space: a name of `zoo.search.SPACES`, where the proofs are.
 
     Returns:
         A dict: `gallery` and `query`, float32 `(batch, dim')`, of sets `(batch, num_elements,

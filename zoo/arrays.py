@@ -81,3 +81,24 @@ def total_variance(arrays):
 def unit(vectors):
     """Vectors over their lengths, along the last axis; a zero vector stays zero."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def element_owners(arrays):
+    """The item of every row of the space `"elements"`: sets are laid out one after the other."""
+    items, num_elements, _ = arrays["elements"].shape
+    owners = np.repeat(np.arange(items), num_elements)
+    return owners if "mask" not in arrays else owners[arrays["mask"].reshape(-1)]
+
+
+def by_query(queries, rows):
+    """What was found for each element, `(elements, k)`, beside each other for each query.
+
+    Returns:
+        `(queries, num_elements * k)`, −1 for masked elements.
+    """
+    items, num_elements, _ = queries["elements"].shape
+    if "mask" in queries:
+        found = np.full((items * num_elements, rows.shape[1]), -1)
+        found[queries["mask"].reshape(-1)] = rows
+        rows = found
+    return rows.reshape(items, -1)

@@ -10,31 +10,37 @@ from zoo.confidence import PORTABLE, Confidence, QueryScores
 RNG = np.random.default_rng(0)
 SIMILARITY = RNG.normal(size=(400, 50)) + 2 * RNG.random((400, 1))
 CORRECT = SIMILARITY.max(axis=1) + 0.5 * RNG.normal(size=400) > 3.2
+VECTORS = RNG.normal(size=(50, 6))  # of the gallery
 VARIANCE = RNG.uniform(0.1, 2, 400)  # as `encode_captions` gives the uncertainty: no logarithm
 FIRST, SECOND = slice(0, 200), slice(200, 400)
 
 
-def calibrated(recalibration=None, log=np.log):
+def scores(queries, agreeing=True):
+    return QueryScores.of_matrix(SIMILARITY[queries], vectors=VECTORS if agreeing else None)
+
+
+def calibrated(recalibration=None, log=np.log, agreeing=True):
     confidence = Confidence.fit(
-        SIMILARITY[FIRST],
+        scores(FIRST, agreeing),
         CORRECT[FIRST],
         log(VARIANCE[FIRST]),
         names=PORTABLE,
         recalibration=recalibration,
     )
     return confidence.certified(
-        SIMILARITY[SECOND], CORRECT[SECOND], log(VARIANCE[SECOND]), risk=0.4, failure=0.1
+        scores(SECOND, agreeing), CORRECT[SECOND], log(VARIANCE[SECOND]), risk=0.4, failure=0.1
     )
 
 
 def asked(model, confidence):
     """What the signature says of the second half of the queries."""
     functions = Signatures(model, calibrations={"t2i": confidence}).concrete()
-    scores = QueryScores.of_matrix(SIMILARITY[SECOND])
+    found = scores(SECOND)
     given = {
-        "best_score": scores.top[:, 0],
-        "mean_score": scores.mean,
-        "score_variance": scores.variance,
+        "best_score": found.top[:, 0],
+        "mean_score": found.mean,
+        "score_variance": found.variance,
+        "agreement": found.agreement,
         "uncertainty": VARIANCE[SECOND],
     }
     specs = functions["confidence_t2i"].structured_input_signature[0]
@@ -45,12 +51,14 @@ def asked(model, confidence):
 
 @pytest.mark.parametrize("recalibration", [None, "platt", "isotonic"])
 @pytest.mark.parametrize("measure", ["total_variance", "log_det"])
-def test_it_says_what_the_calibration_says(pcme, recalibration, measure, monkeypatch):
+@pytest.mark.parametrize("agreeing", [True, False])
+def test_it_says_what_the_calibration_says(pcme, recalibration, measure, agreeing, monkeypatch):
     monkeypatch.setattr(pcme.model, "uncertainty_measure", measure)
     log = np.log if measure == "total_variance" else np.asarray
-    confidence = calibrated(recalibration, log)
+    confidence = calibrated(recalibration, log, agreeing)
+    assert ("agreement_20" in confidence.names) == agreeing
     found = asked(pcme.model, confidence)
-    expected = confidence.probability(SIMILARITY[SECOND], log(VARIANCE[SECOND]))
+    expected = confidence.probability(scores(SECOND, agreeing), log(VARIANCE[SECOND]))
     np.testing.assert_allclose(found["probability"], expected, atol=1e-5)
     threshold = confidence.certificate.threshold
     clear = np.abs(expected - threshold) > 1e-5
@@ -76,6 +84,7 @@ def test_a_calibration_of_further_features_has_no_signature(pcme):
     [
         ({"mean_score": np.nan}, "`mean_score` must be finite"),
         ({"score_variance": -1.0}, "`score_variance` must not be negative"),
+        ({"agreement": np.nan}, "`agreement` must be finite"),
     ],
 )
 def test_bad_scores_are_refused(pcme, wrong, said):
@@ -83,6 +92,6 @@ def test_bad_scores_are_refused(pcme, wrong, said):
         "confidence_i2t"
     ]
     specs = function.structured_input_signature[0]
-    given = [tf.constant([wrong.get(spec.name, 1.0)], tf.float32) for spec in specs]
+    given = [tf.fill((1, *spec.shape[1:]), wrong.get(spec.name, 1.0)) for spec in specs]
     with pytest.raises(tf.errors.InvalidArgumentError, match=said):
         function(*given)

@@ -17,7 +17,7 @@ from export import export_model
 from zoo import embeddings
 from zoo.arrays import as_arrays
 from zoo.data import captions, sources
-from zoo.search import vectors
+from zoo.similarities.spaces import SPACES
 
 pytestmark = pytest.mark.slow
 # A system for each kind of embedding and tokenizer; an export of each takes a quarter of a minute,
@@ -57,7 +57,7 @@ def expected_outputs(model, birds):
         arrays |= {f"match/{side[:-1]}_{key}": value for key, value in outputs.items()}
         if model.similarity.space is None:  # cross-attention has no vectors to search by
             continue
-        space = vectors.SPACES[model.similarity.space_for(embeddings.kind(embedding))]
+        space = SPACES[model.similarity.space_for(embeddings.kind(embedding))]
         checked = as_arrays(embedding)
         shape = outputs["elements"].shape if "elements" in outputs else (tiny_models.COUNT, -1)
         outputs["gallery"] = space.gallery(checked).reshape(shape)

@@ -5,9 +5,10 @@ import pytest
 
 from saved_index import rewritten
 from zoo import similarities as S
-from zoo.confidence import Confidence, GalleryMoments, QueryScores
+from zoo.confidence import Confidence, GalleryMoments, QueryScores, agreement
 from zoo.errors import InputError
-from zoo.search import Index, storage
+from zoo.evaluation.answers import item_vectors
+from zoo.search import Index, kinds, storage
 
 
 def part(embedding, rows):
@@ -16,7 +17,8 @@ def part(embedding, rows):
 
 def full(gallery, queries, similarity, sign=1.0):
     """From the whole matrix, queries by rows."""
-    return QueryScores.of_matrix(sign * np.asarray(similarity(gallery, queries), float).T)
+    rows = sign * np.asarray(similarity(gallery, queries), float).T
+    return QueryScores.of_matrix(rows, vectors=item_vectors(gallery, similarity))
 
 
 def assert_same(found, expected, rtol=2e-4):
@@ -25,6 +27,7 @@ def assert_same(found, expected, rtol=2e-4):
     np.testing.assert_allclose(found.top, expected.top, rtol=rtol, atol=rtol * scale)
     np.testing.assert_allclose(found.mean, expected.mean, rtol=rtol, atol=rtol * scale)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=10 * rtol)
+    np.testing.assert_allclose(found.agreement, expected.agreement, atol=10 * rtol)
 
 
 SIMILARITIES = [
@@ -49,7 +52,7 @@ def test_the_same_as_full_rows(gaussians, similarity, kind):
     if not isinstance(similarity, S.KLDivergence):
         assert_same(index.query_scores(queries), full(gallery, queries, similarity))
         return
-    found = index.query_scores(queries, index.search(queries, 20, candidates=400)[0])
+    found = index.query_scores(queries, *index.search(queries, 20, candidates=400))
     assert_same(found, full(gallery, queries, similarity))
 
 
@@ -68,7 +71,8 @@ def test_sets_and_distances_and_the_papers_way(gaussians, sets):
     index = Index.build(gallery, similarity, candidates_by="euclidean", candidates=300)
     assert_same(index.query_scores(queries), full(gallery, queries, similarity))
     captions = Index.build(gallery, S.KLDivergence(), side="captions", candidates=300)
-    expected = QueryScores.of_matrix(np.asarray(S.KLDivergence()(queries, gallery), float))
+    rows = np.asarray(S.KLDivergence()(queries, gallery), float)
+    expected = QueryScores.of_matrix(rows, vectors=item_vectors(gallery, S.KLDivergence()))
     assert_same(captions.query_scores(queries), expected)
 
 
@@ -93,14 +97,17 @@ def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similar
     fresh = Index.build(part(gallery, kept), similarity, **options)
     np.testing.assert_allclose(index.moments.mean, fresh.moments.mean, rtol=1e-5)
     np.testing.assert_allclose(index.moments.scatter, fresh.moments.scatter, rtol=1e-3, atol=1e-2)
-    scores = index.search(queries, 25, **({"candidates": 270} if by else {}))[0]
-    before = index.query_scores(queries, scores)
+    found = index.search(queries, 25, **({"candidates": 270} if by else {}))
+    before = index.query_scores(queries, *found)
     assert_same(before, full(part(gallery, kept), queries, similarity), rtol=1e-3)
     index.save(tmp_path / "index")
     loaded = Index.load(tmp_path / "index")
     assert loaded.moments.count == 270
     assert list(tmp_path.glob(f"index/*/{storage.MOMENTS_FILE}")), "they are not taken again"
-    np.testing.assert_array_equal(loaded.query_scores(queries, scores).mean, before.mean)
+    after = loaded.query_scores(queries, *found)
+    np.testing.assert_array_equal(after.mean, before.mean)
+    np.testing.assert_array_equal(after.agreement, before.agreement)
+    assert index.query_scores(queries, found[0]).agreement is None  # of unknown answers
 
 
 def test_compressed_vectors_have_the_moments_of_their_codes(gaussians):
@@ -109,6 +116,9 @@ def test_compressed_vectors_have_the_moments_of_their_codes(gaussians):
     index.effort = 1000
     everything = index.search(queries, 2000)[0].astype(float)
     found = index.query_scores(queries)
+    answers = kinds.reconstruct("ivfpq", index._rows, index.search(queries, 20)[1].ravel())
+    expected = agreement(answers.reshape(20, 20, -1), index.moments.mean[:-1])
+    np.testing.assert_allclose(found.agreement, expected, atol=1e-5)
     # What a code says of the zeros behind the vector is lost when it is turned back into one.
     np.testing.assert_allclose(found.mean, everything.mean(axis=1), rtol=5e-3)
     np.testing.assert_allclose(found.variance, everything.var(axis=1), rtol=1e-2)
@@ -123,12 +133,16 @@ def test_a_calibration_on_full_rows_is_the_same_before_an_index(gaussians):
     similarity = S.ClosedFormSampledDistance()
     rows = np.asarray(similarity(gallery, queries), float).T
     correct = rows.argmax(axis=1) % 3 > 0
-    confidence = Confidence.fit(rows, correct)
+    whole = QueryScores.of_matrix(rows, vectors=item_vectors(gallery, similarity))
     index = Index.build(gallery, similarity)
-    found = index.probability(queries, confidence)
-    np.testing.assert_allclose(found, confidence.probability(rows), atol=2e-3)
-    scores = index.search(queries, 30)[0]
-    np.testing.assert_array_equal(index.probability(queries, confidence, scores=scores), found)
+    for expected in (whole, rows):  # with the agreement of answers, and without
+        confidence = Confidence.fit(expected, correct)
+        assert ("agreement_20" in confidence.names) == (expected is whole)
+        found = index.probability(queries, confidence)
+        np.testing.assert_allclose(found, confidence.probability(expected), atol=2e-3)
+        scores, ids = index.search(queries, 30)
+        again = index.probability(queries, confidence, scores=scores, ids=ids)
+        np.testing.assert_array_equal(again, found)
 
 
 def test_what_does_not_fit_is_refused(gaussians, tmp_path):
@@ -141,6 +155,8 @@ def test_what_does_not_fit_is_refused(gaussians, tmp_path):
         index.query_scores(queries, scores)
     few = Index.build(part(gallery, slice(8)), S.ClosedFormSampledDistance())
     assert few.query_scores(queries).top.shape == (5, 8)
+    assert few.query_scores(queries).agreement.shape == (5, 1)  # of the best five
+    assert Index.build(part(gallery, slice(4)), "csd").query_scores(queries).agreement is None
     _ = few.moments
     few.save(tmp_path / "other")
     (path,) = tmp_path.glob(f"other/*/{storage.MOMENTS_FILE}")

@@ -1,6 +1,7 @@
 """How likely an answer is right, and what can be promised; NumPy and SciPy, no model needed."""
 
 from zoo.confidence.absence import absence_p_values, benjamini_hochberg
+from zoo.confidence.agreement import agreement
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE, feature_names, query_features
@@ -34,6 +35,7 @@ __all__ = [
     "Verdict",
     "absence_p_values",
     "abstention_auc",
+    "agreement",
     "benjamini_hochberg",
     "candidate_thresholds",
     "certified_threshold",

@@ -4,12 +4,20 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from zoo.confidence import checks
+from zoo.confidence.agreement import RANKS as AGREEMENT_RANKS
+from zoo.confidence.agreement import reached_ranks
 from zoo.confidence.scores import QueryScores
 
 RANKS = (2, 5, 10, 20)
 # Whatever the gallery, an answer is not less likely right for a greater one of these, nor more
 # likely for a greater uncertainty. Few calibration queries would find the opposite by chance.
-SIGNS = {"best": 1, "best_minus_mean": 1, "z_score": 1, "uncertainty": -1}
+SIGNS = {
+    "best": 1,
+    "best_minus_mean": 1,
+    "z_score": 1,
+    **{f"agreement_{rank}": 1 for rank in AGREEMENT_RANKS},
+    "uncertainty": -1,
+}
 # These mean the same in galleries of other sizes, with more or fewer matches of a query.
 PORTABLE = tuple(SIGNS)
 TEMPERATURES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)  # of the scores' standard deviation
@@ -17,7 +25,9 @@ TEMPERATURES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)  # of the scores' standard dev
 
 def feature_names(scores, uncertainty=None, extra=None):
     """The names of `query_features`' columns: ranks that a search does not reach are left out."""
-    depth = QueryScores.of(scores).top.shape[1]
+    scores = QueryScores.of(scores)
+    depth = scores.top.shape[1]
+    agreeing = () if scores.agreement is None else reached_ranks(depth)
     return (
         "best",
         "best_minus_mean",
@@ -25,6 +35,7 @@ def feature_names(scores, uncertainty=None, extra=None):
         *(f"rank_{rank}_minus_mean" for rank in RANKS if rank <= depth),
         "entropy",
         "log_mean_exp_minus_mean",
+        *(f"agreement_{rank}" for rank in agreeing),
         *(() if uncertainty is None else ("uncertainty",)),
         *(extra or {}),
     )
@@ -44,6 +55,7 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
     | `rank_R_minus_mean` | s_R − m, for R = 2, 5, 10, 20 |
     | `entropy` | −Σ π log π, in nats |
     | `log_mean_exp_minus_mean` | τ log(mean of exp(s / τ)) − m |
+    | `agreement_R` | mean cosine of the first answer and answers 2 … R, for R = 5, 10, 20 |
     | `uncertainty` | as given |
 
     In the last two the best R = 20 scores are exact and the other n − R are taken for a normal
@@ -102,6 +114,9 @@ class _Columns(dict):
         elif name == "z_score":
             deviation, above = np.sqrt(scores.variance), self["best_minus_mean"]
             self[name] = np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0)
+        elif name.startswith("agreement_"):
+            rank = int(name.removeprefix("agreement_"))
+            self[name] = scores.agreement[:, AGREEMENT_RANKS.index(rank)]
         elif name.startswith("rank_"):
             self[name] = scores.top[:, int(name.split("_")[1]) - 1] - scores.mean
         else:

@@ -1,10 +1,11 @@
-"""What a search says of its queries: the best scores, and mean and variance over the gallery."""
+"""What a search says of its queries: the best scores, mean and variance, and agreement."""
 
 import dataclasses
 
 import numpy as np
 
 from zoo.confidence import checks
+from zoo.confidence.agreement import agreement, reached_ranks
 
 DEPTH = 20  # best scores of a query that are read, as many as the deepest feature needs
 
@@ -29,6 +30,8 @@ class QueryScores:
         mean: `(queries,)`, of the query's scores over the whole gallery.
         variance: `(queries,)`, likewise, divided by the number of items.
         size: number of items in the gallery, or `(queries,)` numbers.
+        agreement: `(queries, ranks)`, see `zoo.confidence.agreement`, or None where the answers'
+            vectors are not known.
 
     Raises:
         ValueError: if shapes do not fit, a number is not finite, scores are not sorted, a
@@ -39,6 +42,7 @@ class QueryScores:
     mean: np.ndarray
     variance: np.ndarray
     size: int | np.ndarray
+    agreement: np.ndarray | None = None
 
     def __post_init__(self):
         top = checks.matrix(self.top, "top")
@@ -56,20 +60,33 @@ class QueryScores:
         for name, value in (("top", top[:, :DEPTH]), ("mean", mean), ("variance", variance)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "size", np.broadcast_to(size, mean.shape))
+        if self.agreement is not None and not np.shape(self.agreement)[-1]:
+            object.__setattr__(self, "agreement", None)  # of fewer answers than any rank
+        if self.agreement is not None:
+            values = checks.matrix(self.agreement, "agreement")
+            expected = (len(top), len(reached_ranks(self.top.shape[1])))
+            if values.shape != expected:
+                raise ValueError(
+                    f"`agreement` must be of shape {expected}; received {values.shape}"
+                )
+            object.__setattr__(self, "agreement", values)
 
     def __len__(self):
         return len(self.top)
 
     @classmethod
-    def of_matrix(cls, similarity, keep=None):
+    def of_matrix(cls, similarity, keep=None, vectors=None):
         """The scores of full rows.
 
         Args:
             similarity: `(queries, items)`, higher is better.
             keep: `(queries, items)` booleans, the items that take part; None for all.
+            vectors: `(items, dim)` of the gallery in its search space, for the agreement of
+                answers; None for none.
 
         Raises:
-            ValueError: if the matrix is not finite, or a query keeps fewer than two items.
+            ValueError: if the matrix is not finite, a query keeps fewer than two items, or the
+                vectors are not as many as the items.
         """
         rows = checks.matrix(similarity, "similarity")
         if keep is None:
@@ -89,8 +106,18 @@ class QueryScores:
                 f"a query must be compared with two items at least; received {size.min()}"
             )
         depth = min(DEPTH, int(size.min()))
-        best = -np.partition(-rows, depth - 1, axis=1)[:, :depth]
-        return cls(-np.sort(-best, axis=1), mean, variance, size)
+        best = np.argpartition(-rows, depth - 1, axis=1)[:, :depth]
+        order = np.argsort(-np.take_along_axis(rows, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        top = np.take_along_axis(rows, best, axis=1)
+        if vectors is None:
+            return cls(top, mean, variance, size)
+        vectors = np.asarray(vectors)
+        if vectors.ndim != 2 or len(vectors) != rows.shape[1]:
+            raise ValueError(
+                f"`vectors` must be ({rows.shape[1]}, dim), one an item; received {vectors.shape}"
+            )
+        return cls(top, mean, variance, size, agreement(vectors[best], vectors.mean(axis=0)))
 
     @classmethod
     def of(cls, similarity):
@@ -101,26 +128,34 @@ class QueryScores:
     def concatenate(cls, parts):
         """The queries of several, one after the other; of each as many best scores as of all."""
         depth = min(part.top.shape[1] for part in parts)
+        agreements = [part.agreement for part in parts]
+        if any(part is None for part in agreements):
+            joint = None
+        else:
+            ranks = len(reached_ranks(depth))
+            joint = np.concatenate([part[:, :ranks] for part in agreements])
         return cls(
             np.concatenate([part.top[:, :depth] for part in parts]),
             *(
                 np.concatenate([getattr(part, name) for part in parts])
                 for name in ("mean", "variance", "size")
             ),
+            joint,
         )
 
     def take(self, queries):
         """Some of the queries."""
-        fields = (self.top, self.mean, self.variance, self.size)
-        return QueryScores(*(field[queries] for field in fields))
+        fields = (self.top, self.mean, self.variance, self.size, self.agreement)
+        return QueryScores(*(None if field is None else field[queries] for field in fields))
 
 
-def without_matches(similarity, relevance):
+def without_matches(similarity, relevance, vectors=None):
     """The scores of a world in which nothing matches: every query's own matches are taken out.
 
     Args:
         similarity: `(queries, items)`, higher is better.
         relevance: `(queries, items)` booleans, dense or scipy sparse.
+        vectors: as of `QueryScores.of_matrix`.
 
     Returns:
         A `QueryScores`, whose confidences `absence_p_values` takes.
@@ -128,7 +163,7 @@ def without_matches(similarity, relevance):
     Raises:
         ValueError: if shapes differ, or fewer than two items of a query are left.
     """
-    return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)))
+    return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)), vectors)
 
 
 def dense(relevance, shape):

@@ -7,11 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo import metrics
+from zoo import metrics, similarities
+from zoo.arrays import as_arrays
 from zoo.confidence import QueryScores, without_matches
-from zoo.embeddings import Embedding, has_uncertainty, log_uncertainty
+from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
+from zoo.similarities.spaces import SPACES
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 
@@ -76,10 +78,11 @@ class Answers:
             # Of a few queries only their own rows are computed.
             pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
         labels, others = records.image_labels, records.caption_labels
-        queries, uncertainty = encoded.images, None
+        queries, gallery, uncertainty = encoded.images, encoded.captions, None
         if direction == "t2i":
             labels, others, pairs = others, labels, pairs.transposed()
-            queries = encoded.captions
+            queries, gallery = gallery, queries
+        vectors = item_vectors(gallery, similarity)
         chosen = np.flatnonzero(np.isin(labels, others))
         if not len(chosen):
             raise ValueError("no query has a match")
@@ -97,10 +100,10 @@ class Answers:
         blocks, best, left = [], [], []
         for start, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1])):
             matches = labels[chosen][start : start + len(rows), None] == others
-            blocks.append(QueryScores.of_matrix(rows))
+            blocks.append(QueryScores.of_matrix(rows, vectors=vectors))
             best.append(np.where(matches, rows, -np.inf).max(axis=1))
             if absent:
-                left.append(without_matches(rows, matches))
+                left.append(without_matches(rows, matches, vectors))
         return cls(
             QueryScores.concatenate(blocks),
             ranks,
@@ -160,6 +163,13 @@ class Answers:
         classes = np.random.default_rng(seed).permutation(np.unique(self.labels))
         first = np.isin(self.labels, classes[: (len(classes) + 1) // 2])
         return self.take(first), self.take(~first)
+
+
+def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
+    """The vectors by which a similarity is searched, one an item; None if it is by no vector."""
+    owner = similarity if hasattr(similarity, "space_for") else similarities.owner_of(similarity)
+    space = None if owner is None else owner.space_for(kind(gallery))
+    return None if space is None else SPACES[space].item_vectors(as_arrays(gallery))
 
 
 def centres(embeddings: Embedding) -> np.ndarray:

@@ -7,6 +7,6 @@ require("faiss", extra="search")  # before the modules that import it
 from zoo.search.index import Index  # noqa: E402
 from zoo.search.sharded import ShardedIndex  # noqa: E402
 from zoo.search.tuning import tune  # noqa: E402
-from zoo.search.vectors import SPACES, SearchSpace  # noqa: E402
+from zoo.similarities.spaces import SPACES, SearchSpace  # noqa: E402
 
 __all__ = ["SPACES", "Index", "SearchSpace", "ShardedIndex", "tune"]

@@ -3,11 +3,12 @@
 import numpy as np
 
 from zoo import embeddings
-from zoo.arrays import as_arrays, length, take, total_variance
+from zoo.arrays import as_arrays, element_owners, length, take, total_variance
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
-from zoo.search import gallery_scores, kinds, plan, units, vectors
+from zoo.search import gallery_scores, kinds, plan, units
 from zoo.search.columns import Column, assign_ids, held_ids
+from zoo.similarities.spaces import SPACES
 
 CHUNK = 16384  # items turned into vectors at once
 
@@ -28,7 +29,7 @@ class Gallery:
     def __init__(self, description, similarity, faiss_index, columns, scratch=None):
         self.description, self.similarity, self.faiss = description, similarity, faiss_index
         self._rows = kinds.rows(faiss_index)
-        self._space = vectors.SPACES[description["space"]]
+        self._space = SPACES[description["space"]]
         self._direct = plan.is_direct(description, similarity)
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
@@ -61,7 +62,7 @@ class Gallery:
                 else:
                     self._columns[name] = self._new_column(name, values)
             if self.description["embedding"] == SET:
-                row_ids = row_ids[vectors.element_owners(chunk)]
+                row_ids = row_ids[element_owners(chunk)]
             self.faiss.add_with_ids(self._space.gallery(chunk), row_ids)
             if self._moments is not None:
                 self._moments += GalleryMoments.of(self._moment_space.gallery(chunk))
@@ -131,7 +132,45 @@ class Gallery:
             self._moments = gallery_scores.moments_of(parts)
         return self._moments
 
-    def _over_the_gallery(self, queries):
+    @property
+    def centre(self):
+        """The mean of the items' vectors in the space of `answer_vectors`, `(dim',)` float64."""
+        if self.has_moments:
+            return self.moments.mean[:-1]
+        if self._centre is None:
+            there = np.flatnonzero(self._ids != kinds.REMOVED)
+            parts = (there[start : start + CHUNK] for start in range(0, len(there), CHUNK))
+            sums = [self._item_vectors(part).sum(axis=0, dtype=np.float64) for part in parts]
+            self._centre = sum(sums) / len(there)
+        return self._centre
+
+    def answer_vectors(self, ids):
+        """The vectors of items in the space in which the similarity itself is searched.
+
+        Args:
+            ids: of items in the index, `(queries, k)`.
+
+        Returns:
+            float32 `(queries, k, dim')`, of sets the means of their elements; or None where the
+            similarity has no space.
+        """
+        if self._own_space is None:
+            return None
+        if self._order is None:
+            self._order = np.argsort(self._ids, kind="stable")
+        places = np.searchsorted(self._ids, ids.ravel(), sorter=self._order)
+        return self._item_vectors(self._order[places]).reshape(*ids.shape, -1)
+
+    def _item_vectors(self, places):
+        if not self.has_moments:
+            return self._own_space.item_vectors(take(self._embeddings, places))
+        found = kinds.reconstruct(self.description["kind"], self._rows, places)
+        if self._spread:
+            spread = self._columns["spread"].values[places]
+            found = np.concatenate([found, np.sqrt(spread)[:, None]], axis=1)
+        return found
+
+    def over_the_gallery(self, queries):
         """Mean and variance of the queries' scores over all items."""
         kind, side = self.description["kind"], self.description["side"]
         if not self.has_moments:
@@ -153,7 +192,7 @@ class Gallery:
 
     @property
     def _moment_space(self):
-        return vectors.SPACES["csd"] if self._spread else self._space
+        return SPACES["csd"] if self._spread else self._space
 
     def _with_spread(self, parts):
         """The vectors of CSD's space, out of means that were found and the variances beside."""
@@ -183,7 +222,12 @@ class Gallery:
         self._row_ids = kinds.row_ids(self.faiss)
         self._has_removed = bool((self._row_ids == kinds.REMOVED).any())
         self._size = int(np.count_nonzero(self._ids != kinds.REMOVED))
-        self._owners = None
+        self._owners = self._order = self._centre = None
+
+    @property
+    def _own_space(self):
+        name = self.similarity.space_for(self.description["embedding"])
+        return None if name is None else SPACES[name]
 
     @property
     def _owner(self):

@@ -1,6 +1,5 @@
 """Mean and variance of a query's scores over a whole gallery: by its moments where they suffice."""
 
-import faiss
 import numpy as np
 
 from zoo.arrays import length, take
@@ -39,7 +38,7 @@ def by_moments(space, queries, moments):
         moments: the `GalleryMoments` of the gallery in that space.
     """
     query_rows = space.queries(queries)
-    if space.metric == faiss.METRIC_L2:
+    if space.metric == "l2":
         mean, variance = moments.squared_distance_scores(query_rows)
         return -mean, variance
     return moments.inner_product_scores(query_rows)
@@ -91,7 +90,7 @@ def scan_of_vectors(space, score, queries, found):
     def scores(part, chosen):
         part = part.astype(np.float64)
         values = query_rows[chosen] @ part.T
-        if space.metric == faiss.METRIC_L2:
+        if space.metric == "l2":
             norms = (query_rows[chosen] ** 2).sum(axis=1)[:, None] + (part**2).sum(axis=1)
             values = np.maximum(norms - 2 * values, 0.0)
         return score(values + (offset if np.isscalar(offset) else offset[chosen]))

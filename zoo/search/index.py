@@ -7,15 +7,16 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.arrays import as_arrays, length, take, thinned, total_variance
-from zoo.confidence import Confidence, QueryScores
+from zoo.arrays import as_arrays, by_query, length, take, thinned, total_variance
+from zoo.confidence import Confidence, QueryScores, agreement
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET, EmbeddingLike
-from zoo.search import kinds, plan, storage, units, vectors
+from zoo.search import kinds, plan, storage, units
 from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
 from zoo.search.rerank import Reranker, best, unique_candidates
+from zoo.similarities.spaces import SPACES
 
 
 class Index(Gallery):
@@ -107,7 +108,7 @@ class Index(Gallery):
         description = plan.describe(
             gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure
         )
-        space = vectors.SPACES[description["space"]]
+        space = SPACES[description["space"]]
         sample = gallery if training is None else as_arrays(training, "training")
         if kind == "ivfpq":
             sample = thinned(sample, kinds.TRAINING_ROWS)
@@ -167,7 +168,12 @@ class Index(Gallery):
             ids[rows < 0], scores[rows < 0] = -1, np.nan
         return scores, ids
 
-    def query_scores(self, queries: EmbeddingLike, scores: np.ndarray | None = None) -> QueryScores:
+    def query_scores(
+        self,
+        queries: EmbeddingLike,
+        scores: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
+    ) -> QueryScores:
         """What the index says of queries as a whole, for `zoo.confidence`.
 
         Mean and variance over the gallery come from its `moments` where scores are a straight line
@@ -176,11 +182,13 @@ class Index(Gallery):
 
         Args:
             queries: Q embeddings, a dict of arrays or what `encode_*` returned.
-            scores: `(Q, k)` of `search` with k of at least 20 or the whole gallery, and neither
-                filter nor candidates; None searches.
+            scores, ids: `(Q, k)` of `search` with k of at least 20 or the whole gallery, and
+                neither filter nor candidates; None searches. Without the ids the answers are not
+                known, and so neither is their agreement.
 
         Returns:
-            A `zoo.confidence.QueryScores`, higher is better, of distances their negatives.
+            A `zoo.confidence.QueryScores`, higher is better, of distances their negatives. The
+            agreement is of the vectors in the similarity's own space; without one there is none.
 
         Raises:
             ValueError: as `search`, or if fewer than the best 20 items were found.
@@ -188,7 +196,7 @@ class Index(Gallery):
         queries = as_arrays(queries, "queries")
         depth = min(DEPTH, self._size)
         if scores is None:
-            scores = self.search(queries, max(1, depth))[0]
+            scores, ids = self.search(queries, max(1, depth))
         top = np.asarray(scores, np.float64)[:, :depth]
         if top.shape != (length(queries), depth) or np.isnan(top).any():
             raise ValueError(
@@ -198,7 +206,10 @@ class Index(Gallery):
             )
         if units.least_first(self.similarity):
             top = -top
-        return QueryScores(top, *self._over_the_gallery(queries), self._size)
+        agreeing, answers = None, None if ids is None else self.answer_vectors(ids[:, :depth])
+        if answers is not None:
+            agreeing = agreement(answers, self.centre)
+        return QueryScores(top, *self.over_the_gallery(queries), self._size, agreeing)
 
     def probability(
         self,
@@ -206,6 +217,7 @@ class Index(Gallery):
         confidence: Confidence,
         uncertainty: ArrayLike | None = None,
         scores: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
     ) -> np.ndarray:
         """How likely the first answer to each query is right.
 
@@ -214,7 +226,7 @@ class Index(Gallery):
             confidence: a `zoo.confidence.Confidence`, calibrated on scores of this similarity.
             uncertainty: `(Q,)`, if and only if the calibration had it: for those of a run
                 `zoo.embeddings.log_uncertainty` of the queries, by the model's measure.
-            scores: as of `query_scores`.
+            scores, ids: as of `query_scores`.
 
         Returns:
             `(Q,)` in [0, 1]. It is true of queries like those of the calibration, over a gallery
@@ -223,7 +235,7 @@ class Index(Gallery):
         Raises:
             ValueError: as `query_scores` and `Confidence.probability`.
         """
-        return confidence.probability(self.query_scores(queries, scores), uncertainty)
+        return confidence.probability(self.query_scores(queries, scores, ids), uncertainty)
 
     def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
@@ -304,6 +316,6 @@ class Index(Gallery):
             return best(self._score(values), rows, k, ascending)
         if self.description["embedding"] == SET:
             rows = np.where(rows < 0, -1, self._owner[rows])
-            rows = unique_candidates(vectors.by_query(queries, rows))
+            rows = unique_candidates(by_query(queries, rows))
         scores = self._reranker.scores(queries, self._embeddings, rows)
         return best(scores, rows, k, ascending)

@@ -4,7 +4,7 @@ import faiss
 import numpy as np
 
 REMOVED = -1  # id of a row that is passed over, which is also how FAISS says "none"
-L2 = faiss.METRIC_L2
+METRICS = {"l2": faiss.METRIC_L2, "inner_product": faiss.METRIC_INNER_PRODUCT}
 KINDS = ("flat", "hnsw", "ivfpq")
 _OPTIONS = {
     "flat": (),
@@ -21,7 +21,7 @@ def create(kind, metric, training, total, options):
 
     Args:
         kind: one of `KINDS`.
-        metric: FAISS' metric.
+        metric: of the space, a name of `METRICS`.
         training: `(rows, dim)` vectors of the space; their dimension is the index's.
         total: how many vectors are to come, as far as is known.
         options: of the kind. HNSW: `links` a node (32; twice that on the lowest level) and
@@ -38,9 +38,9 @@ def create(kind, metric, training, total, options):
         raise ValueError(
             f"`options` of kind {kind!r} must be among {_OPTIONS[kind]}; received {unknown}"
         )
-    dim = training.shape[1]
+    dim, metric = training.shape[1], METRICS[metric]
     if kind == "flat":
-        index = faiss.IndexFlatL2(dim) if metric == L2 else faiss.IndexFlatIP(dim)
+        index = faiss.IndexFlatL2(dim) if metric == faiss.METRIC_L2 else faiss.IndexFlatIP(dim)
     elif kind == "hnsw":
         index = faiss.IndexHNSWFlat(dim, options.get("links", 32), metric)
         index.hnsw.efConstruction = options.get("build_effort", 100)
@@ -117,6 +117,19 @@ def flat_part(kind, index):
     if kind == "ivfpq":
         return None
     return index if kind == "flat" else faiss.downcast_index(index.storage)
+
+
+def reconstruct(kind, index, numbers):
+    """The vectors of some rows, float32 `(len(numbers), dim)`.
+
+    Of IVF-PQ they are what the codes stand for, and it keeps the place of every row from then on,
+    eight bytes each.
+    """
+    if kind == "ivfpq":
+        ivf = parts(kind, index)
+        if ivf.direct_map.no():
+            ivf.make_direct_map()
+    return (flat_part(kind, index) or index).reconstruct_batch(numbers)
 
 
 def reserve(kind, index, rows):

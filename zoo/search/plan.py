@@ -3,8 +3,9 @@
 from zoo import embeddings
 from zoo.arrays import length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
-from zoo.search import units, vectors
+from zoo.search import units
 from zoo.search.kinds import KINDS
+from zoo.similarities.spaces import SPACES
 
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets
@@ -23,7 +24,7 @@ _CHOICES = {
     "dim": None,
     "kind": KINDS,
     "side": SIDES,
-    "space": tuple(vectors.SPACES),
+    "space": tuple(SPACES),
     "candidates": None,
     "uncertainty_measure": None,
     "next_id": None,
@@ -55,9 +56,9 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
         raise ValueError("`gallery_embeddings` must hold at least one item; received none")
     what = embeddings.kind(gallery)
     space = candidates_by or similarity.space_for(what)
-    if space not in vectors.SPACES:
+    if space not in SPACES:
         raise ValueError(
-            f"`candidates_by` must be one of {tuple(vectors.SPACES)}; received {candidates_by!r} "
+            f"`candidates_by` must be one of {tuple(SPACES)}; received {candidates_by!r} "
             f"with {units.name_of(similarity)}"
         )
     if candidates is not None and (candidates != int(candidates) or candidates < 1):

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.confidence import Confidence, GalleryMoments, QueryScores
+from zoo.arrays import as_arrays
+from zoo.confidence import Confidence, GalleryMoments, QueryScores, agreement
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import EmbeddingLike
 from zoo.errors import InputError
@@ -110,7 +111,12 @@ class ShardedIndex:
         scores, ids = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
         return rerank.best(scores, ids, int(k), units.least_first(self.similarity))
 
-    def query_scores(self, queries: EmbeddingLike, scores: np.ndarray | None = None) -> QueryScores:
+    def query_scores(
+        self,
+        queries: EmbeddingLike,
+        scores: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
+    ) -> QueryScores:
         """What the parts say of queries as a whole, as `Index.query_scores`.
 
         Mean and variance over the gallery are those of the parts put together, so no part is
@@ -118,16 +124,33 @@ class ShardedIndex:
         """
         depth = min(DEPTH, len(self))
         if scores is None:
-            scores = self.search(queries, depth)[0]
+            scores, ids = self.search(queries, depth)
         top = np.asarray(scores, np.float64)[:, :depth]
-        parts = [part for part in self.parts if len(part)]
-        found = [part.query_scores(queries) for part in parts]
-        weights = np.array([len(part) for part in parts]) / len(self)
-        means = np.stack([part.mean for part in found])
-        mean = weights @ means
-        spread = np.stack([part.variance for part in found]) + (means - mean) ** 2
         top = -top if units.least_first(self.similarity) else top
-        return QueryScores(top, mean, weights @ spread, len(self))
+        queries = as_arrays(queries, "queries")
+        parts = [part for part in self.parts if len(part)]
+        means, variances = np.stack([part.over_the_gallery(queries) for part in parts], axis=1)
+        weights = self._weights(parts)
+        mean = weights @ means
+        variance = weights @ (variances + (means - mean) ** 2)
+        agreeing = None if ids is None else self._agreement(parts, ids[:, :depth])
+        return QueryScores(top, mean, variance, len(self), agreeing)
+
+    def _weights(self, parts):
+        return np.array([len(part) for part in parts]) / len(self)
+
+    def _agreement(self, parts, ids):
+        """`zoo.confidence.agreement` of answers that several parts hold, or None."""
+        answers = None
+        for part in parts:
+            own = np.isin(ids, part.ids)
+            found = part.answer_vectors(ids[own][:, None])
+            if found is None:
+                return None
+            if answers is None:
+                answers = np.empty((*ids.shape, found.shape[-1]), np.float32)
+            answers[own] = found[:, 0]
+        return agreement(answers, self._weights(parts) @ [part.centre for part in parts])
 
     def probability(
         self,
@@ -135,9 +158,10 @@ class ShardedIndex:
         confidence: Confidence,
         uncertainty: ArrayLike | None = None,
         scores: np.ndarray | None = None,
+        ids: np.ndarray | None = None,
     ) -> np.ndarray:
         """How likely the first answer to each query is right, as `Index.probability`."""
-        return confidence.probability(self.query_scores(queries, scores), uncertainty)
+        return confidence.probability(self.query_scores(queries, scores, ids), uncertainty)
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the parts into `folder/part-000` and so on.

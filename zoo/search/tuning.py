@@ -81,7 +81,7 @@ def recall_of(found, truth):
 def _truth(kind, index, vectors, k):
     if kind == "hnsw":
         flat = kinds.flat_part(kind, index)
-        if flat.metric_type == kinds.L2:
+        if flat.metric_type == kinds.METRICS["l2"]:
             return exact.search_l2(flat, vectors, k)[1]
         return flat.search(vectors, k)[1]
     part = kinds.parts(kind, index)

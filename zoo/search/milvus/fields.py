@@ -2,15 +2,15 @@
 
 import json
 
-import faiss
 import numpy as np
 
 from zoo import embeddings
 from zoo.arrays import as_arrays, length, take
 from zoo.embeddings import POINT, SET
 from zoo.errors import InputError, require
-from zoo.search import plan, units, vectors
+from zoo.search import plan, units
 from zoo.search.columns import assign_ids
+from zoo.similarities.spaces import SPACES
 
 PROPERTY = "halo_zoo"  # of the collection: the description, as JSON
 VERSION = 1
@@ -78,7 +78,7 @@ def metric(description):
     """What Milvus compares vectors by."""
     if description["embedding"] == SET:
         return "COSINE"
-    return "L2" if vectors.SPACES[description["space"]].metric == faiss.METRIC_L2 else "IP"
+    return "L2" if SPACES[description["space"]].metric == "l2" else "IP"
 
 
 def schema(description):
@@ -172,4 +172,4 @@ def _vectors(description, arrays):
     if description["embedding"] == SET:
         mask = arrays.get("mask", np.ones(arrays["elements"].shape[:2], bool))
         return arrays["elements"][mask]
-    return vectors.SPACES[description["space"]].gallery(arrays)
+    return SPACES[description["space"]].gallery(arrays)

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.arrays import as_arrays, length, take
+from zoo.arrays import as_arrays, by_query, length, take
 from zoo.embeddings import POINT, SET, EmbeddingLike
 from zoo.errors import InputError
-from zoo.search import plan, storage, units, vectors
+from zoo.search import plan, storage, units
 from zoo.search.columns import assign_ids, held_ids
 from zoo.search.milvus import fields
 from zoo.search.milvus.rows import Rows, parts
 from zoo.search.rerank import Reranker, best, unique_candidates
+from zoo.similarities.spaces import SPACES
 
 MOST = 16384  # neighbours of a query that Milvus finds
 _SETS = 8  # queries at once whose candidates are fetched
@@ -58,7 +59,7 @@ class MilvusIndex:
         storage.check_same(collection, units.name_of(saved), units.name_of(self.similarity))
         self._size = self.description["elements"]
         self._rows = Rows(client, collection, self._size, self.description["vector_dim"])
-        self._space = vectors.SPACES[self.description["space"]]
+        self._space = SPACES[self.description["space"]]
         self._is_set = self.description["embedding"] == SET
         self._score = None if self._is_set else self.similarity.scorer()
         self._reranker = Reranker(self.similarity, self.description["side"])
@@ -198,7 +199,7 @@ class MilvusIndex:
             own = take(queries, part)
             keys = self._nearest(own, candidates, where)[1]
             items = np.where(keys < 0, -1, keys // self._size)
-            items = unique_candidates(vectors.by_query(own, items))
+            items = unique_candidates(by_query(own, items))
             held = np.unique(items[items >= 0])
             if len(held):
                 rows = np.where(items < 0, -1, np.searchsorted(held, items))

@@ -2,11 +2,11 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Literal
 
-import faiss
 import numpy as np
 
-from zoo.arrays import total_variance, unit
+from zoo.arrays import element_owners, total_variance, unit
 from zoo.similarities.sphere import von_mises_fisher_log_constant
 
 
@@ -37,7 +37,7 @@ class SearchSpace:
 
     Attributes:
         name: as above.
-        metric: FAISS' metric.
+        metric: `"l2"`, of squared distances, or `"inner_product"`.
         gallery: from an embedding (dict of arrays) to float32 `(rows, dim')`.
         queries: likewise for queries.
         offset: from the queries to `(queries,)`, to add to FAISS' value, or None.
@@ -48,10 +48,20 @@ class SearchSpace:
     """
 
     name: str
-    metric: int
+    metric: Literal["l2", "inner_product"]
     gallery: Callable
     queries: Callable
     offset: Callable | None = None
+
+    def item_vectors(self, gallery):
+        """One vector an item, `(items, dim')`: of sets the mean of their elements' vectors."""
+        rows = self.gallery(gallery)
+        if "elements" not in gallery:
+            return rows
+        owners = element_owners(gallery)
+        sums = np.zeros((len(gallery["elements"]), rows.shape[1]), np.float32)
+        np.add.at(sums, owners, rows)
+        return sums / np.bincount(owners, minlength=len(sums))[:, None]
 
     def scores(self, values, queries, score):
         """A similarity's scores out of what an engine found in this space.
@@ -64,27 +74,6 @@ class SearchSpace:
         if self.offset is not None:
             values = values + self.offset(queries)[:, None]
         return score(values)
-
-
-def element_owners(arrays):
-    """The item of every row of the space `"elements"`: sets are laid out one after the other."""
-    items, num_elements, _ = arrays["elements"].shape
-    owners = np.repeat(np.arange(items), num_elements)
-    return owners if "mask" not in arrays else owners[arrays["mask"].reshape(-1)]
-
-
-def by_query(queries, rows):
-    """What was found for each element, `(elements, k)`, beside each other for each query.
-
-    Returns:
-        `(queries, num_elements * k)`, −1 for masked elements.
-    """
-    items, num_elements, _ = queries["elements"].shape
-    if "mask" in queries:
-        found = np.full((items * num_elements, rows.shape[1]), -1)
-        found[queries["mask"].reshape(-1)] = rows
-        rows = found
-    return rows.reshape(items, -1)
 
 
 def _with_coordinate(mean, coordinate):
@@ -137,17 +126,17 @@ def _elements(arrays):
 SPACES = {
     space.name: space
     for space in (
-        SearchSpace("csd", faiss.METRIC_L2, _mean_and_spread, _mean_and_zero, total_variance),
-        SearchSpace("wasserstein_2", faiss.METRIC_L2, _mean_and_deviation, _mean_and_deviation),
-        SearchSpace("euclidean", faiss.METRIC_L2, _mean, _mean),
-        SearchSpace("cosine", faiss.METRIC_INNER_PRODUCT, _direction, _direction),
-        SearchSpace("von_mises_fisher", faiss.METRIC_INNER_PRODUCT, _density, _density),
+        SearchSpace("csd", "l2", _mean_and_spread, _mean_and_zero, total_variance),
+        SearchSpace("wasserstein_2", "l2", _mean_and_deviation, _mean_and_deviation),
+        SearchSpace("euclidean", "l2", _mean, _mean),
+        SearchSpace("cosine", "inner_product", _direction, _direction),
+        SearchSpace("von_mises_fisher", "inner_product", _density, _density),
         SearchSpace(
             "expected_cosine",
-            faiss.METRIC_INNER_PRODUCT,
+            "inner_product",
             _expected_direction,
             _expected_direction,
         ),
-        SearchSpace("elements", faiss.METRIC_INNER_PRODUCT, _elements, _elements),
+        SearchSpace("elements", "inner_product", _elements, _elements),
     )
 }

@@ -1,0 +1,95 @@
+"""How like the first answer the ones after it are."""
+
+import numpy as np
+import pytest
+
+from zoo.confidence import Confidence, QueryScores, abstention_auc, agreement
+
+RNG = np.random.default_rng(0)
+
+
+def by_loops(answers, centre):
+    found = []
+    for one in answers:
+        one = [(x - centre) / np.linalg.norm(x - centre) for x in one]
+        cosines = [one[0] @ other for other in one[1:]]
+        found.append([np.mean(cosines[: rank - 1]) for rank in (5, 10, 20) if rank <= len(one)])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("depth", [20, 12, 5])
+def test_the_mean_cosine_about_the_centre(depth):
+    answers, centre = RNG.normal(size=(7, depth, 6)), RNG.normal(size=6)
+    found = agreement(answers, centre)
+    np.testing.assert_allclose(found, by_loops(answers, centre), atol=1e-12)
+    far = agreement((answers + 100).astype(np.float32), centre + 100)
+    np.testing.assert_allclose(far, found, atol=1e-4)
+
+
+def test_scores_of_rows_know_it():
+    rows, vectors = RNG.normal(size=(9, 40)), RNG.normal(size=(40, 6))
+    scores = QueryScores.of_matrix(rows, vectors=vectors)
+    best = np.argsort(-rows, axis=1)[:, :20]
+    np.testing.assert_allclose(
+        scores.agreement, by_loops(vectors[best], vectors.mean(axis=0)), atol=1e-12
+    )
+    both = QueryScores.concatenate([scores.take([0, 2]), scores.take(slice(5, 7))])
+    np.testing.assert_array_equal(both.agreement, scores.agreement[[0, 2, 5, 6]])
+    without = QueryScores.of_matrix(rows)
+    assert QueryScores.concatenate([scores, without]).agreement is None
+    assert QueryScores.of_matrix(rows[:, :4], vectors=vectors[:4]).agreement is None
+    fewer = QueryScores.concatenate(
+        [scores, QueryScores.of_matrix(rows[:, :12], None, vectors[:12])]
+    )
+    assert fewer.agreement.shape == (18, 2)
+
+
+def test_it_tells_right_from_wrong_where_items_of_a_class_lie_together():
+    """A wrong answer is a stray item whose neighbours in the list are of the query's class."""
+    centres = RNG.normal(size=(20, 16))
+    labels = np.repeat(np.arange(20), 30)
+    gallery = centres[labels] + 0.6 * RNG.normal(size=(600, 16))
+    own = RNG.integers(20, size=800)
+    queries = centres[own] + 2.0 * RNG.normal(size=(800, 16))
+    gallery, queries = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gallery, queries))
+    rows = queries @ gallery.T
+    correct = labels[rows.argmax(axis=1)] == own
+    with_it, without = QueryScores.of_matrix(rows, vectors=gallery), QueryScores.of_matrix(rows)
+    first, second = slice(0, 400), slice(400, 800)
+    nauc = {}
+    for name, scores in (("with", with_it), ("without", without)):
+        confidence = Confidence.fit(scores.take(first), correct[first])
+        assert ("agreement_5" in confidence.names) == (name == "with")
+        probability = confidence.probability(scores.take(second))
+        nauc[name] = abstention_auc(probability, correct[second])
+    assert nauc["with"] > nauc["without"] + 0.02
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: agreement(np.ones((2, 5, 3)), np.ones(4)), r"\(queries, R, 4\), of the dimension"),
+        (lambda: agreement(np.ones((5, 3)), np.ones(3)), r"received shape \(5, 3\)"),
+        (lambda: agreement(np.full((1, 5, 2), np.nan), np.ones(2)), "`answers` must be finite"),
+        (lambda: agreement(np.ones((1, 5, 2)), [np.nan, 1]), "`centre`"),
+        (
+            lambda: QueryScores.of_matrix(np.eye(6), vectors=np.ones((5, 2))),
+            r"`vectors` must be \(6, dim\), one an item; received \(5, 2\)",
+        ),
+        (
+            lambda: QueryScores(np.zeros((2, 6)), [0, 0], [1, 1], 9, np.zeros((2, 3))),
+            r"`agreement` must be of shape \(2, 1\); received \(2, 3\)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_a_calibration_that_reads_it_needs_it():
+    rows, vectors = RNG.normal(size=(60, 40)), RNG.normal(size=(40, 6))
+    scores = QueryScores.of_matrix(rows, vectors=vectors)
+    confidence = Confidence.fit(scores, np.arange(60) % 2 == 0)
+    with pytest.raises(ValueError, match="features agreement_5, agreement_10, agreement_20 were"):
+        confidence.probability(rows)
