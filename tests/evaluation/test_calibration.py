@@ -12,6 +12,7 @@ from zoo.confidence import Confidence, abstention_auc
 from zoo.evaluation import answers as answers_of_split
 from zoo.evaluation import calibrate_run, retrieval
 from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import fitted
 from zoo.files import RunFolder
 from zoo.report.confidence import sentence
 from zoo.report.run import show_results
@@ -167,3 +168,15 @@ def test_a_validation_split_that_is_the_test_split_calibrates_nothing(run):
     assert found["t2i"]["why_not"] == "the validation split is the test split"
     assert found["t2i"]["half_of_test"]["nauc"] > 0
     assert not list(run.folder.path.glob("calibration_*"))
+
+
+@pytest.mark.parametrize(("tells", "read"), [(0.0, False), (0.6, True)])
+def test_the_agreement_is_read_where_it_tells_something(tells, read):
+    answers = Answers.of(split(2), SIMILARITY, "t2i")
+    agreement = np.random.default_rng(0).normal(size=answers.scores.agreement.shape)
+    agreement += tells * answers.correct[:, None]
+    scores = dataclasses.replace(answers.scores, agreement=agreement)
+    confidence = fitted(dataclasses.replace(answers, scores=scores))
+    assert ("agreement_5" in confidence.names) == read
+    unseen = dataclasses.replace(answers, scores=dataclasses.replace(scores, agreement=None))
+    assert "agreement_5" not in fitted(unseen).names

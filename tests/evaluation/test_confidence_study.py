@@ -15,6 +15,7 @@ from zoo.evaluation import confidence_study, summarise_studies
 from zoo.evaluation.calibration import SHRINKAGE
 from zoo.evaluation.confidence_study import study_table
 from zoo.similarities import ClosedFormSampledDistance, Cosine
+from zoo.similarities.spaces import SPACES
 
 SIMILARITY = ClosedFormSampledDistance()
 
@@ -56,10 +57,16 @@ def test_signals_and_the_row_of_the_validation_split_by_hand(study, test):
     shown = np.asarray(SIMILARITY(seen.images, seen.captions), float).T
     own = seen.records.image_labels[shown.argmax(1)] == seen.records.caption_labels
     penalty = SHRINKAGE / len(own)
+    space = SPACES["csd"]
+    scores, shown = (
+        QueryScores.of_matrix(rows, vectors=space.gallery(one.images))
+        for rows, one in ((logits, test), (shown, seen))
+    )
     confidence = Confidence.fit(
         shown, own, seen.caption_uncertainty, names=PORTABLE, penalty=penalty
     )
-    probability = confidence.probability(QueryScores.of(logits), test.caption_uncertainty)
+    assert "agreement_20" in confidence.names  # which helps here
+    probability = confidence.probability(scores, test.caption_uncertainty)
     row = found["calibrated"]["validation"]
     assert row["nauc"] == pytest.approx(abstention_auc(probability, correct), abs=5e-3)
     assert row["nauc_of_signals"]["best_score"] == pytest.approx(
