@@ -11,8 +11,10 @@ import numpy as np
 from benchmarks.report import Report
 from benchmarks.search_recall import SEED, one_thread
 from benchmarks.timing import compare
-from zoo.confidence import PORTABLE, Confidence, GalleryMoments, QueryScores
+from zoo.confidence import PORTABLE, Confidence, GalleryMoments
 from zoo.confidence.scores import DEPTH
+from zoo.search import Index
+from zoo.similarities import SquaredEuclidean
 
 ITEMS, DIM, CLASSES, CALIBRATION = 100_000, 512, 500, 1000
 BATCHES = (1, 16, 256, 1024)
@@ -22,19 +24,20 @@ TARGET = 0.05
 def main():
     report = Report(f"Probability on top of a flat search, {ITEMS:,} × {DIM}", SEED)
     gallery, labels, queries, own = vectors()
-    index = faiss.IndexFlatL2(DIM)
-    index.add(gallery)
+    index = Index.build({"mean": gallery}, SquaredEuclidean())
+    flat = faiss.IndexFlatL2(DIM)
+    flat.add(gallery)
     with one_thread():
-        moments = GalleryMoments.of(gallery)
-        confidence = fitted(index, moments, queries[:CALIBRATION], own[:CALIBRATION], labels)
+        confidence = fitted(index, queries[:CALIBRATION], own[:CALIBRATION], labels)
         for batch in BATCHES:
             asked = queries[:batch]
-            found = index.search(asked, DEPTH)[0]
+            embedding = {"mean": asked}
+            found = index.search(embedding, DEPTH)
             times = compare(
                 {
-                    "search": lambda asked=asked: index.search(asked, DEPTH),
-                    "confidence": lambda asked=asked, found=found: confidence.probability(
-                        scores(moments, asked, found)
+                    "search": lambda asked=asked: flat.search(asked, DEPTH),
+                    "confidence": lambda embedding=embedding, found=found: index.probability(
+                        embedding, confidence, scores=found[0], ids=found[1]
                     ),
                 },
                 repeats=9 if batch < 1024 else 5,
@@ -68,12 +71,10 @@ def vectors():
     return near(labels, 1.5), labels, near(own, 3.5), own
 
 
-def scores(moments, queries, squared_distances):
-    return QueryScores(-squared_distances, *moments.squared_distance_scores(queries), moments.count)
-
-
-def fitted(index, moments, queries, own, labels):
+def fitted(index, queries, own, labels):
     """A calibration with the features that those of runs have."""
-    squared, rows = index.search(queries, DEPTH)
-    correct = labels[rows[:, 0]] == own
-    return Confidence.fit(scores(moments, queries, squared), correct, names=PORTABLE)
+    scores, ids = index.search({"mean": queries}, DEPTH)
+    correct = labels[ids[:, 0]] == own
+    return Confidence.fit(
+        index.query_scores({"mean": queries}, scores, ids), correct, names=PORTABLE
+    )

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from zoo.arrays import unit
 from zoo.confidence import checks
 
 RANKS = (5, 10, 20)
+_BLOCK = 32  # queries at once, whose vectors stay in the processor's cache
 
 
 def agreement(answers, centre):
@@ -40,13 +40,24 @@ def agreement(answers, centre):
             f"`answers` must be (queries, R, {len(centre)}), of the dimension of `centre`; "
             f"received shape {answers.shape}"
         )
-    directions = unit(answers - centre.astype(answers.dtype))
-    cosines = np.einsum("qd,qrd->qr", directions[:, 0], directions[:, 1:])
-    if not np.isfinite(cosines).all():
+    reached, centre = reached_ranks(answers.shape[1]), centre.astype(answers.dtype)
+    found = np.empty((len(answers), len(reached)))
+    for start in range(0, len(answers), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        cosines = _with_the_first(answers[rows] - centre)
+        for place, rank in enumerate(reached):
+            found[rows, place] = cosines[:, : rank - 1].mean(axis=1)
+    if not np.isfinite(found).all():
         raise ValueError("`answers` must be finite; received NaN or infinities")
-    reached = reached_ranks(answers.shape[1])
-    means = [cosines[:, : rank - 1].mean(axis=1) for rank in reached]
-    return np.stack(means, axis=1) if means else np.empty((len(answers), 0))
+    return found
+
+
+def _with_the_first(vectors):
+    """The cosines of the first of `(queries, R, dim)` and the others, `(queries, R − 1)`."""
+    first, others = vectors[:, :1], vectors[:, 1:]
+    products = np.matmul(others, first.transpose(0, 2, 1))[:, :, 0]
+    lengths = np.sqrt(np.einsum("qrd,qrd->qr", vectors, vectors))
+    return products / np.maximum(lengths[:, :1] * lengths[:, 1:], 1e-12)
 
 
 def reached_ranks(depth):

@@ -147,10 +147,11 @@ class Answers:
             None if self.absent is None else self.absent.take(queries),
         )
 
-    @property
-    def without_uncertainty(self) -> "Answers":
-        """The same answers, as points have them."""
-        return dataclasses.replace(self, uncertainty=None)
+    def without(self, what: Literal["uncertainty", "agreement"]) -> "Answers":
+        """The same where the queries' uncertainty, or the answers' agreement, is not known."""
+        if what == "uncertainty":
+            return dataclasses.replace(self, uncertainty=None)
+        return dataclasses.replace(self, scores=dataclasses.replace(self.scores, agreement=None))
 
     def halves(self, seed: int) -> tuple["Answers", "Answers"]:
         """The queries in two halves, drawn at random."""

@@ -67,8 +67,9 @@ def confidence_study(
         - `signals`: by name `nauc` and `spearman_of_bins` of the test queries. The entropy is of
           softmax(s / τ), where τ is that of a calibration on half of the test queries,
         - `calibrated`: by `"validation"`, `"half_of_test"` and `"half_of_classes"` the figures of
-          `confidence_quality`, `nauc_without_uncertainty` where the queries have one, and
-          `nauc_of_signals` on the same queries; means over all halves. Or `why_not`, a sentence,
+          `confidence_quality`, `nauc_without_agreement` where their answers' vectors are known,
+          `nauc_without_uncertainty` where the queries have one, and `nauc_of_signals` on the same
+          queries; means over all halves. Or `why_not`, a sentence,
         - `absence`: the AUROC of telling queries from the same queries without their matches in the
           gallery, by p-value (calibrated on the other half) and by the best score alone.
 
@@ -175,12 +176,11 @@ def study_table(studies: Sequence[dict[str, Any]]) -> str:
         ]
         if any("nauc" in one for side in found for one in side):
             lines.append(_line(title, found))
-            if any("nauc_without_uncertainty" in one for one in found[0]):
-                without = [
-                    [{"nauc": one.get("nauc_without_uncertainty")} for one in side]
-                    for side in found
-                ]
-                lines.append(_line("the same without uncertainty", without))
+            for what in ("uncertainty", "agreement"):
+                name = f"nauc_without_{what}"
+                if any(name in one for one in found[0]):
+                    without = [[{"nauc": one.get(name)} for one in side] for side in found]
+                    lines.append(_line(f"the same without {what}", without))
     return "\n".join(lines) + "\n"
 
 
@@ -200,9 +200,15 @@ def _measured(calibration, answers, seed):
     result["nauc_of_signals"] = {
         name: abstention_auc(values, answers.correct) for name, values in answers.signals.items()
     }
-    if answers.uncertainty is not None:
-        alone = fitted(calibration.without_uncertainty, seed).probability(answers.scores)
-        result["nauc_without_uncertainty"] = abstention_auc(alone, answers.correct)
+    for name, there in (
+        ("uncertainty", answers.uncertainty),
+        ("agreement", answers.scores.agreement),
+    ):
+        if there is not None:
+            less = answers.without(name)
+            alone = fitted(calibration.without(name), seed)
+            probability = alone.probability(less.scores, less.uncertainty)
+            result[f"nauc_without_{name}"] = abstention_auc(probability, answers.correct)
     return result
 
 

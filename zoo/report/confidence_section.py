@@ -101,7 +101,7 @@ def _confidences(run, direction, answers):
         makers[RUNS_OWN] = lambda: own.probability(answers.scores, answers.uncertainty)
     if answers.uncertainty is not None:
         makers[UNION] = lambda: cross_fitted(answers, run.seed)
-    makers[SCORES] = lambda: cross_fitted(answers.without_uncertainty, run.seed)
+    makers[SCORES] = lambda: cross_fitted(answers.without("uncertainty"), run.seed)
     for name, make in makers.items():
         try:
             probabilities[name] = make()

@@ -4,13 +4,14 @@ import numpy as np
 
 from zoo import embeddings
 from zoo.arrays import as_arrays, element_owners, length, take, total_variance
-from zoo.confidence import GalleryMoments
+from zoo.confidence import GalleryMoments, agreement
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units
 from zoo.search.columns import Column, assign_ids, held_ids
 from zoo.similarities.spaces import SPACES
 
 CHUNK = 16384  # items turned into vectors at once
+_QUERIES = 64  # whose answers' vectors are looked at at once
 
 
 class Gallery:
@@ -143,6 +144,13 @@ class Gallery:
             sums = [self._item_vectors(part).sum(axis=0, dtype=np.float64) for part in parts]
             self._centre = sum(sums) / len(there)
         return self._centre
+
+    def agreement(self, ids):
+        """`zoo.confidence.agreement` of answers, `(queries, k)` ids; None without their vectors."""
+        if self._own_space is None:
+            return None
+        parts = [ids[start : start + _QUERIES] for start in range(0, len(ids), _QUERIES)]
+        return np.concatenate([agreement(self.answer_vectors(part), self.centre) for part in parts])
 
     def answer_vectors(self, ids):
         """The vectors of items in the space in which the similarity itself is searched.

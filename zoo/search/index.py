@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays, by_query, length, take, thinned, total_variance
-from zoo.confidence import Confidence, QueryScores, agreement
+from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, storage, units
@@ -206,9 +206,7 @@ class Index(Gallery):
             )
         if units.least_first(self.similarity):
             top = -top
-        agreeing, answers = None, None if ids is None else self.answer_vectors(ids[:, :depth])
-        if answers is not None:
-            agreeing = agreement(answers, self.centre)
+        agreeing = None if ids is None else self.agreement(ids[:, :depth])
         return QueryScores(top, *self.over_the_gallery(queries), self._size, agreeing)
 
     def probability(
