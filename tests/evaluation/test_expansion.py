@@ -1,5 +1,6 @@
 """Queries and items that are moved towards their neighbours."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from zoo import evaluation
 from zoo.data.records import Records
+from zoo.errors import InputError
 from zoo.evaluation import EncodedSplit, __main__, augment_gallery, expand_queries, expansion
 from zoo.similarities import Cosine
 
@@ -102,6 +104,35 @@ def test_the_command_prints_and_keeps_the_table(encoded, tmp_path, monkeypatch, 
     assert plain["runs"] == 2
     assert plain["deviation"] == 0
     assert f"{plain['mean']:.1f} ± 0.0 / " in table
+    __main__.main(["expansion", "one", "two", "--together", f"--out={out}", "--neighbours=8"])
+    one = json.loads((out / "expansion.json").read_text())["runs"]
+    assert list(one) == ["one and two"]  # two times the same, so the cosines are the same
+    assert one["one and two"]["both"] == pytest.approx(kept["runs"]["one"]["both"])
+    with pytest.raises(InputError, match="--ranking must not be given with --together"):
+        __main__.main(["expansion", "one", "--together", "--ranking=cosine"])
+
+
+def test_models_side_by_side_rank_by_their_mean_cosine(encoded):
+    other = EncodedSplit(
+        encoded.records,
+        *(
+            {"mean": 3 * RNG.normal(size=(len(side["mean"]), 5))}
+            for side in (encoded.images, encoded.captions)
+        ),
+    )
+    both = evaluation.together([encoded, other])
+    cosines = [
+        np.asarray(Cosine(scale=1.0)(one.images, one.captions)) for one in (encoded, other, both)
+    ]
+    np.testing.assert_allclose(cosines[2], (cosines[0] + cosines[1]) / 2, atol=1e-6)
+    fewer = dataclasses.replace(encoded.records, image_ids=encoded.records.image_ids + 1)
+    with pytest.raises(ValueError, match="of the same images and captions"):
+        evaluation.together([encoded, EncodedSplit(fewer, encoded.images, encoded.captions)])
+    sets = {"elements": np.ones((80, 2, 4))}, {"elements": np.ones((160, 2, 4))}
+    with pytest.raises(ValueError, match="one mean an item; received a set"):
+        evaluation.together([EncodedSplit(encoded.records, *sets)])
+    with pytest.raises(ValueError, match="at least one"):
+        evaluation.together([])
 
 
 @pytest.mark.parametrize(

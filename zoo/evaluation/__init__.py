@@ -15,6 +15,7 @@ from zoo.evaluation.runs import (
     resizing_of,
 )
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
+from zoo.evaluation.together import together
 from zoo.evaluation.vector_export import toy_vectors, write_vectors
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "resizing_of",
     "spearman_of_matches",
     "summarise_studies",
+    "together",
     "toy_vectors",
     "write_vectors",
 ]

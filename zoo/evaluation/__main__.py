@@ -4,6 +4,7 @@
     python -m zoo.evaluation confidence runs/seed-0 runs/seed-1 --out study   # means ± deviations
 
     python -m zoo.evaluation expansion runs/seed-0 runs/seed-1         # asking the gallery twice
+    python -m zoo.evaluation expansion runs/seed-0 runs/seed-1 --together   # of both as one model
     python -m zoo.evaluation unknown runs/pcme_cub --photos PHOTOS     # questions it does not know
     python -m zoo.evaluation calibrate toy_birds_pfe --out FOLDER     # calibrations anew
 
@@ -39,6 +40,7 @@ from zoo.evaluation.expansion import (
 )
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import calibrations_of, open_run, resizing_of
+from zoo.evaluation.together import together
 from zoo.evaluation.unknown_study import unknown_study
 from zoo.files import RunFolder, write_text
 
@@ -102,16 +104,18 @@ def confidence(options):
 
 def expansion(options):
     """Retrieval of one or several runs by an augmented gallery and by expanded queries."""
-    _publish(options, _expansion_of, expansion_table)
+    if options.together and options.ranking != "own":
+        raise InputError("--ranking must not be given with --together, which ranks by the cosine")
+    _publish(options, _expansion_of, expansion_table, options.together)
 
 
-def _publish(options, study_of, table_of):
-    """Studies every run, prints the table, and writes both into a folder."""
-    studies = []
-    for name in options.runs:
-        print(f"  {name}: encoding", file=sys.stderr)
-        studies.append(study_of(name, options))
-    result = {"runs": dict(zip(options.runs, studies, strict=True))}
+def _publish(options, study_of, table_of, as_one=False):
+    """Studies every run, or all as one, prints the table, and writes both into a folder."""
+    studies = {}
+    for names in [options.runs] if as_one else [[name] for name in options.runs]:
+        print(f"  {' and '.join(names)}: encoding", file=sys.stderr)
+        studies[" and ".join(names)] = study_of(names, options)
+    result, studies = {"runs": studies}, list(studies.values())
     if len(studies) > 1:
         result["all"] = summarise_studies(studies)
     table = table_of(studies)
@@ -123,19 +127,24 @@ def _publish(options, study_of, table_of):
         print(f"Everything is in {options.out}")
 
 
-def _expansion_of(name, options):
-    model, test = open_run(name, options.data_dir)
-    similarity = _ranking(model, options)
+def _expansion_of(names, options):
+    splits = []
     try:
-        fewest = min(test.records.num_images, test.records.num_captions)
-        check(options.neighbours, options.weight, fewest)  # before minutes of encoding
-        encoded = encode(model, test.records, test.source)
-        return expansion_study(encoded, similarity, options.neighbours, options.weight)
+        for name in names:
+            model, test = open_run(name, options.data_dir)
+            similarity = _ranking(model, options)
+            fewest = min(test.records.num_images, test.records.num_captions)
+            check(options.neighbours, options.weight, fewest)  # before minutes of encoding
+            splits.append(encode(model, test.records, test.source))
+        if options.together:
+            splits, similarity = [together(splits)], similarities.Cosine()
+        return expansion_study(*splits, similarity, options.neighbours, options.weight)
     except ValueError as error:
-        raise InputError(f"{name}: {error}") from error
+        raise InputError(f"{' and '.join(names)}: {error}") from error
 
 
-def _confidence_of(name, options):
+def _confidence_of(names, options):
+    (name,) = names
     model, test = open_run(name, options.data_dir, held_out=options.held_out)
     _, held_out = open_run(name, options.data_dir, split="validation")
     similarity = _ranking(model, options)
@@ -183,6 +192,9 @@ def _parser():
         study.add_argument(
             "--ranking", default="own", help=f"own (default), {', '.join(similarities.NAMES)}"
         )
+    studies["expansion"].add_argument(
+        "--together", action="store_true", help="take the runs as one model, by their mean cosine"
+    )
     studies["expansion"].add_argument(
         "--neighbours", type=int, default=NEIGHBOURS, help=f"averaged (default {NEIGHBOURS})"
     )
