@@ -170,13 +170,11 @@ def test_a_validation_split_that_is_the_test_split_calibrates_nothing(run):
     assert not list(run.folder.path.glob("calibration_*"))
 
 
-@pytest.mark.parametrize(("tells", "read"), [(0.0, False), (0.6, True)])
-def test_the_agreement_is_read_where_it_tells_something(tells, read):
+def test_the_agreement_is_read_where_the_answers_vectors_are_known():
     answers = Answers.of(split(2), SIMILARITY, "t2i")
-    agreement = np.random.default_rng(0).normal(size=answers.scores.agreement.shape)
-    agreement += tells * answers.correct[:, None]
-    scores = dataclasses.replace(answers.scores, agreement=agreement)
-    confidence = fitted(dataclasses.replace(answers, scores=scores))
-    assert ("agreement_5" in confidence.names) == read
-    unseen = dataclasses.replace(answers, scores=dataclasses.replace(scores, agreement=None))
-    assert "agreement_5" not in fitted(unseen).names
+    confidence = fitted(answers)
+    assert {"agreement_5", "agreement_10", "agreement_20"} <= set(confidence.names)
+    unseen = fitted(answers.without("agreement"))
+    assert "agreement_5" not in unseen.names
+    with pytest.raises(ValueError, match="the features agreement_5"):
+        confidence.probability(answers.without("agreement").scores, answers.uncertainty)

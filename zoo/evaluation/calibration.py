@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit
 
 from zoo.confidence import (
     PORTABLE,
@@ -13,13 +12,9 @@ from zoo.confidence import (
     GalleryIdentity,
     abstention_auc,
     confidence_quality,
-    feature_names,
-    query_features,
     score_threshold,
     smallest_k,
 )
-from zoo.confidence.features import SIGNS
-from zoo.confidence.logistic import out_of_fold_logits
 from zoo.data.split import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
@@ -60,8 +55,6 @@ def calibrate(answers: Answers, seed: int = 0) -> Confidence:
 def fitted(answers: Answers, seed: int = 0) -> Confidence:
     """A `Confidence` learnt from all of some queries, with their uncertainty where they have one.
 
-    The agreement of answers is read where it makes queries that a fit has not seen likelier.
-
     Raises:
         ValueError: as `calibrate`.
     """
@@ -70,32 +63,11 @@ def fitted(answers: Answers, seed: int = 0) -> Confidence:
         answers.scores,
         answers.correct,
         answers.uncertainty,
-        names=_names(answers, penalty, seed),
+        names=PORTABLE,
         penalty=penalty,
         queries=answers.vectors,
         seed=seed,
     )
-
-
-def _names(answers, penalty, seed):
-    """The features to read: those of the agreement only if they earn it, out of five folds.
-
-    Where a gallery holds near copies, as drawings' captions are, wrong answers agree too. So the
-    held-out log likelihood has to rise by more than its standard error.
-    """
-    without = tuple(name for name in PORTABLE if not name.startswith("agreement_"))
-    if answers.scores.agreement is None or not 0 < answers.correct.sum() < len(answers):
-        return without
-    likelihoods = []
-    for names in (without, PORTABLE):
-        there = feature_names(answers.scores, answers.uncertainty)
-        names = [name for name in there if name in names]
-        features = query_features(answers.scores, 1.0, answers.uncertainty, names)
-        rng, signs = np.random.default_rng(seed), [SIGNS[name] for name in names]
-        logits = out_of_fold_logits(features, answers.correct, penalty, rng, signs)
-        likelihoods.append(log_expit(np.where(answers.correct, logits, -logits)))
-    gain = likelihoods[1] - likelihoods[0]
-    return PORTABLE if gain.mean() > gain.std() / math.sqrt(len(gain)) else without
 
 
 def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
