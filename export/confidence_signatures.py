@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from export import requests
 from zoo.confidence import PORTABLE
-from zoo.confidence.agreement import RANKS
+from zoo.confidence.answer_agreement import RANKS
 
 
 def readable(confidence):

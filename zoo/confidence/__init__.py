@@ -1,7 +1,7 @@
 """How likely an answer is right, and what can be promised; NumPy and SciPy, no model needed."""
 
 from zoo.confidence.absence import absence_p_values, benjamini_hochberg
-from zoo.confidence.agreement import agreement
+from zoo.confidence.answer_agreement import agreement
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE, feature_names, query_features

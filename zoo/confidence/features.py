@@ -4,8 +4,8 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from zoo.confidence import checks
-from zoo.confidence.agreement import RANKS as AGREEMENT_RANKS
-from zoo.confidence.agreement import reached_ranks
+from zoo.confidence.answer_agreement import RANKS as AGREEMENT_RANKS
+from zoo.confidence.answer_agreement import reached_ranks
 from zoo.confidence.scores import QueryScores
 
 RANKS = (2, 5, 10, 20)

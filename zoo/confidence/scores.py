@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from zoo.confidence import checks
-from zoo.confidence.agreement import agreement, reached_ranks
+from zoo.confidence.answer_agreement import agreement, reached_ranks
 
 DEPTH = 20  # best scores of a query that are read, as many as the deepest feature needs
 
