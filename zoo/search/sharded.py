@@ -1,5 +1,6 @@
 """Several indexes that are searched as one, with one exact order."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -133,8 +134,10 @@ class ShardedIndex:
         weights = self._weights(parts)
         mean = weights @ means
         variance = weights @ (variances + (means - mean) ** 2)
-        agreeing = None if ids is None else self._agreement(parts, ids[:, :depth])
-        return QueryScores(top, mean, variance, len(self), agreeing)
+        found = QueryScores(top, mean, variance, len(self))  # refuses what a search has not found
+        if ids is None:
+            return found
+        return dataclasses.replace(found, agreement=self._agreement(parts, ids[:, :depth]))
 
     def _weights(self, parts):
         return np.array([len(part) for part in parts]) / len(self)
