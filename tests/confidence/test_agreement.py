@@ -91,5 +91,5 @@ def test_a_calibration_that_reads_it_needs_it():
     rows, vectors = RNG.normal(size=(60, 40)), RNG.normal(size=(40, 6))
     scores = QueryScores.of_matrix(rows, vectors=vectors)
     confidence = Confidence.fit(scores, np.arange(60) % 2 == 0)
-    with pytest.raises(ValueError, match="features agreement_5, agreement_10, agreement_20 were"):
+    with pytest.raises(ValueError, match=r"of_matrix\(similarity, vectors=gallery\)"):
         confidence.probability(rows)

@@ -176,5 +176,5 @@ def test_the_agreement_is_read_where_the_answers_vectors_are_known():
     assert {"agreement_5", "agreement_10", "agreement_20"} <= set(confidence.names)
     unseen = fitted(answers.without("agreement"))
     assert "agreement_5" not in unseen.names
-    with pytest.raises(ValueError, match="the features agreement_5"):
+    with pytest.raises(ValueError, match="how like the first answer the next ones are"):
         confidence.probability(answers.without("agreement").scores, answers.uncertainty)

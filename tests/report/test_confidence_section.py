@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from synthetic_run import encoded, picture, records
-from zoo.confidence import abstention_auc, expected_calibration_error
+from zoo.confidence import QueryScores, abstention_auc, expected_calibration_error
 from zoo.evaluation import Answers
 from zoo.evaluation.calibration import calibrate, cross_fitted
 from zoo.report import ReportedRun, confidence_section
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
+from zoo.similarities.spaces import SPACES
 
 SIMILARITY = ClosedFormSampledDistance()
 
@@ -38,13 +39,14 @@ def test_numbers_by_hand_with_the_runs_own_calibration(calibrations):
     section = confidence_section.section(reported(shown, calibrations=calibrations))
     found = values(section)
     logits = np.asarray(SIMILARITY(shown.images, shown.captions), float)
+    scores = QueryScores.of_matrix(logits, vectors=SPACES["csd"].gallery(shown.captions))
     labels, others = shown.records.image_labels, shown.records.caption_labels
     correct = others[logits.argmax(axis=1)] == labels
     by_hand = {
         "uncertainty": -shown.image_uncertainty,
         "best score": logits.max(axis=1),
         "best score − mean": logits.max(axis=1) - logits.mean(axis=1),
-        RUNS_OWN: calibrations["i2t"].probability(logits, shown.image_uncertainty),
+        RUNS_OWN: calibrations["i2t"].probability(scores, shown.image_uncertainty),
     }
     for name, signal in by_hand.items():
         nauc = abstention_auc(signal, correct)

@@ -89,6 +89,12 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
         raise ValueError(f"`extra` must have names of its own; received {', '.join(extra)}")
     names = there if names is None else tuple(names)
     missing = [name for name in names if name not in there]
+    if scores.agreement is None and any(name.startswith("agreement_") for name in missing):
+        raise ValueError(
+            "this confidence reads how like the first answer the next ones are: give scores that "
+            "know it, of `QueryScores.of_matrix(similarity, vectors=gallery)` or of "
+            "`Index.query_scores`; received scores alone"
+        )
     if missing:
         raise ValueError(
             f"the features {', '.join(missing)} were expected; received {', '.join(there)}, from "
