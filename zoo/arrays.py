@@ -39,10 +39,10 @@ def as_arrays(embedding, name="embedding"):
         raise ValueError(
             f"`{name}` must have {main!r} of rank {rank}; received shape {arrays[main].shape}"
         )
-    for key, length in (("log_variance", 2), ("log_concentration", 1), ("mask", 2)):
-        if key in arrays and arrays[key].shape != arrays[main].shape[:length]:
+    for key, rank in (("log_variance", 2), ("log_concentration", 1), ("mask", 2)):
+        if key in arrays and arrays[key].shape != arrays[main].shape[:rank]:
             raise ValueError(
-                f"`{name}` must have {key!r} of shape {arrays[main].shape[:length]}; "
+                f"`{name}` must have {key!r} of shape {arrays[main].shape[:rank]}; "
                 f"received {arrays[key].shape}"
             )
     for key, value in arrays.items():

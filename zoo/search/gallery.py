@@ -135,43 +135,50 @@ class Gallery:
 
     @property
     def centre(self):
-        """The mean of the items' vectors in the space of `answer_vectors`, `(dim',)` float64."""
+        """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
         if self.has_moments:
             return self.moments.mean[:-1]
         if self._centre is None:
             there = np.flatnonzero(self._ids != kinds.REMOVED)
             parts = (there[start : start + CHUNK] for start in range(0, len(there), CHUNK))
-            sums = [self._item_vectors(part).sum(axis=0, dtype=np.float64) for part in parts]
+            sums = [self.item_vectors(part).sum(axis=0, dtype=np.float64) for part in parts]
             self._centre = sum(sums) / len(there)
         return self._centre
 
     def agreement(self, ids):
-        """`zoo.confidence.agreement` of answers, `(queries, k)` ids; None without their vectors."""
-        if self._own_space is None:
+        """`zoo.confidence.agreement` of answers, `(queries, k)` ids; None without a space."""
+        if self.own_space is None:
             return None
-        parts = [ids[start : start + _QUERIES] for start in range(0, len(ids), _QUERIES)]
-        return np.concatenate([agreement(self.answer_vectors(part), self.centre) for part in parts])
+        found, places = [], self.places(ids)
+        for start in range(0, len(places), _QUERIES):
+            part = places[start : start + _QUERIES]
+            answers = self.item_vectors(part.ravel()).reshape(*part.shape, -1)
+            found.append(agreement(answers, self.centre))
+        return np.concatenate(found)
 
-    def answer_vectors(self, ids):
-        """The vectors of items in the space in which the similarity itself is searched.
+    def places(self, ids):
+        """The row of the columns of each id; `REMOVED` where the index does not hold it."""
+        held = self._ids
+        if self._order is None:
+            self._order = np.argsort(held, kind="stable")
+        first = np.searchsorted(held, ids, sorter=self._order)
+        found = self._order[np.minimum(first, len(held) - 1)]
+        return np.where((held[found] == ids) & (ids != kinds.REMOVED), found, kinds.REMOVED)
+
+    @property
+    def own_space(self):
+        """The space in which the similarity itself is searched, or None."""
+        name = self.similarity.space_for(self.description["embedding"])
+        return None if name is None else SPACES[name]
+
+    def item_vectors(self, places):
+        """The vectors of items in `own_space`, float32; of sets the means of their elements.
 
         Args:
-            ids: of items in the index, `(queries, k)`.
-
-        Returns:
-            float32 `(queries, k, dim')`, of sets the means of their elements; or None where the
-            similarity has no space.
+            places: rows of the columns, `(items,)`, see `places`.
         """
-        if self._own_space is None:
-            return None
-        if self._order is None:
-            self._order = np.argsort(self._ids, kind="stable")
-        places = np.searchsorted(self._ids, ids.ravel(), sorter=self._order)
-        return self._item_vectors(self._order[places]).reshape(*ids.shape, -1)
-
-    def _item_vectors(self, places):
         if not self.has_moments:
-            return self._own_space.item_vectors(take(self._embeddings, places))
+            return self.own_space.item_vectors(take(self._embeddings, places))
         found = kinds.reconstruct(self.description["kind"], self._rows, places)
         if self._spread:
             spread = self._columns["spread"].values[places]
@@ -233,18 +240,10 @@ class Gallery:
         self._owners = self._order = self._centre = None
 
     @property
-    def _own_space(self):
-        name = self.similarity.space_for(self.description["embedding"])
-        return None if name is None else SPACES[name]
-
-    @property
     def _owner(self):
         """The item, as a row of the columns, of every row of FAISS; of sets only."""
         if self._owners is None:
-            order = np.argsort(self._ids)
-            place = np.searchsorted(self._ids, self._row_ids, sorter=order)
-            owners = order[np.minimum(place, len(order) - 1)]
-            self._owners = np.where(self._ids[owners] == self._row_ids, owners, kinds.REMOVED)
+            self._owners = self.places(self._row_ids)
         return self._owners
 
     def _beside(self, chunk, ids):

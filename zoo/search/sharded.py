@@ -144,16 +144,15 @@ class ShardedIndex:
 
     def _agreement(self, parts, ids):
         """`zoo.confidence.agreement` of answers that several parts hold, or None."""
-        answers = None
+        if parts[0].own_space is None:
+            return None
+        centre = self._weights(parts) @ [part.centre for part in parts]
+        answers = np.empty((*ids.shape, len(centre)), np.float32)
         for part in parts:
-            own = np.isin(ids, part.ids)
-            found = part.answer_vectors(ids[own][:, None])
-            if found is None:
-                return None
-            if answers is None:
-                answers = np.empty((*ids.shape, found.shape[-1]), np.float32)
-            answers[own] = found[:, 0]
-        return agreement(answers, self._weights(parts) @ [part.centre for part in parts])
+            places = part.places(ids)
+            held = places >= 0
+            answers[held] = part.item_vectors(places[held])
+        return agreement(answers, centre)
 
     def probability(
         self,
