@@ -9,7 +9,7 @@ from demo import cards, limits, verdict_card
 from demo.events import gr, in_sentences, said_on_the_page, uploads_only
 from demo.gallery import Gallery
 from demo.service import Service
-from zoo.evaluation.answers import centres
+from zoo.arrays import centres
 
 _AT_ONCE = 16  # photos between two steps of the bar
 _EMPTY = "Upload some photos first."

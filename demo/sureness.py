@@ -14,7 +14,8 @@ from zoo.confidence import (
 )
 from zoo.embeddings import log_uncertainty
 from zoo.evaluation import EncodedSplit
-from zoo.evaluation.answers import Answers, centres
+from zoo.arrays import centres
+from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import fitted
 
 RISKS = (1 / 10, 1 / 5, 1 / 3, 1 / 2, 2 / 3)  # of the promises that are tried

@@ -102,3 +102,14 @@ def by_query(queries, rows):
         found[queries["mask"].reshape(-1)] = rows
         rows = found
     return rows.reshape(items, -1)
+
+
+def centres(embedding):
+    """Where embeddings lie, `(B, dim)`: their means, of sets and tokens those of the elements."""
+    if "mean" in embedding:
+        return np.asarray(embedding["mean"])
+    values = np.asarray(embedding["elements" if "elements" in embedding else "tokens"])
+    if "mask" not in embedding:
+        return values.mean(axis=1)
+    weights = np.asarray(embedding["mask"], values.dtype)
+    return np.einsum("bl,bld->bd", weights, values) / weights.sum(axis=1, keepdims=True)

@@ -192,7 +192,7 @@ def broken(value, path, new):
         (["reference", "sample", "shape"], [2, 9], "must hold 18 numbers"),
         (["reference", "sample", "float32"], "!!!", "is not a calibration"),
         (["reference"], 3, "is not a calibration"),
-        (["gallery"], {"digest": 1, "size": 5, "summary": {}}, "must have a digest"),
+        (["gallery"], {"size": 0, "summary": {}}, "must have a size of at least 1"),
         (["known"], {"features": ["magic"], "lengths": None}, "must have features of"),
     ],
 )

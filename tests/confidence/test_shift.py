@@ -10,6 +10,7 @@ from zoo.confidence import (
     candidate_thresholds,
     certified_threshold,
 )
+from zoo.confidence.shift import Reference
 
 RISK = 0.2
 
@@ -90,7 +91,7 @@ def test_other_queries_are_refused_with_the_feature_that_differs(draw, fitted):
 def test_another_gallery_is_refused(draw, fitted):
     new = draw(seed=1)
     fewer = GalleryIdentity.of(new.gallery[1:])
-    changed = GalleryIdentity.of(new.gallery[::-1])
+    changed = GalleryIdentity.of(draw(world_seed=1).gallery)
     narrow = GalleryIdentity.of(new.gallery[:, :5])
     for gallery, words in (
         (fewer, "it has 399 items, not 400"),
@@ -101,6 +102,37 @@ def test_another_gallery_is_refused(draw, fitted):
         assert verdict.state == "other gallery"
         assert words in verdict.sentence
         assert "Nothing can be promised" in verdict.sentence
+
+
+def test_a_gallery_in_another_order_is_the_same(draw, fitted):
+    new = draw(seed=1)
+    order = np.random.default_rng(0).permutation(len(new.gallery))
+    verdict = fitted.check(new.similarity, gallery=GalleryIdentity.of(new.gallery[order]))
+    assert verdict.state == "holds"
+
+
+@pytest.mark.parametrize("dim", [64, 256, 768])
+def test_exchangeable_queries_are_not_refused_for_their_directions(dim):
+    """Directions are of one half and the comparison is of the other: at level 0.05 at most 0.08."""
+    rng, refused = np.random.default_rng(dim), 0
+    scale = np.linspace(2, 0.1, dim)
+    for _ in range(100):
+        queries = scale * rng.normal(size=(800, dim))
+        features = rng.normal(size=(800, 2))
+        reference = Reference.fit(("a", "b"), features[:400], queries[:400])
+        refused += reference.drift_test(features[400:], queries[400:])[0] <= 0.05
+    assert refused <= 8
+
+
+def test_other_classes_are_refused(draw):
+    refused = 0
+    for seed in range(40):
+        world, other = draw(seed, classes=range(12)), draw(seed + 100, classes=range(12, 25))
+        features = world.similarity.max(axis=1, keepdims=True)
+        reference = Reference.fit(("best",), features, world.queries)
+        others = other.similarity.max(axis=1, keepdims=True)
+        refused += reference.drift_test(others, other.queries)[0] <= 0.05
+    assert refused >= 38
 
 
 def test_few_queries_are_not_vouched_for(draw, fitted):

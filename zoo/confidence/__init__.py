@@ -2,6 +2,7 @@
 
 from zoo.confidence.absence import absence_p_values, benjamini_hochberg
 from zoo.confidence.answer_agreement import agreement
+from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE, feature_names, query_features
@@ -37,6 +38,7 @@ __all__ = [
     "abstention_auc",
     "agreement",
     "benjamini_hochberg",
+    "calibrate_on",
     "candidate_thresholds",
     "certified_threshold",
     "confidence_quality",

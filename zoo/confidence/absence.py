@@ -6,7 +6,7 @@ from scipy.stats import false_discovery_control
 from zoo.confidence import checks
 
 
-def absence_p_values(confidence, absent_confidence):
+def absence_p_values(confidence, absent_confidence, growth=1.0):
     """p-values of "nothing in the gallery matches this query".
 
     The calibration is a world in which it is true: the confidences c_i of queries whose matches
@@ -20,12 +20,15 @@ def absence_p_values(confidence, absent_confidence):
     Args:
         confidence: `(Q,)`, higher is surer, of any kind: a probability, the best score.
         absent_confidence: `(n,)`, the same quantity of calibration queries without their matches.
+        growth: number of items now over that of the calibration. The best of N'/N times as many
+            items that do not match is that much likelier to look like a match:
+            p' = 1 − (1 − p)^(N'/N).
 
     Returns:
         `(Q,)` in [1 / (n + 1), 1]; small means that something matches.
 
     Raises:
-        ValueError: if something is not finite.
+        ValueError: if something is not finite, or `growth` is not positive.
 
     Assumptions: queries that nothing matches are exchangeable with the calibration queries after
         their matches were taken out: the same kind of questions, about things that are missing.
@@ -35,8 +38,13 @@ def absence_p_values(confidence, absent_confidence):
     """
     confidence = checks.vector(confidence, "confidence")
     absent = np.sort(checks.vector(absent_confidence, "absent_confidence"))
+    if not (np.isfinite(growth) and growth > 0):
+        raise ValueError(f"`growth` must be a positive number; received {growth}")
     at_least = len(absent) - np.searchsorted(absent, confidence, side="left")
-    return (1 + at_least) / (len(absent) + 1)
+    p_values = (1 + at_least) / (len(absent) + 1)
+    return (
+        p_values if growth == 1 else -np.expm1(growth * np.log1p(-np.minimum(p_values, 1 - 1e-15)))
+    )
 
 
 def benjamini_hochberg(p_values, error):

@@ -8,7 +8,7 @@ RANKS = (5, 10, 20)
 _BLOCK = 32  # queries at once, whose vectors stay in the processor's cache
 
 
-def agreement(answers, centre):
+def agreement(answers, centre, copies=None):
     """The mean cosine of each query's first answer and those that follow it.
 
     ```python
@@ -23,33 +23,58 @@ def agreement(answers, centre):
 
     Args:
         answers: `(queries, R, dim)`, the vectors of the best R answers, best first.
-        centre: `(dim,)`, the mean of the gallery's vectors, as of `GalleryMoments`.
+        centre: `(dim,)`, the mean of the gallery's vectors, as of `GalleryMoments`; or
+            `(queries, dim)`, where each query has a gallery of its own.
+        copies: a cosine. Answers nearer to the first than that are copies of it, and are passed
+            over: a gallery that holds a picture five times does not agree with itself. None counts
+            all answers.
 
     Returns:
         `(queries, ranks)` float64 in [−1, 1]: the mean over the answers 2 … r for r = 5, 10 and 20,
-        as far as R reaches.
+        as far as R reaches. Of copies the next r − 1 answers that are none take the place, as far
+        as there are; `copies` itself where all are copies.
 
     Raises:
         ValueError: if shapes do not fit or a number is not finite.
 
     Relations: measured beside other signals in docs/confidence.md.
     """
-    answers, centre = np.asarray(answers), checks.vector(centre, "centre")
-    if answers.ndim != 3 or answers.shape[2] != len(centre):
+    answers, centre = np.asarray(answers), np.asarray(centre)
+    if answers.dtype.kind not in "fiu" or answers.dtype.itemsize < 4:
+        answers = answers.astype(np.float32)  # products of int8 or float16 would overflow
+    fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
+    if not fits:
         raise ValueError(
-            f"`answers` must be (queries, R, {len(centre)}), of the dimension of `centre`; "
-            f"received shape {answers.shape}"
+            f"`answers` must be (queries, R, {centre.shape[-1] if centre.ndim else 'dim'}), of the "
+            f"dimension of `centre`; received shape {answers.shape} and a centre of {centre.shape}"
         )
-    reached, centre = reached_ranks(answers.shape[1]), centre.astype(answers.dtype)
+    if not np.isfinite(centre).all():
+        raise ValueError("`centre` must be finite; received NaN or infinities")
+    reached = reached_ranks(answers.shape[1])
+    centre = np.broadcast_to(centre.astype(answers.dtype), answers[:, 0].shape)
     found = np.empty((len(answers), len(reached)))
     for start in range(0, len(answers), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        cosines = _with_the_first(answers[rows] - centre)
-        for place, rank in enumerate(reached):
-            found[rows, place] = cosines[:, : rank - 1].mean(axis=1)
+        cosines = _with_the_first(answers[rows] - centre[rows, None])
+        found[rows] = _means(cosines, reached, copies)
     if not np.isfinite(found).all():
         raise ValueError("`answers` must be finite; received NaN or infinities")
     return found
+
+
+def _means(cosines, reached, copies):
+    """The means over the first r − 1 of `(queries, R − 1)` cosines that are no copies."""
+    if not reached:
+        return np.empty((len(cosines), 0))
+    if copies is None or not (cosines > copies).any():
+        return np.stack([cosines[:, : rank - 1].mean(axis=1) for rank in reached], axis=1)
+    is_copy = cosines > copies
+    order = np.argsort(is_copy, axis=1, kind="stable")  # copies last
+    sums = np.take_along_axis(np.where(is_copy, 0.0, cosines), order, axis=1).cumsum(axis=1)
+    some = np.maximum((~is_copy).sum(axis=1), 1)
+    means = np.stack([sums[:, rank - 2] / np.minimum(some, rank - 1) for rank in reached], axis=1)
+    means[is_copy.all(axis=1)] = copies
+    return means
 
 
 def _with_the_first(vectors):
@@ -57,7 +82,32 @@ def _with_the_first(vectors):
     first, others = vectors[:, :1], vectors[:, 1:]
     products = np.matmul(others, first.transpose(0, 2, 1))[:, :, 0]
     lengths = np.sqrt(np.einsum("qrd,qrd->qr", vectors, vectors))
-    return products / np.maximum(lengths[:, :1] * lengths[:, 1:], 1e-12)
+    cosines = products / np.maximum(lengths[:, :1] * lengths[:, 1:], 1e-12)
+    return np.clip(cosines, -1.0, 1.0)  # rounding must not leave the range
+
+
+def copy_threshold(vectors, share=0.999):
+    """The cosine from which two items are copies of one another, about the vectors' mean.
+
+    Args:
+        vectors: `(items, dim)`, two at least, of items that are known to be different.
+        share: of the items whose nearest neighbour is no copy.
+
+    Returns:
+        A float below 1: what the nearest neighbours of this share of the items do not exceed.
+    """
+    units = vectors - vectors.mean(axis=0)
+    units = units / np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
+    nearest = np.empty(len(units))
+    for start in range(0, len(units), 1024):
+        block = units[start : start + 1024] @ units.T
+        np.fill_diagonal(block[:, start:], -1.0)
+        nearest[start : start + 1024] = block.max(axis=1)
+    different = nearest[nearest < _SAME]  # the same item may be given twice
+    return float(min(np.quantile(different, share), _SAME)) if len(different) else _SAME
+
+
+_SAME = 1 - 1e-4  # cosine of an item and itself in half precision is above this
 
 
 def reached_ranks(depth):

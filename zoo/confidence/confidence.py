@@ -6,16 +6,25 @@ import numpy as np
 from scipy.special import expit
 
 from zoo.confidence import checks, shift, storage
+from zoo.confidence import groups as grouping
 from zoo.confidence.certificate import Certificate
-from zoo.confidence.features import SIGNS, candidate_temperatures, feature_names, query_features
+from zoo.confidence.features import (
+    SIGNS,
+    candidate_temperatures,
+    check_names,
+    feature_names,
+    query_features,
+)
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.guarantees import candidate_thresholds, certified_threshold
 from zoo.confidence.logistic import Logistic, isotonic, out_of_fold_logits, platt
+from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.scores import QueryScores
 from zoo.confidence.unknown import KnownQueries
 
 LEAST_QUERIES, LEAST_OF_EACH = 20, 3
 RECALIBRATIONS = ("platt", "isotonic")
+GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibration is void
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,7 +39,8 @@ class Confidence:
 
     It reads `zoo.confidence.query_features`. No weight says that an answer is likelier right for a
     lower best score, or for a greater uncertainty. Probabilities are true of queries that are
-    exchangeable with the calibration queries, over the same gallery; `check` tests both.
+    exchangeable with the calibration queries, over the same gallery; `check` tests both. For the
+    gallery of an index `zoo.confidence.calibrate_on` makes one.
 
     Attributes:
         names: the features, in order.
@@ -42,7 +52,11 @@ class Confidence:
         reference: the `zoo.confidence.shift.Reference`, a sample of the calibration queries.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
-        certificate: the `Certificate` of `certified`, or None.
+        certificate: the `Certificate` of `certified`, or None. It is of the gallery of the
+            calibration alone.
+        copies: the cosine from which answers are copies of the first, see
+            `zoo.confidence.agreement`, or None.
+        promises: what probes told of the gallery, see `calibrate_on`, or None.
 
     Relations: with one feature it is Platt scaling of that feature; σ alone is the case
         `uncertainty` alone.
@@ -62,6 +76,8 @@ class Confidence:
     gallery: GalleryIdentity | None = None
     known: KnownQueries | None = None
     certificate: Certificate | None = None
+    copies: float | None = None
+    promises: GalleryPromises | None = None
 
     @classmethod
     def fit(
@@ -75,6 +91,7 @@ class Confidence:
         k=1,
         recalibration=None,
         penalty=None,
+        groups=None,
         gallery=None,
         queries=None,
         known=None,
@@ -89,13 +106,15 @@ class Confidence:
             uncertainty: `(Q,)`, a feature that is taken as it is, such as log det Σ; of a positive
                 measure give the logarithm. None for points.
             extra: dict from names to `(Q,)`, further features, such as `KnownQueries.features`.
-            names: which features to read, of those that there are; None for all. Those of
-                `zoo.confidence.PORTABLE` carry over best to another gallery.
+            names: a list of the features to read, of those that there are; None for all. Those
+                of `zoo.confidence.PORTABLE` carry over best to another gallery.
             k: what `correct` says; it is kept and shown, and changes nothing else.
             recalibration: None, `"platt"` or `"isotonic"`, fitted on each query's logit by a
                 regression that has not seen it (five folds).
             penalty: of the squared standardised weights, beside the mean log likelihood; by
                 default 0.01, and one over the queries where they are fewer than 100.
+            groups: `(Q,)`, which queries belong together, such as the captions of one image. Each
+                group counts once.
             gallery: the `GalleryIdentity` of what is searched, for `check`.
             queries: `(Q, dim)`, the queries' vectors, for `check` to see what is asked for.
             known: a `KnownQueries`, to travel with the calibration.
@@ -120,23 +139,24 @@ class Confidence:
             penalty = max(0.01, 1 / len(correct))
         if not penalty > 0:
             raise ValueError(f"`penalty` must be positive; received {penalty}")
-        there = feature_names(scores, uncertainty, extra)
-        names = there if names is None else tuple(name for name in there if name in names)
-        if not names:
-            raise ValueError(f"`names` must be of {', '.join(there)}; received none of them")
+        names = check_names(names, feature_names(scores, uncertainty, extra))
         signs = [SIGNS.get(name, 0) for name in names]
-        best = None
-        for temperature in candidate_temperatures(scores):
+        numbers = None if groups is None else grouping.numbered(groups, len(scores))
+        weights = None if groups is None else grouping.weights(numbers)
+        best, temperatures = None, candidate_temperatures(scores)
+        if set(names) <= SIGNS.keys():  # none of these reads τ
+            temperatures = temperatures[:1]
+        for temperature in temperatures:
             features = query_features(scores, temperature, uncertainty, names, extra)
-            logistic = Logistic.fit(features, correct, penalty, signs)
-            value = logistic.log_likelihood(features, correct)
+            logistic = Logistic.fit(features, correct, penalty, signs, weights)
+            value = logistic.log_likelihood(features, correct, weights)
             value -= 0.5 * penalty * float(logistic.weights @ logistic.weights)
             if best is None or value > best[0]:
                 best = value, temperature, features, logistic
         _, temperature, features, logistic = best
         if recalibration is not None:
             rng = np.random.default_rng(seed)
-            logits = out_of_fold_logits(features, correct, penalty, rng, signs)
+            logits = out_of_fold_logits(features, correct, penalty, rng, signs, numbers)
             learn = {"platt": platt, "isotonic": isotonic}[recalibration]
             recalibration = {"kind": recalibration, **learn(logits, correct)}
         return cls(
@@ -147,7 +167,7 @@ class Confidence:
             checks.whole(k, "k"),
             len(correct),
             int(correct.sum()),
-            shift.Reference.fit(names, features, queries, seed),
+            shift.Reference.fit(names, features, queries, seed, numbers),
             gallery,
             known,
         )
@@ -167,8 +187,25 @@ class Confidence:
         """
         return self._probability(self.features(similarity, uncertainty, extra=extra))
 
+    def logit(self, similarity, uncertainty=None, *, extra=None):
+        """The log odds behind `probability`, before any recalibration, `(Q,)`.
+
+        Raises:
+            ValueError: as `probability`.
+        """
+        return self.logistic.logit(self.features(similarity, uncertainty, extra=extra))
+
     def certified(
-        self, similarity, correct, uncertainty=None, *, extra=None, risk=0.2, failure=0.1
+        self,
+        similarity,
+        correct,
+        uncertainty=None,
+        *,
+        extra=None,
+        risk=0.2,
+        failure=0.1,
+        groups=None,
+        seed=0,
     ):
         """This confidence with a threshold from which its answers are certified.
 
@@ -179,6 +216,7 @@ class Confidence:
             similarity, correct, uncertainty, extra: as of `fit`, of certifying queries, which `fit`
                 has not seen.
             risk, failure: of the promise.
+            groups, seed: of `certified_threshold`.
 
         Returns:
             A `Confidence` with a `certificate`, whose threshold is None where the queries do not
@@ -190,7 +228,9 @@ class Confidence:
         probability = self.probability(similarity, uncertainty, extra=extra)
         seen = self._probability(self.reference.sample[:, : len(self.names)])
         candidates = candidate_thresholds(seen)
-        threshold = certified_threshold(probability, correct, risk, failure, candidates)
+        threshold = certified_threshold(
+            probability, correct, risk, failure, candidates, groups, seed
+        )
         certificate = Certificate(risk, failure, threshold, len(probability))
         return dataclasses.replace(self, certificate=certificate)
 
@@ -221,8 +261,86 @@ class Confidence:
             )
         return query_features(scores, self.temperature, uncertainty, self.names, extra)
 
+    def first_k(self, error, scores=None, uncertainty=None):
+        """How many of the first answers hold the wanted item with probability ≥ 1 − error, here.
+
+        Args:
+            error: in (0, 1).
+            scores, uncertainty: of single queries, as of `probability`: then each has a k of its
+                own. None: the one k of the gallery.
+
+        Returns:
+            An int, or `(Q,)` int64; the number of items + 1 where nothing can be promised.
+
+        Raises:
+            ValueError: if the calibration was not made by `zoo.confidence.calibrate_on`.
+        """
+        promises = self._promises()
+        if scores is None:
+            return promises.first_k(error)
+        return promises.list_lengths(error, self.logit(scores, uncertainty))
+
+    def score_threshold(self, error):
+        """The λ of which {items with score ≥ λ} holds the wanted item with probability ≥ 1 − error.
+
+        Raises:
+            ValueError: as `first_k`.
+        """
+        return self._promises().score_threshold(error)
+
+    def absence_p_values(self, scores, uncertainty=None, num_items=None):
+        """p-values of "nothing in this gallery matches", see `zoo.confidence.absence_p_values`.
+
+        Args:
+            scores, uncertainty: as of `probability`.
+            num_items: number of items now, where the gallery has grown since.
+
+        Raises:
+            ValueError: as `first_k`.
+        """
+        return self._promises().absence(self.features(scores, uncertainty), num_items)
+
+    def presence_p_values(self, scores, uncertainty=None):
+        """p-values of "something in this gallery matches": small for queries unlike those that
+        have a match.
+
+        Raises:
+            ValueError: as `first_k`.
+        """
+        return self._promises().presence(self.features(scores, uncertainty))
+
+    def check_size(self, num_items):
+        """Refuses a gallery of another size than the calibration's.
+
+        Raises:
+            ValueError: if the calibration knows its gallery, and the number of items differs by
+                more than 5 %.
+        """
+        if self.gallery is None or abs(num_items - self.gallery.size) <= GROWTH * self.gallery.size:
+            return
+        raise ValueError(
+            f"the calibration was made on a gallery of {self.gallery.size:,} items and is not true "
+            f"of one of {num_items:,}: calibrate on this gallery, see zoo.confidence.calibrate_on"
+        )
+
+    def _promises(self):
+        if self.promises is None:
+            raise ValueError(
+                "this calibration has seen no probes: make one with zoo.confidence.calibrate_on"
+            )
+        return self.promises
+
     def check(
-        self, similarity, uncertainty=None, gallery=None, level=0.05, *, extra=None, queries=None
+        self,
+        similarity,
+        uncertainty=None,
+        gallery=None,
+        level=0.05,
+        *,
+        extra=None,
+        queries=None,
+        groups=None,
+        seed=0,
     ):
         """Whether the calibration still holds for these queries, and one sentence that says so.
 
@@ -232,11 +350,18 @@ class Confidence:
             queries: `(Q, dim)`, the queries' vectors. If `fit` had them too, a shift to other
                 things that are asked for is seen where scores alone hide it.
             level: how often queries like the calibration's may be refused at most.
+            groups: `(Q,)`, which of the queries belong together; one of each is looked at.
+            seed: of that draw.
 
         Returns:
             A `zoo.confidence.Verdict`.
         """
         features = self.features(similarity, uncertainty, extra=extra)
+        if groups is not None:
+            numbers = grouping.numbered(groups, len(features))
+            chosen = grouping.one_of_each(numbers, np.random.default_rng(seed))
+            features = features[chosen]
+            queries = None if queries is None else np.asarray(queries)[chosen]
         return shift.check(self, features, queries, gallery, level)
 
     def save(self, path):

@@ -41,6 +41,30 @@ def feature_names(scores, uncertainty=None, extra=None):
     )
 
 
+def check_names(names, there):
+    """The features to read, in the order in which they are made.
+
+    Args:
+        names: a list of names, some of which the scores may not give; None for all.
+        there: those that they give.
+
+    Raises:
+        ValueError: if it is a text, holds an unknown name or none that is there.
+    """
+    if names is None:
+        return tuple(there)
+    if isinstance(names, str):
+        raise ValueError(f"`names` must be a list of names; received the text {names!r}")
+    every = {*there, *SIGNS, "entropy", "log_mean_exp_minus_mean"}
+    every |= {f"rank_{rank}_minus_mean" for rank in RANKS}
+    unknown = [name for name in names if name not in every]
+    chosen = tuple(name for name in there if name in names)
+    if unknown or not chosen:
+        found = f"received {', '.join(map(repr, unknown))}" if unknown else "received none of them"
+        raise ValueError(f"`names` must be of {', '.join(there)}; {found}")
+    return chosen
+
+
 def query_features(scores, temperature, uncertainty=None, names=None, extra=None):
     """Features of queries from full score rows or from an approximate search, the same of both.
 
@@ -58,9 +82,9 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
     | `agreement_R` | mean cosine of the first answer and answers 2 … R, for R = 5, 10, 20 |
     | `uncertainty` | as given |
 
-    In the last two the best R = 20 scores are exact and the other n − R are taken for a normal
-    distribution that has the mean and variance of the rest and is cut off at s_R, over which sums
-    of exp(s / τ) are closed forms. Nothing else is approximated.
+    In `entropy` and `log_mean_exp_minus_mean` the best R = 20 scores are exact and the other n − R
+    are taken for a normal distribution that has the mean and variance of the rest and is cut off at
+    s_R, over which sums of exp(s / τ) are closed forms. Nothing else is approximated.
 
     Args:
         scores: a `QueryScores`, or a matrix `(queries, items)`, higher is better.

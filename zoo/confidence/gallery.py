@@ -1,16 +1,17 @@
 """Which gallery a calibration was made on."""
 
 import dataclasses
-import hashlib
 
 import numpy as np
 
 from zoo.confidence.moments import GalleryMoments
 
+_SAME = 1e-4  # relative difference of two sums over the same items, in any order
+
 
 @dataclasses.dataclass(frozen=True)
 class GalleryIdentity:
-    """A gallery by its hash, its size and a few of its moments.
+    """A gallery by its size and a few of its moments, whatever the order of its items.
 
     ```python
     vectors = np.random.default_rng(0).normal(size=(100, 8)).astype("float32")
@@ -18,12 +19,10 @@ class GalleryIdentity:
     ```
 
     Attributes:
-        digest: SHA-256 of the vectors, in hexadecimal.
         size: number of items.
-        summary: `GalleryMoments.summary()`, to say how another gallery differs.
+        summary: `GalleryMoments.summary()`; empty where items have no vectors.
     """
 
-    digest: str
     size: int
     summary: dict
 
@@ -32,29 +31,37 @@ class GalleryIdentity:
         """The identity of the vectors `(items, dim)` of a search space.
 
         Args:
-            vectors: float32 is what is hashed.
+            vectors: float32 is what is looked at.
             moments: their `GalleryMoments`, where they are there already.
 
         Raises:
             ValueError: if the vectors are no finite matrix, or the moments are of another size.
         """
-        vectors = np.ascontiguousarray(vectors, np.float32)
+        vectors = np.asarray(vectors, np.float32)
         moments = GalleryMoments.of(vectors) if moments is None else moments
         if moments.count != len(vectors):
             raise ValueError(
                 f"`moments` must be of the {len(vectors)} vectors; received those of "
                 f"{moments.count}"
             )
-        digest = hashlib.sha256(repr(vectors.shape).encode())
-        digest.update(vectors.data)
-        return cls(digest.hexdigest(), len(vectors), moments.summary())
+        return cls(len(vectors), moments.summary())
+
+    @classmethod
+    def of_index(cls, index):
+        """The identity of the gallery of an index."""
+        moments = index.vector_moments
+        return cls(len(index), {} if moments is None else moments.summary())
 
     def difference(self, other):
         """How another gallery differs, in words, or None if it is the same."""
-        if self.digest == other.digest:
-            return None
         if self.size != other.size:
             return f"it has {other.size:,} items, not {self.size:,}"
         if self.summary.get("dim") != other.summary.get("dim"):
             return f"its vectors have {other.summary.get('dim')} dimensions"
-        return f"its {self.size:,} items are others"
+        scale = abs(self.summary.get("mean_squared_norm", 0.0))
+        for name, value in self.summary.items():
+            # Squared lengths compare with squared lengths; all are of the same data.
+            least = scale if "squared" in name or "variance" in name else scale**0.5
+            if abs(other.summary.get(name, np.inf) - value) > _SAME * max(abs(value), least):
+                return f"its {self.size:,} items are others"
+        return None

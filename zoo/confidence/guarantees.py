@@ -8,37 +8,50 @@ probability over calibration sets.
 """
 
 import math
+import sys
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import betabinom, binom
 
 from zoo.confidence import checks
+from zoo.confidence.groups import conformal_quantile, numbered, one_of_each
 from zoo.confidence.scores import dense
 
 _ROUNDING = 1e-9  # (n + 1)·error is meant exactly: 0.1 · 10 is 1, whatever binary says
+_FOR_GROWTH = 0.1  # share of the error that a gallery's growth may use
 
 
-def smallest_k(ranks, error, num_items=None):
+def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
     """The k of which the first k answers hold a match with probability at least 1 − error.
 
     Proof sketch. Among n calibration queries and a future one, exchangeable, the future rank is
     equally likely to be the 1st, … (n + 1)-th smallest. So it is at most the
     ⌈(n + 1)(1 − error)⌉-th smallest of the n with at least that probability; ties help.
 
+    In a gallery that has grown from N to N' items, of those before the match a share Beta(k, N − k)
+    of the new items comes, if these are like the old ones. So k' = k + the 1 − α₂ quantile of
+    BetaBinomial(N' − N; k, N − k), where k keeps 1 − α₁ and α₁ + α₂ = error.
+
     Args:
         ranks: `(Q,)`, rank of each calibration query's first match, 1 = first. A query without a
             match in the gallery has rank `num_items + 1`.
         error: in (0, 1).
         num_items: number of items in the gallery, or None.
+        groups: `(Q,)`, which queries belong together, such as the captions of one image. Each group
+            counts once; None: each query does.
+        grown_to: number of items now, where more have come since the ranks were taken; needs
+            `num_items`. Nothing is known of a gallery that has shrunk: then k stays.
 
     Returns:
-        An int; `num_items + 1`, or without `num_items` one more than the greatest rank, where the
-        queries are too few and nothing can be promised: where error < 1 / (Q + 1).
+        An int; the number of items + 1 where the queries are too few and nothing can be promised:
+        where error < 1 / (Q + 1). Without `num_items` that is `sys.maxsize`.
 
     Raises:
-        ValueError: if ranks are not whole numbers of at least 1, or `error` is not in (0, 1).
+        ValueError: if ranks are not whole numbers of at least 1, `error` is not in (0, 1), or
+            `grown_to` comes without `num_items`.
 
-    Assumptions: exchangeable queries, the same gallery and model.
+    Assumptions: exchangeable queries, of groups exchangeable groups; the same model, and the same
+        gallery but for growth by items like those that are there.
 
     Reference: Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005;
         Angelopoulos and Bates, "Conformal Prediction: A Gentle Introduction", 2023, section 1.
@@ -47,16 +60,29 @@ def smallest_k(ranks, error, num_items=None):
     ranks = checks.vector(ranks, "ranks")
     if (ranks < 1).any() or (ranks != np.floor(ranks)).any():
         raise ValueError("`ranks` must be whole numbers of at least 1, 1 = first")
-    most = ranks.max() if num_items is None else checks.whole(num_items, "num_items")
-    if num_items is not None and ranks.max() > num_items + 1:
+    size = None if num_items is None else checks.whole(num_items, "num_items")
+    if size is not None and ranks.max() > size + 1:
         raise ValueError(
-            f"`ranks` must be at most num_items + 1 = {num_items + 1}; received {ranks.max():.0f}"
+            f"`ranks` must be at most num_items + 1 = {size + 1}; received {ranks.max():.0f}"
         )
-    allowed = _allowed(len(ranks), error)
-    return int(most) + 1 if allowed == 0 else int(np.sort(ranks)[len(ranks) - allowed])
+    groups = None if groups is None else numbered(groups, len(ranks))
+    nothing = sys.maxsize if size is None else size + 1
+    if grown_to is None:
+        k = conformal_quantile(ranks, error, groups)
+        return int(min(k, nothing))
+    if size is None:
+        raise ValueError("`grown_to` needs `num_items`, the number of items there were")
+    grown_to = checks.whole(grown_to, "grown_to")
+    if grown_to <= size:
+        return int(min(conformal_quantile(ranks, error, groups), grown_to + 1))
+    k = conformal_quantile(ranks, (1 - _FOR_GROWTH) * error, groups)
+    if k >= size:  # any of the new items may come first too
+        return grown_to + 1
+    before = betabinom.ppf(1 - _FOR_GROWTH * error, grown_to - size, k, size - k)
+    return int(k + before)
 
 
-def score_threshold(match_scores, error):
+def score_threshold(match_scores, error, groups=None):
     """The λ of which {items with score ≥ λ} holds the best match with probability ≥ 1 − error.
 
     Proof sketch. As for `smallest_k`: the future query's best match has a score that is equally
@@ -66,6 +92,7 @@ def score_threshold(match_scores, error):
     Args:
         match_scores: `(Q,)`, the score of each calibration query's best match.
         error: in (0, 1).
+        groups: as of `smallest_k`.
 
     Returns:
         A float; −inf, the whole gallery, where the queries are too few to promise less.
@@ -78,9 +105,9 @@ def score_threshold(match_scores, error):
     Reference: Papadopoulos et al., "Inductive Confidence Machines for Regression", ECML 2002.
     """
     error = checks.share(error, "error")
-    scores = np.sort(checks.vector(match_scores, "match_scores"))
-    allowed = _allowed(len(scores), error)
-    return -math.inf if allowed == 0 else float(scores[allowed - 1])
+    scores = checks.vector(match_scores, "match_scores")
+    groups = None if groups is None else numbered(groups, len(scores))
+    return -conformal_quantile(-scores, error, groups)
 
 
 def missed_matches_threshold(similarity, relevance, error):
@@ -127,7 +154,7 @@ def missed_matches_threshold(similarity, relevance, error):
     return float(levels[np.flatnonzero(missed <= budget)[-1]])
 
 
-def certified_threshold(confidence, correct, risk, failure, candidates):
+def certified_threshold(confidence, correct, risk, failure, candidates, groups=None, seed=0):
     """The λ of which answers with confidence ≥ λ are wrong in a share ≤ risk, with certainty.
 
     With probability at least 1 − failure over the certifying queries, of what is answered at λ at
@@ -148,6 +175,9 @@ def certified_threshold(confidence, correct, risk, failure, candidates):
         candidates: thresholds, chosen without these queries, for instance by
             `candidate_thresholds` on others. One that answers fewer than
             log(failure) / log(1 − risk) queries can never pass, and ends the search.
+        groups: as of `smallest_k`. The number of wrong answers is binomial only of independent
+            queries, so of each group one query certifies, drawn at random.
+        seed: of that draw.
 
     Returns:
         The last threshold that passes, or None: then nothing can be certified.
@@ -165,6 +195,9 @@ def certified_threshold(confidence, correct, risk, failure, candidates):
     risk, failure = checks.share(risk, "risk"), checks.share(failure, "failure")
     confidence = checks.vector(confidence, "confidence")
     correct = checks.truths(correct, "correct", len(confidence))
+    if groups is not None:
+        chosen = one_of_each(numbered(groups, len(confidence)), np.random.default_rng(seed))
+        confidence, correct = confidence[chosen], correct[chosen]
     thresholds = np.unique(checks.vector(candidates, "candidates"))[::-1]
     order = np.argsort(-confidence)
     wrong = np.concatenate([[0], np.cumsum(~correct[order])])
@@ -194,8 +227,3 @@ def candidate_thresholds(confidence, count=20, least_share=0.1):
     confidence = checks.vector(confidence, "confidence")
     shares = np.linspace(checks.share(least_share, "least_share"), 1, checks.whole(count, "count"))
     return np.unique(np.quantile(confidence, 1 - shares, method="lower"))[::-1]
-
-
-def _allowed(count, error):
-    """⌊error (n + 1)⌋, how many of n + 1 queries may fail."""
-    return min(count, math.floor(error * (count + 1) + _ROUNDING))

@@ -26,7 +26,7 @@ class Logistic:
     bias: float
 
     @classmethod
-    def fit(cls, features, correct, penalty, signs=None):
+    def fit(cls, features, correct, penalty, signs=None, weights=None):
         """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
 
         The problem is convex, and strictly so in w, so L-BFGS-B finds the one minimum.
@@ -37,7 +37,9 @@ class Logistic:
             penalty: positive.
             signs: `(features,)`, 1 for a weight that must not be negative, −1 for one that must not
                 be positive, 0 for any; None for any.
+            weights: `(queries,)`, positive, how much each query counts; None for all the same.
         """
+        share = _shares(weights, len(features))
         centre, spread = features.mean(axis=0), features.std(axis=0)
         spread = np.where(spread > 1e-12 * np.maximum(1.0, np.abs(centre)), spread, 1.0)
         x, sign = (features - centre) / spread, np.where(correct, 1.0, -1.0)
@@ -45,12 +47,13 @@ class Logistic:
         def loss(parameters):
             weights, bias = parameters[:-1], parameters[-1]
             margin = sign * (x @ weights + bias)
-            slope = -sign * expit(-margin) / len(x)
+            slope = -sign * expit(-margin) * share
             gradient = np.append(slope @ x + penalty * weights, slope.sum())
-            return -log_expit(margin).mean() + 0.5 * penalty * weights @ weights, gradient
+            return -(share @ log_expit(margin)) + 0.5 * penalty * weights @ weights, gradient
 
         start = np.zeros(x.shape[1] + 1)
-        start[-1] = np.log(correct.sum() / (len(correct) - correct.sum()))
+        right = share @ correct
+        start[-1] = np.log(right / (1 - right))
         ends = {0: (None, None), 1: (0, None), -1: (None, 0)}
         found = minimize(
             loss,
@@ -66,25 +69,37 @@ class Logistic:
         """`(queries,)` of `(queries, features)`."""
         return (features - self.centre) / self.spread @ self.weights + self.bias
 
-    def log_likelihood(self, features, correct):
+    def log_likelihood(self, features, correct, weights=None):
         """The mean log likelihood of what was true."""
         logit = self.logit(features)
-        return float(log_expit(np.where(correct, logit, -logit)).mean())
+        return float(_shares(weights, len(logit)) @ log_expit(np.where(correct, logit, -logit)))
 
 
-def out_of_fold_logits(features, correct, penalty, rng, signs=None):
+def _shares(weights, count):
+    """Weights that add up to one."""
+    if weights is None:
+        return np.full(count, 1 / count)
+    return weights / weights.sum()
+
+
+def out_of_fold_logits(features, correct, penalty, rng, signs=None, groups=None):
     """Each query's logit by a regression that was fitted without it, `(queries,)`.
 
-    Folds are drawn within right and wrong queries, so that every fit sees both.
+    Folds are drawn within right and wrong queries, so that every fit sees both; where queries
+    belong to `groups`, whole groups are drawn.
     """
     fold = np.empty(len(correct), int)
-    for value in (True, False):
+    if groups is not None:
+        fold = rng.permutation(int(groups.max()) + 1)[groups] % FOLDS
+    for value in (True, False) if groups is None else ():
         members = rng.permutation(np.flatnonzero(correct == value))
         fold[members] = np.arange(len(members)) % FOLDS
+    weights = None if groups is None else 1 / np.bincount(groups)[groups]
     logits = np.empty(len(correct))
     for number in np.unique(fold):
         held_out = fold == number
-        part = Logistic.fit(features[~held_out], correct[~held_out], penalty, signs)
+        own = None if weights is None else weights[~held_out]
+        part = Logistic.fit(features[~held_out], correct[~held_out], penalty, signs, own)
         logits[held_out] = part.logit(features[held_out])
     return logits
 

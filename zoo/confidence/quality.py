@@ -5,7 +5,7 @@ import numpy as np
 from zoo.confidence import checks
 from zoo.metrics import risk_coverage, spearman
 
-ABSTENTION_RATES = np.arange(10) / 10
+ABSTENTION_RATES = np.linspace(0, 1, 11)[:-1]  # to the last digit, as MTEB rounds by it
 
 
 def abstention_auc(confidence, correct):
@@ -50,7 +50,8 @@ def expected_calibration_error(probability, correct, bins=10):
     Args:
         probability: `(Q,)` in [0, 1].
         correct: `(Q,)` booleans.
-        bins: number of bins of rising probability; fewer where there are fewer queries.
+        bins: number of bins of rising probability; fewer where there are fewer queries. Queries of
+            equal probability count by their mean truth, so the order of rows changes nothing.
 
     Returns:
         A float in [0, 1], 0 for a calibrated one. A calibrated probability of Q queries has an
@@ -81,10 +82,11 @@ def reliability(probability, correct, bins=10):
     if (probability < 0).any() or (probability > 1).any():
         raise ValueError("`probability` must be in [0, 1]")
     bins = min(checks.whole(bins, "bins"), len(probability))
-    parts = np.array_split(np.argsort(probability, kind="stable"), bins)
+    order = np.argsort(probability, kind="stable")
+    parts, accuracy = np.array_split(order, bins), _expected(probability, correct)
     return {
         "probability": np.array([probability[part].mean() for part in parts]),
-        "accuracy": np.array([correct[part].mean() for part in parts]),
+        "accuracy": np.array([accuracy[part].mean() for part in parts]),
         "count": np.array([len(part) for part in parts]),
     }
 
@@ -110,7 +112,8 @@ def confidence_quality(confidence, correct, bins=10):
     correct = checks.truths(correct, "correct", len(confidence))
     curve = risk_coverage(-confidence, ~correct)
     parts = np.array_split(np.argsort(-confidence, kind="stable"), min(bins, len(confidence)))
-    accuracy = [correct[part].mean() for part in parts]
+    expected = _expected(confidence, correct)
+    accuracy = [expected[part].mean() for part in parts]
     result = {
         "nauc": abstention_auc(confidence, correct),
         **{name: curve[name] for name in ("aurc", "oracle_aurc", "random_aurc")},
@@ -123,9 +126,14 @@ def confidence_quality(confidence, correct, bins=10):
 
 def _accuracy(confidence, correct):
     """Expected accuracy of the most confident share 1 − r, for every abstention rate r."""
-    _, group, size = np.unique(-confidence.astype(float), return_inverse=True, return_counts=True)
-    # The expected truth at each place of the order, which is random within equal confidences.
-    expected = (np.bincount(group, correct) / size)[np.repeat(np.arange(len(size)), size)]
-    total = np.cumsum(expected)
+    confidence = confidence.astype(float)
+    total = np.cumsum(_expected(confidence, correct)[np.argsort(-confidence)])
     left = np.maximum(1, len(correct) - np.round(len(correct) * ABSTENTION_RATES).astype(int))
     return total[left - 1] / left
+
+
+def _expected(confidence, correct):
+    """The truth of each query, or its mean over queries of equal confidence: whatever order their
+    rows are in, they fall into bins the same way."""
+    _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
+    return (np.bincount(group, correct) / size)[group]

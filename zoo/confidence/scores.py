@@ -166,7 +166,7 @@ def without_matches(similarity, relevance, vectors=None):
     return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)), vectors)
 
 
-def dense(relevance, shape):
+def dense(relevance, shape, name="relevance", like="of the shape of `similarity`"):
     """Relevance as a boolean array of a given shape.
 
     Raises:
@@ -174,8 +174,5 @@ def dense(relevance, shape):
     """
     relevance = relevance.toarray() if hasattr(relevance, "toarray") else np.asarray(relevance)
     if relevance.shape != tuple(shape):
-        raise ValueError(
-            f"`relevance` must be of the shape of `similarity`, {tuple(shape)}; received "
-            f"{relevance.shape}"
-        )
+        raise ValueError(f"`{name}` must be {like}, {tuple(shape)}; received {relevance.shape}")
     return relevance.astype(bool)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import ks_2samp
 
 from zoo.confidence import checks
+from zoo.confidence.groups import one_of_each
 
 LEAST_QUERIES = 20  # below which no test would see anything
 KEPT = 500  # queries that travel with a calibration
@@ -49,8 +50,9 @@ class Reference:
         names: of the columns: the features, and `query direction 1` … where there are directions.
         sample: `(n, columns)`, at most 500 queries.
         centre, directions: `(dim,)` and `(r, dim)`, mean and leading principal directions of the
-            calibration queries' vectors, or None. What a query asks for shows in them even where
-            its scores look as always.
+            vectors of one half of the calibration queries, or None. What a query asks for shows in
+            them even where its scores look as always. The sample is of the other half: along
+            directions of their own, queries lie farther apart than any others do.
     """
 
     names: tuple
@@ -59,23 +61,30 @@ class Reference:
     directions: np.ndarray | None = None
 
     @classmethod
-    def fit(cls, names, features, queries=None, seed=0):
+    def fit(cls, names, features, queries=None, seed=0, groups=None):
         """Of `(Q, features)`, and of the vectors `(Q, dim)` of the same queries or None.
+
+        Args:
+            groups: numbers of `zoo.confidence.groups.numbered`; of each one query is kept.
 
         Raises:
             ValueError: if the vectors are not finite or of another number of queries.
         """
         centre = directions = None
+        rng = np.random.default_rng(seed)
+        chosen = rng.permutation(len(features))
+        if groups is not None:
+            chosen = rng.permutation(one_of_each(groups, rng))
         if queries is not None:
             queries = _vectors(queries, len(features))
+            fitted, chosen = chosen[::2], chosen[1::2]
             # As they are stored, so that reading a calibration again changes nothing.
-            centre = queries.mean(axis=0).astype(np.float32).astype(float)
-            axes = np.linalg.svd(queries - centre, full_matrices=False)[2][:DIRECTIONS]
+            centre = queries[fitted].mean(axis=0).astype(np.float32).astype(float)
+            axes = np.linalg.svd(queries[fitted] - centre, full_matrices=False)[2][:DIRECTIONS]
             directions = axes.astype(np.float32).astype(float)
             names = (*names, *direction_names(len(directions)))
         whole = cls(tuple(names), np.empty((0, 0)), centre, directions)
-        chosen = np.random.default_rng(seed).permutation(len(features))[:KEPT]
-        sample = whole.columns(features, queries)[chosen]
+        sample = whole.columns(features, queries)[chosen[:KEPT]]
         return dataclasses.replace(whole, sample=sample)
 
     def columns(self, features, queries=None):

@@ -11,6 +11,7 @@ import numpy as np
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.logistic import Logistic
+from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.shift import Reference, direction_names
 from zoo.confidence.shrinkage import ShrunkGaussian
 from zoo.confidence.unknown import FEATURES, KnownQueries
@@ -50,15 +51,14 @@ def to_json(confidence):
         "correct": confidence.num_correct,
         "features": list(confidence.names),
         "temperature": confidence.temperature,
-        "centre": confidence.logistic.centre.tolist(),
-        "spread": confidence.logistic.spread.tolist(),
-        "weights": confidence.logistic.weights.tolist(),
-        "bias": confidence.logistic.bias,
+        **_logistic_to_json(confidence.logistic),
         "recalibration": confidence.recalibration,
         "reference": _reference_to_json(confidence.reference),
         "gallery": None if gallery is None else dataclasses.asdict(gallery),
         "known": None if known is None else _known_to_json(known),
         "certificate": None if certificate is None else dataclasses.asdict(certificate),
+        "copies": confidence.copies,
+        "promises": None if confidence.promises is None else _promises_to_json(confidence.promises),
     }
 
 
@@ -88,21 +88,17 @@ def _confidence(cls, value):
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise ValueError(f"'features' must be names; found {names!r}")
     count = len(names)
-    spread = _list(value["spread"], "spread", count)
-    temperature = _number(value["temperature"], "temperature")
-    if not (spread > 0).all() or temperature <= 0:
-        raise ValueError("'spread' and 'temperature' must be positive")
+    logistic, temperature = _logistic(value, count), _number(value["temperature"], "temperature")
+    if temperature <= 0:
+        raise ValueError(f"'temperature' must be positive; found {temperature}")
     queries, correct, k = (_whole(value[name], name) for name in ("queries", "correct", "k"))
     if not 0 < correct < queries or k < 1:
         raise ValueError(f"expected 0 < 'correct' < 'queries'; found {correct} of {queries}")
-    logistic = Logistic(
-        _list(value["centre"], "centre", count),
-        spread,
-        _list(value["weights"], "weights", count),
-        _number(value["bias"], "bias"),
-    )
     gallery, known = value["gallery"], value["known"]
-    certificate = value.get("certificate")  # files of the first calibrations have none
+    # Files of the first calibrations have none of these.
+    certificate, copies, promises = (
+        value.get(name) for name in ("certificate", "copies", "promises")
+    )
     return cls(
         tuple(names),
         temperature,
@@ -115,6 +111,8 @@ def _confidence(cls, value):
         None if gallery is None else _gallery(gallery),
         None if known is None else _known(known),
         None if certificate is None else _certificate(certificate),
+        None if copies is None else _number(copies, "copies"),
+        None if promises is None else _promises(promises, len(names)),
     )
 
 
@@ -157,10 +155,10 @@ def _reference(value, names):
 
 
 def _gallery(value):
-    digest, size, summary = value["digest"], _whole(value["size"], "size"), value["summary"]
-    if not isinstance(digest, str) or size < 1 or not isinstance(summary, dict):
-        raise ValueError("'gallery' must have a digest, a size of at least 1 and a summary")
-    return GalleryIdentity(digest, size, summary)
+    size, summary = _whole(value["size"], "size"), value["summary"]
+    if size < 1 or not isinstance(summary, dict):
+        raise ValueError("'gallery' must have a size of at least 1 and a summary")
+    return GalleryIdentity(size, {name: _number(x, name) for name, x in summary.items()})
 
 
 def _certificate(value):
@@ -171,6 +169,42 @@ def _certificate(value):
         None if threshold is None else _number(threshold, "threshold"),
         _whole(value["num_queries"], "num_queries"),
     )
+
+
+def _logistic_to_json(logistic):
+    arrays = {name: getattr(logistic, name).tolist() for name in ("centre", "spread", "weights")}
+    return {**arrays, "bias": logistic.bias}
+
+
+def _logistic(value, count):
+    centre, spread, weights = (
+        _list(value[name], name, count) for name in ("centre", "spread", "weights")
+    )
+    if not (spread > 0).all():
+        raise ValueError("'spread' must be positive")
+    return Logistic(centre, spread, weights, _number(value["bias"], "bias"))
+
+
+def _promises_to_json(promises):
+    arrays = {name: _packed(getattr(promises, name)) for name in _PROMISED}
+    matcher = None if promises.matcher is None else _logistic_to_json(promises.matcher)
+    return {"size": promises.size, "matcher": matcher, **arrays}
+
+
+def _promises(value, count):
+    size = _whole(value["size"], "size")
+    arrays = {name: _unpacked(value[name], name) for name in _PROMISED}
+    counts = {len(arrays[name]) for name in _PROMISED[:4]}
+    if any(array.ndim != 1 for array in arrays.values()) or len(counts) > 1:
+        raise ValueError(f"'promises' must have one rank, logit, group and score a probe; {counts}")
+    if size < 1 or not min(counts) or (arrays["ranks"] < 1).any():
+        raise ValueError("'promises' must have a size and ranks of at least 1")
+    arrays["groups"] = arrays["groups"].astype(np.int64)
+    matcher = None if value["matcher"] is None else _logistic(value["matcher"], count)
+    return GalleryPromises(size, matcher=matcher, **arrays)
+
+
+_PROMISED = ("ranks", "logits", "groups", "match_scores", "present", "absent")
 
 
 def _known_to_json(known):

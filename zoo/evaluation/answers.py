@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo import metrics, similarities
-from zoo.arrays import as_arrays
+from zoo.arrays import as_arrays, centres
 from zoo.confidence import QueryScores, without_matches
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
@@ -171,14 +171,3 @@ def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
     owner = similarity if hasattr(similarity, "space_for") else similarities.owner_of(similarity)
     space = None if owner is None else owner.space_for(kind(gallery))
     return None if space is None else SPACES[space].item_vectors(as_arrays(gallery))
-
-
-def centres(embeddings: Embedding) -> np.ndarray:
-    """Where embeddings lie, `(B, dim)`: their means, of sets and tokens those of the elements."""
-    if "mean" in embeddings:
-        return np.asarray(embeddings["mean"])
-    values = np.asarray(embeddings["elements" if "elements" in embeddings else "tokens"])
-    if "mask" not in embeddings:
-        return values.mean(axis=1)
-    weights = np.asarray(embeddings["mask"], values.dtype)
-    return np.einsum("bl,bld->bd", weights, values) / weights.sum(axis=1, keepdims=True)

@@ -9,7 +9,7 @@ from zoo.confidence import KnownQueries
 from zoo.data.captions import count_words, token_ids
 from zoo.data.split import Split
 from zoo.embeddings import Embedding
-from zoo.evaluation.answers import centres
+from zoo.arrays import centres
 from zoo.evaluation.retrieval import EncodedSplit, embed
 from zoo.models import DualEncoder
 

@@ -5,16 +5,18 @@ import numpy as np
 from zoo import embeddings
 from zoo.arrays import as_arrays, element_owners, length, take, total_variance
 from zoo.confidence import GalleryMoments, agreement
+from zoo.confidence.answer_agreement import reached_ranks
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units
 from zoo.search.columns import Column, assign_ids, held_ids
+from zoo.search.pair_scores import PairScores
 from zoo.similarities.spaces import SPACES
 
 CHUNK = 16384  # items turned into vectors at once
 _QUERIES = 64  # whose answers' vectors are looked at at once
 
 
-class Gallery:
+class Gallery(PairScores):
     """Items in a FAISS index, which holds their vectors and ids; see `Index`, which searches them.
 
     Args:
@@ -125,36 +127,49 @@ class Gallery:
         if not self._size:
             raise ValueError("the index is empty: it has no moments")
         if self._moments is None:
-            parts = gallery_scores.stored_vectors(
-                self.description["kind"], self._rows, self._row_ids
-            )
-            if self._spread:
-                parts = self._with_spread(parts)
-            self._moments = gallery_scores.moments_of(parts)
+            self._moments = gallery_scores.moments_of(self._stored_vectors())
         return self._moments
+
+    @property
+    def vector_moments(self):
+        """The `zoo.confidence.GalleryMoments` of `item_vectors`, or None without a space."""
+        if self.has_moments:
+            return self.moments
+        if self.own_space is None:
+            return None
+        if self._vector_moments is None:
+            there = np.flatnonzero(self._ids != kinds.REMOVED)
+            parts = (there[start : start + CHUNK] for start in range(0, len(there), CHUNK))
+            self._vector_moments = gallery_scores.moments_of(map(self.item_vectors, parts))
+        return self._vector_moments
 
     @property
     def centre(self):
         """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
-        if self.has_moments:
-            return self.moments.mean[:-1]
-        if self._centre is None:
-            there = np.flatnonzero(self._ids != kinds.REMOVED)
-            parts = (there[start : start + CHUNK] for start in range(0, len(there), CHUNK))
-            sums = [self.item_vectors(part).sum(axis=0, dtype=np.float64) for part in parts]
-            self._centre = sum(sums) / len(there)
-        return self._centre
+        return self.vector_moments.mean[:-1]
 
-    def agreement(self, ids):
+    def agreement(self, ids, copies=None):
         """`zoo.confidence.agreement` of answers, `(queries, k)` ids; None without a space."""
         if self.own_space is None:
             return None
-        found, places = [], self.places(ids)
-        for start in range(0, len(places), _QUERIES):
-            part = places[start : start + _QUERIES]
-            answers = self.item_vectors(part.ravel()).reshape(*part.shape, -1)
-            found.append(agreement(answers, self.centre))
+        found = [np.empty((0, len(reached_ranks(ids.shape[1]))))]
+        for start in range(0, len(ids), _QUERIES):
+            answers = self.answer_vectors(ids[start : start + _QUERIES])
+            found.append(agreement(answers, self.centre, copies))
         return np.concatenate(found)
+
+    def answer_vectors(self, ids):
+        """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids.
+
+        Raises:
+            ValueError: if an id is not in the index.
+        """
+        places = self.places(ids)
+        if (places == kinds.REMOVED).any():
+            raise ValueError(
+                f"`ids` must be in the index; it lacks {np.asarray(ids)[places == kinds.REMOVED][0]}"
+            )
+        return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
 
     def places(self, ids):
         """The row of the columns of each id; `REMOVED` where the index does not hold it."""
@@ -187,16 +202,15 @@ class Gallery:
 
     def over_the_gallery(self, queries):
         """Mean and variance of the queries' scores over all items."""
-        kind, side = self.description["kind"], self.description["side"]
         if not self.has_moments:
             there = self._ids != kinds.REMOVED
             return gallery_scores.scan_of_embeddings(
-                self.similarity, side, queries, self._embeddings, there
+                self.similarity, self.description["side"], queries, self._embeddings, there
             )
-        sign = -1.0 if units.least_first(self.similarity) else 1.0
+        sign = units.sign(self.similarity)
         line, space = gallery_scores.affine(self._score), self._moment_space
         if line is None:
-            found = gallery_scores.stored_vectors(kind, self._rows, self._row_ids)
+            found = self._stored_vectors()
             mean, variance = gallery_scores.scan_of_vectors(space, self._score, queries, found)
             return sign * mean, variance
         mean, variance = gallery_scores.by_moments(space, queries, self.moments)
@@ -208,6 +222,12 @@ class Gallery:
     @property
     def _moment_space(self):
         return SPACES["csd"] if self._spread else self._space
+
+    def _stored_vectors(self):
+        """Yields the vectors of all items in the space of their scores, a part at a time."""
+        kind = self.description["kind"]
+        parts = gallery_scores.stored_vectors(kind, self._rows, self._row_ids)
+        return self._with_spread(parts) if self._spread else parts
 
     def _with_spread(self, parts):
         """The vectors of CSD's space, out of means that were found and the variances beside."""
@@ -237,7 +257,7 @@ class Gallery:
         self._row_ids = kinds.row_ids(self.faiss)
         self._has_removed = bool((self._row_ids == kinds.REMOVED).any())
         self._size = int(np.count_nonzero(self._ids != kinds.REMOVED))
-        self._owners = self._order = self._centre = None
+        self._owners = self._order = self._vector_moments = None
 
     @property
     def _owner(self):

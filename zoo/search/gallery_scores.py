@@ -98,6 +98,62 @@ def scan_of_vectors(space, score, queries, found):
     return by_scan(scores, ((part, len(part)) for part in found), len(query_rows))
 
 
+def count_of_vectors(space, score, sign, queries, found, least):
+    """How many vectors of a space score at least as high for each query, int64 `(queries,)`.
+
+    Args:
+        space, score, queries, found: as of `scan_of_vectors`.
+        sign: that makes higher scores better.
+        least: `(queries,)`, in these better scores.
+    """
+    rows, count = space.queries(queries).astype(np.float32), np.zeros(len(least), np.int64)
+    shift = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)
+    line = affine(score)
+    if space.metric == "l2":
+        # −‖q − g‖² = [2q, −1]·[g, ‖g‖²] − ‖q‖²: one product, and no pass for the norms.
+        norms = np.square(rows.astype(np.float64)).sum(axis=1)
+        rows = np.concatenate([2 * rows, np.full((len(rows), 1), -1, np.float32)], axis=1)
+    falls = line is not None and sign * line[0] < 0
+    direct = line is not None and falls == (space.metric == "l2")
+    if direct:  # the bound in units of the product, so that no score is made
+        value = (sign * least - line[1]) / line[0] - shift
+        bound = (norms - value if space.metric == "l2" else value).astype(np.float32)
+    for part in found:
+        if space.metric == "l2":
+            part = np.concatenate([part, np.square(part).sum(axis=1, keepdims=True)], axis=1)
+        step = max(1, 4 * _BLOCK // len(part))
+        for start in range(0, len(rows), step):
+            chosen = slice(start, start + step)
+            products = rows[chosen] @ part.T
+            if direct:
+                count[chosen] += np.count_nonzero(products >= bound[chosen, None], axis=1)
+                continue
+            values = products.astype(np.float64)
+            if space.metric == "l2":
+                values = np.maximum(norms[chosen, None] - values, 0.0)
+            offset = shift if np.isscalar(shift) else shift[chosen, None]
+            better = sign * score(values + offset)
+            count[chosen] += np.count_nonzero(better >= least[chosen, None], axis=1)
+    return count
+
+
+def count_of_embeddings(similarity, side, queries, gallery, there, least):
+    """How many items of a gallery of embeddings score at least as high, int64 `(queries,)`.
+
+    Args:
+        similarity, side, queries, gallery, there: as of `scan_of_embeddings`.
+        least: `(queries,)`, in scores of which higher are better.
+    """
+    scores, parts = _scores_of_embeddings(similarity, side, queries, gallery, there)
+    count = np.zeros(len(least), np.int64)
+    for part, size in parts:
+        step = max(1, _PAIRS // size)
+        for start in range(0, len(least), step):
+            chosen = slice(start, min(start + step, len(least)))
+            count[chosen] += (scores(part, chosen) >= least[chosen, None]).sum(axis=1)
+    return count
+
+
 def scan_of_embeddings(similarity, side, queries, gallery, there):
     """`by_scan` of a gallery that is kept as embeddings, by the similarity itself.
 
@@ -107,7 +163,13 @@ def scan_of_embeddings(similarity, side, queries, gallery, there):
         queries, gallery: dicts of arrays.
         there: `(items,)` booleans, which are not removed.
     """
-    sign = -1 if units.least_first(similarity) else 1
+    scores, parts = _scores_of_embeddings(similarity, side, queries, gallery, there)
+    return by_scan(scores, parts, length(queries), _PAIRS)
+
+
+def _scores_of_embeddings(similarity, side, queries, gallery, there):
+    """`(function of a part and a slice of the queries, the parts with their sizes)`."""
+    sign = units.sign(similarity)
     places = np.flatnonzero(there)
     item = sum(value[:1].nbytes for value in gallery.values())
     step = max(1, min(_ITEMS, _BYTES // max(1, item)))
@@ -119,8 +181,7 @@ def scan_of_embeddings(similarity, side, queries, gallery, there):
             return sign * np.asarray(similarity(items, some)).T
         return sign * np.asarray(similarity(some, items))
 
-    count = length(queries)
-    return by_scan(scores, ((part, len(part)) for part in parts), count, _PAIRS)
+    return scores, ((part, len(part)) for part in parts)
 
 
 def moments_of(parts):

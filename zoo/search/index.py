@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays, by_query, length, take, thinned, total_variance
 from zoo.confidence import Confidence, QueryScores
+from zoo.confidence.insertion import Probed
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, storage, units
 from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
+from zoo.search.probing import probe
 from zoo.search.rerank import Reranker, best, unique_candidates
 from zoo.similarities.spaces import SPACES
 
@@ -173,6 +175,7 @@ class Index(Gallery):
         queries: EmbeddingLike,
         scores: np.ndarray | None = None,
         ids: np.ndarray | None = None,
+        copies: float | None = None,
     ) -> QueryScores:
         """What the index says of queries as a whole, for `zoo.confidence`.
 
@@ -185,6 +188,7 @@ class Index(Gallery):
             scores, ids: `(Q, k)` of `search` with k of at least 20 or the whole gallery, and
                 neither filter nor candidates; None searches. Without the ids the answers are not
                 known, and so neither is their agreement.
+            copies: of `zoo.confidence.agreement`; a calibration knows its own.
 
         Returns:
             A `zoo.confidence.QueryScores`, higher is better, of distances their negatives. The
@@ -204,9 +208,8 @@ class Index(Gallery):
                 f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise `effort` or "
                 "`candidates`"
             )
-        if units.least_first(self.similarity):
-            top = -top
-        agreeing = None if ids is None else self.agreement(ids[:, :depth])
+        top = units.sign(self.similarity) * top
+        agreeing = None if ids is None else self.agreement(ids[:, :depth], copies)
         return QueryScores(top, *self.over_the_gallery(queries), self._size, agreeing)
 
     def probability(
@@ -227,13 +230,27 @@ class Index(Gallery):
             scores, ids: as of `query_scores`.
 
         Returns:
-            `(Q,)` in [0, 1]. It is true of queries like those of the calibration, over a gallery
-            like its own.
+            `(Q,)` in [0, 1]. It is true of queries like those of the calibration, over the gallery
+            that it was made on.
 
         Raises:
-            ValueError: as `query_scores` and `Confidence.probability`.
+            ValueError: as `query_scores` and `Confidence.probability`, or if the calibration was
+                made on a gallery of another size.
         """
-        return confidence.probability(self.query_scores(queries, scores, ids), uncertainty)
+        confidence.check_size(len(self))
+        found = self.query_scores(queries, scores, ids, confidence.copies)
+        return confidence.probability(found, uncertainty)
+
+    def probe(
+        self,
+        queries: EmbeddingLike,
+        own: EmbeddingLike,
+        rows: np.ndarray,
+        copies: float | None = None,
+        seed: int = 0,
+    ) -> Probed:
+        """What the index says to probes, see `zoo.search.probing.probe`."""
+        return probe(self, queries, own, rows, copies, seed)
 
     def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""

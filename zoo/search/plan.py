@@ -106,16 +106,21 @@ def columns(description, similarity):
     return names
 
 
+def check_items(description, arrays, name):
+    """Raises ValueError unless items are of the gallery's kind and dimension."""
+    what = embeddings.kind(arrays)
+    if what != description["embedding"]:
+        raise ValueError(f"`{name}` must be {description['embedding']}; received {what}")
+    dim = arrays[_PARTS[what][0]].shape[-1]
+    if dim != description["dim"]:
+        raise ValueError(f"`{name}` must have dimension {description['dim']}; received {dim}")
+
+
 def check_gallery(description, arrays, held):
     """Raises ValueError unless further items are of the gallery's kind, dimension and size."""
     name, what = "`gallery_embeddings`", embeddings.kind(arrays)
-    if what != description["embedding"]:
-        raise ValueError(f"{name} must be {description['embedding']}; received {what}")
+    check_items(description, arrays, "gallery_embeddings")
     values = arrays[_PARTS[what][0]]
-    if values.shape[-1] != description["dim"]:
-        raise ValueError(
-            f"{name} must have dimension {description['dim']}; received {values.shape[-1]}"
-        )
     if what != SET or "gallery_elements" not in held:
         return
     size = held["gallery_elements"].values.shape[1]

@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays
 from zoo.confidence import Confidence, GalleryMoments, QueryScores, agreement
+from zoo.confidence.insertion import Probed
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import EmbeddingLike
 from zoo.errors import InputError
 from zoo.search import rerank, units
 from zoo.search.index import Index
+from zoo.search.probing import probe
+from zoo.similarities.spaces import SearchSpace
 
 _PART = "part-*"
 
@@ -117,6 +120,7 @@ class ShardedIndex:
         queries: EmbeddingLike,
         scores: np.ndarray | None = None,
         ids: np.ndarray | None = None,
+        copies: float | None = None,
     ) -> QueryScores:
         """What the parts say of queries as a whole, as `Index.query_scores`.
 
@@ -126,8 +130,7 @@ class ShardedIndex:
         depth = min(DEPTH, len(self))
         if scores is None:
             scores, ids = self.search(queries, depth)
-        top = np.asarray(scores, np.float64)[:, :depth]
-        top = -top if units.least_first(self.similarity) else top
+        top = units.sign(self.similarity) * np.asarray(scores, np.float64)[:, :depth]
         queries = as_arrays(queries, "queries")
         parts = [part for part in self.parts if len(part)]
         means, variances = np.stack([part.over_the_gallery(queries) for part in parts], axis=1)
@@ -135,24 +138,78 @@ class ShardedIndex:
         mean = weights @ means
         variance = weights @ (variances + (means - mean) ** 2)
         found = QueryScores(top, mean, variance, len(self))  # refuses what a search has not found
-        if ids is None:
+        if ids is None or self.own_space is None:
             return found
-        return dataclasses.replace(found, agreement=self._agreement(parts, ids[:, :depth]))
+        answers = self.answer_vectors(ids[:, :depth])
+        return dataclasses.replace(found, agreement=agreement(answers, self.centre, copies))
 
     def _weights(self, parts):
         return np.array([len(part) for part in parts]) / len(self)
 
-    def _agreement(self, parts, ids):
-        """`zoo.confidence.agreement` of answers that several parts hold, or None."""
-        if parts[0].own_space is None:
+    @property
+    def description(self) -> dict:
+        """As of `Index`, of the first part."""
+        return self.parts[0].description
+
+    @property
+    def own_space(self) -> SearchSpace | None:
+        """As of `Index`."""
+        return self.parts[0].own_space
+
+    @property
+    def vector_moments(self) -> GalleryMoments | None:
+        """The moments of all parts' vectors, as of `Index`."""
+        if self.own_space is None:
             return None
-        centre = self._weights(parts) @ [part.centre for part in parts]
-        answers = np.empty((*ids.shape, len(centre)), np.float32)
-        for part in parts:
+        first, *others = (part.vector_moments for part in self.parts if len(part))
+        return sum(others, first)
+
+    @property
+    def centre(self) -> np.ndarray:
+        """The mean of the items' vectors, as of `Index`."""
+        parts = [part for part in self.parts if len(part)]
+        return self._weights(parts) @ [part.centre for part in parts]
+
+    def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
+        """The vectors of answers that several parts hold, as of `Index`.
+
+        Raises:
+            ValueError: if no part holds an id.
+        """
+        answers, missing = None, np.ones(ids.shape, bool)
+        for part in self.parts:
+            if not len(part):
+                continue
             places = part.places(ids)
             held = places >= 0
-            answers[held] = part.item_vectors(places[held])
-        return agreement(answers, centre)
+            found = part.item_vectors(places[held])
+            if answers is None:
+                answers = np.empty((*ids.shape, found.shape[1]), np.float32)
+            answers[held], missing[held] = found, False
+        if missing.any():
+            raise ValueError(f"`ids` must be in the index; it lacks {ids[missing][0]}")
+        return answers
+
+    def pair_scores(
+        self, queries: EmbeddingLike, items: EmbeddingLike, rows: np.ndarray
+    ) -> np.ndarray:
+        """The scores of queries and single items, as if the first part held these."""
+        return self.parts[0].pair_scores(queries, items, rows)
+
+    def count_at_least(self, queries: EmbeddingLike, scores: np.ndarray) -> np.ndarray:
+        """How many items of all parts score at least as high for each query."""
+        return sum(part.count_at_least(queries, scores) for part in self.parts if len(part))
+
+    def probe(
+        self,
+        queries: EmbeddingLike,
+        own: EmbeddingLike,
+        rows: np.ndarray,
+        copies: float | None = None,
+        seed: int = 0,
+    ) -> Probed:
+        """What the parts say to probes, see `zoo.search.probing.probe`."""
+        return probe(self, queries, own, rows, copies, seed)
 
     def probability(
         self,
@@ -163,7 +220,9 @@ class ShardedIndex:
         ids: np.ndarray | None = None,
     ) -> np.ndarray:
         """How likely the first answer to each query is right, as `Index.probability`."""
-        return confidence.probability(self.query_scores(queries, scores, ids), uncertainty)
+        confidence.check_size(len(self))
+        found = self.query_scores(queries, scores, ids, confidence.copies)
+        return confidence.probability(found, uncertainty)
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the parts into `folder/part-000` and so on.

@@ -68,6 +68,11 @@ def least_first(similarity):
     return isinstance(similarity, Quantity) and similarity.owner.is_distance
 
 
+def sign(similarity):
+    """What a score is multiplied by for higher to be better: −1 of distances, else 1."""
+    return -1.0 if least_first(similarity) else 1.0
+
+
 def name_of(similarity):
     """What to call it in messages."""
     if isinstance(similarity, Quantity):

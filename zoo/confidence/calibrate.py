@@ -1,0 +1,166 @@
+"""A calibration for the gallery that is asked, by held-out pairs put into it one at a time."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from zoo.arrays import as_arrays, centres, length
+from zoo.confidence import checks
+from zoo.confidence import groups as grouping
+from zoo.confidence.answer_agreement import copy_threshold
+from zoo.confidence.confidence import Confidence
+from zoo.confidence.features import PORTABLE
+from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.promises import GalleryPromises
+from zoo.confidence.scores import dense
+
+LEAST = 20  # probes
+RISK, FAILURE = 0.2, 0.1
+# Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
+LEAST_CERTIFYING = math.ceil(10 * math.log(FAILURE) / math.log(1 - RISK))
+
+
+def calibrate_on(
+    index,
+    queries,
+    own,
+    matches=None,
+    groups=None,
+    uncertainty=None,
+    *,
+    matches_in_gallery=None,
+    known=None,
+    seed=0,
+):
+    """A `Confidence` that is true on the gallery of an index.
+
+    ```python
+    rng = np.random.default_rng(0)
+    photos = rng.normal(size=(500, 16))
+    asked = photos + rng.normal(size=photos.shape)  # held-out questions and what each wants
+    index = zoo.search.Index.build(photos[:200], "cosine")
+    confidence = zoo.confidence.calibrate_on(index, asked[200:], photos[200:])
+    index.probability(asked[:3], confidence)  # that the first answer is right, here
+    ```
+
+    A calibration that is learnt over one gallery is false over another. So the calibration queries
+    are asked in front of this one: for each of these probes its own item is put into the gallery,
+    for this probe alone, and the answer is right if the own item comes first. Nothing is written
+    into the index. Where it holds an own item already, or a copy, nothing is put there.
+
+    Args:
+        index: an `Index`, a `ShardedIndex` or a `MilvusIndex` of any kind.
+        queries: Q embeddings of held-out questions, a dict of arrays or what `encode_*` returned.
+        own: embeddings of the items that they want, row by row; with `matches` M items.
+        matches: `(Q, M)` booleans, dense or scipy sparse: where several items are right, as of a
+            class. None: row i wants row i.
+        groups: `(Q,)`, which questions belong together, such as the captions of one image; each
+            group counts once.
+        uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
+        matches_in_gallery: with `matches`, how many items of a kind this gallery holds. A probe
+            brings so many of its own. None: all that it has.
+        known: a `KnownQueries`, to travel with the calibration.
+        seed: of all that is drawn.
+
+    Returns:
+        A `Confidence`. One half of the groups teaches it and the other certifies it, where there
+        are enough. Its `first_k`, `score_threshold` and p-values of absence are of all probes.
+
+    Raises:
+        ValueError: if shapes or dimensions do not fit, a number is not finite, there are fewer than
+            20 probes, the index is empty, or nothing can be learnt, since all probes are right
+            here, or all are wrong.
+
+    Assumptions: the probes are exchangeable with future pairs of a question and the item that it
+        wants. That they are like the training pairs does not matter; that users ask like them does.
+    """
+    queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
+    count = length(queries)
+    if count < LEAST:
+        raise ValueError(f"a calibration needs at least {LEAST} probes; received {count}")
+    rows = own_rows(matches, count, length(own), matches_in_gallery, seed)
+    numbers = grouping.numbered(groups, count)
+    if uncertainty is not None:
+        uncertainty = checks.vector(uncertainty, "uncertainty", count)
+    space, copies = index.own_space, None
+    if space is not None and length(own) > 1:
+        copies = copy_threshold(space.item_vectors(own))
+    probed = index.probe(queries, own, rows, copies, seed)
+    correct = probed.correct
+    right = int(correct.sum())
+    if min(right, count - right) < 3:
+        raise ValueError(
+            f"of {count:,} probes {right:,} find their own item first among {len(index):,} items: "
+            "at least 3 right and 3 wrong ones are needed to tell them apart"
+        )
+    learning, certifying = grouping.halves(numbers, seed)
+    if len(np.unique(numbers[certifying])) < LEAST_CERTIFYING:
+        learning, certifying = np.arange(count), np.arange(0)
+    vectors = centres(queries)
+
+    def part(chosen):
+        return None if uncertainty is None else uncertainty[chosen]
+
+    confidence = Confidence.fit(
+        probed.scores.take(learning),
+        correct[learning],
+        part(learning),
+        names=PORTABLE,
+        groups=numbers[learning],
+        queries=vectors[learning],
+        gallery=GalleryIdentity.of_index(index),
+        known=known,
+        seed=seed,
+    )
+    if len(certifying):
+        confidence = confidence.certified(
+            probed.scores.take(certifying),
+            correct[certifying],
+            part(certifying),
+            risk=RISK,
+            failure=FAILURE,
+            groups=numbers[certifying],
+            seed=seed,
+        )
+    inside = confidence.features(probed.scores, uncertainty)
+    outside = confidence.features(probed.without, uncertainty)
+    logits = confidence.logistic.logit(inside)
+    promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
+    return dataclasses.replace(confidence, copies=copies, promises=promises)
+
+
+def own_rows(matches, count, num_items, most=None, seed=0):
+    """The rows of the own items that each query wants, `(Q, n)`, −1 where it wants fewer.
+
+    Args:
+        matches: see `calibrate_on`.
+        count, num_items: Q and M.
+        most: how many a query brings, drawn at random; None for all.
+        seed: of the draw.
+
+    Raises:
+        ValueError: if the shape differs or a query wants nothing.
+    """
+    if matches is None:
+        if num_items != count:
+            raise ValueError(
+                f"`own` must hold one item a question, {count}; received {num_items}. Give "
+                "`matches` where questions want several"
+            )
+        if most is not None:
+            raise ValueError("`matches_in_gallery` needs `matches`, which say what is of a kind")
+        return np.arange(count)[:, None]
+    matches = dense(matches, (count, num_items), "matches", "(questions, own items)")
+    wanted = matches.sum(axis=1)
+    if not wanted.all():
+        raise ValueError(
+            f"`matches` must name an own item of every question; row "
+            f"{int(np.argmin(wanted))} has none"
+        )
+    width = int(wanted.max()) if most is None else checks.whole(most, "matches_in_gallery")
+    # A random order of every row with its own items first.
+    order = np.where(matches, np.random.default_rng(seed).random(matches.shape), 2.0)
+    width = min(width, int(wanted.max()))
+    rows = np.argsort(order, axis=1)[:, :width]
+    return np.where(np.arange(width) < wanted[:, None], rows, -1)

@@ -1,0 +1,68 @@
+"""Probes in front of an index: its best answers, scores of items it does not hold, exact ranks."""
+
+import numpy as np
+
+from zoo.arrays import as_arrays, take
+from zoo.confidence.insertion import put_there
+from zoo.confidence.scores import DEPTH
+from zoo.search import plan
+
+COUNTED = 0.25  # share of the probes whose rank is counted over the whole gallery, at most
+
+
+def probe(index, queries, own, rows, copies=None, seed=0):
+    """What an index says to probes, see `zoo.confidence.insertion`; it stays as it is.
+
+    One search of the probes, and one more product with the gallery for those whose own item is
+    not among the best 20. Where these are more than a quarter of the probes, a random part of the
+    probes has its rank counted, so that the cost stays near that of the search.
+
+    Args:
+        index: an `Index`, a `ShardedIndex` or a `MilvusIndex`.
+        queries: Q embeddings.
+        own: M embeddings, of items like the gallery's.
+        rows: `(Q, n)`, the rows of `own` that each query wants; −1 where it wants fewer.
+        copies: see `zoo.confidence.agreement`.
+        seed: of the random part.
+
+    Returns:
+        A `zoo.confidence.insertion.Probed`. Ranks that were not counted are NaN: those of a random
+        part of the probes.
+
+    Raises:
+        ValueError: if queries or items do not fit the index, or it is empty.
+    """
+    queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
+    if not len(index):
+        raise ValueError("the index is empty: there is nothing to calibrate on")
+    plan.check_items(index.description, own, "own")
+    scores, ids = index.search(queries, min(DEPTH, len(index)))
+    without = index.query_scores(queries, scores, ids, copies)
+    own_scores = index.pair_scores(queries, own, rows)
+    if without.agreement is None:
+        probed = put_there(without, own_scores)
+    else:
+        items = index.own_space.item_vectors(own)
+        probed = put_there(
+            without,
+            own_scores,
+            lambda part: index.answer_vectors(ids[part]),
+            lambda part: items[np.maximum(rows[part], 0)],
+            index.centre,
+            copies,
+        )
+    _count(index, queries, probed, seed)
+    return probed
+
+
+def _count(index, queries, probed, seed):
+    """Fills in the ranks beyond the answers, of all probes or of a random part of them."""
+    beyond = np.isnan(probed.ranks)
+    if beyond.mean() > COUNTED:  # whether a probe is counted must not depend on its rank
+        kept = np.random.default_rng(seed).random(len(beyond)) < COUNTED / beyond.mean()
+        probed.ranks[~kept] = np.nan
+        beyond &= kept
+    chosen = np.flatnonzero(beyond)
+    if len(chosen):
+        least = probed.match_scores[chosen]
+        probed.ranks[chosen] = 1.0 + index.count_at_least(take(queries, chosen), least)
