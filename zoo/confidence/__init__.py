@@ -15,6 +15,7 @@ from zoo.confidence.guarantees import (
     smallest_k,
 )
 from zoo.confidence.moments import GalleryMoments
+from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
     abstention_auc,
     confidence_quality,
@@ -32,6 +33,7 @@ __all__ = [
     "GalleryIdentity",
     "GalleryMoments",
     "KnownQueries",
+    "Probes",
     "QueryScores",
     "Verdict",
     "absence_p_values",

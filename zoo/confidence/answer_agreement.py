@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from zoo.confidence import checks
-
 RANKS = (5, 10, 20)
 _BLOCK = 32  # queries at once, whose vectors stay in the processor's cache
 
@@ -101,10 +99,9 @@ def copy_threshold(vectors, share=0.999):
     nearest = np.empty(len(units))
     for start in range(0, len(units), 1024):
         block = units[start : start + 1024] @ units.T
-        np.fill_diagonal(block[:, start:], -1.0)
-        nearest[start : start + 1024] = block.max(axis=1)
-    different = nearest[nearest < _SAME]  # the same item may be given twice
-    return float(min(np.quantile(different, share), _SAME)) if len(different) else _SAME
+        # An item itself, which may be given several times.
+        nearest[start : start + 1024] = np.where(block < _SAME, block, -1.0).max(axis=1)
+    return float(np.quantile(nearest, share))
 
 
 _SAME = 1 - 1e-4  # cosine of an item and itself in half precision is above this

@@ -12,10 +12,12 @@ from zoo.confidence.answer_agreement import copy_threshold
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE
 from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.kind_size import kind_size
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.scores import dense
 
 LEAST = 20  # probes
+SEEN = 2000  # items of the gallery that are looked at for the size of kinds
 RISK, FAILURE = 0.2, 0.1
 # Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
 LEAST_CERTIFYING = math.ceil(10 * math.log(FAILURE) / math.log(1 - RISK))
@@ -59,7 +61,7 @@ def calibrate_on(
             group counts once.
         uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
         matches_in_gallery: with `matches`, how many items of a kind this gallery holds. A probe
-            brings so many of its own. None: all that it has.
+            brings so many of its own. None: as many as are seen, see `kind_size`.
         known: a `KnownQueries`, to travel with the calibration.
         seed: of all that is drawn.
 
@@ -79,13 +81,20 @@ def calibrate_on(
     count = length(queries)
     if count < LEAST:
         raise ValueError(f"a calibration needs at least {LEAST} probes; received {count}")
-    rows = own_rows(matches, count, length(own), matches_in_gallery, seed)
     numbers = grouping.numbered(groups, count)
     if uncertainty is not None:
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
+    if matches is not None:
+        matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
     space, copies = index.own_space, None
     if space is not None and length(own) > 1:
-        copies = copy_threshold(space.item_vectors(own))
+        vectors = space.item_vectors(own)
+        copies = copy_threshold(vectors)
+        if matches is not None and matches_in_gallery is None:
+            wanted = matches.astype(np.float32)
+            sample = index.vector_sample(SEEN, seed)
+            matches_in_gallery = kind_size(sample, len(index), vectors, wanted.T @ wanted > 0)
+    rows = own_rows(matches, count, length(own), matches_in_gallery, seed)
     probed = index.probe(queries, own, rows, copies, seed)
     correct = probed.correct
     right = int(correct.sum())
@@ -97,7 +106,7 @@ def calibrate_on(
     learning, certifying = grouping.halves(numbers, seed)
     if len(np.unique(numbers[certifying])) < LEAST_CERTIFYING:
         learning, certifying = np.arange(count), np.arange(0)
-    vectors = centres(queries)
+    asked = centres(queries)
 
     def part(chosen):
         return None if uncertainty is None else uncertainty[chosen]
@@ -108,7 +117,7 @@ def calibrate_on(
         part(learning),
         names=PORTABLE,
         groups=numbers[learning],
-        queries=vectors[learning],
+        queries=asked[learning],
         gallery=GalleryIdentity.of_index(index),
         known=known,
         seed=seed,
@@ -134,7 +143,7 @@ def own_rows(matches, count, num_items, most=None, seed=0):
     """The rows of the own items that each query wants, `(Q, n)`, −1 where it wants fewer.
 
     Args:
-        matches: see `calibrate_on`.
+        matches: `(Q, M)` booleans or None, see `calibrate_on`.
         count, num_items: Q and M.
         most: how many a query brings, drawn at random; None for all.
         seed: of the draw.
@@ -151,7 +160,6 @@ def own_rows(matches, count, num_items, most=None, seed=0):
         if most is not None:
             raise ValueError("`matches_in_gallery` needs `matches`, which say what is of a kind")
         return np.arange(count)[:, None]
-    matches = dense(matches, (count, num_items), "matches", "(questions, own items)")
     wanted = matches.sum(axis=1)
     if not wanted.all():
         raise ValueError(

@@ -18,6 +18,7 @@ class Probed:
         scores: the `QueryScores` of each probe over G ∪ {its own items}.
         without: the `QueryScores` over G alone.
         is_there: `(Q,)` booleans: G holds the own item, or a copy, so nothing was put there.
+        correct: `(Q,)` booleans: an own item comes first.
         ranks: `(Q,)`, of the probe's first own item, 1 = first. Ties count against it. NaN where it
             was not counted.
         match_scores: `(Q,)`, of the probe's best own item.
@@ -27,17 +28,13 @@ class Probed:
     scores: QueryScores
     without: QueryScores
     is_there: np.ndarray
+    correct: np.ndarray
     ranks: np.ndarray
     match_scores: np.ndarray
     size: int
 
     def __len__(self):
         return len(self.ranks)
-
-    @property
-    def correct(self):
-        """`(Q,)`, whether an own item comes first."""
-        return self.ranks == 1
 
 
 def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, copies=None):
@@ -78,7 +75,7 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
     in_sight = is_there | (before < depth) | (without.size == depth)
     ranks = np.where(in_sight, 1.0 + before, np.nan)
     scores = _joined(without, own, answers, own_vectors, centre, copies)
-    return Probed(scores, without, is_there, ranks, match_scores, int(without.size[0]))
+    return Probed(scores, without, is_there, before == 0, ranks, match_scores, int(without.size[0]))
 
 
 def _joined(without, own, answers, own_vectors, centre, copies):

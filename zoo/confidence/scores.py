@@ -75,7 +75,7 @@ class QueryScores:
         return len(self.top)
 
     @classmethod
-    def of_matrix(cls, similarity, keep=None, vectors=None):
+    def of_matrix(cls, similarity, keep=None, vectors=None, copies=None):
         """The scores of full rows.
 
         Args:
@@ -83,6 +83,7 @@ class QueryScores:
             keep: `(queries, items)` booleans, the items that take part; None for all.
             vectors: `(items, dim)` of the gallery in its search space, for the agreement of
                 answers; None for none.
+            copies: of `zoo.confidence.agreement`.
 
         Raises:
             ValueError: if the matrix is not finite, a query keeps fewer than two items, or the
@@ -105,10 +106,7 @@ class QueryScores:
             raise ValueError(
                 f"a query must be compared with two items at least; received {size.min()}"
             )
-        depth = min(DEPTH, int(size.min()))
-        best = np.argpartition(-rows, depth - 1, axis=1)[:, :depth]
-        order = np.argsort(-np.take_along_axis(rows, best, axis=1), axis=1, kind="stable")
-        best = np.take_along_axis(best, order, axis=1)
+        best = best_first(rows, min(DEPTH, int(size.min())))
         top = np.take_along_axis(rows, best, axis=1)
         if vectors is None:
             return cls(top, mean, variance, size)
@@ -117,7 +115,9 @@ class QueryScores:
             raise ValueError(
                 f"`vectors` must be ({rows.shape[1]}, dim), one an item; received {vectors.shape}"
             )
-        return cls(top, mean, variance, size, agreement(vectors[best], vectors.mean(axis=0)))
+        return cls(
+            top, mean, variance, size, agreement(vectors[best], vectors.mean(axis=0), copies)
+        )
 
     @classmethod
     def of(cls, similarity):
@@ -147,6 +147,14 @@ class QueryScores:
         """Some of the queries."""
         fields = (self.top, self.mean, self.variance, self.size, self.agreement)
         return QueryScores(*(None if field is None else field[queries] for field in fields))
+
+
+def best_first(rows, depth=DEPTH):
+    """The places of the best scores of each row `(queries, items)`, best first, ties in order."""
+    depth = min(depth, rows.shape[1])
+    best = np.sort(np.argpartition(-rows, depth - 1, axis=1)[:, :depth], axis=1)
+    order = np.argsort(-np.take_along_axis(rows, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, order, axis=1)
 
 
 def without_matches(similarity, relevance, vectors=None):

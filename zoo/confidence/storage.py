@@ -14,11 +14,11 @@ from zoo.confidence.logistic import Logistic
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.shift import Reference, direction_names
 from zoo.confidence.shrinkage import ShrunkGaussian
-from zoo.confidence.unknown import FEATURES, KnownQueries
+from zoo.confidence.unknown import KnownQueries
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 
-FORMAT, VERSION = "halo-confidence", 1
+FORMAT, VERSION = "halo-confidence", 2
 
 
 def write(confidence, path):
@@ -95,10 +95,7 @@ def _confidence(cls, value):
     if not 0 < correct < queries or k < 1:
         raise ValueError(f"expected 0 < 'correct' < 'queries'; found {correct} of {queries}")
     gallery, known = value["gallery"], value["known"]
-    # Files of the first calibrations have none of these.
-    certificate, copies, promises = (
-        value.get(name) for name in ("certificate", "copies", "promises")
-    )
+    certificate, copies, promises = (value[name] for name in ("certificate", "copies", "promises"))
     return cls(
         tuple(names),
         temperature,
@@ -210,26 +207,15 @@ _PROMISED = ("ranks", "logits", "groups", "match_scores", "present", "absent")
 def _known_to_json(known):
     shape = known.shape
     return {
-        "features": list(known.names),
-        "lengths": None if known.lengths is None else list(known.lengths),
         "mean": _packed(shape.mean),
         "axes": _packed(shape.axes),
         "variances": shape.variances.tolist(),
         "rest": shape.rest,
-        "kept": {name: _packed(values) for name, values in known.kept.items()},
+        "kept": _packed(known.kept),
     }
 
 
 def _known(value):
-    names, lengths = value["features"], value["lengths"]
-    if "distance" not in names or not set(names) <= set(FEATURES):
-        raise ValueError(f"'known' must have features of {FEATURES}; found {names!r}")
-    if lengths is not None:
-        lengths = tuple(_whole(number, "lengths") for number in lengths)
-    if ("length" in names) != (lengths is not None) or (
-        lengths is not None and not (len(lengths) == 2 and 1 <= lengths[0] <= lengths[1])
-    ):
-        raise ValueError(f"'lengths' must be least and most number of words; found {lengths!r}")
     mean, axes = _unpacked(value["mean"], "mean"), _unpacked(value["axes"], "axes")
     variances = _list(value["variances"], "variances", len(axes))
     rest = _number(value["rest"], "rest")
@@ -237,10 +223,10 @@ def _known(value):
         raise ValueError(f"'mean' {mean.shape} and 'axes' {axes.shape} do not fit")
     if not (variances > 0).all() or rest <= 0:
         raise ValueError("'variances' and 'rest' must be positive")
-    kept = {name: _unpacked(value["kept"][name], name) for name in names}
-    if any(v.ndim != 1 or not len(v) or (np.diff(v) < 0).any() for v in kept.values()):
-        raise ValueError("'kept' must be sorted numbers of each feature")
-    return KnownQueries(tuple(names), ShrunkGaussian(mean, axes, variances, rest), lengths, kept)
+    kept = _unpacked(value["kept"], "kept")
+    if kept.ndim != 1 or not len(kept) or (np.diff(kept) < 0).any():
+        raise ValueError("'kept' must be sorted numbers")
+    return KnownQueries(ShrunkGaussian(mean, axes, variances, rest), kept.astype(np.float32))
 
 
 def _packed(array):

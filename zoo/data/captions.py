@@ -140,23 +140,33 @@ def word_tokenizer(
     return WordTokenizer([word.decode("utf-8") for word in words], max_words=max_words)
 
 
-def count_words(tokenizer: Any, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """How many words texts have, and how many of these a tokenizer does not know.
+def unknown_words(
+    tokenizer: Any, texts: Sequence[str]
+) -> tuple[np.ndarray, list[list[str]] | None]:
+    """How many words texts have, and which of these a tokenizer does not know.
 
     Args:
         tokenizer: of the model.
         texts: strings, as they come; all of their words count, also those that are cut.
 
     Returns:
-        `(words, unknown)`, int arrays `(len(texts),)`. `unknown` is None of a tokenizer that spells
-        every word out of pieces, as CLIP's and BERT's do.
+        `(words, unknown)`: int array `(len(texts),)`, and for each text the list of its unknown
+        words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
+        CLIP's and BERT's do.
     """
     found = [text.decode("utf-8").split() for text in normalise(tf.constant(list(texts))).numpy()]
     words = np.array([len(one) for one in found])
     if not isinstance(tokenizer, WordTokenizer):
         return words, None
-    known = set(tokenizer.get_vocabulary(include_special_tokens=False))
-    return words, np.array([sum(word not in known for word in one) for one in found])
+    known = _vocabulary(tokenizer)
+    return words, [[word for word in one if word not in known] for one in found]
+
+
+def _vocabulary(tokenizer):
+    """The words of a tokenizer, looked up once: reading them takes as long as a search."""
+    if not hasattr(tokenizer, "_known_words"):
+        tokenizer._known_words = frozenset(tokenizer.get_vocabulary(include_special_tokens=False))
+    return tokenizer._known_words
 
 
 def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:

@@ -1,17 +1,18 @@
 """Evaluates a model on a split: encodes it, ranks, and measures retrieval and uncertainty."""
 
 from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrate_run
+from zoo.evaluation.calibration import calibrate_run, calibrated
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.expansion import augment_gallery, expand_queries, expansion_study
+from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import (
-    calibrations_of,
     card_of,
     data_of,
     ensemble,
     open_run,
+    probes_of,
     resizing_of,
 )
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
@@ -23,7 +24,7 @@ __all__ = [
     "EncodedSplit",
     "augment_gallery",
     "calibrate_run",
-    "calibrations_of",
+    "calibrated",
     "card_of",
     "confidence_study",
     "data_of",
@@ -33,10 +34,12 @@ __all__ = [
     "evaluate",
     "expand_queries",
     "expansion_study",
+    "make_probes",
     "measure",
     "measure_sets",
     "nearest_captions",
     "open_run",
+    "probes_of",
     "resizing_of",
     "spearman_of_matches",
     "summarise_studies",

@@ -6,14 +6,14 @@
     python -m zoo.evaluation expansion runs/seed-0 runs/seed-1         # asking the gallery twice
     python -m zoo.evaluation expansion runs/seed-0 runs/seed-1 --together   # of both as one model
     python -m zoo.evaluation unknown runs/pcme_cub --photos PHOTOS     # questions it does not know
-    python -m zoo.evaluation calibrate toy_birds_pfe --out FOLDER     # calibrations anew
+    python -m zoo.evaluation probes toy_birds_pfe --out FOLDER        # its probes anew
 
 `confidence` compares σ, the scores' own signals and calibrated probabilities, learnt on the
 validation split, on half of the test queries and on half of the test classes. `expansion` compares
 retrieval with that by an augmented gallery and by expanded queries. `unknown` asks a
 calibrated model invented words, other languages, plain colours and, if given, other photos, and
-says which share it declines, beside that of the test split's own queries. `calibrate` writes the
-calibrations of a finished run or preset again.
+says which share it declines, beside that of the test split's own queries. `probes` writes the
+held-out pairs of a finished run or preset again, by which it is calibrated on any gallery.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from zoo import similarities
 from zoo.cli import OneLineParser, program, run
 from zoo.data.datasets import SPLITS
 from zoo.errors import InputError
-from zoo.evaluation.calibration import calibrate_run, same_split
+from zoo.evaluation.calibration import same_split
 from zoo.evaluation.confidence_study import (
     DIVISIONS,
     confidence_study,
@@ -38,8 +38,9 @@ from zoo.evaluation.expansion import (
     expansion_study,
     expansion_table,
 )
+from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.retrieval import encode
-from zoo.evaluation.runs import calibrations_of, open_run, resizing_of
+from zoo.evaluation.runs import open_run, probes_of, resizing_of
 from zoo.evaluation.together import together
 from zoo.evaluation.unknown_study import unknown_study
 from zoo.files import RunFolder, write_text
@@ -51,38 +52,43 @@ def main(argv=None):
         "confidence": confidence,
         "expansion": expansion,
         "unknown": unknown,
-        "calibrate": calibrate,
+        "probes": probes,
     }
     commands[options.command](options)
     return 0
 
 
-def calibrate(options):
-    """The calibrations of one run or preset, written into its folder or another."""
-    (train, validation, test), model = _splits(options), open_run(options.run, options.data_dir)[0]
+def probes(options):
+    """The probes of one run or preset, written into its folder or another."""
+    train, validation, _ = _splits(options)
+    model = open_run(options.run, options.data_dir)[0]
     out = options.out or RunFolder.existing(options.run).path
     out.mkdir(parents=True, exist_ok=True)
-    encoded = encode(model, test.records, test.source)
-    found = calibrate_run(
-        RunFolder(out), model, validation, test, encoded, train, seed=options.seed
-    )
-    for direction, one in found.items():
-        print(f"{direction}: {one.get('why_not') or RunFolder(out).calibration_path(direction)}")
+    seen = encode(model, validation.records, validation.source)
+    try:
+        found = make_probes(
+            model, seen, train, options.seed, images=options.images, captions=options.captions
+        )
+    except ValueError as error:
+        raise InputError(f"{options.run}: {error}") from error
+    path = RunFolder(out).probes_path
+    found.save(path)
+    print(f"{path}: {found.source}")
 
 
 def unknown(options):
     """The shares of questions that one run declines because it does not know them."""
     model, test = open_run(options.run, options.data_dir)
-    calibrations = calibrations_of(options.run)
-    if not any(one.known for one in calibrations.values()):
+    own = probes_of(options.run)
+    if own is None or not own.known:
         raise InputError(
-            f"{options.run}: has no calibration that knows what training has seen; make one with "
-            "`python -m zoo.evaluation calibrate`"
+            f"{options.run}: has no probes that know what training has seen; make them with "
+            "`python -m zoo.evaluation probes`"
         )
     encoded = encode(model, test.records, test.source)
     result = unknown_study(
         model,
-        calibrations,
+        own.known,
         encoded,
         resizing_of(options.run),
         options.photos,
@@ -215,7 +221,7 @@ def _parser():
     )
     for name, what in (
         ("unknown", "questions that the model does not know"),
-        ("calibrate", "write the calibrations again"),
+        ("probes", "write the probes again"),
     ):
         command = commands.add_parser(name, help=what)
         command.add_argument("run", metavar="RUN", help="a run folder, or the name of a preset")
@@ -224,6 +230,11 @@ def _parser():
         command.add_argument("--out", type=Path, help="folder to write")
         if name == "unknown":
             command.add_argument("--photos", type=Path, help="folder of photos of other things")
+        else:
+            for side, most in (("images", 1000), ("captions", 2000)):
+                command.add_argument(
+                    f"--{side}", type=int, default=most, help=f"how many at most (default {most})"
+                )
     return parser
 
 

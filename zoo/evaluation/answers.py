@@ -13,7 +13,7 @@ from zoo.confidence import QueryScores, without_matches
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
-from zoo.similarities.spaces import SPACES
+from zoo.similarities.spaces import SPACES, SearchSpace
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 
@@ -58,6 +58,7 @@ class Answers:
         seed: int = 0,
         pairs: Any = None,
         absent: bool = False,
+        copies: float | None = None,
     ) -> "Answers":
         """The answers of an encoded split.
 
@@ -69,6 +70,7 @@ class Answers:
             seed: of the draw.
             pairs: the similarities of all images and captions, where they are there already.
             absent: whether to look at each query without its own matches too.
+            copies: of `zoo.confidence.agreement`; a calibration knows its own.
 
         Raises:
             ValueError: if no query has a match, or a similarity is not finite.
@@ -100,7 +102,7 @@ class Answers:
         blocks, best, left = [], [], []
         for start, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1])):
             matches = labels[chosen][start : start + len(rows), None] == others
-            blocks.append(QueryScores.of_matrix(rows, vectors=vectors))
+            blocks.append(QueryScores.of_matrix(rows, vectors=vectors, copies=copies))
             best.append(np.where(matches, rows, -np.inf).max(axis=1))
             if absent:
                 left.append(without_matches(rows, matches, vectors))
@@ -168,6 +170,12 @@ class Answers:
 
 def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
     """The vectors by which a similarity is searched, one an item; None if it is by no vector."""
+    space = space_of(gallery, similarity)
+    return None if space is None else space.item_vectors(as_arrays(gallery))
+
+
+def space_of(gallery: Embedding, similarity: Callable) -> SearchSpace | None:
+    """The space by which a similarity is searched, or None."""
     owner = similarity if hasattr(similarity, "space_for") else similarities.owner_of(similarity)
-    space = None if owner is None else owner.space_for(kind(gallery))
-    return None if space is None else SPACES[space].item_vectors(as_arrays(gallery))
+    name = None if owner is None else owner.space_for(kind(gallery))
+    return None if name is None else SPACES[name]

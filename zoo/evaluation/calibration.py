@@ -1,30 +1,21 @@
-"""How sure a run's answers are: calibrated on its validation split, measured on its test split."""
+"""How sure a run's answers are: calibrated by probes on its test gallery, and measured there."""
 
-import dataclasses
-import math
 from typing import Any
 
 import numpy as np
 
-from zoo.confidence import (
-    PORTABLE,
-    Confidence,
-    GalleryIdentity,
-    abstention_auc,
-    confidence_quality,
-    score_threshold,
-    smallest_k,
-)
+from zoo.confidence import PORTABLE, Confidence, abstention_auc, confidence_quality
+from zoo.confidence.calibrate import FAILURE, LEAST_CERTIFYING, RISK
 from zoo.data.split import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
+from zoo.evaluation.held_out import make_probes
+from zoo.evaluation.pair_gallery import PairGallery
 from zoo.files import RunFolder
 from zoo.models import DualEncoder
 
 MOST = 2000  # calibration queries of a direction, half to learn from and half to certify
-ERROR, RISK, FAILURE = 0.1, 0.2, 0.1
-# Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
-LEAST_CERTIFYING = math.ceil(10 * math.log(FAILURE) / math.log(1 - RISK))
+ERROR = 0.1
 # The penalty of the weights is this over the queries. Of 0, 1, 3, 10 and 30 the greatest carried
 # over best from seen classes to unseen ones and cost little within one split (docs/confidence.md).
 SHRINKAGE = 30
@@ -89,41 +80,39 @@ def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
     return probability
 
 
-def measure(confidence: Confidence, calibration: Answers, answers: Answers) -> dict[str, Any]:
-    """What a calibration is worth on other queries.
+def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
+    """What a calibration is worth on queries of its gallery.
 
     Args:
-        confidence: of `calibrate`.
-        calibration: the `Answers` that it was made of, for the promises about lists.
-        answers: the `Answers` to measure on.
+        confidence: a `Confidence`; with probes, see `zoo.confidence.calibrate_on`, its promises are
+            measured too.
+        answers: the `Answers` to measure on, with the calibration's own `copies`.
 
     Returns:
-        A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `nauc_of` each
-        signal alone, and what `smallest_k`, `score_threshold` and `certified_threshold` promise and
-        keep; None where one can promise nothing.
+        A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `said`, the
+        mean probability, and `right`; `nauc_of` each signal alone; and what `smallest_k`,
+        `list_length`, `score_threshold` and `certified_threshold` promise and keep; None where one
+        can promise nothing.
     """
     probability = confidence.probability(answers.scores, answers.uncertainty)
-    k = smallest_k(calibration.ranks, ERROR, calibration.num_items)
-    lowest = score_threshold(calibration.match_scores, ERROR)
     threshold = None if confidence.certificate is None else confidence.certificate.threshold
     result = {
-        "calibration_queries": len(calibration),
+        "calibration_queries": confidence.num_queries,
         "queries": len(answers),
+        "said": float(probability.mean()),
+        "right": float(answers.correct.mean()),
         **confidence_quality(probability, answers.correct),
         "nauc_of": {
             name: abstention_auc(values, answers.correct)
             for name, values in answers.signals.items()
         },
         "smallest_k": None,
+        "list_length": None,
         "score_threshold": None,
         "certified_threshold": None,
     }
-    if k <= calibration.num_items:
-        held = float(np.mean(answers.ranks <= k))
-        result["smallest_k"] = {"k": k, "promised": 1 - ERROR, "coverage": held}
-    if np.isfinite(lowest):
-        held = float(np.mean(answers.match_scores >= lowest))
-        result["score_threshold"] = {"score": lowest, "promised": 1 - ERROR, "coverage": held}
+    if confidence.promises is not None:
+        result |= _lists(confidence, answers)
     if threshold is not None:
         answered = probability >= threshold
         wrong = 1 - answers.correct[answered].mean() if answered.any() else float("nan")
@@ -137,6 +126,24 @@ def measure(confidence: Confidence, calibration: Answers, answers: Answers) -> d
     return result
 
 
+def _lists(confidence, answers):
+    """What is promised and kept of lists: of one length, of one for each query, by a score."""
+    found, promised = {}, 1 - ERROR
+    k = confidence.first_k(ERROR)
+    if k <= answers.num_items:
+        held = float(np.mean(answers.ranks <= k))
+        found["smallest_k"] = {"k": k, "promised": promised, "coverage": held}
+        lengths = confidence.first_k(ERROR, answers.scores, answers.uncertainty)
+        held = float(np.mean(answers.ranks <= lengths))
+        mean = float(lengths.mean())
+        found["list_length"] = {"mean_k": mean, "promised": promised, "coverage": held}
+    lowest = confidence.score_threshold(ERROR)
+    if np.isfinite(lowest):
+        held = float(np.mean(answers.match_scores >= lowest))
+        found["score_threshold"] = {"score": lowest, "promised": promised, "coverage": held}
+    return found
+
+
 def calibrate_run(
     folder: RunFolder,
     model: DualEncoder,
@@ -146,18 +153,18 @@ def calibrate_run(
     train: Split | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Calibrates both directions of a run, keeps the calibrations and measures them.
+    """Keeps a run's probes, calibrates both directions on the test gallery by them, and measures.
 
     Nothing that a calibration may lack, such as queries or wrong answers, is an error: the results
     say why in a sentence, and a run is never lost.
 
     Args:
-        folder: the `RunFolder`, for the files of the calibrations.
+        folder: the `RunFolder`, for the file of the probes.
         model: the `DualEncoder`.
-        validation, test: the `zoo.data.Split`s.
+        validation, test: the `zoo.data.Split`s. The probes are pairs of the validation split.
         encoded: the `EncodedSplit` of the test split.
-        train: the `Split` of training, so that the calibrations know what the model has seen, see
-            `zoo.evaluation.known`; without it they decline no unknown question.
+        train: the `Split` of training, so that the probes know what the model has seen, see
+            `zoo.evaluation.known`; without it they decline no strange vector.
         seed: of the queries that are drawn and of the halves.
 
     Returns:
@@ -166,56 +173,77 @@ def calibrate_run(
         and as `half_of_test` the same, calibrated on half of the test queries and measured on the
         other half.
     """
-    seen, what_is_known = None, {}
+    folder.probes_path.unlink(missing_ok=True)  # of an attempt that was stopped
+    probes, why_not = None, "the validation split is the test split"
     if not same_split(validation, test):
-        seen = retrieval.encode(model, validation.records, validation.source)
-        if train is not None:
-            what_is_known = known.known_queries(model, train, seen, seed)
+        try:
+            seen = retrieval.encode(model, validation.records, validation.source)
+            probes = make_probes(model, seen, train, seed)
+            probes.save(folder.probes_path)
+        except ValueError as error:
+            why_not = str(error)
     results = {}
     for direction in ("i2t", "t2i"):
-        path = folder.calibration_path(direction)
-        path.unlink(missing_ok=True)  # of an attempt that was stopped
         try:
             answers = Answers.of(encoded, model.similarity, direction)
         except ValueError as error:
             results[direction] = {"why_not": str(error), "half_of_test": {"why_not": str(error)}}
             continue
-        first, second = answers.halves(seed)
-        _, of_halves = _measured(lambda first=first: first, second, seed)
-        if seen is None:
-            confidence, found = None, {"why_not": "the validation split is the test split"}
-        else:
-            confidence, found = _measured(
-                lambda side=direction: Answers.of(seen, model.similarity, side, MOST, seed),
-                answers,
-                seed,
-            )
-        if confidence is not None:
-            gallery = seen.captions if direction == "i2t" else seen.images
-            confidence = dataclasses.replace(
-                confidence,
-                gallery=GalleryIdentity.of(known.coordinates(gallery)),
-                known=what_is_known.get(direction),
-            )
-            confidence.save(path)
-            if confidence.known is not None:
-                facts = known.facts_of_split(model, encoded, direction)
-                found["declined_as_unknown"] = float(confidence.known.declined(**facts).mean())
-        results[direction] = {**found, "half_of_test": of_halves}
+        found = {"why_not": why_not}
+        if probes is not None:
+            found = _by_probes(probes, model, encoded, direction, seed)
+        results[direction] = {**found, "half_of_test": _by_halves(answers, seed)}
     return results
+
+
+def _by_probes(probes, model, encoded, direction, seed):
+    """What a calibration by probes is worth on the test gallery, or why there is none."""
+    try:
+        confidence = calibrated(probes, model, encoded, direction, seed)
+        answers = Answers.of(encoded, model.similarity, direction, copies=confidence.copies)
+        found = measure(confidence, answers)
+    except ValueError as error:
+        return {"why_not": str(error)}
+    if confidence.known is not None:
+        facts = known.facts_of_split(model, encoded, direction)
+        found["declined_as_unknown"] = float(confidence.known.declined(**facts).mean())
+    return found
+
+
+def calibrated(
+    probes: Any,
+    model: DualEncoder,
+    encoded: retrieval.EncodedSplit,
+    direction: str,
+    seed: int = 0,
+) -> Confidence:
+    """The `Confidence` of one direction on the gallery of an encoded split.
+
+    Args:
+        probes: the model's `zoo.confidence.Probes`.
+        model: a `DualEncoder`.
+        encoded: an `EncodedSplit`, of which only the gallery is looked at.
+        direction: `"i2t"` or `"t2i"`.
+        seed: of `calibrate_on`.
+
+    Raises:
+        ValueError: as `zoo.confidence.calibrate_on`.
+    """
+    side = "images" if direction == "t2i" else "captions"
+    items = encoded.images if direction == "t2i" else encoded.captions
+    return probes.calibrate(PairGallery(items, model.similarity, side), direction, seed=seed)
+
+
+def _by_halves(answers, seed):
+    """The result of `measure`, calibrated on half of the queries; or why there is none."""
+    first, second = answers.halves(seed)
+    try:
+        return measure(calibrate(first, seed), second)
+    except ValueError as error:
+        return {"why_not": str(error)}
 
 
 def same_split(first: Split, second: Split) -> bool:
     """Whether two `zoo.data.Split`s are the same images, as where a loader has no third split."""
     first, second = first.records, second.records
     return first.name == second.name and np.array_equal(first.image_ids, second.image_ids)
-
-
-def _measured(calibration, answers, seed):
-    """`(Confidence, result of measure)`, or None and why there is none."""
-    try:
-        calibration = calibration()
-        confidence = calibrate(calibration, seed)
-        return confidence, measure(confidence, calibration, answers)
-    except ValueError as error:
-        return None, {"why_not": str(error)}

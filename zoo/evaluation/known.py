@@ -1,21 +1,22 @@
 """What a model has seen in training, so that a question that it does not know is declined."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from zoo.arrays import centres
 from zoo.confidence import KnownQueries
-from zoo.data.captions import count_words, token_ids
+from zoo.confidence.unknown import LEAST
+from zoo.data.captions import token_ids, unknown_words
 from zoo.data.split import Split
 from zoo.embeddings import Embedding
-from zoo.arrays import centres
 from zoo.evaluation.retrieval import EncodedSplit, embed
 from zoo.models import DualEncoder
 
 MOST = {"images": 2000, "captions": 5000}  # of training, encoded again
 HELD_OUT = 2000  # queries of the validation split
-LEAST = 20  # that `KnownQueries.fit` asks for
 
 
 def known_queries(
@@ -31,7 +32,7 @@ def known_queries(
 
     Returns:
         A dict from `"i2t"` and `"t2i"` to `zoo.confidence.KnownQueries`; a direction with fewer
-        than 20 held-out queries is left out.
+        than 99 held-out queries is left out.
     """
     rng = np.random.default_rng(seed)
     images = _some(rng, train.records.num_images, MOST["images"])
@@ -49,17 +50,15 @@ def known_queries(
     }
     found = {}
     for direction, embeddings in seen.items():
-        facts = facts_of_split(model, held_out, direction)
-        chosen = _some(rng, len(facts["means"]), HELD_OUT)
+        means = coordinates(held_out.images if direction == "i2t" else held_out.captions)
+        chosen = _some(rng, len(means), HELD_OUT)
         if len(chosen) >= LEAST:
-            facts = {name: values[chosen] for name, values in facts.items()}
-            found[direction] = KnownQueries.fit(coordinates(embeddings), **facts, seed=seed)
+            seen_means = coordinates(embeddings)
+            found[direction] = KnownQueries.fit(seen_means, means[chosen], seed=seed)
     return found
 
 
-def facts_of_split(
-    model: DualEncoder, encoded: EncodedSplit, direction: str
-) -> dict[str, np.ndarray]:
+def facts_of_split(model: DualEncoder, encoded: EncodedSplit, direction: str) -> dict[str, Any]:
     """What `KnownQueries` asks of the queries of a split.
 
     Args:
@@ -74,7 +73,7 @@ def facts_of_split(
 
 def query_facts(
     model: DualEncoder, embeddings: Embedding, texts: Sequence[str] | None = None
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """What `KnownQueries` asks of queries: `known.declined(**query_facts(model, asked, texts))`.
 
     Args:
@@ -83,14 +82,12 @@ def query_facts(
         texts: the captions themselves, or None for images.
 
     Returns:
-        A dict of `means` and, of captions, `words` and for tokenizers of whole words
-        `unknown_words`.
+        A dict of `means` and, of captions, `words` and `unknown`, see
+        `zoo.data.captions.unknown_words`.
     """
     facts = {"means": coordinates(embeddings)}
     if texts is not None and model.tokenizer is not None:
-        facts["words"], unknown = count_words(model.tokenizer, texts)
-        if unknown is not None:
-            facts["unknown_words"] = unknown
+        facts["words"], facts["unknown"] = unknown_words(model.tokenizer, texts)
     return facts
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo import metrics
-from zoo.confidence import Confidence
+from zoo.confidence import Probes
 from zoo.data import datasets
 from zoo.data.split import Split, resizing
 from zoo.errors import InputError
@@ -76,21 +76,18 @@ def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
     return folder.read_object(CARD_FILE) if has_card else None
 
 
-def calibrations_of(name: str | os.PathLike) -> dict[str, Confidence]:
-    """The calibrations of a run, a preset or a folder that holds a model: by direction, if any.
+def probes_of(name: str | os.PathLike) -> Probes | None:
+    """The held-out pairs that come with a run, a preset or a folder that holds a model, if any.
 
     Args:
         name: a run folder, a name out of `zoo.list_presets()`, or a `.keras` file, which has none.
 
-    Returns:
-        A dict from `"i2t"` and `"t2i"` to `zoo.confidence.Confidence`s.
-
     Raises:
-        InputError: if a file of them is damaged.
+        InputError: if their file is damaged.
     """
     folder = preset_folder(name)
-    kept = {} if folder is None else RunFolder(folder).calibrations
-    return {direction: Confidence.load(path) for direction, path in kept.items()}
+    path = None if folder is None else RunFolder(folder).probes_path
+    return Probes.load(path) if path is not None and path.is_file() else None
 
 
 def resizing_of(name: str | os.PathLike) -> dict[str, Any]:

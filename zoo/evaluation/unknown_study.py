@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from zoo.confidence import Confidence
+from zoo.confidence import KnownQueries
 from zoo.data import images
 from zoo.data.files import SUFFIXES, existing_folder
 from zoo.errors import InputError
@@ -75,7 +75,7 @@ OTHER_LANGUAGES = (
 
 def unknown_study(
     model: DualEncoder,
-    calibrations: dict[str, Confidence],
+    known: dict[str, KnownQueries],
     encoded: EncodedSplit,
     resizing: dict[str, Any],
     photos: str | os.PathLike | None = None,
@@ -85,7 +85,7 @@ def unknown_study(
 
     Args:
         model: a `DualEncoder` of pictures with a tokenizer.
-        calibrations: by direction, `zoo.confidence.Confidence`s; those with `known` are asked.
+        known: by direction, `zoo.confidence.KnownQueries`, as of the model's probes.
         encoded: the `EncodedSplit` of the test split.
         resizing: `{"mode", "crop_fraction"}`, see `zoo.evaluation.resizing_of`.
         photos: a folder of photos of other things, of which 30 are drawn, or None.
@@ -100,7 +100,6 @@ def unknown_study(
         InputError: if the folder has fewer than 30 photos that can be read.
     """
     rng, asked = np.random.default_rng(seed), {}
-    known = {side: one.known for side, one in calibrations.items() if one.known is not None}
     if "t2i" in known:
         for name, texts in (
             ("invented words", invented_texts(rng)),

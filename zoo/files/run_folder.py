@@ -31,7 +31,7 @@ class RunFolder:
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
     | `plots/` | figures | by the recipe |
-    | `calibration_i2t.json`, `…_t2i.json` | how sure answers are | `zoo.report.finish`, if it can |
+    | `probes.npz` | held-out pairs, to calibrate on any gallery | `zoo.report.finish`, if it can |
     | `metrics.json` | the results | `finish`, as the last of all |
 
     Every write is atomic: a file is whole or it is not there.
@@ -159,15 +159,10 @@ class RunFolder:
             )
         return data
 
-    def calibration_path(self, direction: str) -> Path:
-        """Where the `zoo.confidence.Confidence` of `"i2t"` or `"t2i"` is kept, if there is one."""
-        return self.path / f"calibration_{direction}.json"
-
     @property
-    def calibrations(self) -> dict[str, Path]:
-        """The calibrations that there are, by direction."""
-        paths = {direction: self.calibration_path(direction) for direction in ("i2t", "t2i")}
-        return {direction: path for direction, path in paths.items() if path.is_file()}
+    def probes_path(self) -> Path:
+        """Where the `zoo.confidence.Probes` are kept, if there are any."""
+        return self.path / "probes.npz"
 
     @property
     def metrics(self) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from zoo.models.preset_folder import CARD_FILE, CONFIG_FILE, MODEL_FILES, WEIGHT
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
-CALIBRATIONS = ("calibration_i2t.json", "calibration_t2i.json")
+PROBES_FILE = "probes.npz"
 HUBS = ("hf://", "kaggle://")
 
 
@@ -74,7 +74,7 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
 
 
 def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
-    """Where the files of a preset lie: its model, its card and its calibrations.
+    """Where the files of a preset lie: its model, its card and its probes.
 
     Args:
         name_or_path: see `from_preset`. What lies on a hub is fetched.
@@ -106,7 +106,7 @@ def _fetched(uri):
     get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
     try:
         paths = [pathlib.Path(get_file(uri, name)) for name in MODEL_FILES]
-        for name in (CARD_FILE, *CALIBRATIONS):
+        for name in (CARD_FILE, PROBES_FILE):
             with contextlib.suppress(FileNotFoundError):
                 get_file(uri, name)
     except Exception as error:  # each hub has its own

@@ -158,6 +158,11 @@ class Gallery(PairScores):
             found.append(agreement(answers, self.centre, copies))
         return np.concatenate(found)
 
+    def vector_sample(self, count, seed=0):
+        """The vectors of at most `count` items in `own_space`, drawn at random."""
+        there = np.flatnonzero(self._ids != kinds.REMOVED)
+        return self.item_vectors(np.random.default_rng(seed).permutation(there)[:count])
+
     def answer_vectors(self, ids):
         """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids.
 
@@ -166,9 +171,8 @@ class Gallery(PairScores):
         """
         places = self.places(ids)
         if (places == kinds.REMOVED).any():
-            raise ValueError(
-                f"`ids` must be in the index; it lacks {np.asarray(ids)[places == kinds.REMOVED][0]}"
-            )
+            missing = np.asarray(ids)[places == kinds.REMOVED]
+            raise ValueError(f"`ids` must be in the index; it lacks {missing[0]}")
         return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
 
     def places(self, ids):

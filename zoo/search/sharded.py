@@ -170,6 +170,14 @@ class ShardedIndex:
         parts = [part for part in self.parts if len(part)]
         return self._weights(parts) @ [part.centre for part in parts]
 
+    def vector_sample(self, count: int, seed: int = 0) -> np.ndarray:
+        """The vectors of about `count` items of all parts, as of `Index`."""
+        parts = [part for part in self.parts if len(part)]
+        shares = np.ceil(self._weights(parts) * count).astype(int)
+        return np.concatenate(
+            [part.vector_sample(share, seed) for part, share in zip(parts, shares, strict=True)]
+        )
+
     def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
         """The vectors of answers that several parts hold, as of `Index`.
 

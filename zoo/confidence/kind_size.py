@@ -1,0 +1,45 @@
+"""How many items of a kind a gallery holds, seen from its vectors alone."""
+
+import numpy as np
+
+from zoo.arrays import unit
+
+SHARE = 0.999  # of pairs of different kinds, which are less alike than the bound
+
+
+def kind_size(gallery, num_items, own, same_kind):
+    """The mean number of items of a kind in a gallery, from 1 to what the own items have.
+
+    Of the own items it is known which are of a kind. A share p₁ of these pairs and a share p₀ of
+    the others is more alike than a bound. If the gallery's kinds are like them, a share
+    f = p₁ π + p₀ (1 − π) of its pairs is, where π is the share of pairs of a kind. So a kind has
+    1 + π (n − 1) of n items.
+
+    Args:
+        gallery: `(s, dim)`, vectors of items drawn from the gallery.
+        num_items: n.
+        own: `(M, dim)`, vectors of items like the gallery's.
+        same_kind: `(M, M)` booleans, whether two of them are of a kind.
+
+    Returns:
+        A whole number; 1 where no two of the own items are of a kind.
+    """
+    same = same_kind & ~np.eye(len(own), dtype=bool)
+    most = 1 + int(np.ceil(same.sum(axis=1).mean()))
+    if not same.any() or len(gallery) < 2:
+        return min(most, num_items)
+    alike, others = _cosines(own), ~same_kind
+    bound = np.quantile(alike[others], SHARE) if others.any() else -1.0
+    together, apart = np.mean(alike[same] > bound), 1 - SHARE
+    found = _cosines(gallery)
+    share = ((found > bound).sum() - len(found)) / (len(found) * (len(found) - 1))
+    pairs = np.clip((share - apart) / max(together - apart, 1e-9), 0.0, 1.0)
+    return int(np.clip(round(1 + pairs * (num_items - 1)), 1, most))
+
+
+def _cosines(vectors):
+    """Of all pairs, about the mean; those of a vector and itself are 1."""
+    units = unit(vectors - vectors.mean(axis=0))
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, 2.0)  # above every bound, whatever the rounding
+    return cosines

@@ -1,0 +1,268 @@
+"""Held-out pairs that travel with a model, to calibrate it on whatever gallery it is given."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from zoo.arrays import KEYS, length, parts_of, take
+from zoo.confidence.calibrate import calibrate_on
+from zoo.confidence.shrinkage import ShrunkGaussian
+from zoo.confidence.unknown import KnownQueries
+from zoo.embeddings import has_uncertainty, log_uncertainty
+from zoo.errors import InputError
+from zoo.files.atomic import atomic
+
+FILE = "probes.npz"
+MOST = 2000  # of a side
+VERSION = 1
+DIRECTIONS = ("i2t", "t2i")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Probes:
+    """Embeddings of images and captions that training has not seen, and which belong together.
+
+    ```python
+    rng = np.random.default_rng(0)
+    images = {"mean": rng.normal(size=(200, 16)).astype("float32")}
+    captions = {"mean": images["mean"] + rng.normal(size=(200, 16)).astype("float32")}
+    probes = zoo.confidence.Probes.of(images, captions, np.arange(200), np.arange(200))
+    index = zoo.search.Index.build({"mean": images["mean"][:50]}, "cosine")
+    confidence = probes.calibrate(index)
+    ```
+
+    They are written at the end of training, from the validation split, and lie beside the model as
+    `probes.npz`. `zoo.Retriever`, the command line, the demo, the report and the export calibrate
+    with them on the gallery that is asked.
+
+    Attributes:
+        images, captions: dicts of arrays, in float16 where that holds them.
+        image_labels, caption_labels: `(N,)` and `(M,)`; an image and a caption with equal labels
+            match: one number an image, or a class.
+        caption_images: `(M,)`, the row of each caption's image, −1 where it is not among them; or
+            None. Captions of one image are a group.
+        measure: of the uncertainty, see `zoo.embeddings.uncertainty`, or None.
+        known: by direction, `KnownQueries`: what training has seen.
+        trained_on: uint64, sorted hashes of the contents of the pictures of training.
+        source: what they are, in words.
+    """
+
+    images: dict
+    captions: dict
+    image_labels: np.ndarray
+    caption_labels: np.ndarray
+    caption_images: np.ndarray | None = None
+    measure: str | None = None
+    known: dict = dataclasses.field(default_factory=dict)
+    trained_on: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, np.uint64))
+    source: str = ""
+
+    @classmethod
+    def of(cls, images, captions, image_labels, caption_labels, caption_images=None, **more):
+        """Checked probes.
+
+        Args:
+            images, captions: embeddings, what `encode_*` returned or dicts of arrays.
+            image_labels, caption_labels, caption_images: as above.
+            **more: `measure`, `known`, `trained_on`, `source`.
+
+        Raises:
+            ValueError: if lengths differ or nothing matches.
+        """
+        images, captions = _halved(images), _halved(captions)
+        labels = np.asarray(image_labels), np.asarray(caption_labels)
+        for name, side, values in zip(
+            ("image_labels", "caption_labels"), (images, captions), labels, strict=True
+        ):
+            if values.shape != (length(side),):
+                raise ValueError(
+                    f"`{name}` must be of shape ({length(side)},); received {values.shape}"
+                )
+        if not np.isin(*labels).any():
+            raise ValueError("`image_labels` and `caption_labels` must have labels in common")
+        if caption_images is not None:
+            caption_images = np.asarray(caption_images, np.int64)
+        return cls(images, captions, *labels, caption_images, **more)
+
+    @property
+    def by_class(self):
+        """Whether several images have one label."""
+        return len(np.unique(self.image_labels)) < len(self.image_labels)
+
+    def pairs(self, direction):
+        """What `calibrate_on` takes: `queries`, `own`, `matches`, `groups` and `uncertainty`.
+
+        Args:
+            direction: `"t2i"`, where captions ask for images, or `"i2t"`.
+
+        Raises:
+            ValueError: if it is neither.
+        """
+        if direction not in DIRECTIONS:
+            raise ValueError(f"`direction` must be one of {DIRECTIONS}; received {direction!r}")
+        sides = (self.captions, self.caption_labels), (self.images, self.image_labels)
+        (queries, labels), (own, own_labels) = sides if direction == "t2i" else sides[::-1]
+        chosen = np.flatnonzero(np.isin(labels, own_labels))
+        queries = take(queries, chosen)
+        groups = None
+        if direction == "t2i" and self.caption_images is not None:
+            # A caption whose image is not among the probes is a group of its own.
+            alone = -1 - np.arange(len(labels))
+            groups = np.where(self.caption_images >= 0, self.caption_images, alone)[chosen]
+        uncertainty = None
+        if self.measure is not None and has_uncertainty(queries):
+            uncertainty = np.asarray(log_uncertainty(queries, self.measure), float)
+        matches = labels[chosen][:, None] == own_labels[None]
+        return {
+            "queries": queries,
+            "own": take(own, slice(None)),
+            "matches": matches,
+            "groups": groups,
+            "uncertainty": uncertainty,
+        }
+
+    def calibrate(self, index, direction=None, matches_in_gallery=None, seed=0):
+        """A `Confidence` for the gallery of an index, see `calibrate_on`.
+
+        Args:
+            index: an `Index` or `ShardedIndex`, searched by the model's similarity.
+            direction: default: what the index's side says.
+            matches_in_gallery, seed: of `calibrate_on`.
+
+        Raises:
+            ValueError: as `calibrate_on`.
+        """
+        if direction is None:
+            direction = "t2i" if index.description["side"] == "images" else "i2t"
+        known = self.known.get(direction)
+        pairs = self.pairs(direction)
+        return calibrate_on(
+            index, **pairs, matches_in_gallery=matches_in_gallery, known=known, seed=seed
+        )
+
+    def take(self, images, captions):
+        """Probes of some images and captions, by their rows."""
+        new = np.full(len(self.image_labels) + 1, -1)
+        new[images] = np.arange(len(images))
+        owners = self.caption_images
+        return dataclasses.replace(
+            self,
+            images={name: values[images] for name, values in self.images.items()},
+            captions={name: values[captions] for name, values in self.captions.items()},
+            image_labels=self.image_labels[images],
+            caption_labels=self.caption_labels[captions],
+            caption_images=None if owners is None else new[owners[captions]],
+        )
+
+    def save(self, path):
+        """Writes one file, whole or not at all.
+
+        Raises:
+            InputError: if it cannot be written.
+        """
+        arrays = {
+            **{f"images_{name}": values for name, values in self.images.items()},
+            **{f"captions_{name}": values for name, values in self.captions.items()},
+            "image_labels": self.image_labels,
+            "caption_labels": self.caption_labels,
+            "trained_on": np.asarray(self.trained_on, np.uint64),
+        }
+        if self.caption_images is not None:
+            arrays["caption_images"] = self.caption_images
+        for direction, known in self.known.items():
+            arrays |= {f"known_{direction}_{name}": x for name, x in _of_known(known).items()}
+        facts = {"version": VERSION, "measure": self.measure, "source": self.source}
+        with atomic(Path(path)) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+
+    @classmethod
+    def load(cls, path):
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: if the file is missing or holds no probes; it says what is wrong.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"no such file: {path}")
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = dict(file)
+            facts = json.loads(str(arrays.pop("facts")))
+            if facts["version"] != VERSION:
+                raise InputError(
+                    f"{path}: expected version {VERSION} of probes; found {facts['version']!r}"
+                )
+            sides = [
+                {name: arrays.pop(f"{side}_{name}") for name in KEYS if f"{side}_{name}" in arrays}
+                for side in ("images", "captions")
+            ]
+            known = {
+                direction: _to_known(arrays, f"known_{direction}_")
+                for direction in DIRECTIONS
+                if f"known_{direction}_mean" in arrays
+            }
+            return cls.of(
+                *sides,
+                arrays["image_labels"],
+                arrays["caption_labels"],
+                arrays.get("caption_images"),
+                measure=facts["measure"],
+                known=known,
+                trained_on=arrays["trained_on"],
+                source=str(facts["source"]),
+            )
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(f"{path}: holds no probes: {reason}") from error
+
+
+def _halved(embedding):
+    """As float16, where no number is too large for it."""
+    arrays = parts_of(embedding)
+    largest = np.finfo(np.float16).max
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise ValueError(f"probes must hold finite numbers; {name!r} has NaN or infinities")
+        if name != "mask" and np.abs(values).max(initial=0.0) <= largest:
+            arrays[name] = values.astype(np.float16)
+    return arrays
+
+
+def _of_known(known):
+    shape = known.shape
+    return {
+        "mean": np.asarray(shape.mean, np.float32),
+        "axes": np.asarray(shape.axes, np.float32),
+        "variances": np.asarray(shape.variances),
+        "rest": np.asarray(shape.rest),
+        "kept": known.kept,
+    }
+
+
+def _to_known(arrays, prefix):
+    mean, axes, variances, rest, kept = (
+        arrays[prefix + name] for name in ("mean", "axes", "variances", "rest", "kept")
+    )
+    if mean.ndim != 1 or axes.shape != (len(variances), len(mean)) or kept.ndim != 1:
+        raise ValueError("what training has seen does not fit")
+    shape = ShrunkGaussian(mean.astype(float), axes.astype(float), variances, float(rest))
+    return KnownQueries(shape, kept)
+
+
+def contents_hash(path: str | os.PathLike) -> int:
+    """A number of 64 bits that tells a file's contents from others'.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8))
+    return int.from_bytes(digest.digest(), "big")

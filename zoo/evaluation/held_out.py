@@ -1,0 +1,66 @@
+"""Probes of a run: held-out pairs of its validation split, with what training has seen."""
+
+from pathlib import Path
+
+import numpy as np
+
+from zoo.confidence import Probes
+from zoo.confidence.probes import MOST, contents_hash
+from zoo.data.split import Split
+from zoo.evaluation import known
+from zoo.evaluation.retrieval import EncodedSplit
+from zoo.models import DualEncoder
+
+HASHED = 20_000  # pictures of training whose contents are remembered, at most
+
+
+def make_probes(
+    model: DualEncoder,
+    held_out: EncodedSplit,
+    train: Split | None = None,
+    seed: int = 0,
+    images: int = 1000,
+    captions: int = MOST,
+) -> Probes:
+    """The `zoo.confidence.Probes` of a model.
+
+    Args:
+        model: the `DualEncoder`.
+        held_out: an `EncodedSplit` that training has not seen.
+        train: the `Split` of training, for what is known; None leaves that out.
+        seed: of what is drawn.
+        images, captions: how many at most. Captions are drawn of the chosen images first, so that
+            both of a pair are there.
+
+    Raises:
+        ValueError: if nothing matches, or embeddings are token sequences, which no index holds.
+    """
+    records, rng = held_out.records, np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(records.num_images)[:images])
+    own = np.isin(records.caption_image, chosen)
+    order = rng.permutation(records.num_captions)
+    order = np.concatenate([order[own[order]], order[~own[order]]])
+    told = np.sort(order[:captions])
+    row = np.full(records.num_images, -1)
+    row[chosen] = np.arange(len(chosen))
+    seen = {} if train is None else known.known_queries(model, train, held_out, seed)
+    return Probes.of(
+        {name: np.asarray(values)[chosen] for name, values in held_out.images.items()},
+        {name: np.asarray(values)[told] for name, values in held_out.captions.items()},
+        records.image_labels[chosen],
+        records.caption_labels[told],
+        row[records.caption_image[told]],
+        measure=held_out.measure_name,
+        known=seen,
+        trained_on=_hashes(train, rng),
+        source=f"{records.name}: {len(chosen):,} images, {len(told):,} captions",
+    )
+
+
+def _hashes(train, rng):
+    """Hashes of the pictures of training that are files, sorted."""
+    if train is None:
+        return np.empty(0, np.uint64)
+    paths = rng.permutation(np.asarray(train.records.image_paths, object))[:HASHED]
+    found = {contents_hash(path) for path in paths if Path(str(path)).is_file()}
+    return np.sort(np.array(list(found), np.uint64))
