@@ -24,6 +24,7 @@ ORDER = (
     ("training",),
     ("collection",),
     ("search",),
+    ("retriever",),
     ("report",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -9,7 +9,7 @@ than Keras; so is `zoo.data` on another backend than TensorFlow.
 import gc
 import importlib
 import os
-from types import ModuleType
+from typing import Any
 
 # TensorFlow reads this once, when it is first imported. 1 leaves out information; warnings and
 # errors stay.
@@ -47,14 +47,26 @@ __all__ = [
     "training",
 ]
 
-_LAZY = ("collection", "confidence", "data", "evaluation", "metrics", "report", "search")
+_OBJECTS = {"Retriever": "zoo.retriever"}  # found where they live, when first touched
+_LAZY = (
+    "collection",
+    "confidence",
+    "data",
+    "evaluation",
+    "metrics",
+    "report",
+    "retriever",
+    "search",
+)
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"zoo.{name}")
+    if name in _OBJECTS:
+        return getattr(importlib.import_module(_OBJECTS[name]), name)
     raise AttributeError(f"module 'zoo' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_LAZY, "__version__"])
+    return sorted([*__all__, *_LAZY, *_OBJECTS, "__version__"])

@@ -185,7 +185,7 @@ class Confidence:
         Raises:
             ValueError: if a shape differs, a number is not finite, or a feature is missing.
         """
-        return self._probability(self.features(similarity, uncertainty, extra=extra))
+        return self.of_features(self.features(similarity, uncertainty, extra=extra))
 
     def logit(self, similarity, uncertainty=None, *, extra=None):
         """The log odds behind `probability`, before any recalibration, `(Q,)`.
@@ -226,7 +226,7 @@ class Confidence:
             ValueError: as `probability` and `certified_threshold`.
         """
         probability = self.probability(similarity, uncertainty, extra=extra)
-        seen = self._probability(self.reference.sample[:, : len(self.names)])
+        seen = self.of_features(self.reference.sample[:, : len(self.names)])
         candidates = candidate_thresholds(seen)
         threshold = certified_threshold(
             probability, correct, risk, failure, candidates, groups, seed
@@ -234,7 +234,8 @@ class Confidence:
         certificate = Certificate(risk, failure, threshold, len(probability))
         return dataclasses.replace(self, certificate=certificate)
 
-    def _probability(self, features):
+    def of_features(self, features):
+        """The probability of queries by what `features` gave, `(Q,)`."""
         logit = self.logistic.logit(features)
         if self.recalibration is None:
             return expit(logit)

@@ -70,6 +70,7 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
         raise InputError(f"{path}: not a model that this version can read: {reason}") from error
     if not isinstance(model, DualEncoder):
         raise InputError(f"{path}: expected a DualEncoder, received {type(model).__name__}")
+    model.origin = str(name_or_path)  # where its probes are
     return model
 
 

@@ -1,17 +1,15 @@
-"""A model's two towers as the demo calls them: one query at a time, from several threads."""
-
-import functools
+"""A model's two towers for questions: one at a time, from several threads, of any batch size."""
 
 import numpy as np
 import tensorflow as tf
 
 from zoo import embeddings
+from zoo.arrays import parts_of
 from zoo.data import images
-from zoo.data.captions import WordTokenizer, normalise
+from zoo.data.captions import unknown_words
 from zoo.errors import InputError
 
 _BATCH = 64
-_EMBEDDING = ("mean", "log_variance", "elements", "mask")  # encoders of sets tell more than that
 
 
 class Encoders:
@@ -35,17 +33,11 @@ class Encoders:
         shape = model.image_encoder.inputs[0].shape
         if len(shape) != 4 or shape[1] is None or shape[1] != shape[2]:
             raise InputError(
-                f"the model reads features of shape {tuple(shape[1:])}, not square pictures; the "
-                "demo can only show models of pictures"
+                f"the model reads features of shape {tuple(shape[1:])}, not square pictures, so "
+                "it cannot be asked with pictures"
             )
         if model.tokenizer is None:
             raise InputError("the model has no tokenizer, so it cannot be asked in words")
-        kind = embeddings.kind(model.image_encoder.output)
-        if kind not in ("a point", "a Gaussian", "a set"):
-            raise InputError(
-                f"the model embeds an image as {kind}; the demo can only show points, Gaussians "
-                "and sets"
-            )
         self.model = model
         self.image_size = shape[1]
         self.resizing = (mode, crop_fraction)
@@ -59,11 +51,7 @@ class Encoders:
         )
         for encode in (self._captions, self._images):
             encode.get_concrete_function()  # traced here, since tracing is not for threads
-        self.measure = None  # of the uncertainty; points have none
-        if embeddings.has_uncertainty(model.image_encoder.output):
-            is_set = embeddings.kind(model.image_encoder.output) == "a set"
-            allowed = embeddings.SET_UNCERTAINTIES if is_set else embeddings.GAUSSIAN_UNCERTAINTIES
-            self.measure = model.uncertainty_measure or allowed[0]
+        self.measure = measure_of(model)  # of the uncertainty; points have none
 
     def captions(self, texts):
         """The embedding of strings."""
@@ -72,6 +60,15 @@ class Encoders:
     def pixels(self, contents):
         """The bytes of a picture as the image encoder gets it, uint8 `(size, size, 3)`."""
         return images.prepare(contents, self.image_size, *self.resizing).numpy()
+
+    def fitted(self, picture):
+        """A picture as the image encoder gets it, uint8 `(size, size, 3)`.
+
+        Args:
+            picture: a Pillow image, or an array `(height, width, 3)` of 0 … 255.
+        """
+        pixels = np.asarray(picture.convert("RGB") if hasattr(picture, "convert") else picture)
+        return images.resize(pixels, self.image_size, *self.resizing).numpy()
 
     def images(self, pixels):
         """The embedding of pictures `(N, size, size, 3)`, 0 … 255."""
@@ -92,26 +89,26 @@ class Encoders:
         return np.asarray(embeddings.uncertainty(embedding, self.measure))
 
     def unknown_words(self, text):
-        """The words of a text that a word-level tokenizer has not; others know all."""
-        words = text.split()
-        if not words or self._vocabulary is None:
-            return []
-        told = [tokens.decode("utf-8").split() for tokens in normalise(words).numpy()]
-        return [
-            word
-            for word, tokens in zip(words, told, strict=True)
-            if not self._vocabulary.issuperset(tokens)
-        ]
+        """The words of a text that a word-level tokenizer has not, normalised; others know all."""
+        unknown = unknown_words(self.model.tokenizer, [text])[1]
+        return [] if unknown is None else unknown[0]
 
-    @functools.cached_property
-    def _vocabulary(self):
-        tokenizer = self.model.tokenizer
-        return set(tokenizer.get_vocabulary()) if isinstance(tokenizer, WordTokenizer) else None
+
+def measure_of(model):
+    """The measure of a model's uncertainty, or None where its captions have none."""
+    output = model.caption_encoder.output
+    if not embeddings.has_uncertainty(output):
+        return None
+    allowed = {
+        embeddings.SET: embeddings.SET_UNCERTAINTIES,
+        embeddings.DIRECTION: embeddings.DIRECTION_UNCERTAINTIES,
+    }.get(embeddings.kind(output), embeddings.GAUSSIAN_UNCERTAINTIES)
+    return model.uncertainty_measure or allowed[0]
 
 
 def _in_batches(encode, inputs, size):
     if not len(inputs):
         raise ValueError("there must be at least one item to encode; received none")
     parts = [encode(inputs[start : start + size]) for start in range(0, len(inputs), size)]
-    keys = [key for key in _EMBEDDING if parts[0].get(key) is not None]
-    return {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in keys}
+    arrays = [parts_of(part) for part in parts]
+    return {key: np.concatenate([one[key] for one in arrays]) for key in arrays[0]}

@@ -1,0 +1,498 @@
+"""A model, a gallery and a judge: the whole way of an answer."""
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.arrays import as_arrays, length
+from zoo.collection import Collection, list_images
+from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
+from zoo.confidence.scores import DEPTH
+from zoo.data.captions import unknown_words
+from zoo.data.files import check_images
+from zoo.embeddings import EmbeddingLike, log_uncertainty
+from zoo.errors import InputError
+from zoo.evaluation import probes_of, resizing_of
+from zoo.evaluation.known import coordinates
+from zoo.files.atomic import write_text
+from zoo.models import DualEncoder
+from zoo.models.presets import from_preset
+from zoo.retriever.answer import Answer
+from zoo.retriever.encoders import Encoders, measure_of
+from zoo.retriever.judge import Judge, is_void
+from zoo.retriever.training_photos import training_note
+from zoo.search import Index
+from zoo.search.sharded import load as load_index
+
+SETUP, INDEX, CALIBRATION, PROBES = "search.json", "index", "calibration.json", "probes.npz"
+MODEL, NAMES = "model.keras", "names.json"
+_OTHER = {"images": "captions", "captions": "images"}
+
+
+class Retriever:
+    """Asks a gallery in words or pictures, and says how likely the answer is right.
+
+    ```python
+    model = zoo.from_preset("toy_birds_pfe")
+    photos = np.random.default_rng(0).integers(0, 256, (30, 64, 64, 3), dtype="uint8")
+    retriever = zoo.Retriever.build(model, photos)
+    answer = retriever.ask("a small bird with a red crown")
+    print(answer.verdict, answer.probability, answer.ids[:3], answer.reason)
+    ```
+
+    The model's probes, held-out pairs that come with it, are asked in front of this gallery when it
+    is built, and again when it has grown or shrunk by more than 5 %: what is said is of the gallery
+    that is asked. A gallery that cannot be calibrated answers all the same, with the probability
+    None and a sentence on why.
+
+    Made by `build` and `load`.
+
+    Attributes:
+        model: the `DualEncoder`.
+        index: the `zoo.search.Index` or `ShardedIndex`, of images or of captions.
+        probes: the `zoo.confidence.Probes`, or None.
+        note: a sentence on photos that the model was trained on, or None.
+    """
+
+    def __init__(
+        self,
+        model: DualEncoder,
+        index: Any,
+        probes: Probes | None = None,
+        names: Any = None,
+        resizing: dict[str, Any] | None = None,
+        origin: str | None = None,
+        judge: Judge | None = None,
+    ):
+        self.model, self.index, self.probes = model, index, probes
+        self.note, self._names = None, names
+        self._origin, self._resizing = origin, resizing or {}
+        self._encoders, self._lock = None, threading.RLock()
+        self._judge = judge
+
+    @classmethod
+    def build(
+        cls,
+        model: DualEncoder | str | os.PathLike,
+        items: Any,
+        ids: Sequence[int] | None = None,
+        probes: Probes | None = None,
+        kind: str = "flat",
+        side: str = "images",
+        names: Sequence[str] | None = None,
+    ) -> "Retriever":
+        """A gallery, encoded, indexed and calibrated.
+
+        Args:
+            model: a `DualEncoder`, or what `zoo.from_preset` takes.
+            items: a folder or a list of files of pictures, pixels `(N, height, width, 3)`, texts
+                with `side="captions"`, or embeddings as `encode_*` returned them.
+            ids: N distinct whole numbers; None counts from 0.
+            probes: held-out pairs; None takes those that come with the model.
+            kind: of the index, see `zoo.search.Index.build`.
+            side: what the items are, `"images"` or `"captions"`; the other side asks.
+            names: N strings to call them; default: of files their paths, of captions the texts.
+
+        Raises:
+            InputError: if the model or a picture cannot be read.
+            ValueError: if there is no item, or arguments do not fit.
+        """
+        if side not in _OTHER:
+            raise ValueError(f"`side` must be one of {tuple(_OTHER)}; received {side!r}")
+        model, origin, resizing = _opened(model)
+        if probes is None and origin is not None:
+            probes = probes_of(origin)
+        retriever = cls(model, None, probes, None, resizing, origin)
+        embeddings, found, paths = retriever._embedded(items, side)
+        count = length(embeddings)
+        names = found if names is None else list(names)
+        if names is not None and len(names) != count:
+            raise ValueError(f"`names` must be {count} strings; received {len(names)}")
+        retriever.index = Index.build(
+            embeddings,
+            model.similarity,
+            kind,
+            ids=ids,
+            side=side,
+            uncertainty_measure=measure_of(model),
+        )
+        if names is not None:
+            retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
+        retriever.note = training_note(paths, probes)
+        return retriever
+
+    @property
+    def side(self) -> str:
+        """What the gallery holds, `"images"` or `"captions"`."""
+        return self.index.description["side"]
+
+    @property
+    def judge(self) -> Judge:
+        """The `Judge` of this gallery; made when first asked for, and again after growth."""
+        with self._lock:
+            judge = self._judge
+            if judge is None or (
+                judge.confidence is not None and is_void(judge.confidence, len(self.index))
+            ):
+                self._judge = judge = self._calibrated()
+            return judge
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """The `zoo.confidence.Confidence` of this gallery, or None."""
+        return self.judge.confidence
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def ask(self, question: Any, k: int = 10) -> Answer | list[Answer]:
+        """What the gallery answers.
+
+        Args:
+            question: a text; a picture as a `pathlib.Path`, Pillow image or array
+                `(height, width, 3)`; or an embedding of one question. A list has many, of one
+                kind; so has an embedding of several rows.
+            k: how many results, at most as many as there are items.
+
+        Returns:
+            An `Answer`, or a list of them for a list.
+
+        Raises:
+            ValueError: if k is no whole number from 1, the gallery is empty, or the question does
+                not fit the model.
+            InputError: if a picture cannot be read.
+        """
+        if k != int(k) or k < 1:
+            raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
+        if not len(self.index):
+            raise ValueError("the gallery is empty: there is nothing to ask")
+        is_many = isinstance(question, (list, tuple))
+        questions = list(question) if is_many else [question]
+        if not questions:
+            return []
+        embeddings, texts, side, called = self._asked(questions, is_many)
+        answers = self._answers(embeddings, texts, side, called, int(k))
+        return answers if is_many or len(answers) > 1 else answers[0]
+
+    def add(
+        self, items: Any, ids: Sequence[int] | None = None, names: Sequence[str] | None = None
+    ) -> None:
+        """Adds items, as of `build`.
+
+        Raises:
+            ValueError: as `zoo.search.Index.add`. Nothing has then been added.
+        """
+        embeddings, found, paths = self._embedded(items, self.side)
+        names = found if names is None else list(names)
+        before = set(self.index.ids.tolist())
+        self.index.add(embeddings, ids)
+        if names is not None:
+            new = [one for one in self.index.ids.tolist() if one not in before]
+            self._names = {**(self._names or {}), **dict(zip(new, names, strict=True))}
+        self.note = training_note(paths, self.probes) or self.note
+        self._seen_again()
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Removes items.
+
+        Raises:
+            ValueError: as `zoo.search.Index.remove`. Nothing has then been removed.
+        """
+        self.index.remove(ids)
+        self._seen_again()
+
+    def calibrate(
+        self,
+        queries: EmbeddingLike,
+        own: EmbeddingLike,
+        groups: Any = None,
+        matches: Any = None,
+    ) -> Confidence:
+        """Calibrates on held-out pairs of one's own, see `zoo.confidence.calibrate_on`.
+
+        Returns:
+            The `Confidence`, by which the retriever judges from now on.
+
+        Raises:
+            ValueError: as `calibrate_on`.
+        """
+        queries = as_arrays(queries, "queries")
+        uncertainty = None
+        if measure_of(self.model) is not None:
+            uncertainty = np.asarray(log_uncertainty(queries, measure_of(self.model)), float)
+        known = self._known()
+        confidence = calibrate_on(
+            self.index, queries, own, matches, groups, uncertainty, known=known
+        )
+        self._judge = Judge(confidence, known=known, gallery=confidence.gallery)
+        return confidence
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Writes a folder that `load`, the command line, the demo and the export read.
+
+        Raises:
+            InputError: if it cannot be written.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.index.save(folder / INDEX)
+        setup = {"model": self._origin, "captions": self.side == "captions"}
+        if self._origin is None:
+            self.model.save(folder / MODEL)
+            setup["model"] = MODEL
+        if isinstance(self._names, dict):
+            names = {str(number): name for number, name in self._names.items()}
+            write_text(folder / NAMES, json.dumps(names) + "\n")
+            setup["names"] = NAMES
+        elif self._names is not None:
+            setup["shards"] = str(self._names.folder)
+        self.save_judge(folder)
+        write_text(folder / SETUP, json.dumps(setup, indent=2) + "\n")
+
+    def save_judge(self, folder: str | os.PathLike) -> None:
+        """Writes the calibration and the probes alone, beside an index that is there."""
+        folder = Path(folder)
+        if self.confidence is None:
+            (folder / CALIBRATION).unlink(missing_ok=True)
+        else:
+            self.confidence.save(folder / CALIBRATION)
+        if self.probes is not None:
+            self.probes.save(folder / PROBES)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike,
+        model: DualEncoder | str | os.PathLike | None = None,
+    ) -> "Retriever":
+        """Opens what `save` or `halo search build` wrote.
+
+        Args:
+            folder: of the retriever.
+            model: where the model is now, if it has moved.
+
+        Raises:
+            InputError: if something is missing or damaged.
+        """
+        folder = Path(folder)
+        setup = _read_setup(folder)
+        named = folder / MODEL if setup["model"] == MODEL else setup["model"]
+        model, origin, resizing = _opened(named if model is None else model)
+        names = None
+        if "names" in setup:
+            kept = _read_json(folder / setup["names"])
+            names = {int(number): name for number, name in kept.items()}
+        elif "shards" in setup:
+            names = Collection(folder / setup["shards"])
+        kept = folder / PROBES
+        probes = Probes.load(kept) if kept.is_file() else None
+        if probes is None and origin is not None:
+            probes = probes_of(origin)
+        retriever = cls(model, load_index(folder / INDEX), probes, names, resizing, origin)
+        if (folder / CALIBRATION).is_file():
+            confidence = Confidence.load(folder / CALIBRATION)
+            retriever._judge = Judge(
+                confidence,
+                known=retriever._known() or confidence.known,
+                gallery=GalleryIdentity.of_index(retriever.index),
+            )
+        return retriever
+
+    @property
+    def encoders(self) -> Encoders:
+        """The towers, compiled for questions.
+
+        Raises:
+            InputError: if the model reads vectors, which cannot be asked in words or pictures.
+        """
+        with self._lock:
+            if self._encoders is None:
+                self._encoders = Encoders(self.model, **self._resizing)
+            return self._encoders
+
+    def names_of(self, ids: np.ndarray) -> list[str] | None:
+        """What items are called, or None."""
+        if self._names is None:
+            return None
+        if isinstance(self._names, dict):
+            return [self._names.get(one, str(one)) for one in ids.tolist()]
+        return self._names.names(ids)
+
+    def judged(
+        self,
+        queries: dict[str, np.ndarray],
+        side: str,
+        texts: Sequence[str] | None = None,
+        found: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> list:
+        """A `zoo.retriever.judge.Judgement` of each question.
+
+        Args:
+            queries: embeddings, a dict of arrays.
+            side: what they are, `"images"` or `"captions"`.
+            texts: the captions that were embedded, or None.
+            found: `(scores, ids)` of the best 20 at least, where they are there already.
+        """
+        if side == self.side:
+            judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
+        else:
+            judge = self.judge
+        scores = uncertainty = None
+        if judge.confidence is not None:
+            try:
+                scores = self.index.query_scores(queries, *(found or ()), copies=judge.copies)
+            except ValueError as error:  # an approximate index found too few
+                judge = Judge(why_not=str(error), known=judge.known)
+        if scores is not None and "uncertainty" in judge.confidence.names:
+            measure = measure_of(self.model)
+            uncertainty = np.asarray(log_uncertainty(queries, measure), float)
+        facts = {} if judge.known is None else {"means": coordinates(queries)}
+        if texts is not None and self.model.tokenizer is not None:
+            facts["words"], facts["unknown"] = unknown_words(self.model.tokenizer, texts)
+        return judge(scores, uncertainty, **facts, count=length(queries))
+
+    def _answers(self, queries, texts, side, called, k):
+        k = min(k, len(self.index))
+        scores, ids = self.index.search(queries, max(k, min(DEPTH, len(self.index))))
+        judged = self.judged(queries, side, texts, (scores, ids))
+        answers = []
+        for row, judgement in enumerate(judged):
+            there = ids[row, :k] >= 0
+            found = ids[row, :k][there]
+            answers.append(
+                Answer(
+                    called[row],
+                    found,
+                    scores[row, :k][there],
+                    self.names_of(found),
+                    judgement.probability,
+                    judgement.verdict,
+                    judgement.reason,
+                    judgement.length,
+                )
+            )
+        return answers
+
+    def _asked(self, questions, is_many):
+        """`(embeddings, texts or None, side, what to call each)` of questions of one kind."""
+        other = _OTHER[self.side]
+        kinds = {_kind_of(question) for question in questions}
+        if len(kinds) > 1:
+            raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
+        (kind,) = kinds
+        if kind == "text":
+            return self.encoders.captions(questions), questions, "captions", questions
+        if kind == "file":
+            reasons = check_images(questions)
+            for path, reason in zip(questions, reasons, strict=True):
+                if reason is not None:
+                    raise InputError(f"{path}: {reason}")
+            return self.encoders.files(questions), None, "images", [str(p) for p in questions]
+        if kind == "picture":
+            pixels = [self.encoders.fitted(picture) for picture in questions]
+            embeddings = self.encoders.images(np.stack(pixels))
+            return embeddings, None, "images", ["a picture"] * len(pixels)
+        parts = [as_arrays(_row(one), "question") for one in questions]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return joined, None, other, ["an embedding"] * length(joined)
+
+    def _embedded(self, items, side):
+        """`(embeddings, names or None, paths)` of items."""
+        if isinstance(items, (str, os.PathLike)):
+            names, paths = list_images(items)
+            return self._of_files(paths), names, paths
+        if isinstance(items, (list, tuple)) and all(
+            isinstance(item, (str, os.PathLike)) for item in items
+        ):
+            if not items:
+                raise ValueError("`items` must hold at least one item; received none")
+            if side == "captions":
+                return self.encoders.captions(list(items)), [str(one) for one in items], []
+            return self._of_files(items), [str(item) for item in items], list(items)
+        if getattr(items, "ndim", 0) == 4:
+            pixels = np.stack([self.encoders.fitted(picture) for picture in np.asarray(items)])
+            return self.encoders.images(pixels), None, []
+        return as_arrays(items, "items"), None, []
+
+    def _of_files(self, paths):
+        for path, reason in zip(paths, check_images(paths), strict=True):
+            if reason is not None:
+                raise InputError(f"{path}: {reason}")
+        parts = [self.encoders.files(paths[i : i + 256]) for i in range(0, len(paths), 256)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _known(self):
+        direction = "t2i" if self.side == "images" else "i2t"
+        return None if self.probes is None else self.probes.known.get(direction)
+
+    def _calibrated(self):
+        known = self._known()
+        if self.probes is None:
+            return Judge(known=known)
+        try:
+            confidence = self.probes.calibrate(self.index)
+        except ValueError as error:
+            return Judge(why_not=str(error), known=known)
+        return Judge(confidence, known=known, gallery=confidence.gallery)
+
+    def _seen_again(self):
+        """After a change: the judge knows what gallery is asked now."""
+        judge = self._judge
+        if judge is None:
+            return
+        if judge.confidence is None or not len(self.index):
+            self._judge = None
+        else:
+            gallery = GalleryIdentity.of_index(self.index)
+            self._judge = Judge(judge.confidence, known=judge.known, gallery=gallery)
+
+
+def _opened(model):
+    """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
+    if isinstance(model, DualEncoder):
+        origin = getattr(model, "origin", None)
+        return model, origin, {} if origin is None else resizing_of(origin)
+    return from_preset(model), str(model), resizing_of(model)
+
+
+def _kind_of(question):
+    if isinstance(question, str):
+        return "text"
+    if isinstance(question, os.PathLike):
+        return "file"
+    if hasattr(question, "convert") or getattr(question, "ndim", 0) == 3:
+        return "picture"
+    return "embedding"
+
+
+def _row(embedding):
+    """An embedding of one question may come without its first axis."""
+    if isinstance(embedding, dict):
+        main = "elements" if "elements" in embedding else "mean"
+        if np.ndim(embedding[main]) == (2 if main == "elements" else 1):
+            return {name: np.asarray(values)[None] for name, values in embedding.items()}
+        return embedding
+    return np.asarray(embedding)[None] if np.ndim(embedding) == 1 else embedding
+
+
+def _read_setup(folder):
+    setup = _read_json(folder / SETUP)
+    if not isinstance(setup, dict) or "model" not in setup or not {"names", "shards"} & {*setup}:
+        if isinstance(setup, dict) and "model" in setup and "captions" in setup:
+            return setup
+        raise InputError(f"{folder}: an older version built this index; build it again")
+    return setup
+
+
+def _read_json(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON: {error}") from error
