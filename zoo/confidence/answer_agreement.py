@@ -40,7 +40,9 @@ def agreement(answers, centre):
             f"`answers` must be (queries, R, {len(centre)}), of the dimension of `centre`; "
             f"received shape {answers.shape}"
         )
-    reached, centre = reached_ranks(answers.shape[1]), centre.astype(answers.dtype)
+    # Squares and differences of small whole numbers and of half precision do not fit in them.
+    dtype = np.result_type(answers.dtype, np.float32)
+    reached, centre = reached_ranks(answers.shape[1]), centre.astype(dtype)
     found = np.empty((len(answers), len(reached)))
     for start in range(0, len(answers), _BLOCK):
         rows = slice(start, start + _BLOCK)

@@ -7,7 +7,7 @@ from zoo.arrays import as_arrays, element_owners, length, take, total_variance
 from zoo.confidence import GalleryMoments, agreement
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units
-from zoo.search.columns import Column, assign_ids, held_ids
+from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.similarities.spaces import SPACES
 
 CHUNK = 16384  # items turned into vectors at once
@@ -47,29 +47,58 @@ class Gallery:
             ids: as in `build`; None goes on after the largest id there has been.
 
         Raises:
-            ValueError: if they do not fit, or an id is taken. Nothing has then been added.
+            ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
+                large for float32. Nothing has then been added.
         """
         self._check_writable()
         arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
         count = length(arrays)
         ids = assign_ids(ids, count, self._ids, self.description["next_id"])
-        for start in range(0, count, CHUNK):
-            chosen = slice(start, start + CHUNK)
-            chunk, row_ids = take(arrays, chosen), ids[chosen]
-            for name, values in self._beside(chunk, row_ids).items():
-                if name in self._columns:
-                    self._columns[name].append(values)
-                else:
-                    self._columns[name] = self._new_column(name, values)
-            if self.description["embedding"] == SET:
-                row_ids = row_ids[element_owners(chunk)]
-            self.faiss.add_with_ids(self._space.gallery(chunk), row_ids)
-            if self._moments is not None:
-                self._moments += GalleryMoments.of(self._moment_space.gallery(chunk))
+        before = self.faiss.ntotal, len(self._ids), self._moments
+        try:
+            for start in range(0, count, CHUNK):
+                chosen = slice(start, start + CHUNK)
+                self._add_chunk(take(arrays, chosen), ids[chosen], start)
+        except BaseException:
+            self._take_back(*before)
+            raise
         self._changed()
         if count:
             self.description["next_id"] = max(self.description["next_id"], int(ids.max()) + 1)
+
+    def _add_chunk(self, chunk, ids, first):
+        """Adds some items. Whatever can be refused is refused before FAISS has a row of them."""
+        with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
+            beside, vectors = self._beside(chunk, ids), self._space.gallery(chunk)
+        row_ids = ids
+        if self.description["embedding"] == SET:
+            row_ids = ids[element_owners(chunk)]
+        plan.check_finite(chunk, beside, vectors, first)
+        added = None
+        if self._moments is not None:
+            held = self._moment_space.gallery(chunk)
+            added = GalleryMoments.of(
+                kinds.held_vectors(self.description["kind"], self._rows, held)
+            )
+        for name, values in beside.items():
+            if name in self._columns:
+                self._columns[name].append(values)
+            else:
+                self._columns[name] = self._new_column(name, values)
+        self.faiss.add_with_ids(vectors, row_ids)
+        if added is not None:
+            self._moments += added
+
+    def _take_back(self, rows, items, moments):
+        """Makes the index again what it was before an `add` that failed."""
+        kinds.take_back(self.description["kind"], self.faiss, rows)
+        passed_over = self.description["embedding"] != SET  # each with its row in the columns
+        items = max(items, self.faiss.ntotal) if passed_over else items
+        for column in self._columns.values():
+            column.cut(items)
+        self._moments = moments
+        self._changed()
 
     def remove(self, ids):
         """Removes items.
@@ -146,10 +175,15 @@ class Gallery:
         return self._centre
 
     def agreement(self, ids):
-        """`zoo.confidence.agreement` of answers, `(queries, k)` ids; None without a space."""
+        """`zoo.confidence.agreement` of answers, `(queries, k)` ids; None without a space.
+
+        Raises:
+            ValueError: if an id is not in the index.
+        """
         if self.own_space is None:
             return None
         found, places = [], self.places(ids)
+        refuse_missing(np.asarray(ids)[places == kinds.REMOVED])
         for start in range(0, len(places), _QUERIES):
             part = places[start : start + _QUERIES]
             answers = self.item_vectors(part.ravel()).reshape(*part.shape, -1)
