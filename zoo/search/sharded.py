@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -280,7 +281,7 @@ def _listed(path):
 def _refuse_common_ids(parts):
     """Raises ValueError if two parts hold one id. Parts of separate ranges are not sorted."""
     held = sorted((part.ids for part in parts if len(part)), key=lambda ids: ids.min())
-    if all(one.max() < other.min() for one, other in zip(held, held[1:], strict=False)):
+    if all(one.max() < other.min() for one, other in itertools.pairwise(held)):
         return
     ordered = np.sort(np.concatenate(held))
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
