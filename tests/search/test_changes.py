@@ -94,7 +94,7 @@ def test_save_and_load(gaussians, tmp_path, kind):
     loaded.add(gallery, ids=np.arange(1000, 1400))
     loaded.save(tmp_path / "index")
     assert len(Index.load(tmp_path / "index")) == len(index) + 399
-    assert sorted(os.listdir(tmp_path / "index")) == ["data-2", "index.json"]
+    assert sorted(os.listdir(tmp_path / "index")) == [".lock", "data-2", "index.json"]
     fresh = S.ClosedFormSampledDistance(scale=1.0, shift=0.0)
     rescored = Index.load(tmp_path / "index", similarity=fresh).search(queries, 6)[0]
     np.testing.assert_allclose(5 + 2.5 * rescored, loaded.search(queries, 6)[0], rtol=1e-5)

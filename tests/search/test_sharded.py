@@ -179,7 +179,8 @@ def test_parts_that_are_none(shards, tmp_path):
         ShardedIndex([one, Index.build(gaussians(rng, 5), "csd", side="captions")])
     with pytest.raises(ValueError, match="from 1 to the index's size, 5"):
         ShardedIndex([one]).search(gaussians(rng, 1), 6)
-    ShardedIndex([one, one]).save(tmp_path / "parts")
+    other = Index.build(gaussians(rng, 5), "csd", ids=range(5, 10))
+    ShardedIndex([one, other]).save(tmp_path / "parts")
     assert len(sharded.load(tmp_path / "parts")) == 10
     (tmp_path / "parts" / "part-000").rename(tmp_path / "parts" / "part-002")
     with pytest.raises(InputError, match="expected part-000, part-001"):

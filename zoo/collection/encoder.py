@@ -1,5 +1,7 @@
 """A model that reads what a source holds: pictures as bytes, texts, rows of vectors."""
 
+import functools
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -12,7 +14,7 @@ import tensorflow as tf
 
 from zoo import embeddings
 from zoo.arrays import parts_of
-from zoo.collection import places, shards
+from zoo.collection import contents, places, shards
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
 from zoo.data import images
@@ -65,6 +67,17 @@ class Encoder:
         else:
             self._encode = _of_pictures(model, mode, crop_fraction)
         self._uncertainty = _uncertainty_of(model)
+        self._facts = model, repr((side, mode, crop_fraction))
+
+    @functools.cached_property
+    def model_sha256(self) -> str:
+        """The hash of all weights, and of how pictures become squares: it knows the vectors."""
+        model, facts = self._facts
+        digest = hashlib.sha256(facts.encode())
+        for weights in model.get_weights():
+            digest.update(repr((weights.shape, weights.dtype)).encode())
+            digest.update(np.ascontiguousarray(weights).tobytes())
+        return digest.hexdigest()
 
     @classmethod
     def load(cls, model: Any, side: str, batch_size: int = 64) -> "Encoder":
@@ -93,23 +106,32 @@ class Encoder:
         """
         if work.kind == ROWS:
             return self._of_rows(work, advance)
-        names, parts, rejected = [], [], []
+        names, parts, rejected, held, lost = [], [], [], [], []
+        stamps, done = contents.stamps(work), 0
         size = self.batch_size if self.side == "images" else _MANY["vectors"]
         for batch in _batches(read(work, self.side), size):
             reasons = [reason for _, _, reason in batch]
             if self.side == "images":
                 reasons = _checked(batch)
+            said = [
+                f"{stamps[min(done + i, len(stamps) - 1)]}:{contents.hashed(data)}"
+                for i, (_, data, _) in enumerate(batch)
+            ]
             good = [i for i, reason in enumerate(reasons) if reason is None]
+            held += [said[i] for i in good]
+            lost += [said[i] for i, reason in enumerate(reasons) if reason is not None]
+            done += len(batch)
             rejected += [(batch[i][0], why) for i, why in enumerate(reasons) if why is not None]
             if good:
                 names += [batch[i][0] for i in good]
                 parts.append(self._encode([batch[i][1] for i in good]))
             advance(len(batch))
-        return self._encoded(names, parts, rejected)
+        return self._encoded(names, parts, rejected, held + lost)
 
     def _of_rows(self, work, advance):
         if not self.of_vectors:
             raise InputError(f"{work.path}: the model reads no vectors of {self.side}")
+        stamps = contents.stamps(work)
         array = read_vectors(work.path, self.side)
         if array.shape[1] != self.dim:
             raise InputError(
@@ -121,14 +143,16 @@ class Encoder:
             raise InputError(f"{work.path}: expected rows below {len(array):,}; received {start}")
         parts = [self._encode(np.asarray(array[start:stop], np.float32))]
         advance(stop - start)
-        return self._encoded(list(work.names), parts, [])
+        rows = zip(stamps, np.asarray(array[start:stop]), strict=True)
+        said = [f"{stamp}:{contents.hashed(row)}" for stamp, row in rows]
+        return self._encoded(list(work.names), parts, [], said)
 
-    def _encoded(self, names, parts, rejected):
+    def _encoded(self, names, parts, rejected, said):
         arrays = shards.joined(parts)
         uncertainty = arrays.pop("uncertainty", None)
         if uncertainty is None and self._uncertainty is not None and arrays:
             uncertainty = self._uncertainty(arrays)
-        return Encoded(names, arrays, uncertainty, rejected)
+        return Encoded(names, arrays, uncertainty, rejected, said)
 
 
 class ExportedEncoder(Encoder):
@@ -147,6 +171,7 @@ class ExportedEncoder(Encoder):
         facts = json.loads(places.read_bytes(places.join(folder, EXPORT_FILE)))
         if "tensorflow_text" in facts["loads_with"]:
             import tensorflow_text  # noqa: F401 - the tokenizer's operations
+        self._folder = folder
         self._loaded = tf.saved_model.load(str(folder))  # referenced, or its variables are deleted
         name = f"encode_{side}"
         if name not in self._loaded.signatures:
@@ -166,6 +191,14 @@ class ExportedEncoder(Encoder):
             return {key: value.numpy()[: len(batch)] for key, value in outputs.items()}
 
         self._encode = encode if not fixed else lambda batch: _in_parts(encode, batch, fixed)
+
+    @functools.cached_property
+    def model_sha256(self) -> str:
+        """The hash of the export's files."""
+        digest = hashlib.sha256(self.side.encode())
+        for path in places.matching(self._folder, "**"):
+            digest.update(hashlib.sha256(places.read_bytes(path)).digest())
+        return digest.hexdigest()
 
 
 def reads_vectors(model: DualEncoder, side: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from zoo.collection import places
+from zoo.collection import contents, places
 from zoo.collection.shards import Encoded, read_notes, rejected_name, shard_name, write_shard
 from zoo.collection.work import Work, digest
 from zoo.errors import InputError
@@ -20,6 +20,8 @@ JOB, MANIFEST = "job.json", "manifest.json"
 def begin(folder: Any, pieces: Sequence[Work], identity: dict[str, Any]) -> list[Work]:
     """Says in the folder what is encoded into it, and finds what is left to do.
 
+    Files of this machine that have changed since they were encoded are noticed.
+
     Args:
         folder: of the shards, here or in an object store.
         pieces: all the work.
@@ -29,9 +31,10 @@ def begin(folder: Any, pieces: Sequence[Work], identity: dict[str, Any]) -> list
         The pieces whose shards are not there.
 
     Raises:
-        InputError: if the folder holds shards of other work, or cannot be written.
+        InputError: if the folder holds shards of other work or of other contents, or cannot be
+            written.
     """
-    job = {**identity, "shards": len(pieces), "work_sha256": digest(pieces)}
+    job = job_of(pieces, identity)
     there = {path.rpartition("/")[2] for path in places.matching(folder, "*")}
     if JOB in there:
         before = json.loads(places.read_bytes(places.join(folder, JOB)))
@@ -41,12 +44,35 @@ def begin(folder: Any, pieces: Sequence[Work], identity: dict[str, Any]) -> list
                 f"{folder}: holds embeddings of other work ({', '.join(other)} differ); choose "
                 "another folder, or delete it"
             )
+        changed = contents.changed(pieces, shards_of(folder), identity.get("side", "images"))
+        if changed:
+            raise InputError(
+                f"{folder}: holds embeddings of other contents: {some(changed)} changed since; "
+                "choose another folder, or delete it"
+            )
         if not places.is_remote(folder):
             remove_leftovers(folder)
     else:
         with places.written(places.join(folder, JOB)) as file:
             file.write((json.dumps(job, indent=2) + "\n").encode())
     return [work for work in pieces if shard_name(work.number) not in there]
+
+
+def job_of(pieces: Sequence[Work], identity: dict[str, Any]) -> dict[str, Any]:
+    """What `job.json` says of work."""
+    return {**identity, "shards": len(pieces), "work_sha256": digest(pieces)}
+
+
+def shards_of(folder: Any) -> dict[int, str]:
+    """The paths of the shards that are there, by number."""
+    paths = places.matching(folder, "shard-*.parquet")
+    return {int(path.rpartition("shard-")[2].removesuffix(".parquet")): path for path in paths}
+
+
+def some(names: Sequence[str]) -> str:
+    """A few of many names, for a message."""
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3:,} others"
 
 
 def encode(

@@ -28,12 +28,15 @@ class Encoded:
         arrays: their embedding, a dict of arrays with `len(names)` rows; empty if there is none.
         uncertainty: float32 `(len(names),)`, or None of points.
         rejected: `(name, reason)` of every item that was not.
+        contents: what was in the items and then in the rejected ones, see
+            `zoo.collection.contents`; None where that is not known.
     """
 
     names: list[str]
     arrays: dict[str, np.ndarray]
     uncertainty: np.ndarray | None = None
     rejected: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    contents: list[str] | None = None
 
 
 def joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -68,7 +71,11 @@ def write_shard(folder: Any, number: int, encoded: Encoded, dtype: str = "float3
         InputError: if a file cannot be written.
     """
     if encoded.rejected:
-        lines = (json.dumps({"name": n, "reason": why}) for n, why in encoded.rejected)
+        said = (encoded.contents or [])[len(encoded.names) :] or [""] * len(encoded.rejected)
+        lines = (
+            json.dumps({"name": name, "reason": why, **({"contents": what} if what else {})})
+            for (name, why), what in zip(encoded.rejected, said, strict=True)
+        )
         with places.written(places.join(folder, rejected_name(number))) as file:
             file.write("".join(line + "\n" for line in lines).encode())
     table = _table(encoded, dtype)
@@ -94,6 +101,27 @@ def read_names(path: Any) -> list[str]:
         InputError: as `read_shard`.
     """
     return _read(path, ["name"]).names
+
+
+def read_contents(path: Any) -> tuple[list[str], list[str]]:
+    """`(names, contents)` of the items of a shard; the contents are `""` where none are known.
+
+    Raises:
+        InputError: as `read_shard`.
+    """
+    shard = _read(path, ["name", "contents"])
+    return shard.names, shard.contents or [""] * len(shard.names)
+
+
+def read_rejected(path: Any) -> list[tuple[str, str, str]]:
+    """`(name, reason, contents)` of the items that were rejected beside a shard."""
+    folder, _, name = str(path).rpartition("/")
+    name = rejected_name(int(name.removeprefix("shard-").removesuffix(".parquet")))
+    if not read_notes(path)["rejected"]:
+        return []
+    lines = places.read_bytes(places.join(folder or ".", name)).splitlines()
+    items = [json.loads(line) for line in lines]
+    return [(item["name"], item["reason"], item.get("contents", "")) for item in items]
 
 
 def read_notes(path: Any) -> dict[str, int]:
@@ -123,6 +151,8 @@ def _table(encoded, dtype):
         columns[key] = flat if whole else arrow.FixedSizeListArray.from_arrays(flat, width)
     if encoded.uncertainty is not None:
         columns["uncertainty"] = arrow.array(np.asarray(encoded.uncertainty, np.float32))
+    if encoded.contents is not None:
+        columns["contents"] = arrow.array(encoded.contents[: len(encoded.names)], arrow.string())
     shapes = {key: values.shape[1:] for key, values in encoded.arrays.items()}
     notes = {"shapes": shapes, "rejected": len(encoded.rejected)}
     return arrow.table(columns).replace_schema_metadata({_NOTES: json.dumps(notes)})
@@ -142,7 +172,8 @@ def _read(path, columns):
         uncertainty = None
         if "uncertainty" in table.column_names:
             uncertainty = table["uncertainty"].to_numpy()
-        return Encoded(table["name"].to_pylist(), arrays, uncertainty)
+        contents = table["contents"].to_pylist() if "contents" in table.column_names else None
+        return Encoded(table["name"].to_pylist(), arrays, uncertainty, contents=contents)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: {_not_a_shard(error)}") from error
 

@@ -38,8 +38,6 @@ def agreement(answers, centre, copies=None):
     Relations: measured beside other signals in docs/confidence.md.
     """
     answers, centre = np.asarray(answers), np.asarray(centre)
-    if answers.dtype.kind not in "fiu" or answers.dtype.itemsize < 4:
-        answers = answers.astype(np.float32)  # products of int8 or float16 would overflow
     fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
     if not fits:
         raise ValueError(
@@ -48,6 +46,8 @@ def agreement(answers, centre, copies=None):
         )
     if not np.isfinite(centre).all():
         raise ValueError("`centre` must be finite; received NaN or infinities")
+    # Squares and differences of small whole numbers and of half precision do not fit in them.
+    answers = answers.astype(np.result_type(answers.dtype, np.float32), copy=False)
     reached = reached_ranks(answers.shape[1])
     centre = np.broadcast_to(centre.astype(answers.dtype), answers[:, 0].shape)
     found = np.empty((len(answers), len(reached)))

@@ -3,13 +3,18 @@
     python -m zoo.search build PHOTOS OUT --model PRESET_OR_RUN
     python -m zoo.search query OUT "a small bird with a red crown"
 
-`build` encodes what it is given into OUT/embeddings and builds OUT/index. Stopped and called
-again it goes on where it was. A folder or a CSV or TSV file gives images; with `--captions`, a
-CSV, TSV or text file gives captions, which are then found by `query OUT --image FILE`. Tar,
-TFRecord and Parquet files give either. For a model of stored vectors the items are a file of them,
-and `query OUT --vector FILE --row 3` asks. With the model's calibration, or that of
-`--calibration RUN`, `query` says how likely its first answer is right, and whether it is declined:
-also where the model does not know such a question.
+`build` encodes what it is given into OUT/embeddings and builds OUT/index; OUT/search.json names
+both. Stopped and called again it goes on where it was. When the source has grown it encodes what is
+new; a file or a model that was replaced is noticed, by size and time of change, then by contents.
+
+    python -m zoo.search update OUT [SOURCE]
+
+does so for an index that is there, with the flags of its `build`. A folder or a CSV or TSV file
+gives images; with `--captions`, a CSV, TSV or text file gives captions, which are then found by
+`query OUT --image FILE`. Tar, TFRecord and Parquet files give either. For a model of stored vectors
+the items are a file of them, and `query OUT --vector FILE --row 3` asks. With the model's
+calibration, or that of `--calibration RUN`, `query` says how likely its first answer is right, and
+whether it is declined: also where the model does not know such a question.
 
 The two steps of `build` are commands too, for collections that one machine does not hold:
 
@@ -22,8 +27,6 @@ by the `--runner` of a cluster, whose own flags follow `--`. What cannot be read
 the reason. `index` reads shards.
 """
 
-import json
-import shutil
 from pathlib import Path
 
 import zoo
@@ -31,22 +34,27 @@ from zoo import collection as collections
 from zoo.cli import run
 from zoo.collection import Collection, Encoder, Work
 from zoo.collection.encoder import reads_vectors
+from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS, TEXTS
 from zoo.confidence import Confidence
 from zoo.data.files import SUFFIXES
 from zoo.data.vector_files import read_column
 from zoo.errors import InputError, require
 from zoo.evaluation import resizing_of
-from zoo.files.atomic import write_text
-from zoo.search import calibrated, flags, from_shards, sharded
+from zoo.search import built, calibrated, flags, from_shards
 
-_NEW = ".new-index"
-SETUP, CALIBRATION, SHARDS = "search.json", "calibration.json", "embeddings"
+CALIBRATION = "calibration.json"
+# Of `build`, for `update`.
+_REMEMBERED = (
+    *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
+    *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "calibration"),
+)
 
 
 def main(argv=None):
     options = flags.parse(__doc__, argv)
-    {"encode": encode, "index": index, "build": build, "query": query}[options.command](options)
+    commands = {"encode": encode, "index": index, "build": build, "update": update, "query": query}
+    commands[options.command](options)
 
 
 def encode(options):
@@ -79,16 +87,34 @@ def index(options):
     shards = Collection(options.shards)
     options.model = options.model or shards.manifest["model"]
     options.captions = shards.manifest["side"] == "captions"
-    _index(options, shards, calibrated.calibration_of(options))
+    with built.locked(options.out):
+        _index(options, shards, calibrated.calibration_of(options))
 
 
 def build(options):
-    """Encodes, then builds the index."""
+    """Encodes what is new, then builds the index."""
     calibration = calibrated.calibration_of(options)
+    if Path(options.source).expanduser().exists():  # the same from wherever it is called
+        options.source = str(Path(options.source).expanduser().resolve())
     encoder, pieces, identity = _work(options)
-    folder = options.out / SHARDS
-    collections.encode(pieces, encoder, folder, identity, skip_bad=options.skip_bad)
-    _index(options, Collection(folder), calibration)
+    with built.locked(options.out):
+        shards = follow(options.out, pieces, encoder, identity, skip_bad=options.skip_bad)
+        made = {name: getattr(options, name) for name in _REMEMBERED}
+        _index(options, shards, calibration, made)
+
+
+def update(options):
+    """Builds again what is there, of its source as it is now."""
+    made = built.read_setup(options.out).get("build")
+    if made is None:
+        raise InputError(
+            f"{options.out}: does not know its source: `index` built it, or an older version; "
+            "call index or build again"
+        )
+    own = {"source": options.source, "model": options.model, "skip_bad": options.skip_bad}
+    for name, value in made.items():
+        setattr(options, name, own.get(name) or value)
+    build(options)
 
 
 def query(options):
@@ -100,11 +126,7 @@ def query(options):
             f"query: {options.text!r} is an image file, not a caption; search with "
             f"--image {options.text}"
         )
-    setup = _read_json(options.folder / SETUP)
-    if "shards" not in setup:
-        raise InputError(f"{options.folder}: an older version built this index; build it again")
-    shards = Collection(options.folder / setup["shards"])
-    index = sharded.load(options.folder / "index")
+    setup, shards, index = built.load(options.folder)
     name = options.model or setup["model"]
     model = zoo.from_preset(name)
     other_side = "images" if setup["captions"] else "captions"
@@ -143,21 +165,22 @@ def _work(options):
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
         count = sum(others.values())
         print(f"left out {count:,} {'file' if count == 1 else 'files'} of other kinds: {kinds}")
-    return encoder, pieces, {"model": str(options.model), "side": side}
+    identity = {"model": str(options.model), "model_sha256": encoder.model_sha256, "side": side}
+    return encoder, pieces, identity
 
 
-def _index(options, shards, calibration):
+def _index(options, shards, calibration, made=None):
     model = zoo.from_preset(options.model)
     similarity = model.similarity
     if options.similarity is not None:
         similarity = zoo.similarities.get(options.similarity, model)
     out, side = options.out, shards.manifest["side"]
+    folder = built.new_index(out)
     try:
-        shutil.rmtree(out / _NEW, ignore_errors=True)  # of a build that was killed
         index = from_shards.build(
             shards,
             similarity,
-            out / _NEW,
+            folder,
             options.kind,
             side,
             options.candidates,
@@ -166,17 +189,19 @@ def _index(options, shards, calibration):
         )
     except (ValueError, TypeError) as error:
         raise InputError(f"{shards.folder}: {error}") from error
-    shutil.rmtree(out / "index", ignore_errors=True)  # whose parts may be others
-    (out / _NEW).rename(out / "index")
-    setup = {"model": str(options.model), "captions": side == "captions"}
-    inside = shards.folder == out / SHARDS  # so that the folder can be moved
-    setup["shards"] = SHARDS if inside else str(Path(shards.folder).resolve())
+    setup = {"model": str(options.model), "captions": side == "captions", "index": folder.name}
+    setup["model_sha256"] = shards.manifest.get("model_sha256")
+    where = Path(shards.folder)
+    inside = where.parent == out  # so that the folder can be moved
+    setup["shards"] = where.name if inside else str(where.resolve())
+    if made is not None:
+        setup["build"] = made
     if calibration is None:
         (out / CALIBRATION).unlink(missing_ok=True)  # of an earlier build
     else:
         calibration.save(out / CALIBRATION)
         setup["other_gallery"] = calibrated.other_gallery(calibration, shards)
-    write_text(out / SETUP, json.dumps(setup, indent=2) + "\n")
+    built.commit(out, setup)
     effort = f", effort {index.effort}" if index.effort else ""
     print(f"{out}: {len(index):,} items, {options.kind}{effort}")
 
@@ -206,15 +231,6 @@ def _is_picture(text):
     name = text.strip()
     is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
     return is_name or (len(name) < 256 and Path(name).is_file())
-
-
-def _read_json(path):
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON: {error}") from error
 
 
 if __name__ == "__main__":

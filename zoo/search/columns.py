@@ -1,12 +1,17 @@
 """What an index keeps beside FAISS: columns with one row an item; and the ids of new items."""
 
+import contextlib
 import dataclasses
+import itertools
 import os
+import weakref
 from pathlib import Path
 
 import numpy as np
 
 _LARGE = 2**28  # bytes of a file from which on rows are read by themselves
+LARGEST_ID = 2**63 - 2  # one more is still an int64, which `next_id` has to be
+_count = itertools.count()
 
 
 class Column:
@@ -34,9 +39,44 @@ class Column:
         """Drops the rows where `mask` is false."""
         self._parts = [np.array(self.values[mask])]
 
+    def cut(self, rows):
+        """Drops what was appended after the first `rows`."""
+        self._parts = [self.values[:rows]]
+
     def save(self, path):
         """Writes a `.npy` file."""
         np.save(path, self.values)
+
+
+def open_column(path):
+    """The memory map of a `.npy` file, which can be read on when the file has lost its name.
+
+    Another process may replace an index while this one reads it. The map has the open file as
+    `descriptor`, and it is closed with the map.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with open(descriptor, "rb", closefd=False) as file:
+            version = np.lib.format.read_magic(file)
+            read = {(1, 0): np.lib.format.read_array_header_1_0}
+            shape, is_fortran, dtype = read.get(version, np.lib.format.read_array_header_2_0)(file)
+            if is_fortran:
+                raise ValueError("its rows do not lie one behind the other")
+            return _mapped(descriptor, file.tell(), dtype, shape)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _mapped(descriptor, offset, dtype, shape):
+    if not np.prod(shape):  # nothing can be mapped
+        os.close(descriptor)
+        return np.empty(shape, dtype)
+    with open(descriptor, "rb", closefd=False) as file:
+        values = np.memmap(file, dtype, "r", offset, shape)
+    values.descriptor = descriptor
+    weakref.finalize(values, os.close, descriptor)
+    return values
 
 
 def rows_of(values, rows):
@@ -46,18 +86,18 @@ def rows_of(values, rows):
     thousand rows would take as much as the file.
 
     Args:
-        values: an array, or the memory map of a whole `.npy` file.
+        values: an array, or what `open_column` gave.
         rows: row numbers, of any shape.
     """
-    if not isinstance(values, np.memmap) or values.nbytes < _LARGE:
+    descriptor = getattr(values, "descriptor", None)
+    if descriptor is None or values.nbytes < _LARGE:
         return values[rows]
     unique, places = np.unique(rows, return_inverse=True)
     found = np.empty((len(unique), *values.shape[1:]), values.dtype)
     size = values[:1].nbytes
-    with open(values.filename, "rb", buffering=0) as file:
-        for part, row in zip(found, unique.tolist(), strict=True):
-            if os.preadv(file.fileno(), [part], values.offset + row * size) != size:
-                raise OSError(f"{values.filename}: ends before row {row}")
+    for part, row in zip(found, unique.tolist(), strict=True):
+        if os.preadv(descriptor, [part], values.offset + row * size) != size:
+            raise OSError(f"a file of {len(values):,} rows ends before row {row}")
     return found[places.reshape(np.shape(rows))]
 
 
@@ -81,7 +121,7 @@ class Scratch:
         if values.dtype == np.float32 and values.ndim > 1:
             values = values.astype(self.dtype)
         # The name of a file that is being written: `storage.write` takes leftovers away.
-        path = Path(self.folder) / f".tmp-{os.getpid()}-{name}.npy"
+        path = Path(self.folder) / f".tmp-{os.getpid()}-{next(_count)}-{name}.npy"
         return FileColumn(path, values, self.total)
 
 
@@ -102,11 +142,15 @@ class FileColumn(Column):
         whole = np.lib.format.open_memmap(self._path, "w+", self._dtype, (total, *self._row))
         self._start = whole.offset
         del whole
+        # Held open, since a save takes the name away.
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._descriptor)
         self.append(values)
 
     @property
     def values(self):
-        return np.load(self._path, mmap_mode="r")[: self._rows]
+        shape = (self._rows, *self._row)
+        return _mapped(os.dup(self._descriptor), self._start, self._dtype, shape)
 
     def append(self, values):
         values = np.ascontiguousarray(values, self._dtype)
@@ -114,21 +158,26 @@ class FileColumn(Column):
             raise ValueError(
                 f"at most {self._total} items were announced; received {self._rows + len(values)}"
             )
-        with self._path.open("r+b") as file:  # written, not mapped, so that it is no memory
-            file.seek(self._start + self._rows * values[:0].itemsize * int(np.prod(self._row)))
+        # Written, not mapped, so that it is no memory.
+        with open(self._descriptor, "r+b", closefd=False) as file:
+            file.seek(self._start + self._rows * values.itemsize * int(np.prod(self._row)))
             values.tofile(file)
         self._rows += len(values)
+
+    def cut(self, rows):
+        self._rows = rows
 
     def keep(self, mask):
         raise ValueError("items can be removed when the index has been saved and loaded")
 
     def save(self, path):
-        """Gives the file its name; the column is there from now on."""
-        if self._rows < self._total:
-            np.save(path, self.values)
-        else:
-            os.link(self._path, path)
-        self._path = Path(path)
+        """Gives the file its name where nothing more can be appended to it, else copies it."""
+        if self._rows == self._total:
+            with contextlib.suppress(OSError):  # it has no name any more, or is on another disk
+                os.link(self._path, path)
+                self._path = Path(path)
+                return
+        super().save(path)
 
 
 def assign_ids(ids, count, taken, next_id):
@@ -141,9 +190,14 @@ def assign_ids(ids, count, taken, next_id):
         next_id: one more than the largest id there has been.
 
     Raises:
-        ValueError: if they are not `count` distinct whole numbers ≥ 0 that are free.
+        ValueError: if they are not `count` distinct whole numbers from 0 to `LARGEST_ID` that are
+            free; or if none is left to count on with.
     """
     if ids is None:
+        if next_id + count - 1 > LARGEST_ID:
+            raise ValueError(
+                f"`ids` must be given: no id is left behind the largest, {next_id - 1}"
+            )
         return np.arange(next_id, next_id + count, dtype=np.int64)
     given = np.asarray(ids)
     if given.shape != (count,) or (count and given.dtype.kind not in "iu"):
@@ -151,6 +205,8 @@ def assign_ids(ids, count, taken, next_id):
             f"`ids` must be {count} whole numbers, one an item; received shape {given.shape} of "
             f"{given.dtype}"
         )
+    if count and int(given.max()) > LARGEST_ID:
+        raise ValueError(f"`ids` must be at most {LARGEST_ID}; received {given.max()}")
     given = given.astype(np.int64)
     ordered = np.sort(given)
     if count and ordered[0] < 0:
@@ -178,10 +234,14 @@ def held_ids(ids, held):
     ids = np.atleast_1d(np.asarray(ids))
     if len(np.unique(ids)) < len(ids):
         raise ValueError("`ids` must be distinct; received one more than once")
-    missing = ids[~np.isin(ids, held)]
+    refuse_missing(ids[~np.isin(ids, held)])
+    return ids.astype(np.int64)
+
+
+def refuse_missing(missing):
+    """Raises ValueError if there are ids, `(ids,)`, that the index does not hold."""
     if len(missing):
         raise ValueError(f"`ids` must be in the index; it lacks {_some(missing)}")
-    return ids.astype(np.int64)
 
 
 def _some(ids):

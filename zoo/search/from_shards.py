@@ -10,7 +10,7 @@ from zoo.collection import Collection
 from zoo.search import kinds
 from zoo.search.columns import Scratch
 from zoo.search.index import Index
-from zoo.search.sharded import ShardedIndex, part_folder
+from zoo.search.sharded import ShardedIndex, replaced_parts
 from zoo.search.tuning import tune
 
 GIB = 2**30
@@ -59,10 +59,12 @@ def build(
         return _saved(index, folder, moments)
     cost = bytes_an_item(shards.shard(numbers[0]).arrays, training_rows, options, **arguments)
     room = memory * GIB - _BESIDE - cost["training"]
-    for part, own in enumerate(_groups(shards, numbers, room / cost["item"], memory)):
-        target = part_folder(folder, part)
-        index = _part(shards, own, target, arguments, training_rows, options)
-        _saved(index, target, moments)
+    groups = _groups(shards, numbers, room / cost["item"], memory)
+    with replaced_parts(folder) as new_part:
+        for own in groups:
+            target = new_part()
+            index = _part(shards, own, target, arguments, training_rows, options)
+            _saved(index, target, moments)
     return ShardedIndex.load(folder)
 
 

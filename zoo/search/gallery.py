@@ -8,7 +8,7 @@ from zoo.confidence import GalleryMoments, agreement
 from zoo.confidence.answer_agreement import reached_ranks
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, units
-from zoo.search.columns import Column, assign_ids, held_ids
+from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.search.pair_scores import PairScores
 from zoo.similarities.spaces import SPACES
 
@@ -49,29 +49,58 @@ class Gallery(PairScores):
             ids: as in `build`; None goes on after the largest id there has been.
 
         Raises:
-            ValueError: if they do not fit, or an id is taken. Nothing has then been added.
+            ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
+                large for float32. Nothing has then been added.
         """
         self._check_writable()
         arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
         count = length(arrays)
         ids = assign_ids(ids, count, self._ids, self.description["next_id"])
-        for start in range(0, count, CHUNK):
-            chosen = slice(start, start + CHUNK)
-            chunk, row_ids = take(arrays, chosen), ids[chosen]
-            for name, values in self._beside(chunk, row_ids).items():
-                if name in self._columns:
-                    self._columns[name].append(values)
-                else:
-                    self._columns[name] = self._new_column(name, values)
-            if self.description["embedding"] == SET:
-                row_ids = row_ids[element_owners(chunk)]
-            self.faiss.add_with_ids(self._space.gallery(chunk), row_ids)
-            if self._moments is not None:
-                self._moments += GalleryMoments.of(self._moment_space.gallery(chunk))
+        before = self.faiss.ntotal, len(self._ids), self._moments
+        try:
+            for start in range(0, count, CHUNK):
+                chosen = slice(start, start + CHUNK)
+                self._add_chunk(take(arrays, chosen), ids[chosen], start)
+        except BaseException:
+            self._take_back(*before)
+            raise
         self._changed()
         if count:
             self.description["next_id"] = max(self.description["next_id"], int(ids.max()) + 1)
+
+    def _add_chunk(self, chunk, ids, first):
+        """Adds some items. Whatever can be refused is refused before FAISS has a row of them."""
+        with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
+            beside, vectors = self._beside(chunk, ids), self._space.gallery(chunk)
+        row_ids = ids
+        if self.description["embedding"] == SET:
+            row_ids = ids[element_owners(chunk)]
+        plan.check_finite(chunk, beside, vectors, first)
+        added = None
+        if self._moments is not None:
+            held = self._moment_space.gallery(chunk)
+            added = GalleryMoments.of(
+                kinds.held_vectors(self.description["kind"], self._rows, held)
+            )
+        for name, values in beside.items():
+            if name in self._columns:
+                self._columns[name].append(values)
+            else:
+                self._columns[name] = self._new_column(name, values)
+        self.faiss.add_with_ids(vectors, row_ids)
+        if added is not None:
+            self._moments += added
+
+    def _take_back(self, rows, items, moments):
+        """Makes the index again what it was before an `add` that failed."""
+        kinds.take_back(self.description["kind"], self.faiss, rows)
+        passed_over = self.description["embedding"] != SET  # each with its row in the columns
+        items = max(items, self.faiss.ntotal) if passed_over else items
+        for column in self._columns.values():
+            column.cut(items)
+        self._moments = moments
+        self._changed()
 
     def remove(self, ids):
         """Removes items.
@@ -170,9 +199,7 @@ class Gallery(PairScores):
             ValueError: if an id is not in the index.
         """
         places = self.places(ids)
-        if (places == kinds.REMOVED).any():
-            missing = np.asarray(ids)[places == kinds.REMOVED]
-            raise ValueError(f"`ids` must be in the index; it lacks {missing[0]}")
+        refuse_missing(np.asarray(ids)[places == kinds.REMOVED])
         return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
 
     def places(self, ids):

@@ -198,6 +198,7 @@ class Index(Gallery):
             ValueError: as `search`, or if fewer than the best 20 items were found.
         """
         queries = as_arrays(queries, "queries")
+        plan.check_asked(queries, scores, ids)
         depth = min(DEPTH, self._size)
         if scores is None:
             scores, ids = self.search(queries, max(1, depth))

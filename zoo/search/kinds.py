@@ -168,6 +168,24 @@ def search_parameters(kind, effort, k, mask=None):
     return faiss.SearchParametersPreTransform(index_params=inner), (*kept, inner)
 
 
+def held_vectors(kind, index, vectors):
+    """What an index holds of vectors that are added: themselves, of IVF-PQ what codes stand for."""
+    if kind != "ivfpq":
+        return vectors
+    vectors = np.ascontiguousarray(vectors, np.float32)
+    return index.sa_decode(index.sa_encode(vectors))
+
+
+def take_back(kind, index, count):
+    """Undoes what was added behind the first `count` rows.
+
+    Of a flat index they go; of the others they are passed over, as removed rows are.
+    """
+    row_ids(index)[count:] = REMOVED
+    if kind == "flat":
+        remove(index, np.array([REMOVED]))
+
+
 def remove(index, ids):
     """Takes the rows of some ids out of a flat index; those behind them move up."""
     index.remove_ids(ids)

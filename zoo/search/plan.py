@@ -1,7 +1,9 @@
 """What an index is: the checked description of how one similarity is searched over one gallery."""
 
+import numpy as np
+
 from zoo import embeddings
-from zoo.arrays import length
+from zoo.arrays import element_owners, length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
 from zoo.search import units
 from zoo.search.kinds import KINDS
@@ -18,6 +20,7 @@ _PARTS = {
 }
 
 
+_LARGEST_LOG = float(np.log(np.finfo(np.float32).max))
 _CHOICES = {
     "similarity": None,
     "embedding": tuple(_PARTS),
@@ -130,6 +133,37 @@ def check_gallery(description, arrays, held):
         raise ValueError(f"{name} must have a 'mask' if, and only if, the first items had one")
 
 
+def check_finite(arrays, beside, vectors, first):
+    """Raises ValueError if float32 cannot hold what an index keeps of items.
+
+    Args:
+        arrays: the items.
+        beside: dict of arrays with one row an item.
+        vectors: `(rows, dim')` of the space; of sets one row an element.
+        first: number of the first item, for the error.
+    """
+    owners = element_owners(arrays) if "elements" in arrays else slice(None)
+    numbers = np.arange(length(arrays))
+    bad = {numbers[owners][_not_finite(vectors)].min(initial=len(numbers))}
+    bad |= {numbers[_not_finite(values)].min(initial=len(numbers)) for values in beside.values()}
+    if "log_variance" in arrays:
+        is_large = (arrays["log_variance"] > _LARGEST_LOG).any(axis=1)
+        bad.add(numbers[is_large].min(initial=len(numbers)))
+    if min(bad) < len(numbers):
+        raise ValueError(
+            "`gallery_embeddings` must have variances and vectors that float32 can hold; those of "
+            f"item {first + min(bad)} are not finite"
+        )
+
+
+def _not_finite(values):
+    values = np.asarray(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype.kind != "f" or np.isfinite(values.sum()):
+            return np.zeros(len(values), bool)
+    return ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+
+
 def check_queries(description, similarity, queries):
     """Raises ValueError unless queries are of the kind and the dimension of the gallery."""
     what, own = embeddings.kind(queries), description["embedding"]
@@ -139,6 +173,17 @@ def check_queries(description, similarity, queries):
     dim = queries[_PARTS[what][0]].shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
+
+
+def check_asked(queries, scores, ids):
+    """Raises ValueError unless there is a query, and ids are as many as scores."""
+    if not length(queries):
+        raise ValueError("`queries` must hold at least one query; received none")
+    if ids is not None and (scores is None or np.shape(ids) != np.shape(scores)):
+        expected = None if scores is None else np.shape(scores)
+        raise ValueError(
+            f"`ids` must be of the shape of `scores`, {expected}; received {np.shape(ids)}"
+        )
 
 
 def _check_fit(description, similarity):

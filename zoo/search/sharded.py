@@ -1,11 +1,17 @@
 """Several indexes that are searched as one, with one exact order."""
 
+import contextlib
 import dataclasses
+import itertools
+import json
 import os
+import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays
@@ -14,12 +20,16 @@ from zoo.confidence.insertion import Probed
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import EmbeddingLike
 from zoo.errors import InputError
-from zoo.search import rerank, units
+from zoo.files.atomic import remove_leftovers, write_text
+from zoo.files.json_files import read_object
+from zoo.search import plan, rerank, storage, units
+from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
 from zoo.search.probing import probe
 from zoo.similarities.spaces import SearchSpace
 
-_PART = "part-*"
+PARTS = "parts.json"
+_PART = re.compile(r"part-(\d{3,})")
 
 
 class ShardedIndex:
@@ -45,8 +55,8 @@ class ShardedIndex:
         parts: `Index`es of one similarity and side, without common ids.
 
     Raises:
-        ValueError: if there is none, or they are of several similarities, sides or kinds of
-            embedding.
+        ValueError: if there is none, they are of several similarities, sides or kinds of
+            embedding, or have an id in common.
     """
 
     def __init__(self, parts: Sequence[Index]):
@@ -61,6 +71,7 @@ class ShardedIndex:
             found = {str(part.description[key]) for part in parts}
             if len(found) > 1:
                 raise ValueError(f"`parts` must have one {key}; received {', '.join(found)}")
+        _refuse_common_ids(parts)
         self.parts = list(parts)
         self.similarity = parts[0].similarity
 
@@ -127,11 +138,12 @@ class ShardedIndex:
         Mean and variance over the gallery are those of the parts put together, so no part is
         scanned whose moments suffice.
         """
+        queries = as_arrays(queries, "queries")
+        plan.check_asked(queries, scores, ids)
         depth = min(DEPTH, len(self))
         if scores is None:
             scores, ids = self.search(queries, depth)
         top = units.sign(self.similarity) * np.asarray(scores, np.float64)[:, :depth]
-        queries = as_arrays(queries, "queries")
         parts = [part for part in self.parts if len(part)]
         means, variances = np.stack([part.over_the_gallery(queries) for part in parts], axis=1)
         weights = self._weights(parts)
@@ -140,7 +152,7 @@ class ShardedIndex:
         found = QueryScores(top, mean, variance, len(self))  # refuses what a search has not found
         if ids is None or self.own_space is None:
             return found
-        answers = self.answer_vectors(ids[:, :depth])
+        answers = self.answer_vectors(np.asarray(ids)[:, :depth])
         return dataclasses.replace(found, agreement=agreement(answers, self.centre, copies))
 
     def _weights(self, parts):
@@ -194,8 +206,7 @@ class ShardedIndex:
             if answers is None:
                 answers = np.empty((*ids.shape, found.shape[1]), np.float32)
             answers[held], missing[held] = found, False
-        if missing.any():
-            raise ValueError(f"`ids` must be in the index; it lacks {ids[missing][0]}")
+        refuse_missing(ids[missing])
         return answers
 
     def pair_scores(
@@ -233,13 +244,17 @@ class ShardedIndex:
         return confidence.probability(found, uncertainty)
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Writes the parts into `folder/part-000` and so on.
+        """Writes the parts in place of whatever parts the folder holds, all or none of them.
+
+        Each goes into a folder of its own, `folder/part-000` and so on; `parts.json` says which
+        are the index. What was there before is deleted when the new parts are whole.
 
         Raises:
             InputError: as `Index.save`.
         """
-        for number, part in enumerate(self.parts):
-            part.save(part_folder(folder, number))
+        with replaced_parts(folder) as new_part:
+            for part in self.parts:
+                part.save(new_part())
 
     @classmethod
     def load(cls, folder: str | os.PathLike, verify: bool = False) -> "ShardedIndex":
@@ -252,17 +267,87 @@ class ShardedIndex:
         Raises:
             InputError: if there is no part, or a number is missing; and as `Index.load`.
         """
-        folders = sorted(Path(folder).glob(_PART))
-        expected = [part_folder(folder, number) for number in range(len(folders))]
-        if not folders or folders != expected:
-            names = ", ".join(path.name for path in folders) or "none"
-            raise InputError(f"{folder}: expected part-000, part-001 …; found {names}")
-        return cls([Index.load(part, verify=verify, mapped=True) for part in folders])
+        path = Path(folder) / PARTS
+        while True:
+            names, found = _listed(path), _parts_in(path.parent)
+            try:
+                if not set(names) <= set(found):
+                    there = ", ".join(found) or "none"
+                    raise InputError(f"{folder}: expected {', '.join(names)}; found {there}")
+                parts = [Path(folder) / name for name in names]
+                return cls([Index.load(part, verify=verify, mapped=True) for part in parts])
+            except InputError:
+                if _listed(path) == names:
+                    raise  # else the parts were replaced while they were opened
 
 
-def part_folder(folder: str | os.PathLike, number: int) -> Path:
-    """The folder of one part."""
-    return Path(folder) / f"part-{number:03d}"
+@contextlib.contextmanager
+def replaced_parts(folder: str | os.PathLike):
+    """Gives a function that says where the next new part goes; they are the index when it ends.
+
+    ```python
+    with zoo.search.sharded.replaced_parts("index") as new_part:
+        zoo.search.Index.build({"mean": np.eye(3)}, "cosine").save(new_part())
+    ```
+
+    Raises:
+        InputError: if the folder holds other things, or cannot be written.
+    """
+    folder, new = Path(folder), []
+    if (folder / storage.MANIFEST).exists():
+        raise InputError(f"{folder}: holds an index of one part; choose another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / storage.LOCK):
+            there = _parts_in(folder)
+            first = max((int(name.removeprefix("part-")) for name in there), default=-1) + 1
+
+            def new_part():
+                new.append(f"part-{first + len(new):03d}")
+                return folder / new[-1]
+
+            try:
+                yield new_part
+                write_text(folder / PARTS, json.dumps({"parts": new}, indent=2) + "\n")
+            finally:
+                is_named = (folder / PARTS).exists() and _listed(folder / PARTS) == new
+                for name in there if is_named else new:
+                    shutil.rmtree(folder / name, ignore_errors=True)
+            remove_leftovers(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
+
+
+def _parts_in(folder):
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if _PART.fullmatch(path.name))
+
+
+def _listed(path):
+    """The names of the parts of an index."""
+    if not path.is_file():
+        there = ", ".join(_parts_in(path.parent)) or "no part"
+        raise InputError(
+            f"{path.parent}: lacks {PARTS}, which a save writes last; found {there}: build the "
+            "index again"
+        )
+    names = read_object(path).get("parts")
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_list or not names or not all(map(_PART.fullmatch, names)):
+        raise InputError(f"{path}: expected the names of parts, found {names!r}")
+    return names
+
+
+def _refuse_common_ids(parts):
+    """Raises ValueError if two parts hold one id. Parts of separate ranges are not sorted."""
+    held = sorted((part.ids for part in parts if len(part)), key=lambda ids: ids.min())
+    if all(one.max() < other.min() for one, other in itertools.pairwise(held)):
+        return
+    ordered = np.sort(np.concatenate(held))
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        raise ValueError(f"`parts` must have no id in common; received {twice[0]} more than once")
 
 
 def load(folder: str | os.PathLike) -> "Index | ShardedIndex":
@@ -271,5 +356,5 @@ def load(folder: str | os.PathLike) -> "Index | ShardedIndex":
     Raises:
         InputError: as `Index.load` and `ShardedIndex.load`.
     """
-    in_parts = any(Path(folder).glob(_PART))
+    in_parts = (Path(folder) / PARTS).exists() or _parts_in(Path(folder))
     return ShardedIndex.load(folder) if in_parts else Index.load(folder)

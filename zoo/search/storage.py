@@ -7,7 +7,8 @@ data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a co
 ```
 
 A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
-crash at any moment leaves what was there. The old data is deleted afterwards.
+crash at any moment leaves what was there. The old data is deleted afterwards: who has loaded it
+holds its files open, and who was loading it begins again. Writers wait for each other.
 """
 
 import hashlib
@@ -20,14 +21,17 @@ from zipfile import BadZipFile
 
 import faiss
 import numpy as np
+from filelock import FileLock
 
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.search import kinds, plan, units
+from zoo.search.columns import open_column
 
 VERSION = 2
 MANIFEST = "index.json"
+LOCK = ".lock"
 FAISS_FILE, MOMENTS_FILE = "index.faiss", "moments.npz"
 _DATA = re.compile(r"data-(\d+)")
 
@@ -54,29 +58,43 @@ def write(folder, description, index, columns, moments=None):
             raise InputError(f"{folder}: holds other files ({foreign[0]}) and no {MANIFEST}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        numbers = [int(m[1]) for p in folder.iterdir() if (m := _DATA.fullmatch(p.name))]
-        data = folder / f"data-{max(numbers, default=0) + 1}"
-        data.mkdir()
-        try:
-            _write_files(data, index, columns, moments)
-            files = {path.name: _facts(path) for path in sorted(data.iterdir())}
-            manifest = {
-                "version": VERSION,
-                **description,
-                "data": data.name,
-                "files": files,
-                FAISS_FILE: _shape(index),
-            }
-            write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-        except BaseException:
-            shutil.rmtree(data, ignore_errors=True)
-            raise
+        with FileLock(folder / LOCK):
+            _write(folder, description, index, columns, moments)
     except OSError as error:
         raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
+
+
+def _write(folder, description, index, columns, moments):
+    numbers = [int(m[1]) for p in folder.iterdir() if (m := _DATA.fullmatch(p.name))]
+    data = folder / f"data-{max(numbers, default=0) + 1}"
+    data.mkdir()
+    try:
+        _write_files(data, index, columns, moments)
+        files = {path.name: _facts(path) for path in sorted(data.iterdir())}
+        manifest = {
+            "version": VERSION,
+            **description,
+            "data": data.name,
+            "files": files,
+            FAISS_FILE: _shape(index),
+        }
+        write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    except BaseException:
+        if not _names(folder, data):
+            shutil.rmtree(data, ignore_errors=True)
+        raise
     for path in folder.iterdir():
         if _DATA.fullmatch(path.name) and path.name != data.name:
             shutil.rmtree(path, ignore_errors=True)
     remove_leftovers(folder)
+
+
+def _names(folder, data):
+    """Whether the manifest is that of a data folder already."""
+    try:
+        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["data"] == data.name
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def read(folder, verify=True, mapped=False):
@@ -95,12 +113,22 @@ def read(folder, verify=True, mapped=False):
         InputError: if it is no index, of a later version, or one of its files is missing,
             truncated or another.
     """
-    folder = Path(folder)
-    path = folder / MANIFEST
+    path = Path(folder) / MANIFEST
     if not path.is_file():
         raise InputError(f"{folder}: expected a folder with an {MANIFEST}, as `Index.save` makes")
+    while True:
+        manifest = path.read_bytes()
+        try:
+            return _read(Path(folder), manifest, verify, mapped)
+        except InputError:
+            if path.read_bytes() == manifest:
+                raise  # else the index was replaced while its files were opened
+
+
+def _read(folder, manifest, verify, mapped):
+    path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(manifest.decode("utf-8"))
         version = manifest["version"]
         if version != VERSION:
             raise InputError(
@@ -119,7 +147,7 @@ def read(folder, verify=True, mapped=False):
     try:
         index = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
         columns = {
-            Path(name).stem: np.load(data / name, mmap_mode="r")
+            Path(name).stem: open_column(data / name)
             for name in files
             if name not in (FAISS_FILE, MOMENTS_FILE)
         }
@@ -235,14 +263,15 @@ def _facts(path):
 
 
 def _check(path, size, digest, verify):
-    if not path.is_file():
-        raise InputError(f"{path}: is missing from the index")
-    found = path.stat().st_size
-    if found != size:
-        raise InputError(f"{path}: expected {size:,} bytes, found {found:,}; truncated?")
-    if verify and _facts(path)["sha256"] != digest:
-        raise InputError(f"{path}: its checksum is another than when the index was saved")
+    try:
+        found = path.stat().st_size
+        if found != size:
+            raise InputError(f"{path}: expected {size:,} bytes, found {found:,}; truncated?")
+        if verify and _facts(path)["sha256"] != digest:
+            raise InputError(f"{path}: its checksum is another than when the index was saved")
+    except FileNotFoundError:
+        raise InputError(f"{path}: is missing from the index") from None
 
 
 def _ours(name):
-    return _DATA.fullmatch(name) or name.startswith(".tmp-")
+    return _DATA.fullmatch(name) or name.startswith(".tmp-") or name == LOCK

@@ -1,0 +1,117 @@
+"""The folder of a searchable collection: which shards, which index, all replaced in one step.
+
+`search.json` names both, so it is the moment at which a new build takes the place of an old one.
+What it does not name is of a build that was stopped, or that has been replaced.
+"""
+
+import contextlib
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from zoo.collection import Collection
+from zoo.collection.growth import shard_folders
+from zoo.errors import InputError
+from zoo.files.atomic import remove_leftovers, write_text
+from zoo.search import sharded, storage
+
+SETUP, INDEX = "search.json", "index"
+_INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
+
+
+@contextlib.contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Holds a folder for this process while it builds.
+
+    Raises:
+        InputError: if another process builds there, or the folder cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with FileLock(out / storage.LOCK, timeout=0):
+            yield
+    except Timeout:
+        raise InputError(f"{out}: another process is building there") from None
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror or error}") from error
+
+
+def read_setup(out: Path) -> dict[str, Any]:
+    """What `search.json` says.
+
+    Raises:
+        InputError: if there is none, or it is of an older version.
+    """
+    path = out / SETUP
+    try:
+        setup = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON: {error}") from error
+    if "shards" not in setup:
+        raise InputError(f"{out}: an older version built this index; build it again")
+    return setup
+
+
+def load(out: Path) -> tuple[dict[str, Any], Collection, "sharded.Index | sharded.ShardedIndex"]:
+    """`(setup, shards, index)` of one build, also while another takes its place.
+
+    Raises:
+        InputError: if one cannot be read.
+    """
+    while True:
+        setup = read_setup(out)
+        try:
+            shards = Collection(out / setup["shards"])
+            return setup, shards, sharded.load(out / setup.get("index", INDEX))
+        except InputError:
+            if read_setup(out) == setup:
+                raise
+
+
+def new_index(out: Path) -> Path:
+    """A folder for the next index. What earlier builds left unfinished is deleted."""
+    named = _named(out)[0]
+    for path in _indexes(out):
+        if path.name != named:
+            shutil.rmtree(path, ignore_errors=True)
+    there = [int(_INDEX.fullmatch(path.name)[1] or 1) for path in _indexes(out)]
+    number = max(there, default=0) + 1
+    return out / (INDEX if number == 1 else f"{INDEX}-{number}")
+
+
+def commit(out: Path, setup: dict[str, Any]) -> None:
+    """Makes shards and index that `setup` names the searchable ones, and deletes the others'.
+
+    Args:
+        out: the folder.
+        setup: JSON values, `shards` and `index` among them.
+    """
+    write_text(out / SETUP, json.dumps(setup, indent=2) + "\n")
+    index, shards = _named(out)
+    for path in _indexes(out):
+        if path.name != index:
+            shutil.rmtree(path, ignore_errors=True)
+    folders = shard_folders(out)
+    for path in folders if shards in {path.name for path in folders} else ():
+        if path.name != shards:
+            shutil.rmtree(path, ignore_errors=True)
+    remove_leftovers(out)
+
+
+def _named(out):
+    try:
+        setup = json.loads((out / SETUP).read_text(encoding="utf-8"))
+        return setup.get("index", INDEX), setup.get("shards")
+    except (OSError, ValueError, AttributeError):
+        return None, None
+
+
+def _indexes(out):
+    return [path for path in out.iterdir() if _INDEX.fullmatch(path.name) and path.is_dir()]
