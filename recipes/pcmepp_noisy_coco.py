@@ -23,7 +23,9 @@ class Settings(pcmepp_coco.Settings):
     out: Path = setting(
         Path("runs/pcmepp_noisy_coco"), "run folder to write or resume", identity=False
     )
-    noise: float = setting(0.2, "share of the captions shuffled", source="PCME++, section 3.2")
+    noise: float = setting(
+        0.2, "share of the captions shuffled", source="PCME++, section 3.2", kind="share"
+    )
 
 
 def main(argv=None):

@@ -11,6 +11,8 @@ import importlib
 import os
 from typing import Any
 
+from zoo.quiet import has_cuda_device, without_notes
+
 # TensorFlow reads this once, when it is first imported. 1 leaves out information; warnings and
 # errors stay.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -20,14 +22,18 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 _collects = gc.isenabled()
 gc.disable()
 try:
-    import keras
+    with without_notes():
+        import keras
 
-    from zoo import embeddings, encoders, layers, losses, models, similarities, training
-    from zoo.models.preset_folder import save_preset
-    from zoo.models.presets import from_preset, list_presets
+        from zoo import embeddings, encoders, layers, losses, models, similarities, training
+        from zoo.models.preset_folder import save_preset
+        from zoo.models.presets import from_preset, list_presets
 
-    if keras.backend.backend() == "tensorflow":  # the tokenizers, which saved models hold
-        importlib.import_module("zoo.data")
+        if keras.backend.backend() == "tensorflow":  # the tokenizers, which saved models hold
+            importlib.import_module("zoo.data")
+            if not has_cuda_device():
+                # TensorFlow looks for one when it first computes, and then says that there is none.
+                importlib.import_module("tensorflow").config.list_physical_devices()
 finally:
     if _collects:
         gc.enable()

@@ -25,7 +25,9 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, TypeVar
 
+from zoo import bounds
 from zoo.errors import InputError
+from zoo.quiet import without_notes
 
 Settings = TypeVar("Settings")
 
@@ -39,6 +41,7 @@ def setting(
     smoke: Any = ...,
     identity: bool = True,
     const: Any = None,
+    kind: str | None = None,
 ) -> Any:
     """A field of a settings dataclass, with what `--help` says of it.
 
@@ -52,8 +55,9 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
+        kind: of a number, a key of `zoo.bounds.KINDS`, where its name does not say it.
     """
-    metadata = {"help": help, "source": source, "identity": identity, "const": const}
+    metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
     if toy is not ...:
         metadata["toy"] = toy
     if smoke is not ...:
@@ -70,6 +74,8 @@ def parse(
 
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
+    Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
+    least 0 (`zoo.bounds`).
 
     Args:
         settings_class: a dataclass; `setting` adds help, source, and the toy and smoke values.
@@ -99,6 +105,10 @@ def parse(
     given = vars(namespace)
     values = {**_variants(fields, given), **given}
     try:
+        for field in fields:
+            if field.name in given:
+                kind = field.metadata.get("kind")
+                bounds.check(_flag(field), field.name, given[field.name], kind)
         return settings_class(**values)
     except ValueError as error:  # of __post_init__: a value that is not allowed
         parser.error(str(error))
@@ -114,7 +124,8 @@ def run(main: Callable[..., Any], *args: Any) -> NoReturn:
         logging.ERROR
     )  # users cannot act on retracing warnings
     try:
-        code = main(*args)
+        with without_notes():
+            code = main(*args)
     except InputError as error:
         code = _complain(str(error))
     except OSError as error:
@@ -179,7 +190,7 @@ def _add_flag(parser, field, hint):
     optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
     if optional:
         (kind,) = [member for member in typing.get_args(hint) if member is not type(None)]
-    if kind is bool and not optional:
+    if kind is bool:  # with None as the third value, where neither is given
         options["action"] = argparse.BooleanOptionalAction
     elif typing.get_origin(kind) is Literal:
         options["choices"] = choices = typing.get_args(kind)

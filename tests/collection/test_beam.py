@@ -113,7 +113,7 @@ def check_same(found, expected):
     assert found[0] == expected[0]
     for own, other in zip(found[1], expected[1], strict=True):
         for key, values in other.items():
-            np.testing.assert_allclose(own[key], values, atol=1e-5)
+            np.testing.assert_allclose(own[key], values, rtol=1e-5, atol=1e-5)
 
 
 def test_a_pipeline_gives_what_this_process_gives(photos, expected, tmp_path):

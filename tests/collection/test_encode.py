@@ -142,7 +142,7 @@ def test_an_exported_model_encodes_as_the_keras_model_does(model, pictures, tmp_
         assert found.names == expected.names
         assert found.arrays.keys() == expected.arrays.keys()
         for key, values in expected.arrays.items():
-            np.testing.assert_allclose(found.arrays[key], values, atol=1e-5)
+            np.testing.assert_allclose(found.arrays[key], values, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(found.uncertainty, expected.uncertainty, rtol=1e-4)
 
 

@@ -31,4 +31,4 @@ def test_regions_go_in_as_features(builder, tmp_path):
     found = served(features=tf.constant(regions))
     expected = model.image_encoder(regions)
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, atol=1e-5)
+        np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-5)

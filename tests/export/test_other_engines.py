@@ -53,7 +53,7 @@ def test_a_cpp_program_gets_the_same_images(serve_once, pcme, birds):
     fed = loaded.signatures["encode_images"](images=tf.constant(birds.files[:5]))
     assert set(found) == {"mean", "log_variance", "uncertainty"}
     for name, values in found.items():
-        np.testing.assert_allclose(values, fed[name].numpy().ravel(), atol=1e-5)
+        np.testing.assert_allclose(values, fed[name].numpy().ravel(), rtol=1e-5, atol=1e-5)
 
 
 def test_a_cpp_program_gets_the_same_captions(serve_once, pcme, birds, tmp_path):
@@ -65,7 +65,7 @@ def test_a_cpp_program_gets_the_same_captions(serve_once, pcme, birds, tmp_path)
     expected = pcme.model.encode_captions(birds.captions[:5])
     np.testing.assert_allclose(found["mean"].reshape(5, -1), expected.mean(), atol=1e-5)
     np.testing.assert_allclose(
-        found["log_variance"], np.ravel(2 * np.log(expected.stddev())), atol=1e-5
+        found["log_variance"], np.ravel(2 * np.log(expected.stddev())), rtol=1e-5, atol=1e-5
     )
 
 
@@ -93,4 +93,4 @@ def test_openvino_reads_the_image_model(pcme):
     expected = pcme.model.image_encoder.predict(pixels, verbose=0)
     for key, value in expected.items():
         (output,) = [port for port in compiled.outputs if key in port.get_names()]
-        np.testing.assert_allclose(found[output], value, atol=1e-5)
+        np.testing.assert_allclose(found[output], value, rtol=1e-5, atol=1e-5)

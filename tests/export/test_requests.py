@@ -185,7 +185,7 @@ def test_odd_pictures_give_what_the_training_pipeline_makes_of_them(client, pcme
     found = client.encode_images(list(odd.values()))
     for key, value in expected.items():
         assert np.isfinite(value).all()
-        np.testing.assert_allclose(found[key], value, atol=1e-5)
+        np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-5)
 
 
 def test_every_format_that_trains_is_served(client, pcme, tmp_path):
@@ -200,7 +200,7 @@ def test_every_format_that_trains_is_served(client, pcme, tmp_path):
     expected = pcme.model.image_encoder.predict(pixels, verbose=0)
     found = client.encode_images(list(served.values()))
     for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, atol=1e-5)
+        np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-5)
 
 
 def _animation(count, size):

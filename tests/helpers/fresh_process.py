@@ -14,6 +14,8 @@ for name in ("zoo", "export", "keras", "tf_keras", "keras_hub"):
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from relative import difference  # noqa: E402
+
 
 def main(manifest):
     differences = {}
@@ -45,10 +47,7 @@ def run(model, requests):
                 continue
             if value.shape != expected.shape:
                 raise RuntimeError(f"{signature}/{output}: {value.shape} for {expected.shape}")
-            # Of numbers beyond 1 the relative difference: logits carry a scale.
-            found, expected = value.numpy().astype(float), expected.astype(float)  # masks are bool
-            apart = np.abs(found - expected) / np.maximum(1.0, np.abs(expected))
-            differences[f"{signature}/{output}"] = float(apart.max())
+            differences[f"{signature}/{output}"] = difference(value.numpy(), expected)
     return differences
 
 

@@ -47,6 +47,11 @@ SYSTEMS = {
 }
 
 
+def with_mse():
+    """Compiled with a loss and a metric of Keras, which know replicas in another way."""
+    return SYSTEMS["triplet"]()
+
+
 def pixels():
     """A backbone whose rows do not depend on each other."""
     image = keras.Input((16, 16, 3))
@@ -96,19 +101,21 @@ def stream(shape, sizes=(8,), each=2):
 
 
 def fit(build, execution, batches, rate, **options):
-    """The variables, seeds included, and the logged loss after some steps."""
+    """The variables, seeds included, a metric and the logged loss after some steps."""
     with execution.devices.scope():
         keras.utils.set_random_seed(0)
         model = build()
         # SGD, since Adam divides by the gradient's size and would hide a wrong factor. Eager,
         # since two steps are not worth a trace.
-        model.compile(keras.optimizers.SGD(rate, **options), run_eagerly=True)
+        own = {"loss": "mse", "metrics": ["mae"]} if build is with_mse else {}
+        model.compile(keras.optimizers.SGD(rate, **options), run_eagerly=True, **own)
     execution.prepare(model)
     history = model.fit(
         execution.batches(batches, 0), steps_per_epoch=STEPS, shuffle=False, verbose=0
     )
     variables = [keras.ops.convert_to_numpy(v) for v in model.variables]
-    return [*variables, np.array(history.history["loss"][-1])]
+    metric = history.history.get("mae", [0.0])[-1]
+    return [*variables, np.array(metric), np.array(history.history["loss"][-1])]
 
 
 @functools.cache
@@ -142,6 +149,7 @@ CASES = {
     "triplet, own negatives": lambda: of_each_replica_alone("triplet"),
     "clipped": lambda: compare(SYSTEMS["pcmepp"], global_clipnorm=0.1),
     "a last batch of one row": lambda: compare(SYSTEMS["triplet"], sizes=(5, 1)),
+    "mse of Keras": lambda: compare(with_mse, rate=1e-3),
     "batch normalization": lambda: compare(lambda: models.vsepp(normalized(), **SIZE)),
 }
 

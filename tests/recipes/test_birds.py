@@ -138,4 +138,4 @@ def test_every_system_trains_what_follows_its_backbone():
         for found, expected in zip(
             heads(features).values(), model.image_encoder(images).values(), strict=True
         ):
-            np.testing.assert_allclose(found, expected, atol=1e-5)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -127,3 +127,9 @@ def test_tensorboard_logs_lie_in_the_run_folder(tmp_path):
     model.compile("sgd", run_eagerly=True)
     fit_phase(run, model, "training", batches, epochs=1, steps=1, execution=execution)
     assert list((tmp_path / "tensorboard" / "training").rglob("events*"))
+
+
+def test_another_backend_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(InputError, match=r"needs Keras' backend tensorflow .*; received jax$"):
+        Execution.of(RunSettings())

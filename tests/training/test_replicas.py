@@ -13,7 +13,12 @@ SCRIPT = Path(__file__).parents[1] / "helpers" / "replicas.py"
 # A sum over pairs with draws, sets with terms between sides, and a term of a second matrix: each
 # depends on the other replica's rows in another way. The other cases are of `make test-slow`.
 FIRST = ("pcme", "dive", "daa")
-PROPERTIES = ("triplet, own negatives", "a last batch of one row", "batch normalization")
+PROPERTIES = (
+    "triplet, own negatives",
+    "a last batch of one row",
+    "batch normalization",
+    "mse of Keras",
+)
 OTHERS = ("pcmepp", "triplet")
 MORE = ("pcmepp, own negatives", "clipped")
 

@@ -9,7 +9,12 @@ from keras import ops
 
 from zoo import embeddings, global_batch, losses
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
+from zoo.losses.reduction import reduced, single_loss
 from zoo.models import inputs as checked
+from zoo.models import stored
+from zoo.models.flat import flat_model
+
+_COMPARED = "compared"  # (matches, logits), for the metrics
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -38,7 +43,8 @@ class DualEncoder(keras.Model):
         similarity: a layer of `zoo.similarities`. May be replaced after training, to rank by
             another similarity than the trained one.
         loss: a `keras.losses.Loss` over `(matches, logits)`, both `(images, captions)`.
-            `compile(loss=…)` replaces it.
+            `compile(loss=…)` replaces it for the training. It is this one that is saved with the
+            model; that of `compile` is saved with the optimizer.
         auxiliaries: terms `(image_embedding, caption_embedding) -> scalar` with a `name` and a
             `weight`. The weighted sum joins the loss; each is logged unweighted under its name.
         tokenizer: a layer from strings to token ids. Without one, captions must be what the
@@ -54,7 +60,8 @@ class DualEncoder(keras.Model):
     `"image_labels"` `(N,)` and `"caption_labels"` `(M,)`: an image and a caption match where their
     labels are equal, so several captions of an image are never each other's negatives. A batch
     may bring `"matches"` `(N, M)` in [0, 1] instead, and `"semantic"` `(N, M)` for the terms that
-    rank by it.
+    rank by it. Nothing else is read: `y`, `sample_weight` and `loss_weights` are refused. Metrics
+    of `compile(metrics=…)` see `(matches, logits)`, both `(images, captions)`.
     """
 
     def __init__(
@@ -72,30 +79,90 @@ class DualEncoder(keras.Model):
         self.image_encoder = image_encoder
         self.caption_encoder = caption_encoder
         self.similarity = similarity
-        self.loss = loss
+        self.loss = self._own_loss = loss
+        self._was_trained_as_log_odds = None  # of a loaded model, see `gives_match_probability`
         self.auxiliaries = list(auxiliaries)
         self.tokenizer = tokenizer
         self.uncertainty_measure = uncertainty_measure
         self.trackers = {term.name: keras.metrics.Mean(term.name) for term in self.auxiliaries}
         # The encoders arrive built. Nothing is left for Keras to build from a first batch.
         self.built = True
+        vars(self)["_called_with"] = {}  # for `export`; no state, which Keras would look for here
+
+    def compile(
+        self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, **kwargs: Any
+    ) -> None:
+        """Keras' `compile`, for one loss over `(matches, logits)`.
+
+        Args:
+            optimizer: as in Keras.
+            loss: replaces the model's own: a `keras.losses.Loss`, a function or a name, reduced
+                as Keras does: the mean of the values, unless the loss says otherwise.
+            loss_weights: None, since there is one loss. Auxiliary terms have their own `weight`.
+            metrics: functions of `(matches, logits)`, both `(images, captions)`, as in Keras.
+            **kwargs: as in Keras.
+
+        Raises:
+            ValueError: if `loss_weights` are given, there are several losses, or Keras knows no
+                such loss.
+        """
+        if loss_weights is not None:
+            raise ValueError(
+                "`loss_weights` must be None: the model has one loss, and each auxiliary term has "
+                f"its own `weight`; received {loss_weights!r}"
+            )
+        if loss is not None:
+            single_loss(loss)
+            self._was_trained_as_log_odds = None
+        super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        # Keras leaves out models with a `compile` of their own, whose arguments may be others.
+        config = keras.saving.deserialize_keras_object(config)
+        config.pop("loss_weights", None)  # of a file from when they were not looked at
+        self.compile(**config)
+        if self.optimizer is not None:
+            self.optimizer.build(self.trainable_variables)
+
+    def __call__(self, inputs, *args, **kwargs):
+        # Outside of `call`, whose errors Keras buries in a report of the call.
+        checked.check_no_strings(inputs, self.tokenizer is not None)
+        return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> dict[str, Embedding]:
         outputs, embed = {}, global_batch.embed
+        self._called_with.update({name: (tuple(v.shape), v.dtype) for name, v in inputs.items()})
         if "images" in inputs:
             outputs["images"] = embed(self.image_encoder, inputs["images"], training)
         if "captions" in inputs:
             outputs["captions"] = embed(self.caption_encoder, inputs["captions"], training)
         return outputs
 
+    def compute_output_shape(self, input_shape: dict[str, Any]) -> dict[str, Any]:
+        """Shapes of the embeddings, of the shapes of `"images"`, `"captions"` or both."""
+        encoders = {"images": self.image_encoder, "captions": self.caption_encoder}
+        return {
+            name: encoders[name].compute_output_shape(tuple(shape))
+            for name, shape in input_shape.items()
+            if name in encoders
+        }
+
+    def compute_output_spec(self, inputs, training=None):
+        # Keras would give all outputs of `compute_output_shape` one dtype, masks too.
+        return keras.Operation.compute_output_spec(self, inputs, training=training)
+
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if self.loss is None:
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
+        checked.check_nothing_else(y, sample_weight)
         own = x
         x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
         logits = self.similarity(images, captions, training=training)
         matches = match_matrix(x)
-        total = keras.losses.get(self.loss)(matches, logits)
+        if self._compile_metrics is not None:
+            # A step hands the same dict to `compute_metrics`, and each replica has its own.
+            y_pred[_COMPARED] = matches, logits
+        total = reduced(self.loss, matches, logits)
         known = {"ids": x["captions"], "matches": matches, "logits": logits}
         known["semantic"] = x.get("semantic")
         for term in self.auxiliaries:
@@ -107,6 +174,15 @@ class DualEncoder(keras.Model):
         for penalty in self.losses:  # of layers' regularizers
             total = total + penalty
         return global_batch.share(total)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        if self._compile_metrics is None:
+            return self.get_metrics_result()
+        if _COMPARED not in y_pred:
+            x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
+            y_pred = {_COMPARED: (match_matrix(x), self.similarity(images, captions))}
+        matches, logits = y_pred[_COMPARED]
+        return super().compute_metrics(None, matches, logits)
 
     def _embed_masked(self, term, batch, training):
         shown, ids = term.masked_inputs(batch["images"], batch["captions"])
@@ -125,7 +201,12 @@ class DualEncoder(keras.Model):
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Keras would build from a batch, which it cannot reduce over workers. Only the optimizer
-        # is left to build, and its variables must be there before the replicas run.
+        # and the metrics are left to build, and their variables must be there before the replicas
+        # run.
+        matrix = keras.KerasTensor((None, None), dtype="float32")
+        if self._compile_metrics is not None and not self._compile_metrics.built:
+            with self.distribute_strategy.scope():
+                self._compile_metrics.build(matrix, matrix)
         if self.optimizer is not None and not self.optimizer.built:
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
@@ -167,7 +248,9 @@ class DualEncoder(keras.Model):
             ValueError: if strings are given and the model has no tokenizer, if only some are
                 strings, or if token ids have another shape than the model takes.
         """
-        ids = checked.caption_array(self.tokenize(captions), _input_shape(self.caption_encoder))
+        ids = checked.caption_array(
+            self.tokenize(captions), _input_shape(self.caption_encoder), self.tokenizer is not None
+        )
         return self._view(_embed(self.caption_encoder, ids, batch_size))
 
     def _view(self, embedding):
@@ -218,7 +301,9 @@ class DualEncoder(keras.Model):
         were trained as such, by `MatchingCrossentropy`. Another similarity put in place of the
         trained one ranks, and its scale and shift mean nothing.
         """
-        trained = isinstance(self.loss, losses.MatchingCrossentropy)
+        trained = self._was_trained_as_log_odds
+        if trained is None:
+            trained = isinstance(self.loss, losses.MatchingCrossentropy)
         return trained and getattr(self.similarity, "is_log_odds", False)
 
     def with_image_encoder(self, image_encoder: keras.layers.Layer) -> "DualEncoder":
@@ -235,50 +320,60 @@ class DualEncoder(keras.Model):
 
     def _with(self, image_encoder=None, auxiliaries=None):
         image_encoder = image_encoder or self.image_encoder
-        return DualEncoder(
+        model = DualEncoder(
             image_encoder,
             image_encoder if self._has_one_encoder else self.caption_encoder,
             self.similarity,
-            loss=self.loss,
+            loss=self._own_loss,
             auxiliaries=self.auxiliaries if auxiliaries is None else auxiliaries,
             tokenizer=self.tokenizer,
             uncertainty_measure=self.uncertainty_measure,
             name=self.name,
         )
+        model.loss = self.loss
+        model._was_trained_as_log_odds = self._was_trained_as_log_odds
+        return model
+
+    def export(
+        self,
+        filepath: str,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Keras' `export`: a program from images and token ids to their embeddings.
+
+        Its inputs are `"images"` and `"captions"`, its outputs `"images_mean"`,
+        `"captions_mean"` and so on: programs have no dicts in dicts. `python -m export` writes
+        signatures of strings and of image files, and the similarity too.
+
+        Args:
+            filepath, format, verbose, **kwargs: as in Keras.
+            input_signature: a dict of `keras.InputSpec`s, or a list of that dict. By default what
+                the encoders take, or what the model has been called with.
+
+        Raises:
+            ValueError: if neither says what the model takes.
+        """
+        model = flat_model(self, input_signature, self._called_with)
+        model.export(filepath, format=format, verbose=verbose, **kwargs)
 
     @property
     def _has_one_encoder(self):
         return self.caption_encoder is self.image_encoder
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "image_encoder": serialize(self.image_encoder),
-            "caption_encoder": None if self._has_one_encoder else serialize(self.caption_encoder),
-            "similarity": serialize(self.similarity),
-            "loss": serialize(self.loss),
-            "auxiliaries": [serialize(term) for term in self.auxiliaries],
-            "tokenizer": serialize(self.tokenizer),
-            "uncertainty_measure": self.uncertainty_measure,
-        }
+        return {**super().get_config(), **stored.parts(self)}
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> "DualEncoder":
-        deserialize = keras.saving.deserialize_keras_object
-        config = dict(config)
-        for key in ("image_encoder", "caption_encoder", "similarity", "loss", "tokenizer"):
-            config[key] = deserialize(config[key], custom_objects=custom_objects)
-        if config["caption_encoder"] is None:
-            config["caption_encoder"] = config["image_encoder"]
-        for key in ("image_encoder", "caption_encoder"):
-            _freeze_again(config[key])
-        config["auxiliaries"] = [
-            deserialize(term, custom_objects=custom_objects) for term in config["auxiliaries"]
-        ]
-        return cls(**config)
+        config, trained_as_log_odds = stored.arguments(config, custom_objects)
+        model = cls(**config)
+        model._was_trained_as_log_odds = trained_as_log_odds
+        return model
 
 
 def match_matrix(batch: dict[str, Tensor]) -> Tensor:
@@ -310,11 +405,3 @@ def _embed(encoder, inputs, batch_size):
     return keras.tree.map_structure(
         lambda *values: np.concatenate([ops.convert_to_numpy(value) for value in values]), *parts
     )
-
-
-def _freeze_again(encoder):
-    """Keras restores `trainable` of a layer, but not to the layers and weights inside of it."""
-    for layer in getattr(encoder, "layers", ()):
-        if not layer.trainable:
-            layer.trainable = True  # a value that is there already is not handed down
-            layer.trainable = False

@@ -54,6 +54,51 @@ def check_training_batch(data):
             raise ValueError(f"{expected}; received strings as {key!r}. {_MAKERS}")
 
 
+def check_nothing_else(y, sample_weight):
+    """Raises unless a batch came alone.
+
+    Raises:
+        ValueError: if answers or weights came beside it, which no loss of pairs reads.
+    """
+    for name, value, instead in (
+        ("y", y, "what matches is in the batch, as labels or as 'matches'"),
+        ("sample_weight", sample_weight, "the items of the loss are pairs, which have no weights"),
+    ):
+        if value is not None:
+            raise ValueError(f"`{name}` must be None: {instead}; received {_described(value)}")
+
+
+def check_no_strings(inputs, has_tokenizer):
+    """Raises unless what a model is called with are numbers.
+
+    Raises:
+        ValueError: if it holds strings.
+    """
+    for name in ("images", "captions") if isinstance(inputs, dict) else ():
+        if _kind(inputs.get(name)) == "string":
+            raise ValueError(_no_strings(name, has_tokenizer))
+
+
+def _no_strings(name, has_tokenizer):
+    if name == "images":
+        return (
+            "`images` must be pixels; received strings. `zoo.data.images.prepare(contents, size)` "
+            "makes pixels of a file's bytes, and `zoo.data.sources.Pictures` of many files"
+        )
+    if not has_tokenizer:
+        return "`captions` must be token ids or vectors; received strings"
+    return (
+        "`captions` in a dataset or a batch must be token ids; received strings: map the dataset "
+        "by `model.tokenizer` first"
+    )
+
+
+def _described(value):
+    if hasattr(value, "shape"):
+        return f"a tensor of the shape {tuple(value.shape)}"
+    return f"{value!r:.60}"
+
+
 def is_text(captions):
     """Whether captions are strings.
 
@@ -88,10 +133,7 @@ def image_array(images, shape=None):
     if not hasattr(array, "shape"):
         return array
     if _kind(array).startswith(_STRINGS):
-        raise ValueError(
-            "`images` must be pixels; received strings. `zoo.data.images.prepare(contents, size)` "
-            "makes pixels of a file's bytes, and `zoo.data.sources.Pictures` of many files"
-        )
+        raise ValueError(_no_strings("images", False))
     _check_shape(array, "images", shape)
     if len(array.shape) == 4 and array.shape[-1] == 3 and "float" in _kind(array):
         largest = float(np.max(array, initial=0.0))
@@ -104,9 +146,10 @@ def image_array(images, shape=None):
     return array
 
 
-def caption_array(captions, shape=None):
+def caption_array(captions, shape=None, has_tokenizer=True):
     """As `image_array`, of token ids or vectors."""
-    array = _array(captions, "captions", "strings, token ids (M, length) or vectors (M, dim)")
+    expected = "strings, token ids (M, length) or vectors (M, dim)"
+    array = _array(captions, "captions", expected, has_tokenizer)
     if not hasattr(array, "shape"):
         return array
     if _kind(array).startswith(_STRINGS):
@@ -121,13 +164,15 @@ def _kind(values):
     return getattr(dtype, "name", str(dtype))
 
 
-def _array(values, name, expected):
+def _array(values, name, expected, has_tokenizer=True):
     if hasattr(values, "element_spec"):
         if isinstance(values.element_spec, dict):
             raise ValueError(
                 f"`{name}` must be a dataset of batches of {name} alone; received one of dicts "
                 f"with {sorted(values.element_spec)}: map it to `batch[{name!r}]`"
             )
+        if _kind(values.element_spec) == "string":
+            raise ValueError(_no_strings(name, has_tokenizer))
         return values
     if hasattr(values, "shape"):
         return values

@@ -84,6 +84,15 @@ class Similarity(keras.layers.Layer):
         images, captions = as_embedding(images, "images"), as_embedding(captions, "captions")
         return super().__call__(images, captions, **kwargs)
 
+    def compute_output_shape(self, images_shape, captions_shape):
+        """`(N, M)`, of the shapes of two embeddings."""
+        (n, *_), (m, *_) = (_first_shape(one) for one in (images_shape, captions_shape))
+        return (n, m)
+
+    def compute_output_spec(self, images, captions, **kwargs):
+        # Runs `call` symbolically, which finds dimensions that differ. Shapes alone would not.
+        return keras.Operation.compute_output_spec(self, images, captions, **kwargs)
+
     @classmethod
     def for_ranking(cls, trained=None):
         """A layer to rank by where the model was trained with another similarity.
@@ -105,6 +114,10 @@ class Similarity(keras.layers.Layer):
         space only finds candidates.
         """
         return None
+
+
+def _first_shape(embedding):
+    return next(iter(embedding.values())) if isinstance(embedding, dict) else embedding
 
 
 _STATED = (

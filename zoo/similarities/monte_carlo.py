@@ -66,7 +66,8 @@ class MatchProbability(SampledSimilarity):
 
     Args:
         scale: initial value of the learned scale a > 0. See `Bounded` on how it stays positive.
-        shift: initial value of the learned shift b.
+            The default is the paper's for CUB; for COCO it has 30.
+        shift: initial value of the learned shift b, likewise.
         num_samples: J, draws per item.
         seed: int; of the training noise and of the tables.
         method: `"sampled"`, or `"moment_matched"`, which replaces the samples by a nine-point
@@ -95,7 +96,7 @@ class MatchProbability(SampledSimilarity):
     space = "csd"
     is_log_odds = True
 
-    def __init__(self, scale, shift, num_samples=7, seed=0, method="sampled", **kwargs):
+    def __init__(self, scale=10.0, shift=10.0, num_samples=7, seed=0, method="sampled", **kwargs):
         super().__init__(num_samples, seed, **kwargs)
         if method not in METHODS:
             raise ValueError(f"`method` must be one of {METHODS}; received {method!r}")
@@ -107,7 +108,7 @@ class MatchProbability(SampledSimilarity):
         """PCME's a = b = 10, or those of a layer trained on the same, unsquared distance."""
         if isinstance(trained, (EuclideanDistance, SetMatchProbability)):
             return cls(float(trained.scale), float(trained.shift))
-        return cls(10.0, 10.0)
+        return cls()
 
     def call(self, images, captions, training=False):
         if self.method == "moment_matched":

@@ -40,8 +40,14 @@ class Execution:
         """That of a `RunSettings`; with several workers to be called before anything is computed.
 
         Raises:
-            InputError: if the settings do not go together, or a device or package is missing.
+            InputError: if the settings do not go together, a device or package is missing, or Keras
+                runs on another backend.
         """
+        if (backend := keras.backend.backend()) != "tensorflow":
+            raise InputError(
+                "training needs Keras' backend tensorflow (KERAS_BACKEND, or keras.json); received "
+                f"{backend}"
+            )
         execution = cls(
             settings.strategy,
             settings.jit_compile,

@@ -1,0 +1,130 @@
+"""Every number of every recipe has its kind, and a command with another number is one sentence."""
+
+import dataclasses
+import importlib
+import math
+import typing
+from pathlib import Path
+
+import pytest
+
+from zoo import bounds, cli
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+
+
+def settings_classes():
+    for path in sorted(RECIPES.glob("*.py")):
+        for one in vars(importlib.import_module(path.stem)).values():
+            if (
+                isinstance(one, type)
+                and dataclasses.is_dataclass(one)
+                and one.__name__ == "Settings"
+            ):
+                yield path.stem, one
+
+
+CLASSES = dict(settings_classes())
+
+
+def refused(settings_class, *argv):
+    with pytest.raises(SystemExit) as ended:
+        cli.parse(settings_class, argv)
+    return ended.value.code
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_values_of_a_recipe_are_what_it_takes(name):
+    for field in dataclasses.fields(CLASSES[name]):
+        for value in (field.default, *(field.metadata.get(key) for key in ("toy", "smoke"))):
+            bounds.check(field.name, field.name, value, field.metadata.get("kind"))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_recipe_refuses_what_is_no_number(name, capsys):
+    hints = typing.get_type_hints(CLASSES[name])
+    required = ["--runs", "x"] if name == "daa_figures" else []
+    for field in dataclasses.fields(CLASSES[name]):
+        kinds = typing.get_args(hints[field.name]) or (hints[field.name],)
+        if not field.init or float not in kinds:
+            continue
+        flag = "--" + field.name.replace("_", "-")
+        for text in ("nan", "inf", "-inf"):
+            assert refused(CLASSES[name], *required, f"{flag}={text}") == 2
+            error = capsys.readouterr().err
+            assert error.startswith(f"error: {flag} must be "), error
+            assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("recipe", "flag", "says"),
+    [
+        ("pcme_cub", "--batch-size=0", "--batch-size must be a whole number of at least 1"),
+        ("pcme_cub", "--batch-size=-3", "received -3"),
+        ("pcme_cub", "--dim=0", "--dim must be a whole number of at least 1"),
+        (
+            "pcme_cub",
+            "--dim=99999999999999999999",
+            "--dim must be at most 2147483647; received 99999999999999999999",
+        ),
+        ("pcme_cub", "--learning-rate=-1", "--learning-rate must be a finite number of at least 0"),
+        ("pcme_cub", "--learning-rate=nan", "received nan"),
+        ("pcme_cub", "--word-dropping=1.5", "--word-dropping must be a share from 0 to 1"),
+        ("pcme_cub", "--scale=0", "--scale must be a finite number above 0"),
+        ("pcme_cub", "--shift=inf", "--shift must be a finite number; received inf"),
+        ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
+        ("pcme_cub", "--test-samples 1 0", "--test-samples must be a whole number of at least 1"),
+        ("pcme_cub", "--kl-weight=-0.1", "--kl-weight must be a finite number of at least 0"),
+        (
+            "pcme_cub",
+            "--warm-up-epochs=-1",
+            "--warm-up-epochs must be a whole number of at least 0",
+        ),
+        ("pcmepp_noisy_coco", "--noise=1.5", "--noise must be a share from 0 to 1"),
+        ("own_pairs", "--held-out-share=nan", "--held-out-share must be a share from 0 to 1"),
+        ("own_pairs", "--epochs=0", "--epochs must be a whole number of at least 1"),
+        ("daa_cub", "--daa-temperature=0", "--daa-temperature must be a finite number above 0"),
+    ],
+)
+def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, capsys):
+    assert refused(CLASSES[recipe], *flag.split()) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+
+
+def test_numbers_at_the_bounds_are_taken():
+    argv = ["--word-dropping=1", "--cutout=0", "--shift=-2", "--log-variance-bias=-6", "--seed=0"]
+    settings = cli.parse(CLASSES["pcme_cub"], [*argv, "--learning-rate=0", "--dim=1"])
+    assert (settings.word_dropping, settings.shift, settings.seed) == (1.0, -2.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside"),
+    [
+        ("size", (1, 7), (0, -1, 2**31)),
+        ("count", (0, 7), (-1, 2**31)),
+        ("share", (0.0, 1.0), (-0.1, 1.1, math.nan)),
+        ("rate", (0.0, 1e30), (-1e-9, math.inf, math.nan)),
+        ("positive", (1e-9,), (0.0, -1.0, math.inf)),
+        ("signed", (-5.0, 0.0), (math.inf, -math.inf, math.nan)),
+    ],
+)
+def test_bounds(kind, inside, outside):
+    for value in inside:
+        bounds.check("--x", "x", value, kind)
+    for value in outside:
+        with pytest.raises(ValueError, match=r"--x must be .*; received"):
+            bounds.check("--x", "x", value, kind)
+
+
+@pytest.mark.parametrize("text", ["--no-cache-features", "--cache-features", ""])
+def test_a_yes_or_no_that_may_be_left_open_is_a_pair_of_flags(text):
+    settings = cli.parse(CLASSES["own_pairs"], text.split())
+    assert settings.cache_features is (text != "--no-cache-features")
+
+
+def test_a_yes_or_no_takes_no_word(capsys):
+    assert refused(CLASSES["own_pairs"], "--cache-features", "false") == 2
+    assert "'false'" in capsys.readouterr().err

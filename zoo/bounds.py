@@ -1,0 +1,92 @@
+"""What numbers a setting may have: by its kind, which its name says, or `setting(kind=…)`."""
+
+import math
+from typing import Any, NamedTuple
+
+LARGEST = 2**31 - 1  # what TensorFlow counts to
+
+
+class Bounds(NamedTuple):
+    """An interval of finite numbers.
+
+    Attributes:
+        low: least number, or the bound below all of them where `above` is set.
+        high: largest number.
+        words: what is expected, for errors.
+        above: whether `low` itself is left out.
+    """
+
+    low: float
+    high: float
+    words: str
+    above: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in it. NaN is in none."""
+        if not math.isfinite(value) or not value <= self.high:
+            return False
+        return value > self.low if self.above else value >= self.low
+
+
+INFINITE = float("inf")
+KINDS = {
+    "size": Bounds(1, LARGEST, "a whole number of at least 1"),
+    "count": Bounds(0, LARGEST, "a whole number of at least 0"),
+    "share": Bounds(0, 1, "a share from 0 to 1"),
+    "rate": Bounds(0, INFINITE, "a finite number of at least 0"),
+    "positive": Bounds(0, INFINITE, "a finite number above 0", above=True),
+    "signed": Bounds(-INFINITE, INFINITE, "a finite number"),
+}
+# Names and the ends of names. What is in neither is a count or a rate.
+_NAMES = {
+    "size": (
+        "dim", "_dim", "_size", "max_words", "epochs", "steps_per_epoch", "jobs", "views",
+        "gradient_accumulation", "variance_blocks", "_per_class", "_per_image", "most_images",
+        "test_samples", "num_samples", "num_classes", "num_embeddings", "num_iterations",
+        "num_layers", "num_regions", "num_slots", "num_steps",
+    ),
+    "share": (
+        "_share", "_fraction", "_dropping", "drop_rate", "dropout", "cutout", "mixup", "confusing",
+        "layer_decay", "beta_2",
+    ),
+    "positive": (
+        "scale", "temperature", "_temperature", "epsilon", "alpha", "mixing_beta", "_variance",
+        "clip_norm", "_sigma_range",
+    ),
+    "signed": ("shift", "_log_variance", "_bias"),
+}  # fmt: skip
+
+
+def kind_of(name: str, kind: type) -> str:
+    """The kind of a setting: a key of `KINDS`.
+
+    Args:
+        name: of the field, such as `"batch_size"`.
+        kind: `int` or `float`.
+    """
+    for known in ("signed", "size", "share", "positive"):  # `_log_variance` before `_variance`
+        for word in _NAMES[known]:
+            if name == word or (word.startswith("_") and name.endswith(word)):
+                return known
+    return "count" if kind is int else "rate"
+
+
+def check(flag: str, name: str, value: Any, kind: str | None = None) -> None:
+    """Raises unless a number, or each of several, is one that a setting may have.
+
+    Args:
+        flag: for the error.
+        name: of the field.
+        value: what was read; what is no number is fine.
+        kind: a key of `KINDS`; default: by the name.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    for one in value if isinstance(value, tuple) else (value,):
+        if isinstance(one, bool) or not isinstance(one, (int, float)):
+            continue
+        bounds = KINDS[kind or kind_of(name, type(one))]
+        if not bounds.holds(one):
+            words = f"at most {LARGEST}" if bounds.high == LARGEST < one else bounds.words
+            raise ValueError(f"{flag} must be {words}; received {one}")

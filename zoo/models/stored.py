@@ -1,0 +1,80 @@
+"""What a `DualEncoder` is in a file: its parts, without what it was compiled with."""
+
+import warnings
+from typing import Any
+
+import keras
+
+from zoo import losses
+
+TRAINED_AS_LOG_ODDS = "trained_as_log_odds"
+_SHARED = ("image_encoder", "caption_encoder", "similarity")
+
+
+def parts(model: keras.Model) -> dict[str, Any]:
+    """The config of a model, to be read by `arguments`.
+
+    The encoders and the similarity are in it as objects, which Keras serializes: it notices only
+    so that the same layer also stands beside the model in a Functional model.
+    """
+    serialize = keras.saving.serialize_keras_object
+    trained = model._was_trained_as_log_odds
+    if trained is None and model.loss is not model._own_loss:
+        trained = isinstance(model.loss, losses.MatchingCrossentropy)
+    one_encoder = model.caption_encoder is model.image_encoder
+    config = {
+        "image_encoder": model.image_encoder,
+        "caption_encoder": None if one_encoder else model.caption_encoder,
+        "similarity": model.similarity,
+        "loss": serialize(model._own_loss),
+        "auxiliaries": [serialize(term) for term in model.auxiliaries],
+        "tokenizer": serialize(model.tokenizer),
+        "uncertainty_measure": model.uncertainty_measure,
+    }
+    return config if trained is None else {**config, TRAINED_AS_LOG_ODDS: trained}
+
+
+def arguments(
+    config: dict[str, Any], custom_objects: dict[str, Any] | None
+) -> tuple[dict[str, Any], bool | None]:
+    """The constructor's arguments, and whether the logits were trained as log-odds where the
+    model's own loss does not say it."""
+    config = dict(config)
+    trained = config.pop(TRAINED_AS_LOG_ODDS, None)
+
+    def read(value):
+        return keras.saving.deserialize_keras_object(value, custom_objects=custom_objects)
+
+    for key in _SHARED:  # dicts in a file, objects in the config of a model that is there
+        config[key] = read(keras.saving.serialize_keras_object(config[key]))
+    if config["caption_encoder"] is None:
+        config["caption_encoder"] = config["image_encoder"]
+    for key in ("image_encoder", "caption_encoder"):
+        _freeze_again(config[key])
+    config["tokenizer"] = read(config["tokenizer"])
+    config["auxiliaries"] = [read(term) for term in config["auxiliaries"]]
+    config["loss"] = _known_loss(config["loss"], read)
+    return config, trained
+
+
+def _known_loss(stored, read):
+    """The loss, or None where it is a user's that is not here: encoding needs none."""
+    try:
+        return read(stored)
+    except (TypeError, ValueError):
+        name = stored.get("registered_name") or stored.get("class_name")
+        name = stored["config"] if name == "function" else name
+        warnings.warn(
+            f"the model's loss {name!r:.60} is not known here, and is left out: give it by "
+            "`custom_objects` or by `compile(loss=…)` to train further",
+            stacklevel=2,
+        )
+        return None
+
+
+def _freeze_again(encoder):
+    """Keras restores `trainable` of a layer, but not to the layers and weights inside of it."""
+    for layer in getattr(encoder, "layers", ()):
+        if not layer.trainable:
+            layer.trainable = True  # a value that is there already is not handed down
+            layer.trainable = False
