@@ -3,6 +3,7 @@
 import gc
 import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 
 import httpx
@@ -70,7 +71,7 @@ def test_twenty_users_beside_one_that_is_hostile(served):
 
 
 def _resident():
-    for line in open("/proc/self/status", encoding="ascii"):
+    for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
     raise AssertionError("no VmRSS")

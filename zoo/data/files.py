@@ -1,10 +1,12 @@
 """Reading the text and checking the pictures of a data set, with errors that say where."""
 
+import codecs
 import gzip
 import io
 import json
 import os
 import re
+import unicodedata
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
@@ -33,8 +35,13 @@ def existing_folder(path, what="folder"):
     return path
 
 
-def read_text(path):
+def read_text(path, bad=None):
     """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
+
+    Args:
+        path: the file.
+        bad: function `(where, why)` that is told of a line that is not UTF-8, which is then empty;
+            by default it is an error.
 
     Raises:
         InputError: if it cannot be read or decoded, with the line of the first bad byte.
@@ -47,9 +54,19 @@ def read_text(path):
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: expected UTF-8, found byte {data[error.start]:#x}"
-        ) from None
+        where, why = f"{path}:{line}", f"expected UTF-8, found byte {data[error.start]:#x}"
+        if bad is None:
+            raise InputError(f"{where}: {why}") from None
+    return "".join(_decoded(path, data.removeprefix(codecs.BOM_UTF8), bad))
+
+
+def _decoded(path, data, bad):
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            bad(f"{path}:{number}", f"expected UTF-8, found byte {line[error.start]:#x}")
+            yield "\n"
 
 
 def read_lines(path):
@@ -124,6 +141,32 @@ def safe_relative(name):
     """Whether a file name from a data set stays inside the data set's folder."""
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and "\\" not in name and bool(name)
+
+
+def name_on_disk(folder, name):
+    """The name of a file as the disk has it.
+
+    An accented letter is one character or two (Unicode's NFC and NFD): macOS writes the one and a
+    table the other.
+
+    Args:
+        folder: that the name is relative to.
+        name: as a table has it, with `/` between folders.
+
+    Returns:
+        `name`, where there is such a file or none in any form, else the form that is there.
+    """
+    folder = Path(folder)
+    if name.isascii() or (folder / name).is_file():
+        return name
+    found = PurePosixPath()
+    for part in PurePosixPath(name).parts:
+        forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        there = next((one for one in forms if (folder / found / one).exists()), None)
+        if there is None:
+            return name
+        found /= there
+    return str(found)
 
 
 def check_images(paths):
