@@ -78,6 +78,12 @@ def read_lines(path):
     return read_text(path).splitlines()
 
 
+def whole_number(text):
+    """The number that a text of ASCII digits is, if 63 bits hold it, else None."""
+    digits = text.isascii() and text.isdigit() and len(text) < 20
+    return int(text) if digits and int(text) < 1 << 63 else None
+
+
 def read_numbered(path, count=1):
     """A CUB table: lines of `number value …`, as `{number: (line, values)}`.
 
@@ -91,12 +97,13 @@ def read_numbered(path, count=1):
     table = {}
     for line, text in enumerate(read_lines(path), start=1):
         fields = text.split()
-        if len(fields) != count + 1 or not fields[0].isdigit():
+        number = whole_number(fields[0]) if len(fields) == count + 1 else None
+        if number is None:
             form = " ".join(["number", *["value"] * count])
             raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
-        if int(fields[0]) in table:
+        if number in table:
             raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
-        table[int(fields[0])] = (line, fields[1] if count == 1 else fields[1:])
+        table[number] = (line, fields[1] if count == 1 else fields[1:])
     return table
 
 
@@ -157,12 +164,12 @@ def name_on_disk(folder, name):
         `name`, where there is such a file or none in any form, else the form that is there.
     """
     folder = Path(folder)
-    if name.isascii() or (folder / name).is_file():
+    if name.isascii() or os.path.isfile(folder / name):
         return name
     found = PurePosixPath()
     for part in PurePosixPath(name).parts:
         forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
-        there = next((one for one in forms if (folder / found / one).exists()), None)
+        there = next((one for one in forms if os.path.exists(folder / found / one)), None)
         if there is None:
             return name
         found /= there

@@ -113,7 +113,7 @@ def load_split(
         problems.missing("other tables", other, f"{source.name} is read")
     items, splits, folder = _read(source, (image_column, caption_column), problems, separator)
     if skip_bad:  # before the division, so that it is of the photos that are there
-        there = [(folder / item.files[0]).is_file() for item in items]
+        there = [os.path.isfile(folder / item.files[0]) for item in items]
         for item, found in zip(items, there, strict=True):
             if not found:
                 problems.missing("missing photos", folder / item.files[0])
