@@ -51,7 +51,7 @@ def _parser():
     )
     parser.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")
     parser.add_argument(
-        "--cache", type=Path, default=Path("data") / "demo", help="where embeddings are kept"
+        "--cache", type=Path, help="where embeddings are kept; default: the user's cache folder"
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, help="default: the first free one from 7860 on")

@@ -59,19 +59,3 @@ def add(service):
         (describe_elements, [image]),
     ):
         never.click(in_sentences(function), inputs, answer, api_name=function.__name__)
-
-
-def say_what_is_missing(page):
-    """Makes a call with too few arguments an error in a sentence; Gradio's own is null."""
-    check = page.validate_inputs
-
-    def validate(function, inputs):
-        needed = len(function.inputs)
-        if len(inputs) < needed:
-            raise gr.Error(
-                f"{function.api_name or 'This'} takes {needed} arguments; received {len(inputs)}.",
-                print_exception=False,
-            )
-        return check(function, inputs)
-
-    page.validate_inputs = validate

@@ -9,7 +9,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 
-from demo import cards
+from demo import cards, uploads
 from demo.limits import RefusedError
 
 _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the server's log."
@@ -60,22 +60,44 @@ def uploaded_image(**options):
     """A `gr.Image` that hands on the path of the upload and decodes nothing.
 
     Gradio's own opens whatever it is sent, in any format and of any size, before our limits are
-    asked; and it fetches the address that a client names in place of an upload. Methods of the
-    one component are replaced, since for a subclass Gradio writes a file beside its source.
+    asked. Methods of the one component are replaced, since for a subclass Gradio writes a file
+    beside its source.
     """
-    image = uploads_only(gr.Image(type="filepath", **options))
+    image = gr.Image(type="filepath", **options)
     image.preprocess = lambda payload: None if payload is None else payload.path
     return image
 
 
-def uploads_only(component):
-    """A component of files that takes uploads, and fetches no address that a client names."""
-    move = component.async_move_resource_to_block_cache
+def uploaded_files(**options):
+    """A `gr.File` of several files that hands on their paths.
 
-    async def move_upload(url_or_file_path):
-        if "://" in str(url_or_file_path or ""):
-            raise gr.Error("Send an image, not an address.", print_exception=False)
-        return await move(url_or_file_path)
+    Gradio's own leaves an empty file behind for each.
+    """
+    files = gr.File(file_count="multiple", **options)
+    files.preprocess = lambda payload: None if payload is None else [f.path for f in payload]
+    return files
 
-    component.async_move_resource_to_block_cache = move_upload
-    return component
+
+def guard_inputs(page):
+    """Lets no event of a page begin that lacks arguments, or names a file that is no upload.
+
+    All events and every name of the API pass here, with all values of all components. Gradio looks
+    only at files that say so by "meta"; of other components it also fetches the addresses that a
+    client names. Its own answer to too few arguments is null.
+    """
+    check = page.validate_inputs
+
+    def validate(function, inputs):
+        needed = len(function.inputs)
+        if len(inputs) < needed:
+            raise gr.Error(
+                f"{function.api_name or 'This'} takes {needed} arguments; received {len(inputs)}.",
+                print_exception=False,
+            )
+        try:
+            uploads.check(page.GRADIO_CACHE, inputs)
+        except RefusedError as error:
+            raise gr.Error(str(error), title="Not answered", print_exception=False) from None
+        return check(function, inputs)
+
+    page.validate_inputs = validate

@@ -1,15 +1,18 @@
-"""What reaches the server: requests for this host, of a bounded size, and a bounded sum of uploads.
+"""What reaches the server: the page's own requests, for this host, of a bounded size.
 
 Gradio bounds each upload. It bounds neither their sum nor a JSON body, and it answers whatever name
 a request calls the server by, which lets a page of another site ask a server of this machine (DNS
-rebinding).
+rebinding). It serves files of the working folder, and fetches addresses that a request names.
 """
 
+import contextlib
 import json
 import re
 from pathlib import Path
 
+from demo import routes
 from demo.cards import escape
+from demo.uploads import is_upload
 
 MAX_BODY = 2**20  # bytes of a request that is no upload
 MAX_KEPT = 500 * 2**20  # bytes of all uploads that are kept at once
@@ -34,47 +37,89 @@ class Guard:
 
     def __init__(self, app, hosts, uploads, title):
         self.app, self.hosts, self.uploads = app, hosts, Path(uploads)
+        self.coming = 0  # bytes of uploads that are under way
         self.head = f'<meta property="og:title" content="{escape(title)}">'.encode()
 
     async def __call__(self, scope, receive, send):
-        if scope["type"] not in ("http", "websocket"):
+        if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        headers = dict(scope["headers"])
+        if scope["type"] != "http":  # the page opens no WebSocket
+            return await send({"type": "websocket.close", "code": 1008})
+        headers, path = dict(scope["headers"]), scope["path"]
         if not self._knows(headers.get(b"host", b"").decode("latin-1")):
             return await _refuse(send, 421, "This server does not answer to that name.")
-        if scope["type"] == "websocket" or scope["method"] not in ("POST", "PUT", "PATCH"):
-            if scope["path"] == "/":
-                send = _rewritten(send, self.head)
-            return await self.app(scope, receive, send)
-        if scope["path"].endswith("/upload"):
-            if self._kept() > MAX_KEPT:
-                return await _refuse(
-                    send, 507, "Too many uploads are kept here now. They go after an hour."
-                )
-            return await self.app(scope, receive, send)
-        body = await _body(receive, headers)
+        if scope["method"] == "POST" and path == routes.UPLOAD:
+            return await self._upload(scope, receive, send)
+        body = await _body(receive, headers, read=scope["method"] not in ("GET", "HEAD"))
         if body is None:
             return await _refuse(
                 send, 413, f"A request may have {MAX_BYTES_SAID} at most, without its files."
             )
-        return await self.app(scope, _replayed(body, receive), send)
+        if not routes.is_known(scope["method"], path):
+            return await _refuse(send, 404, "There is nothing here.")
+        file = path.removeprefix(routes.FILE)
+        if file != path and not is_upload(self.uploads, file):
+            return await _refuse(send, 403, "Only what was uploaded here is served.")
+        if scope["method"] == "POST":
+            if not _is_object(body):
+                return await _refuse(send, 400, "A request has to be a JSON object.")
+            receive = _replayed(body, receive)
+        if path == "/":
+            send = _rewritten(send, self.head)
+        return await self.app(scope, receive, send)
+
+    async def _upload(self, scope, receive, send):
+        """Hands an upload on while the sum of all that are kept stays within its bound."""
+        refusal = 507, "Too many uploads are kept here now. They go after an hour."
+        left = MAX_KEPT - self._kept() - self.coming
+        if left < 0:
+            return await _refuse(send, *refusal)
+        taken = 0
+
+        async def bounded():
+            nonlocal taken
+            message = await receive()
+            size = len(message.get("body", b""))
+            taken += size
+            self.coming += size
+            if taken > left:
+                raise _TooMuchError
+            return message
+
+        try:
+            return await self.app(scope, bounded, send)
+        except _TooMuchError:
+            return await _refuse(send, *refusal)
+        finally:
+            self.coming -= taken
 
     def _knows(self, host):
         name = re.sub(r":\d+$", "", host.lower())
         return self.hosts is None or name in self.hosts
 
     def _kept(self):
-        return sum(path.stat().st_size for path in self.uploads.rglob("*") if path.is_file())
+        """The bytes of all uploads; a file may go meanwhile."""
+        kept = 0
+        for path in self.uploads.rglob("*"):
+            with contextlib.suppress(OSError):
+                kept += path.lstat().st_size
+        return kept
+
+
+class _TooMuchError(Exception):
+    """An upload goes beyond what may be kept."""
 
 
 MAX_BYTES_SAID = f"{MAX_BODY // 2**20} MB"
 
 
-async def _body(receive, headers):
-    """The whole body, or None if it is too large."""
+async def _body(receive, headers, read):
+    """The whole body if it is to be read, or None if it is too large."""
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length) > MAX_BODY:
         return None
+    if not read:  # what Gradio does not read either
+        return b""
     body, more = b"", True
     while more:
         message = await receive()
@@ -85,6 +130,18 @@ async def _body(receive, headers):
         if len(body) > MAX_BODY:
             return None
     return body
+
+
+def _is_object(body):
+    """Whether a body is a whole JSON object; thousands of brackets are none."""
+    try:
+        return isinstance(json.loads(body, parse_constant=_no_number), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _no_number(name):
+    raise ValueError(f"{name} is no JSON")
 
 
 def _replayed(body, receive):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from demo import cards, limits, verdict_card
-from demo.events import gr, in_sentences, said_on_the_page, uploads_only
+from demo.events import gr, in_sentences, said_on_the_page, uploaded_files
 from demo.gallery import Gallery
 from demo.service import Service
 from zoo.arrays import centres
@@ -39,9 +39,7 @@ def add(service, controls):
             "on the machine that runs this demo, for an hour. How often answers are right was "
             "learnt from another gallery, so here it is an estimate.</p>"
         )
-        files = uploads_only(
-            gr.File(file_count="multiple", file_types=["image"], label="Photos", height=160)
-        )
+        files = uploaded_files(file_types=["image"], label="Photos", height=160)
         state = gr.State(None, time_to_live=3600)
         told = gr.HTML(elem_id="halo-own-told")
         with gr.Row(equal_height=True, elem_classes="halo-search"):

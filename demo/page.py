@@ -17,7 +17,7 @@ from demo import (
     verdicts,
 )
 from demo.cards import escape
-from demo.events import gr
+from demo.events import gr, guard_inputs
 from demo.guard import Guard, hosts_of
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import EVERYTHING, Service
@@ -59,7 +59,7 @@ def build(gallery, metrics=None):
         api.add(service)
         open_link(page)
     page.service = service
-    api.say_what_is_missing(page)
+    guard_inputs(page)
     return page
 
 

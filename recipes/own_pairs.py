@@ -55,6 +55,11 @@ class Settings(pcmepp_settings.Settings):
     start_from: Path | None = setting(
         None, "a finished run of this recipe or of pcmepp_coco.py, to train its model further"
     )
+    image_column: str = setting("image", "column or key of a table's pictures")
+    caption_column: str = setting("caption", "column or key of a table's captions")
+    separator: str | None = setting(
+        None, "between the fields of a table, or tab; default: comma in .csv, tab in .tsv"
+    )
     held_out_share: float = setting(
         0.1, "images for validation and for the test each, without a column split"
     )
@@ -139,7 +144,11 @@ def options(settings):
     shown = settings.pictures()
     if settings.data_dir is None:
         return {"num_images": settings.toy_images, **shown}
-    return {"seed": settings.seed, "held_out_share": settings.held_out_share, **shown}
+    table = {"image_column": "image", "caption_column": "caption", "separator": None}
+    named = {name: getattr(settings, name) for name in table}
+    changed = {name: value for name, value in named.items() if value != table[name]}
+    share = {"seed": settings.seed, "held_out_share": settings.held_out_share}
+    return {**share, **changed, **shown}
 
 
 def build(settings, train):

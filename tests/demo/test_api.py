@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -160,26 +159,6 @@ def test_a_defect_keeps_its_details_in_the_log(client, served, monkeypatch, capl
 def test_elements_of_a_gaussian_are_refused(client, photo):
     with pytest.raises(AppError, match="which has no elements"):
         client.predict(image=handle_file(str(photo)), api_name="/describe_elements")
-
-
-def test_twenty_users_at_once(served):
-    captions = served[1].gallery.captions
-    expected = {text: served[1].find_images(text, results=2)["answer"] for text in captions[:20]}
-
-    def visit(user):
-        own = Client(served[0], verbose=False, httpx_kwargs={"timeout": 120})
-        texts = [captions[(user + number) % 20] for number in range(10)]
-        asked = {"results": 2, "api_name": "/find_images"}
-        return [(text, own.predict(caption=text, **asked)["answer"]) for text in texts]
-
-    with ThreadPoolExecutor(20) as pool:
-        found = [one for visits in pool.map(visit, range(20)) for one in visits]
-    assert len(found) == 200
-    for text, answer in found:
-        assert answer["verdict"] == expected[text]["verdict"]
-        assert [r["item"] for r in answer["results"]] == [
-            r["item"] for r in expected[text]["results"]
-        ]
 
 
 def test_too_many_bytes_pixels_or_no_image(client, tmp_path):

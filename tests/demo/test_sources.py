@@ -145,3 +145,15 @@ def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkey
     assert launched[0][0].service.gallery.name == "birds test"
     with pytest.raises(InputError, match="must be one of"):
         main([str(tmp_path / "nothing")])
+
+
+def test_nothing_is_written_into_the_working_folder(run_folder, monkeypatch, tmp_path):
+    """It was `data/demo`, wherever one stood."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(page, "launch", lambda *_: None)
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # the demo sets its own
+    main([str(run_folder)])
+    assert list(Path().iterdir()) == []
+    assert any((tmp_path / "cache" / "demo").iterdir())

@@ -36,11 +36,50 @@ def test_a_new_run_then_the_same_run_then_another(tmp_path):
 
     again = RunFolder.open(folder, Settings(out=folder / ".." / "a", strategy="mirrored"))
     assert again.config == run.config
+    (folder / "history.csv").write_text("epoch\n")  # something was trained
 
     with pytest.raises(InputError, match=r"epochs was 3 and is now 4.*--out") as caught:
         RunFolder.open(folder, replace(Settings(), epochs=4))
     assert "sizes" not in str(caught.value)
     RunFolder.open(folder, replace(Settings(), epochs=4), ignore=["epochs"])
+
+
+def test_settings_may_change_until_something_is_trained(tmp_path):
+    """A run ended for want of weights; the flag that names a file was refused then."""
+    folder = tmp_path / "run"
+    RunFolder.open(folder, replace(Settings(), epochs=2), data={"loader": "toy_birds"})
+    other = {"loader": "pairs", "root": "photos"}
+    again = RunFolder.open(folder, replace(Settings(), epochs=4), data=other)
+    assert again.settings["epochs"] == 4
+    assert again.data == other
+    (folder / "skipped.jsonl").write_text("")
+    assert RunFolder.open(folder, replace(Settings(), epochs=5)).settings["epochs"] == 5
+    for name in ("checkpoints/train.npz", "history.csv", "model.keras", "metrics.json"):
+        (folder / name).write_text("")
+        with pytest.raises(InputError, match="epochs was 5 and is now 6"):
+            RunFolder.open(folder, replace(Settings(), epochs=6))
+        (folder / name).unlink()
+    assert RunFolder.open(folder, replace(Settings(), epochs=6)).settings["epochs"] == 6
+
+
+def test_settings_do_not_change_below_a_run_that_trains(tmp_path):
+    """Its first checkpoint may still be to come."""
+    RunFolder.open(tmp_path / "run", Settings())
+    script = f"""
+import sys
+from zoo.files.lock import locked
+with locked({str(tmp_path / "run")!r}):
+    print("holds it", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "holds it\n"
+        with pytest.raises(InputError, match=r"another process .* is training"):
+            RunFolder.open(tmp_path / "run", replace(Settings(), epochs=4))
+        other.stdin.close()
+    assert RunFolder.open(tmp_path / "run", Settings()).settings["epochs"] == 3
 
 
 def test_finish_is_the_mark_of_a_finished_run_and_json_is_strict(tmp_path):

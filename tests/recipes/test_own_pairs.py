@@ -1,12 +1,15 @@
 """A folder of pictures with a table of captions, from the table to the report."""
 
 import json
+import sys
 
+import keras
 import numpy as np
 import pytest
 from PIL import Image
 
 import own_pairs
+import zoo
 from zoo import cli
 from zoo.files import RunFolder
 
@@ -47,6 +50,47 @@ def test_a_folder_without_a_table_is_named(tmp_path, capsys):
         cli.run(own_pairs.main, places)
     assert stop.value.code == 2
     assert "pairs.csv" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.run(own_pairs.main, [f"--data-dir={tmp_path / 'nope'}", f"--out={tmp_path / 'run'}"])
+    assert stop.value.code == 2
+    assert "nope: no such folder" in capsys.readouterr().err
+
+
+def test_weights_that_cannot_be_fetched_name_the_flag_that_then_works(
+    photos, tmp_path, capsys, monkeypatch
+):
+    """The flag was refused: the folder "holds a run with other settings", though untrained."""
+
+    def offline(*args, **kwargs):
+        raise Exception("URL fetch failure: no network")
+
+    monkeypatch.setattr(keras.utils, "get_file", offline)
+    monkeypatch.setattr("keras.src.utils.file_utils.get_file", offline)
+    flags = [f"--data-dir={photos}", f"--out={tmp_path / 'run'}", "--image-size=32", "--dim=8"]
+    with pytest.raises(SystemExit) as stop:
+        cli.run(own_pairs.main, flags)
+    assert stop.value.code == 2
+    assert "--image-weights FILE" in capsys.readouterr().err
+    reached = []
+    monkeypatch.setattr(own_pairs.pcmepp_coco, "build", lambda *_: reached.append(1) or sys.exit(7))
+    with pytest.raises(SystemExit) as stop:
+        own_pairs.main([*flags, "--image-weights=none"])
+    assert (stop.value.code, reached) == (7, [1])
+    assert RunFolder.existing(tmp_path / "run").settings["image_weights"] is None
+
+
+def test_a_table_with_semicolons_and_names_of_its_own(photos, tmp_path):
+    text = (photos / "pairs.csv").read_text().replace("image,caption", "file,text")
+    (photos / "pairs.csv").write_text(text.replace(",", ";"))
+    flags = ["--image-column=file", "--caption-column=text", "--separator=;"]
+    settings = cli.parse(own_pairs.Settings, [f"--data-dir={photos}", *flags])
+    described = settings.data("pairs", "toy_scenes", **own_pairs.options(settings))
+    assert zoo.data.open({**described, "image_size": 16}, "train").records.num_images == 20
+    plain = cli.parse(own_pairs.Settings, [f"--data-dir={photos}"])
+    assert "separator" not in plain.data("pairs", "toy_scenes", **own_pairs.options(plain))
 
 
 @pytest.mark.slow

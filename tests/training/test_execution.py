@@ -115,6 +115,7 @@ def test_a_run_of_a_version_without_a_setting_is_resumed_by_its_default(tmp_path
     del config["settings"]["gradient_accumulation"]
     run.write_json("config.json", config)
     RunFolder.open(tmp_path / "a", Settings())
+    run.history_path.write_text("epoch\n")  # something was trained
     with pytest.raises(InputError, match="gradient_accumulation was 1 and is now 2"):
         RunFolder.open(tmp_path / "a", Settings(gradient_accumulation=2))
 

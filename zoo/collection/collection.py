@@ -48,10 +48,14 @@ class Collection:
         path = places.join(folder, MANIFEST)
         try:
             self.manifest = json.loads(places.read_bytes(path))
-            counts = [entry["items"] for entry in self.manifest["files"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: not a manifest of shards ({error})") from error
-        self.paths = [places.join(folder, entry["file"]) for entry in self.manifest["files"]]
+            files = [(e["file"], e["items"], e["rejected"]) for e in self.manifest["files"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(f"{path}: not a manifest of shards ({error!r})") from error
+        for file in files:
+            if [type(value) for value in file] != [str, int, int] or min(file[1:]) < 0:
+                raise InputError(f"{path}: expected a file's name and two counts, found {file}")
+        names, counts, self._rejected = zip(*files, strict=True) if files else ((), (), ())
+        self.paths = [places.join(folder, name) for name in names]
         self.starts = [0, *itertools.accumulate(counts)]
         self._names = functools.lru_cache(16)(lambda number: read_names(self.paths[number]))
 
@@ -88,8 +92,8 @@ class Collection:
 
     def rejected(self) -> Iterator[tuple[str, str]]:
         """`(name, reason)` of every item that could not be read."""
-        for number, entry in enumerate(self.manifest["files"]):
-            if entry["rejected"]:
+        for number, count in enumerate(self._rejected):
+            if count:
                 path = places.join(self.folder, rejected_name(number))
                 for line in places.read_bytes(path).splitlines():
                     item = json.loads(line)

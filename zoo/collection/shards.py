@@ -186,4 +186,5 @@ def _array(column, rows, shape):
 
 
 def _not_a_shard(error):
-    return f"not a shard of embeddings ({error}); delete it and encode again"
+    said = " ".join(str(error).split())  # Arrow's messages have several lines
+    return f"not a shard of embeddings ({said}); delete it and encode again"

@@ -4,6 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from zoo.data.files import safe_relative
 from zoo.data.own_rows import Row, split_of
 from zoo.errors import InputError, require
 from zoo.files.cache import cache_folder
@@ -37,7 +38,7 @@ def read_rows(folder, columns, problems):
     folder = Path(folder)
     names = [None]
     if (folder / _SPLITS).is_file():
-        names = _read_json(folder / _SPLITS)["splits"]
+        names = _names(folder / _SPLITS, "splits")
     key = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     images = cache_folder("datasets") / key
     return _rows(folder, names, columns, images, problems), images
@@ -49,10 +50,9 @@ def _rows(folder, names, columns, images, problems):
         split = None if name is None else split_of(name, part, problems)
         if name is not None and split is None:
             continue
-        state = _read_json(part / _STATE)
         number = 0
-        for file in state["_data_files"]:
-            path = part / file["filename"]
+        for file in _names(part / _STATE, "_data_files", "filename"):
+            path = part / file
             for picture, captions in _read_arrow(path, columns):
                 where = f"{path}: row {number}"
                 written = _write(images, name or "all", number, picture, where, problems)
@@ -68,6 +68,7 @@ def _read_arrow(path, columns):
         with arrow.memory_map(str(path)) as source, arrow.ipc.open_stream(source) as reader:
             image, caption = (_column(path, reader.schema.names, name) for name in columns)
             for batch in reader:
+                batch.validate(full=True)  # offsets that lead out of a damaged file end the process
                 pictures, texts = batch.column(image), batch.column(caption)
                 yield from ((pictures[i].as_py(), texts[i].as_py()) for i in range(len(pictures)))
     except (arrow.ArrowInvalid, OSError) as error:
@@ -102,8 +103,14 @@ def _write(images, split, number, picture, where, problems):
     return name
 
 
-def _read_json(path):
+def _names(path, key, inner=None):
+    """The names of files or folders, beside `path`, that a JSON file lists."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not the JSON of a datasets folder ({error})") from error
+        listed = json.loads(path.read_text(encoding="utf-8"))[key]
+        names = [entry[inner] if inner else entry for entry in listed]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{path}: not the JSON of a datasets folder ({error!r})") from error
+    for name in names:
+        if not isinstance(name, str) or not safe_relative(name):
+            raise InputError(f"{path}: expected the names of files of this folder, found {name!r}")
+    return names

@@ -6,7 +6,7 @@ from typing import Any
 from zoo.data import batches
 from zoo.data.cub_captions import open_captions
 from zoo.data.cub_splits import SPLITS, read_split
-from zoo.data.files import check_images, existing_folder, read_numbered, safe_relative
+from zoo.data.files import check_images, existing_folder, read_numbered, safe_relative, whole_number
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 
@@ -113,7 +113,7 @@ def _read_images(root, class_names, problems):
             problems.bad("images without class", where, f"image {number} has no line in {path}")
         else:
             line, label = labels[number]
-            if not label.isdigit() or not 1 <= int(label) <= len(class_names):
+            if not 1 <= (whole_number(label) or 0) <= len(class_names):
                 problems.bad("unknown classes", f"{path}:{line}", f"unknown class {label!r}")
             else:
                 images[number] = (name, int(label) - 1)

@@ -1,10 +1,12 @@
 """Reading the text and checking the pictures of a data set, with errors that say where."""
 
+import codecs
 import gzip
 import io
 import json
 import os
 import re
+import unicodedata
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
@@ -33,8 +35,13 @@ def existing_folder(path, what="folder"):
     return path
 
 
-def read_text(path):
+def read_text(path, bad=None):
     """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
+
+    Args:
+        path: the file.
+        bad: function `(where, why)` that is told of a line that is not UTF-8, which is then empty;
+            by default it is an error.
 
     Raises:
         InputError: if it cannot be read or decoded, with the line of the first bad byte.
@@ -47,9 +54,19 @@ def read_text(path):
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: expected UTF-8, found byte {data[error.start]:#x}"
-        ) from None
+        where, why = f"{path}:{line}", f"expected UTF-8, found byte {data[error.start]:#x}"
+        if bad is None:
+            raise InputError(f"{where}: {why}") from None
+    return "".join(_decoded(path, data.removeprefix(codecs.BOM_UTF8), bad))
+
+
+def _decoded(path, data, bad):
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            bad(f"{path}:{number}", f"expected UTF-8, found byte {line[error.start]:#x}")
+            yield "\n"
 
 
 def read_lines(path):
@@ -59,6 +76,12 @@ def read_lines(path):
         InputError: as `read_text`.
     """
     return read_text(path).splitlines()
+
+
+def whole_number(text):
+    """The number that a text of ASCII digits is, if 63 bits hold it, else None."""
+    digits = text.isascii() and text.isdigit() and len(text) < 20
+    return int(text) if digits and int(text) < 1 << 63 else None
 
 
 def read_numbered(path, count=1):
@@ -74,12 +97,13 @@ def read_numbered(path, count=1):
     table = {}
     for line, text in enumerate(read_lines(path), start=1):
         fields = text.split()
-        if len(fields) != count + 1 or not fields[0].isdigit():
+        number = whole_number(fields[0]) if len(fields) == count + 1 else None
+        if number is None:
             form = " ".join(["number", *["value"] * count])
             raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
-        if int(fields[0]) in table:
+        if number in table:
             raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
-        table[int(fields[0])] = (line, fields[1] if count == 1 else fields[1:])
+        table[number] = (line, fields[1] if count == 1 else fields[1:])
     return table
 
 
@@ -124,6 +148,32 @@ def safe_relative(name):
     """Whether a file name from a data set stays inside the data set's folder."""
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and "\\" not in name and bool(name)
+
+
+def name_on_disk(folder, name):
+    """The name of a file as the disk has it.
+
+    An accented letter is one character or two (Unicode's NFC and NFD): macOS writes the one and a
+    table the other.
+
+    Args:
+        folder: that the name is relative to.
+        name: as a table has it, with `/` between folders.
+
+    Returns:
+        `name`, where there is such a file or none in any form, else the form that is there.
+    """
+    folder = Path(folder)
+    if name.isascii() or os.path.isfile(folder / name):
+        return name
+    found = PurePosixPath()
+    for part in PurePosixPath(name).parts:
+        forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        there = next((one for one in forms if os.path.exists(folder / found / one)), None)
+        if there is None:
+            return name
+        found /= there
+    return str(found)
 
 
 def check_images(paths):

@@ -1,5 +1,6 @@
 """From what an annotation file lists to records: checks that are the same for every data set."""
 
+from os.path import isfile
 from typing import NamedTuple
 
 import numpy as np
@@ -137,7 +138,8 @@ def _with_captions(items, problems):
 def _with_pictures(items, folder, problems, missing):
     there, paths = [], []
     for item in items:
-        found = next((folder / name for name in item.files if (folder / name).is_file()), None)
+        # `Path.is_file` raises where a name is too long.
+        found = next((folder / name for name in item.files if isfile(folder / name)), None)
         if found is not None:
             there.append(item)
             paths.append(found)

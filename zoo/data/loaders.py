@@ -206,6 +206,9 @@ def load_pairs(
     resize="crop",
     crop_fraction=1.0,
     held_out_share=0.1,
+    image_column="image",
+    caption_column="caption",
+    separator=None,
 ):
     """Pictures and captions of one's own; see `own_pairs.load_split` for what `root` holds.
 
@@ -213,7 +216,8 @@ def load_pairs(
     column `split` says which; which ones follows from the seed.
     """
     name = "validation" if split == "test" and held_out == "val" else split
-    records = own_pairs.load_split(root, name, held_out_share, seed, skip_bad)
+    names = (image_column, caption_column, separator)
+    records = own_pairs.load_split(root, name, held_out_share, seed, skip_bad, *names)
     return pictures(records, image_size, split, resize, crop_fraction)
 
 

@@ -1,12 +1,14 @@
 """Pictures and captions of one's own: a table, a text file a picture, or a `datasets` folder."""
 
 import os
+import unicodedata
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
 from zoo.data import arrow_folder
+from zoo.data.files import name_on_disk
 from zoo.data.items import Item, gather
 from zoo.data.own_rows import read_rows
 from zoo.data.records import Loaded, Problems, Records
@@ -25,6 +27,7 @@ def load(
     skip_bad: bool = False,
     missing: str = "skip",
     verbose: bool = True,
+    separator: str | None = None,
 ) -> Loaded:
     """Reads image paths and captions: a CSV, TSV or JSON Lines file, or a folder.
 
@@ -50,10 +53,12 @@ def load(
         missing: what to do about photos that are not there: `"skip"` reports them and goes on,
             `"error"` raises.
         verbose: print one line with the counts.
+        separator: between the fields of a table: one character, or `"tab"`; by default a comma in
+            `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own; its id is its path
-        as the table has it.
+        as the table has it first, relative to the folder of the images.
 
     Raises:
         ValueError: if `missing` is unknown.
@@ -61,8 +66,8 @@ def load(
     """
     table = Path(table).expanduser()
     problems = Problems(skip_bad)
-    items, _, folder = _read(table, (image_column, caption_column), problems)
-    images = folder if images is None else images
+    columns = (image_column, caption_column)
+    items, _, images = _read(table, columns, problems, separator, images)
     return gather(table.name, items, images, image_size, problems, missing, verbose)
 
 
@@ -72,6 +77,9 @@ def load_split(
     held_out_share: float = 0.1,
     seed: int = 0,
     skip_bad: bool = False,
+    image_column: str = "image",
+    caption_column: str = "caption",
+    separator: str | None = None,
 ) -> Records:
     """The records of one split of a folder of one's own.
 
@@ -85,21 +93,27 @@ def load_split(
         held_out_share: of the images, for validation and for the test each, in (0, 0.5).
         seed: of the draw.
         skip_bad: see `load`; a photo that is not there is bad.
+        image_column, caption_column, separator: see `load`.
 
     Returns:
         `Records`.
 
     Raises:
-        InputError: as `load`, if a split has no image, or the share is out of range.
+        InputError: as `load`, if there is no such folder, a split has no image, or the share is
+            out of range.
     """
     root = Path(root).expanduser()
+    if not root.exists():
+        raise InputError(f"{root}: no such folder")
     if not isinstance(held_out_share, int | float) or not 0 < held_out_share < 0.5:
         raise InputError(f"data: `held_out_share` must be in (0, 0.5); received {held_out_share}")
-    source = next((root / name for name in TABLES if (root / name).exists()), root)
+    source, *others = [root / name for name in TABLES if (root / name).exists()] or [root]
     problems = Problems(skip_bad)
-    items, splits, folder = _read(source, ("image", "caption"), problems)
+    for other in others:
+        problems.missing("other tables", other, f"{source.name} is read")
+    items, splits, folder = _read(source, (image_column, caption_column), problems, separator)
     if skip_bad:  # before the division, so that it is of the photos that are there
-        there = [(folder / item.files[0]).is_file() for item in items]
+        there = [os.path.isfile(folder / item.files[0]) for item in items]
         for item, found in zip(items, there, strict=True):
             if not found:
                 problems.missing("missing photos", folder / item.files[0])
@@ -120,22 +134,27 @@ def load_split(
     return gather(name, [items[i] for i in divided[split]], folder, 224, own, missing).records
 
 
-def _read(source, columns, problems):
+def _read(source, columns, problems, separator=None, images=None):
     """`(items, splits, folder of the images)`; a split is None where nothing says so."""
     if arrow_folder.is_datasets_folder(source):
         rows, folder = arrow_folder.read_rows(source, columns, problems)
     else:
-        rows = read_rows(source, (*columns, "split"), problems)
+        rows = read_rows(source, (*columns, "split"), problems, separator)
         folder = source if source.is_dir() else source.parent
+    folder = folder if images is None else Path(images).expanduser()
     found, splits, known = {}, {}, defaultdict(set)
     for row in rows:
         empty = [not isinstance(text, str) or not text.strip() for text in row.captions]
         if any(empty) or not row.captions:
             problems.bad("empty captions", row.where, f"expected text as {columns[1]!r}")
-        name = Path(row.image).as_posix()
-        item = found.setdefault(name, Item((name,), name, [], None, row.where))
+        told = _relative(Path(row.image).as_posix(), folder)
+        name = unicodedata.normalize("NFC", told)  # one image, however its name is written
+        if name not in found:
+            files = (name_on_disk(folder, told),)
+            found[name] = Item(files, told, [], None, row.where)
+        item = found[name]
         if splits.setdefault(name, row.split) != row.split:
-            why = f"{name} is of the split {splits[name]!r} already"
+            why = f"{told} is of the split {splits[name]!r} already"
             problems.bad("images of two splits", row.where, why)
             continue
         for text, bad in zip(row.captions, empty, strict=True):
@@ -146,8 +165,19 @@ def _read(source, columns, problems):
                 continue
             known[name].add(text.strip())
             item.captions.append(text)
-    items = [item for item in found.values() if item.captions]
-    return items, [splits[item.image_id] for item in items], folder
+    kept = [name for name, item in found.items() if item.captions]
+    return [found[name] for name in kept], [splits[name] for name in kept], folder
+
+
+def _relative(path, folder):
+    """A path relative to the folder, if it is an absolute one that lies in it, else as it is."""
+    if not os.path.isabs(path) or "\0" in path:
+        return path
+    for real in (os.path.abspath, os.path.realpath):
+        for root in (os.path.abspath, os.path.realpath):
+            if Path(real(path)).is_relative_to(root(folder)):
+                return Path(real(path)).relative_to(root(folder)).as_posix()
+    return path
 
 
 def _divide(splits, share, seed):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zoo.data.files import SUFFIXES, read_lines
+from zoo.data.files import SUFFIXES, read_lines, read_text
 from zoo.data.tables import SEPARATORS, read_header, read_table
 from zoo.errors import InputError
 
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     split: str | None = None
 
 
-def read_rows(source, columns, problems) -> Iterator[Row]:
+def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
     """The rows of a table, of JSON Lines, or of a folder with a text file a picture.
 
     Args:
@@ -44,6 +44,7 @@ def read_rows(source, columns, problems) -> Iterator[Row]:
         columns: names of the columns, or keys, of image, caption and split; a table that has no
             column of the last name says nothing about splits.
         problems: a `Problems`, which is told of what is wrong.
+        separator: see `zoo.data.tables.separator_of`.
 
     Raises:
         InputError: if the source is of no such kind, or as `problems` decides.
@@ -51,7 +52,7 @@ def read_rows(source, columns, problems) -> Iterator[Row]:
     if source.is_dir():
         return _text_files(source, problems)
     if source.suffix in SEPARATORS:
-        return _table(source, columns, problems)
+        return _table(source, columns, problems, separator)
     if source.suffix in JSON_LINES:
         return _json_lines(source, columns, problems)
     kinds = ", ".join((*SEPARATORS, *JSON_LINES))
@@ -67,27 +68,32 @@ def split_of(name, where, problems):
     return known
 
 
-def _table(table, columns, problems):
+def _table(table, columns, problems, separator):
     def bad(where, why):
-        problems.bad("rows with too many fields", where, why)
+        kind = "rows with too many fields" if " fields, found " in why else "broken rows"
+        problems.bad(kind, where, why)
 
     image, caption, split = columns
-    has_splits = split in read_header(table)
+    has_splits = split in read_header(table, separator)
     wanted = [image, caption, split] if has_splits else [image, caption]
-    for line, values in read_table(table, wanted, bad):
+    for line, values in read_table(table, wanted, bad, separator):
         yield from _row(f"{table}:{line}", image, values, has_splits, problems)
 
 
 def _json_lines(table, columns, problems):
+    def bad(where, why):
+        problems.bad("bad lines", where, why)
+
     image, caption, split = columns
-    for line, text in enumerate(read_lines(table), start=1):
+    # A text may hold U+2028 and others of `str.splitlines`.
+    for line, text in enumerate(read_text(table, bad).split("\n"), start=1):
         if not text.strip():
             continue
         where = f"{table}:{line}"
         try:
             row = json.loads(text)
-        except json.JSONDecodeError as error:
-            problems.bad("bad lines", where, f"not JSON ({error.msg})")
+        except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
+            bad(where, f"not JSON ({getattr(error, 'msg', error)})")
             continue
         if not isinstance(row, dict) or not all(key in row for key in (image, caption)):
             problems.bad("bad lines", where, f"expected an object with {(image, caption)}")

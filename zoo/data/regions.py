@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.files import existing_folder, read_json, read_lines
+from zoo.data.files import existing_folder, read_json, read_lines, whole_number
 from zoo.data.karpathy import is_karpathy, karpathy_items
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Features
@@ -156,7 +156,8 @@ def _ids(path, num_images, rows, captions, problems):
     step, seen, ids = len(lines) // num_images, set(), []
     for image in range(num_images):
         line, text = image * step + 1, lines[image * step].strip()
-        ids.append(int(text) if text.isdigit() else text or None)
+        number = whole_number(text)
+        ids.append((text or None) if number is None else number)
         if not text:
             problems.bad("bad ids", f"{path}:{line}", "an empty line")
         elif text in seen:
@@ -207,12 +208,13 @@ def _numbers(path, captions_path, expected):
         raise InputError(
             f"{path}:{len(lines)}: expected {expected} ids, one a line of {captions_path.name}"
         )
-    for number, text in enumerate(lines, 1):
-        if not text.strip().isdigit():
-            raise InputError(f"{path}:{number}: expected the id of a caption, found {text!r}")
-        first = ids.setdefault(int(text), number)
-        if first != number:
-            raise InputError(f"{path}:{number}: id {int(text)} occurs twice, first in line {first}")
+    for line, text in enumerate(lines, 1):
+        number = whole_number(text.strip())
+        if number is None:
+            raise InputError(f"{path}:{line}: expected the id of a caption, found {text!r}")
+        first = ids.setdefault(number, line)
+        if first != line:
+            raise InputError(f"{path}:{line}: id {number} occurs twice, first in line {first}")
     return list(ids)
 
 

@@ -110,7 +110,7 @@ def _network(name, image_size, imagenet):
     except Exception as error:  # keras.utils.get_file raises a bare Exception when offline
         raise InputError(
             f"the ImageNet weights of {name!r} could not be fetched ({error}); "
-            "give the path of a local .h5 file instead"
+            "give the path of a local .h5 file instead, to a recipe as --image-weights FILE"
         ) from error
 
 

@@ -11,7 +11,7 @@ from zoo.errors import InputError
 from zoo.files.atomic import atomic, remove_leftovers
 from zoo.files.environment import hardware, versions
 from zoo.files.json_files import as_json, json_kind, read_json, read_object, write_json
-from zoo.files.lock import LOCK_FILE
+from zoo.files.lock import LOCK_FILE, locked
 
 MODEL_SUFFIX = ".keras"
 
@@ -60,6 +60,9 @@ class RunFolder:
     ) -> "RunFolder":
         """Starts a run in an empty or new folder, or goes on with the same run.
 
+        Until something is trained a run is whatever it is started as: settings that differ then
+        replace those that are there.
+
         Args:
             path: the folder.
             settings: the recipe's settings, a dataclass or a dict of JSON values.
@@ -81,9 +84,17 @@ class RunFolder:
         if run.path.exists() and not run.path.is_dir():
             raise InputError(f"{run.path} is a file; --out must name a folder")
         if run.config_path.exists():
-            run._check_same(settings, ignore, defaults)
+            differences = run._differences(settings, ignore, defaults)
+            if differences and run._is_trained:
+                raise InputError(
+                    f"{run.path} holds a run with other settings: {'; '.join(differences)}. "
+                    "Choose another --out"
+                )
             remove_leftovers(run.path)
-            if data is not None and "data" not in run.config:  # of an earlier version
+            if differences:
+                with locked(run.path):  # who holds it may be before the first checkpoint
+                    run._start(settings, data)
+            elif data is not None and "data" not in run.config:  # of an earlier version
                 run.write_json("config.json", {**run.config, "data": data})
         else:
             remove_leftovers(run.path)
@@ -91,14 +102,7 @@ class RunFolder:
                 raise InputError(
                     f"{run.path} holds other files and no config.json; choose another --out"
                 )
-            config = {
-                "settings": settings,
-                "data": data,
-                "command": " ".join(sys.argv),
-                "versions": versions(),
-                "hardware": hardware(),
-            }
-            run.write_json("config.json", config)
+            run._start(settings, data)
         for folder in (run.plots, run.checkpoints):
             try:
                 folder.mkdir(exist_ok=True)
@@ -215,25 +219,37 @@ class RunFolder:
     def __repr__(self):
         return f"RunFolder({str(self.path)!r})"
 
-    def _check_same(self, settings, ignore, defaults):
+    def _start(self, settings, data):
+        config = {
+            "settings": settings,
+            "data": data,
+            "command": " ".join(sys.argv),
+            "versions": versions(),
+            "hardware": hardware(),
+        }
+        self.write_json("config.json", config)
+
+    @property
+    def _is_trained(self):
+        """Whether there is anything that other settings would have made otherwise."""
+        files = (self.metrics_path, self.history_path, self.model_path)
+        kept = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+        return kept or any(path.exists() for path in files)
+
+    def _differences(self, settings, ignore, defaults):
+        """In which settings the run that is here differs, as sentences."""
         before = dict(self.settings)
         for name in settings.keys() - before.keys():
             # A run of a version that did not have a setting yet was what is now the default.
             known = defaults.get(name, ())
             if known:
                 before[name] = settings[name] if settings[name] in known else known[0]
-        names = sorted((before.keys() | settings.keys()) - ignore)
         absent = "not set"
-        differences = [
+        return [
             f"{name} was {before.get(name, absent)!r} and is now {settings.get(name, absent)!r}"
-            for name in names
+            for name in sorted((before.keys() | settings.keys()) - ignore)
             if before.get(name, absent) != settings.get(name, absent)
         ]
-        if differences:
-            raise InputError(
-                f"{self.path} holds a run with other settings: {'; '.join(differences)}. "
-                "Choose another --out"
-            )
 
 
 def _as_json(settings):

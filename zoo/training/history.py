@@ -73,17 +73,23 @@ def read_history(path: str | os.PathLike) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     history = {PHASE: [row[PHASE] for row in rows]}
-    for name in _columns(rows)[1:]:
-        history[name] = np.array([float(row.get(name) or "nan") for row in rows])
+    try:
+        for name in _columns(rows)[1:]:
+            history[name] = np.array([float(row.get(name) or "nan") for row in rows])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: expected numbers as {name!r} ({error})") from error
     return history
 
 
 def _read(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        if (reader.fieldnames or [])[:2] != [PHASE, EPOCH]:
-            raise InputError(f"{path} line 1: expected the columns {PHASE}, {EPOCH}, …")
-        return list(reader)
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            if (reader.fieldnames or [])[:2] != [PHASE, EPOCH]:
+                raise InputError(f"{path} line 1: expected the columns {PHASE}, {EPOCH}, …")
+            return list(reader)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a table of UTF-8 ({error})") from error
 
 
 def _write(path, rows):

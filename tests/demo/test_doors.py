@@ -1,0 +1,273 @@
+"""The demo's doors: only files of its own folder of uploads are read, and bodies are bounded."""
+
+import json
+import os
+import uuid
+from pathlib import Path
+
+import httpx
+import pytest
+from PIL import Image
+
+from demo import guard, uploads
+from demo.limits import RefusedError
+
+PUBLIC = ("find_images", "find_captions", "erase_region", "describe_elements")
+PUBLIC += ("risk_coverage", "describe_gallery", "draw_map")
+FIRST = {
+    "find_images": "caption",
+    "find_captions": "image",
+    "erase_region": "image",
+    "describe_elements": "image",
+    "risk_coverage": "direction",
+}
+NAMES = ("absolute", "gallery", "up", "up from an upload", "link", "linked folder", "no upload")
+NAMES += ("too deep", "relative", "file=", "scheme", "address", "unknown upload", "folder", "none")
+NAMES += ("nul", "long")
+META = {"_type": "gradio.FileData"}
+
+
+@pytest.fixture(scope="module")
+def http(served):
+    with httpx.Client(base_url=served[0], timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def uploaded(http, photo):
+    """The server's path of a picture that was uploaded."""
+    sent = http.post("/gradio_api/upload", files={"files": ("bird.jpg", photo.read_bytes())})
+    return sent.json()[0]
+
+
+@pytest.fixture(scope="module")
+def paths(served, uploaded, photo, tmp_path_factory):
+    """Names of a picture that nobody has uploaded, as a client may write them."""
+    outside = tmp_path_factory.mktemp("outside") / "secret.png"
+    Image.new("RGB", (40, 40), (200, 30, 30)).save(outside)
+    private = Path(served[2])
+    inside = private / ("a" * 64)
+    inside.mkdir()
+    (inside / "link.png").symlink_to(outside)
+    (private / ("b" * 64)).symlink_to(outside.parent, target_is_directory=True)
+    loose = private / "loose.png"
+    loose.write_bytes(outside.read_bytes())
+    deep = private / ("c" * 64) / "deep" / "secret.png"
+    deep.parent.mkdir(parents=True)
+    deep.write_bytes(outside.read_bytes())
+    up = os.path.relpath(outside, private)
+    named = {
+        "absolute": str(outside),
+        "gallery": str(photo),
+        "up": f"{private}/{up}",
+        "up from an upload": f"{Path(uploaded).parent}/../{up}",
+        "link": str(inside / "link.png"),
+        "linked folder": str(private / ("b" * 64) / "secret.png"),
+        "no upload": str(loose),
+        "too deep": str(deep),
+        "relative": os.path.relpath(outside),
+        "file=": f"/gradio_api/file={outside}",
+        "scheme": f"file://{outside}",
+        "address": "http://127.0.0.1:9/photo.png",
+        "unknown upload": f"{private}/{'d' * 64}/secret.png",
+        "folder": str(private),
+        "none": "",
+        "nul": "/etc/passwd\0.png",
+        "long": "/" + "a" * 100_000,
+    }
+    yield named
+    (inside / "link.png").unlink()
+    (private / ("b" * 64)).unlink()
+    loose.unlink()
+    deep.unlink()
+
+
+def _payloads(path):
+    return [
+        {"path": path},
+        {"path": path, "meta": META},
+        {"path": path, "meta": {"_type": "else"}},
+        {"path": path, "url": f"/gradio_api/file={path}", "orig_name": "bird.png", "size": 1},
+        [{"path": path}],
+        {"root": [{"path": path}]},
+        {"value": {"path": path, "meta": META}, "__type__": "update"},
+    ]
+
+
+def _asked(http, function, data):
+    """`(success, output)` of one event of the page, as a browser asks it."""
+    session = uuid.uuid4().hex
+    body = {"data": data, "fn_index": function, "session_hash": session, "event_data": None}
+    joined = http.post("/gradio_api/queue/join", json=body)
+    if joined.status_code != 200:
+        return False, joined.text
+    address = f"/gradio_api/queue/data?session_hash={session}"
+    with http.stream("GET", address) as stream:
+        for line in stream.iter_lines():
+            message = json.loads(line[5:]) if line.startswith("data:") else {}
+            if message.get("msg") == "process_completed":
+                return message["success"], message["output"]
+    raise AssertionError("the stream ended without an answer")
+
+
+def _events(http):
+    """Every event with its inputs: `(id, name, [(component's type, its value)])`."""
+    config = http.get("/config").json()
+    kinds = {one["id"]: (one["type"], one["props"].get("value")) for one in config["components"]}
+    for one in config["dependencies"]:
+        if one["backend_fn"]:
+            yield one["id"], one["api_name"], [kinds[i] for i in one["inputs"]]
+
+
+def test_the_uploaded_picture_is_answered(http, uploaded):
+    """So the tests below would see an answer."""
+    events = {name: (i, inputs) for i, name, inputs in _events(http)}
+    for name in ("find_captions", "erase_region"):
+        function, inputs = events[name]
+        values = [value for _, value in inputs]
+        values[0] = {"path": uploaded, "meta": META}
+        success, output = _asked(http, function, values)
+        assert success, output
+        json.dumps(output).index("uncertainty")
+
+
+@pytest.mark.parametrize("said", NAMES)
+def test_a_file_is_an_upload_or_is_not_read(served, paths, said):
+    for payload in _payloads(paths[said]):
+        with pytest.raises(RefusedError, match="Only a picture that was uploaded here is read"):
+            uploads.check(served[2], [None, "a text", [3, {"deep": [payload]}]])
+
+
+def test_every_event_reads_uploads_alone(http, paths):
+    """A picture named without "meta" was read wherever it lay."""
+    names, taken = set(), []
+    absolute, address = paths["absolute"], paths["address"]
+    tried = [*_payloads(absolute), {"path": paths["link"]}, {"path": address, "meta": META}]
+    for function, name, inputs in _events(http):
+        names.add(name)
+        for place, (kind, _) in enumerate(inputs):
+            if kind == "state":  # what the server holds itself
+                continue
+            one_only = [{"path": address, "meta": META}]
+            for payload in tried if kind in ("image", "file") and place == 0 else one_only:
+                values = [value for _, value in inputs]
+                values[place] = payload
+                success, output = _asked(http, function, values)
+                if success or "Only a picture that was uploaded" not in json.dumps(output):
+                    taken.append((name, function, place, payload, output))
+    assert set(PUBLIC) <= names
+    assert taken == []
+
+
+@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("route", ["call", "call/v2", "run", "api"])
+def test_no_name_of_the_api_reads_other_files(http, paths, name, route):
+    for said, path in paths.items():
+        data = [{"path": path}] + [None] * 4
+        body = {FIRST[name]: data[0]} if "v2" in route else {"data": data}
+        started = http.post(f"/gradio_api/{route}/{name}", json=body)
+        if started.status_code != 200:  # of a call without its other arguments, too
+            continue
+        event = started.json()["event_id"]
+        answer = http.get(f"/gradio_api/call/{name}/{event}").text
+        assert "event: error" in answer, said
+
+
+def test_a_refusal_says_what_is_taken(http, paths):
+    started = http.post(
+        "/gradio_api/call/find_captions",
+        json={"data": [{"path": paths["absolute"]}, None, 3, 1]},
+    )
+    event = started.json()["event_id"]
+    answer = http.get(f"/gradio_api/call/find_captions/{event}").text
+    assert "Only a picture that was uploaded here is read" in answer
+    assert paths["absolute"] not in answer
+
+
+def test_only_uploads_are_served(http, paths, uploaded):
+    assert http.get(f"/gradio_api/file={uploaded}").status_code == 200
+    for said, path in paths.items():
+        if said in ("nul", "long"):  # no address
+            continue
+        answer = http.get(f"/gradio_api/file={path}")
+        assert answer.status_code in (403, 404), said
+
+
+def test_the_server_fetches_no_address(http):
+    """Gradio streams what a public address holds: a visitor would speak by this machine's name."""
+    for address in ("http://192.0.2.1/a.png", "https://example.com/a.png"):
+        assert http.get(f"/gradio_api/file={address}").status_code == 403
+
+
+LARGE = b'{"data": ["' + b"a" * guard.MAX_BODY + b'"]}'
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/gradio_api/run/upload",
+        "/gradio_api/api/upload",
+        "/gradio_api/call/upload",
+        "/gradio_api/upload/",
+        "/gradio_api//upload",
+        "/gradio_api/stream/upload",
+        "/gradio_api/component_server",
+        "/gradio_api/process_recording",
+        "/gradio_api/queue/join",
+        "/upload",
+        "/",
+        "/nothing",
+    ],
+)
+def test_every_other_body_is_bounded(http, path):
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+        for sent in (LARGE, iter([LARGE])):  # with its length, and in chunks without
+            answer = http.request(method, path, content=sent)
+            assert answer.status_code == 413, method
+
+
+def test_a_get_with_a_large_body_is_refused(http):
+    assert http.request("GET", "/config", content=LARGE).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/gradio_api/run/find_images",
+        "/gradio_api/api/find_images",
+        "/gradio_api/component_server",
+        "/gradio_api/process_recording",
+        "/gradio_api/vibe-edit",
+        "/gradio_api/deep_link",
+        "/gradio_api/run-history/buckets",
+        "/gradio_api/profiling/traces",
+        "/gradio_api/dev/reload",
+        "/monitoring",
+        "/monitoring/summary",
+        "/login",
+        "/docs",
+        "/redoc",
+        "/openapi.json",
+    ],
+)
+def test_what_the_page_does_not_use_is_not_there(http, path):
+    for method in ("GET", "POST"):
+        answer = http.request(method, path, json={"data": []} if method == "POST" else None)
+        assert answer.status_code == 404, method
+        assert answer.json() == {"detail": "There is nothing here."}
+
+
+def test_what_is_no_json_is_refused_in_a_sentence(http):
+    for sent in (b"{", b"\xff\xfe", b"[" * 500_000, b"[]", b'{"data": NaN', b""):
+        answer = http.post("/gradio_api/call/find_images", content=sent)
+        assert answer.status_code in (400, 422), sent[:20]
+        assert len(answer.text) < 1000
+    assert http.get("/config").status_code == 200
+
+
+def test_one_upload_cannot_exceed_the_sum(http, monkeypatch):
+    """The sum was asked for before an upload, not within it."""
+    monkeypatch.setattr(guard, "MAX_KEPT", 3 * 2**20)
+    several = [("files", (f"{i}.png", os.urandom(2**20))) for i in range(5)]
+    sent = http.post("/gradio_api/upload", files=several)
+    assert sent.status_code == 507

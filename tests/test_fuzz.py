@@ -1,0 +1,390 @@
+"""Every reader of a file takes damaged ones: it reads them or says in one line what is wrong.
+
+Damage is drawn from a seed. `READERS` names what is read; each has a folder of sound files, of
+which one is damaged, and a function of the folder.
+"""
+
+import asyncio
+import contextlib
+import json
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+from mutations import mutated
+from zoo import collection, data, evaluation, similarities
+from zoo.confidence import Confidence
+from zoo.data import cub, own_pairs, toy_birds, toy_scenes
+from zoo.data.captions import WordTokenizer, read_glove
+from zoo.data.files import check_images
+from zoo.errors import InputError, MissingPackageError
+from zoo.files import RunFolder
+from zoo.search import Index, ShardedIndex
+from zoo.training.history import read_history
+from zoo.training.resume import Resume
+
+INPUTS, SHARE = 2_000, 10  # of them one in so many by default
+SECONDS, BYTES = 10, 2**30
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF")
+
+
+def _pictures(folder):
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for number, kind in enumerate((*FORMATS, "JPEG", "PNG")):
+        pixels = rng.integers(0, 256, (24, 30, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.{kind.lower()}", kind)
+
+
+def _table(folder, name, separator=None):
+    _pictures(folder)
+    names = [path.name for path in sorted(folder.iterdir()) if path.suffix != ".tiff"]
+    rows = [(name, f'a "{number}" picture', "train") for number, name in enumerate(names)]
+    if separator is None:
+        text = "\n".join(
+            json.dumps(dict(zip(("image", "caption", "split"), r, strict=True))) for r in rows
+        )
+    else:
+        quoted = [[f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row] for row in rows]
+        cells = rows if separator == "\t" else quoted
+        text = "\n".join(separator.join(row) for row in [("image", "caption", "split"), *cells])
+    (folder / name).write_text(text + "\n")
+
+
+def _reads_table(name):
+    def read(folder):
+        path = folder / name
+        skip = path.exists() and path.stat().st_size % 2 == 0
+        return own_pairs.load(path, image_size=8, skip_bad=skip, verbose=False)
+
+    return read
+
+
+def _text_files(folder):
+    _pictures(folder)
+    for path in list(folder.iterdir()):
+        path.with_suffix(".txt").write_text(f"a picture\nof {path.stem}\n")
+
+
+def _read_split(folder):
+    return data.open({"loader": "pairs", "root": str(folder), "image_size": 8}, "train")
+
+
+def _read_pictures(folder):
+    from demo import limits
+
+    for path in sorted(folder.iterdir()):
+        with contextlib.suppress(limits.RefusedError):
+            limits.picture(path)
+    assert len(check_images(sorted(folder.iterdir()))) == len(list(folder.iterdir()))
+
+
+def _confidence(rng):
+    similarity = np.sort(rng.normal(size=(60, 8)))[:, ::-1]
+    correct = rng.random(60) < 0.5 + 0.3 * np.tanh(similarity[:, 0])
+    return Confidence.fit(similarity, correct, rng.random(60))
+
+
+def _run(folder):
+    run = RunFolder.open(folder, {"seed": 0}, data={"loader": "toy_birds", "image_size": 32})
+    run.finish({"retrieval": {"own": {"rsum": 1.0}}, "confidence": {"t2i": {"nauc": 0.1}}})
+    rows = "phase,epoch,loss\ntrain,1,0.5\ntrain,2,0.25\n"
+    run.history_path.write_text(rows)
+    _confidence(np.random.default_rng(0)).save(run.calibration_path("t2i"))
+
+
+def _read_run(folder):
+    run = RunFolder.existing(folder)
+    _ = run.settings, run.metrics, run.calibrations
+    read_history(run.history_path)
+    evaluation.data_of(folder)
+    evaluation.calibrations_of(folder)
+    RunFolder.open(folder, {"seed": 0}, data={"loader": "toy_birds"})
+
+
+def _gaussians(items=300, dim=8):
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(items, dim)).astype(np.float32)
+    return {"mean": mean, "log_variance": rng.normal(-2, 1, (items, dim)).astype(np.float32)}
+
+
+def _index(folder):
+    Index.build(_gaussians(), similarities.ClosedFormSampledDistance()).save(folder)
+
+
+def _read_index(folder):
+    Index.load(folder).search(_gaussians(2), 3)
+
+
+def _sharded(folder):
+    arrays, like = _gaussians(), similarities.ClosedFormSampledDistance()
+    parts = [
+        Index.build({key: value[rows] for key, value in arrays.items()}, like, ids=rows)
+        for rows in (np.arange(150), np.arange(150, 300))
+    ]
+    ShardedIndex(parts).save(folder)
+
+
+def _read_sharded(folder):
+    ShardedIndex.load(folder, verify=True).search(_gaussians(2), 3)
+
+
+def _collection(folder):
+    def encode(work, advance):
+        advance(len(work.items))
+        return collection.Encoded(list(work.names), {"mean": np.zeros((len(work.items), 4), "f4")})
+
+    texts = [f"text {number}" for number in range(20)]
+    collection.encode(collection.of_items("texts", texts, texts), encode, folder, {"model": "m"})
+
+
+def _read_collection(folder):
+    found = collection.Collection(folder)
+    assert sum(len(shard.names) for shard in found.shards()) == len(found)
+    _ = found.names(range(len(found))), list(found.rejected())
+
+
+def _arrow(folder):
+    arrow = pytest.importorskip("pyarrow")
+    _pictures(folder / "pictures")
+    paths = sorted(set((folder / "pictures").iterdir()) - {folder / "pictures" / "5.tiff"})
+    pictures = [path.read_bytes() for path in paths]
+    shutil.rmtree(folder / "pictures")
+    kind = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
+    values = [{"bytes": picture, "path": None} for picture in pictures]
+    columns = {"image": arrow.array(values, kind), "caption": arrow.array(["a"] * len(values))}
+    table = arrow.table(columns)
+    path = str(folder / "0.arrow")
+    with arrow.OSFile(path, "wb") as file, arrow.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "0.arrow"}]}))
+    (folder / "dataset_info.json").write_text("{}")
+
+
+def _vectors(folder):
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    np.save(folder / "images.npy", rng.normal(size=(30, 4)).astype("f4"))
+    np.savez(folder / "captions.npz", vectors=rng.normal(size=(30, 4)).astype("f4"))
+    (folder / "texts.csv").write_text("text\n" + "a\n" * 30)
+    (folder / "labels.txt").write_text("".join(f"{i % 5}\n" for i in range(30)))
+
+
+def _read_vectors(folder):
+    description = {
+        "loader": "vectors",
+        "root": str(folder),
+        "images": "images.npy",
+        "captions": "captions.npz:vectors",
+        "texts": "texts.csv:text",
+        "labels": "labels.txt",
+    }
+    return data.open(description, "train")
+
+
+def _glove(folder):
+    folder.mkdir()
+    (folder / "glove.txt").write_text("red 0.1 0.2 0.3\nbird -1 2 3.5\na 1e-3 0 0\n")
+
+
+def _scenes(folder):
+    toy_scenes.generate(folder, num_images=20, num_species=4, image_size=32, region_dim=4)
+
+
+def _small_model():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile(keras.optimizers.Adam(), "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def _checkpoints(folder):
+    resume = Resume(folder)
+    resume.set_model(_small_model())
+    for epoch in (1, 2):
+        resume.save(epoch)
+
+
+def _bodies(folder):
+    folder.mkdir()
+    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+    body = {"data": ["a bird", None, 3, 1, [file]], "fn_index": 3, "session_hash": "s"}
+    (folder / "body.json").write_text(json.dumps(body))
+
+
+def _ask_the_guard(folder):
+    """What passes the guard is a bounded JSON object, and files in it are refused."""
+    from demo import guard, limits, uploads
+
+    path = folder / "body.json"
+    body, sent, passed = path.read_bytes() if path.is_file() else b"", [], []
+
+    async def app(scope, receive, send):
+        passed.append((await receive())["body"])
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/x", "headers": headers}
+    asked = guard.Guard(app, guard.hosts_of("127.0.0.1"), folder, "a title")
+    asyncio.run(asked({**scope}, receive, send))
+    if not passed:
+        assert sent[0]["status"] in (400, 413)
+        assert "\n" not in json.loads(sent[1]["body"])["detail"]
+        return
+    value = json.loads(passed[0])
+    uploads.check(folder, value)
+    for one in value.values():
+        limits.text(one)
+
+
+READERS = {
+    "pairs.csv": (lambda f: _table(f, "pairs.csv", ","), _reads_table("pairs.csv")),
+    "pairs.tsv": (lambda f: _table(f, "pairs.tsv", "\t"), _reads_table("pairs.tsv")),
+    "pairs.jsonl": (lambda f: _table(f, "pairs.jsonl"), _reads_table("pairs.jsonl")),
+    "text files": (_text_files, _read_split),
+    "datasets folder": (_arrow, _read_split),
+    "pictures": (_pictures, _read_pictures),
+    "run": (_run, _read_run),
+    "checkpoints": (_checkpoints, lambda f: Resume(f).restore(_small_model())),
+    "index": (_index, _read_index),
+    "sharded index": (_sharded, _read_sharded),
+    "collection": (_collection, _read_collection),
+    "vectors": (_vectors, _read_vectors),
+    "glove": (_glove, lambda f: read_glove(f / "glove.txt", WordTokenizer(["red", "bird"]))),
+    "coco": (
+        _scenes,
+        lambda f: data.open({"loader": "coco", "root": str(f / "coco"), "image_size": 8}, "train"),
+    ),
+    "flickr30k": (
+        _scenes,
+        lambda f: data.open(
+            {"loader": "flickr30k", "root": str(f / "flickr30k"), "image_size": 8}, "train"
+        ),
+    ),
+    "regions": (
+        _scenes,
+        lambda f: data.open({"loader": "regions", "root": str(f / "regions")}, "train"),
+    ),
+    "cub": (
+        lambda f: toy_birds.generate(f, seed=3, num_classes=8, images_per_class=4, image_size=32),
+        lambda f: cub.load(f, split="trainval", image_size=8, verbose=False),
+    ),
+    "bodies": (_bodies, _ask_the_guard),
+}
+CLEAR = (InputError, MissingPackageError, ValueError)
+# What `zoo.search.storage` does not mend yet: a size or a weight of another kind in a manifest.
+NOT_YET = {"index": (TypeError, OverflowError), "sharded index": (TypeError, OverflowError)}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The folders of sound files, each read once."""
+    pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
+    root = tmp_path_factory.mktemp("sound")
+    for name, (make, read) in READERS.items():
+        make(root / name)
+        if name != "bodies":
+            read(root / name)
+    return root
+
+
+def _files(folder, name):
+    part = {"coco": "coco", "flickr30k": "flickr30k", "regions": "regions"}.get(name, "")
+    return sorted(path for path in (folder / part).rglob("*") if path.is_file())
+
+
+def _damage(folder, name, rng):
+    """Damages one file of a folder; what it did, for the message."""
+    files = _files(folder, name)
+    texts = [path for path in files if path.suffix in (".json", ".jsonl", ".csv", ".tsv", ".txt")]
+    path = rng.choice(texts if texts and rng.random() < 0.6 else files)
+    done = rng.random()
+    content = path.read_bytes()
+    path.unlink()
+    if done < 0.04:
+        return f"{path} gone"
+    if done < 0.07:
+        path.mkdir()
+        return f"{path} a folder"
+    path.write_bytes(mutated(content, rng))
+    return f"{path} damaged"
+
+
+def _copied(source, target):
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+
+
+def _is_clear(error):
+    from demo.limits import RefusedError
+
+    return type(error) in (*CLEAR, RefusedError) and "\n" not in str(error).strip() and str(error)
+
+
+def _memory(field):
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"no {field}")
+
+
+def _too_long(*_):
+    raise TimeoutError(f"it took more than {SECONDS} s")
+
+
+def _fuzz(sound, folder, numbers):
+    """Reads damaged copies; what was found that is not clear, one line an input."""
+    before = signal.signal(signal.SIGALRM, _too_long)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    base, found, names = _memory("VmRSS"), [], list(READERS)
+    try:
+        for number in numbers:
+            rng = random.Random(number)
+            name = rng.choice(names)
+            _copied(sound / name, folder)
+            what = _damage(folder, name, rng)
+            start = time.monotonic()
+            signal.alarm(SECONDS)
+            try:
+                READERS[name][1](folder)
+            except Exception as error:
+                if not _is_clear(error) and type(error) not in NOT_YET.get(name, ()):
+                    found.append(f"{number} {name}: {what}: {type(error).__name__}: {error}")
+            finally:
+                signal.alarm(0)
+            if time.monotonic() - start > SECONDS:
+                found.append(f"{number} {name}: {what}: {time.monotonic() - start:.0f} s")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    grown = _memory("VmHWM") - base
+    if grown > BYTES:
+        found.append(f"memory grew by {grown / 2**20:.0f} MiB")
+    return found
+
+
+def _told(found):
+    return "\n".join(line[:400] for line in found)
+
+
+@pytest.mark.slow
+def test_a_tenth_of_the_damaged_inputs(sound, tmp_path):
+    found = _fuzz(sound, tmp_path / "folder", range(0, INPUTS, SHARE))
+    assert not found, _told(found)
+
+
+@pytest.mark.very_slow
+def test_all_damaged_inputs(sound, tmp_path):
+    found = _fuzz(sound, tmp_path / "folder", range(INPUTS))
+    assert not found, _told(found)
