@@ -48,7 +48,7 @@ COMMANDS = {
         "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.report.__main__"
     ),
     "search": Command(
-        "build | query | encode | index", "index and search a collection", "zoo.search.__main__"
+        "build | query | encode | index", "index and search a collection", "zoo.retriever.__main__"
     ),
     "export": Command("RUN OUT", "a SavedModel for TF Serving", "export.__main__"),
     "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),

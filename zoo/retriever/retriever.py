@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from zoo.arrays import as_arrays, length
-from zoo.collection import Collection, list_images
+from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
 from zoo.confidence.scores import DEPTH
 from zoo.data.captions import unknown_words
@@ -26,12 +26,11 @@ from zoo.retriever.answer import Answer
 from zoo.retriever.encoders import Encoders, measure_of
 from zoo.retriever.judge import Judge, is_void
 from zoo.retriever.training_photos import training_note
-from zoo.search import Index
-from zoo.search.sharded import load as load_index
+from zoo.search import Index, built
 
-SETUP, INDEX, CALIBRATION, PROBES = "search.json", "index", "calibration.json", "probes.npz"
-MODEL, NAMES = "model.keras", "names.json"
+CALIBRATION, PROBES, MODEL = "calibration.json", "probes.npz", "model.keras"
 _OTHER = {"images": "captions", "captions": "images"}
+_PART = ()  # in place of what was found: less than the whole gallery was searched
 
 
 class Retriever:
@@ -150,7 +149,9 @@ class Retriever:
     def __len__(self) -> int:
         return len(self.index)
 
-    def ask(self, question: Any, k: int = 10) -> Answer | list[Answer]:
+    def ask(
+        self, question: Any, k: int = 10, max_uncertainty: float | None = None
+    ) -> Answer | list[Answer]:
         """What the gallery answers.
 
         Args:
@@ -158,6 +159,8 @@ class Retriever:
                 `(height, width, 3)`; or an embedding of one question. A list has many, of one
                 kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
+            max_uncertainty: leave out items that are less sure than that, see `Index.search`. Of a
+                part of the gallery no probability is known.
 
         Returns:
             An `Answer`, or a list of them for a list.
@@ -176,7 +179,7 @@ class Retriever:
         if not questions:
             return []
         embeddings, texts, side, called = self._asked(questions, is_many)
-        answers = self._answers(embeddings, texts, side, called, int(k))
+        answers = self._answers(embeddings, texts, side, called, int(k), max_uncertainty)
         return answers if is_many or len(answers) > 1 else answers[0]
 
     def add(
@@ -236,30 +239,28 @@ class Retriever:
         """Writes a folder that `load`, the command line, the demo and the export read.
 
         Raises:
-            InputError: if it cannot be written.
+            InputError: if it cannot be written, or another process writes there.
         """
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.index.save(folder / INDEX)
-        setup = {"model": self._origin, "captions": self.side == "captions"}
-        if self._origin is None:
-            self.model.save(folder / MODEL)
-            setup["model"] = MODEL
-        if isinstance(self._names, dict):
-            names = {str(number): name for number, name in self._names.items()}
-            write_text(folder / NAMES, json.dumps(names) + "\n")
-            setup["names"] = NAMES
-        elif self._names is not None:
-            setup["shards"] = str(self._names.folder)
-        self.save_judge(folder)
-        write_text(folder / SETUP, json.dumps(setup, indent=2) + "\n")
+        with built.locked(folder):
+            where = built.new_index(folder)
+            self.index.save(where)
+            self.save_judge(where)
+            shards = None
+            if isinstance(self._names, dict):
+                names = {str(number): name for number, name in self._names.items()}
+                write_text(where / built.NAMES, json.dumps(names) + "\n")
+            elif self._names is not None:
+                shards = str(Path(self._names.folder).resolve())
+            if self._origin is None:
+                self.model.save(folder / MODEL)
+            setup = {"model": self._origin or MODEL, "captions": self.side == "captions"}
+            built.commit(folder, {**setup, "index": where.name, "shards": shards})
 
     def save_judge(self, folder: str | os.PathLike) -> None:
-        """Writes the calibration and the probes alone, beside an index that is there."""
+        """Writes the calibration and the probes into the folder of an index."""
         folder = Path(folder)
-        if self.confidence is None:
-            (folder / CALIBRATION).unlink(missing_ok=True)
-        else:
+        if self.confidence is not None:
             self.confidence.save(folder / CALIBRATION)
         if self.probes is not None:
             self.probes.save(folder / PROBES)
@@ -280,27 +281,18 @@ class Retriever:
             InputError: if something is missing or damaged.
         """
         folder = Path(folder)
-        setup = _read_setup(folder)
+        setup, names, index = built.load(folder)
         named = folder / MODEL if setup["model"] == MODEL else setup["model"]
         model, origin, resizing = _opened(named if model is None else model)
-        names = None
-        if "names" in setup:
-            kept = _read_json(folder / setup["names"])
-            names = {int(number): name for number, name in kept.items()}
-        elif "shards" in setup:
-            names = Collection(folder / setup["shards"])
-        kept = folder / PROBES
-        probes = Probes.load(kept) if kept.is_file() else None
+        where = folder / setup.get("index", built.INDEX)
+        probes = Probes.load(where / PROBES) if (where / PROBES).is_file() else None
         if probes is None and origin is not None:
             probes = probes_of(origin)
-        retriever = cls(model, load_index(folder / INDEX), probes, names, resizing, origin)
-        if (folder / CALIBRATION).is_file():
-            confidence = Confidence.load(folder / CALIBRATION)
-            retriever._judge = Judge(
-                confidence,
-                known=retriever._known() or confidence.known,
-                gallery=GalleryIdentity.of_index(retriever.index),
-            )
+        retriever = cls(model, index, probes, names, resizing, origin)
+        if (where / CALIBRATION).is_file():
+            confidence = Confidence.load(where / CALIBRATION)
+            known, gallery = confidence.known, GalleryIdentity.of_index(index)
+            retriever._judge = Judge(confidence, known=known, gallery=gallery)
         return retriever
 
     @property
@@ -338,7 +330,9 @@ class Retriever:
             texts: the captions that were embedded, or None.
             found: `(scores, ids)` of the best 20 at least, where they are there already.
         """
-        if side == self.side:
+        if found is _PART:
+            judge = Judge(None, "nothing is known of a part of the gallery", self._known())
+        elif side == self.side:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
         else:
             judge = self.judge
@@ -356,10 +350,12 @@ class Retriever:
             facts["words"], facts["unknown"] = unknown_words(self.model.tokenizer, texts)
         return judge(scores, uncertainty, **facts, count=length(queries))
 
-    def _answers(self, queries, texts, side, called, k):
+    def _answers(self, queries, texts, side, called, k, max_uncertainty):
         k = min(k, len(self.index))
-        scores, ids = self.index.search(queries, max(k, min(DEPTH, len(self.index))))
-        judged = self.judged(queries, side, texts, (scores, ids))
+        depth = max(k, min(DEPTH, len(self.index)))
+        scores, ids = self.index.search(queries, depth, max_uncertainty=max_uncertainty)
+        whole = max_uncertainty is None
+        judged = self.judged(queries, side, texts, (scores, ids) if whole else _PART)
         answers = []
         for row, judgement in enumerate(judged):
             there = ids[row, :k] >= 0
@@ -478,21 +474,3 @@ def _row(embedding):
             return {name: np.asarray(values)[None] for name, values in embedding.items()}
         return embedding
     return np.asarray(embedding)[None] if np.ndim(embedding) == 1 else embedding
-
-
-def _read_setup(folder):
-    setup = _read_json(folder / SETUP)
-    if not isinstance(setup, dict) or "model" not in setup or not {"names", "shards"} & {*setup}:
-        if isinstance(setup, dict) and "model" in setup and "captions" in setup:
-            return setup
-        raise InputError(f"{folder}: an older version built this index; build it again")
-    return setup
-
-
-def _read_json(path):
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON: {error}") from error

@@ -18,9 +18,10 @@ from zoo.collection import Collection
 from zoo.collection.growth import shard_folders
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
+from zoo.files.json_files import read_object
 from zoo.search import sharded, storage
 
-SETUP, INDEX = "search.json", "index"
+SETUP, INDEX, NAMES = "search.json", "index", "names.json"
 _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
 
 
@@ -54,13 +55,15 @@ def read_setup(out: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON: {error}") from error
-    if "shards" not in setup:
+    if not isinstance(setup, dict) or not {"model", "captions", "shards"} <= setup.keys():
         raise InputError(f"{out}: an older version built this index; build it again")
     return setup
 
 
-def load(out: Path) -> tuple[dict[str, Any], Collection, "sharded.Index | sharded.ShardedIndex"]:
-    """`(setup, shards, index)` of one build, also while another takes its place.
+def load(out: Path) -> tuple[dict[str, Any], Any, "sharded.Index | sharded.ShardedIndex"]:
+    """`(setup, names, index)` of one build, also while another takes its place.
+
+    The names are a `Collection`, a dict from ids, or None.
 
     Raises:
         InputError: if one cannot be read.
@@ -68,11 +71,19 @@ def load(out: Path) -> tuple[dict[str, Any], Collection, "sharded.Index | sharde
     while True:
         setup = read_setup(out)
         try:
-            shards = Collection(out / setup["shards"])
-            return setup, shards, sharded.load(out / setup.get("index", INDEX))
+            return setup, _names(out, setup), sharded.load(out / setup.get("index", INDEX))
         except InputError:
             if read_setup(out) == setup:
                 raise
+
+
+def _names(out, setup):
+    if setup["shards"] is not None:
+        return Collection(out / setup["shards"])
+    kept = out / setup.get("index", INDEX) / NAMES
+    if not kept.is_file():
+        return None
+    return {int(number): name for number, name in read_object(kept).items()}
 
 
 def new_index(out: Path) -> Path:

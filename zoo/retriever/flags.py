@@ -1,4 +1,4 @@
-"""The flags of `python -m zoo.search`."""
+"""The flags of `halo search`."""
 
 import argparse
 import sys
@@ -65,7 +65,9 @@ def parser(description):
     again.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
     find = commands.add_parser("query", help="search")
     find.add_argument("folder", type=Path, help="what `build` wrote")
-    find.add_argument("text", nargs="?", help="a caption")
+    find.add_argument("text", nargs="*", help="captions, each a question")
+    find.add_argument("--queries", metavar="FILE", help="a caption a line; - is standard input")
+    find.add_argument("--json", action="store_true", help="one JSON object an answer")
     find.add_argument("--image", help="an image file, instead of a text")
     find.add_argument("--vector", metavar="FILE", help="stored vectors, instead of a text")
     find.add_argument("--row", type=int, default=0, help="which of them (default 0)")
@@ -116,7 +118,12 @@ def _index(command):
         help="build in parts of so much memory, searched from the disk (default: one part)",
     )
     command.add_argument(
-        "--calibration",
+        "--probes",
         metavar="RUN",
-        help="run folder whose calibration says how sure answers are (default: the model's own)",
+        help="run folder or preset whose probes calibrate the index (default: the model's own)",
+    )
+    command.add_argument(
+        "--include-training",
+        action="store_true",
+        help="keep photos that the model was trained on",
     )

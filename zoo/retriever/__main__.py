@@ -1,0 +1,291 @@
+"""Makes a folder of images, or a table, searchable, and searches it.
+
+    python -m zoo.search build PHOTOS OUT --model PRESET_OR_RUN
+    python -m zoo.search query OUT "a small bird with a red crown"
+
+`build` encodes what it is given into OUT/embeddings and builds OUT/index; OUT/search.json names
+both. Stopped and called again it goes on where it was. When the source has grown it encodes what is
+new; a file or a model that was replaced is noticed, by size and time of change, then by contents.
+
+    python -m zoo.search update OUT [SOURCE]
+
+does so for an index that is there, with the flags of its `build`. A folder or a CSV or TSV file
+gives images; with `--captions`, a CSV, TSV or text file gives captions, which are then found by
+`query OUT --image FILE`. Tar, TFRecord and Parquet files give either. For a model of stored vectors
+the items are a file of them, and `query OUT --vector FILE --row 3` asks. `build` calibrates the
+index by the model's probes, or those of `--probes RUN`, and `query` says how likely the first
+answer is right, and whether to believe it, see `zoo.Retriever`. `--queries FILE` asks many
+questions, `--json` answers in JSON.
+
+The two steps of `build` are commands too, for collections that one machine does not hold:
+
+    python -m zoo.search encode "gs://B/photos-*.tar" gs://B/shards --model gs://B/model/1 \\
+        --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
+    python -m zoo.search index gs://B/shards OUT --model PRESET_OR_RUN --kind ivfpq
+
+`encode` writes shards of embeddings: in this process, by `--workers 4` processes of Apache Beam, or
+by the `--runner` of a cluster, whose own flags follow `--`. What cannot be read is set aside, with
+the reason. `index` reads shards.
+"""
+
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import zoo
+from zoo import collection as collections
+from zoo.cli import run
+from zoo.collection import Collection, Encoder, Work
+from zoo.collection.encoder import reads_vectors
+from zoo.collection.growth import follow
+from zoo.collection.work import FILES, ROWS
+from zoo.data.files import SUFFIXES, read_lines
+from zoo.data.vector_files import read_column
+from zoo.errors import InputError, require
+from zoo.evaluation import probes_of
+from zoo.retriever import Retriever, flags
+from zoo.retriever.answer import LIKELY, UNSURE
+from zoo.retriever.training_photos import training_note
+from zoo.search import built, from_shards
+
+_AT_ONCE = 256  # questions
+# Of `build`, for `update`.
+_REMEMBERED = (
+    *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
+    *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "probes"),
+    "include_training",
+)
+
+
+def main(argv=None):
+    options = flags.parse(__doc__, argv)
+    commands = {"encode": encode, "index": index, "build": build, "update": update, "query": query}
+    commands[options.command](options)
+
+
+def encode(options):
+    """Encodes into shards, here or by a runner of Beam's."""
+    if options.workers is not None and options.runner is not None:
+        raise InputError("--workers is of this machine and --runner of others: choose one")
+    encoder, pieces, identity = _work(options)
+    model, side, out = str(options.model), encoder.side, options.out
+    if options.runner is not None:
+        require("apache_beam", extra="beam")
+        from zoo.collection import beam
+
+        handler = beam.EncoderHandler(model, side, options.batch_size)
+        more = options.dtype, options.beam_flags
+        beam.encode_on(options.runner, pieces, handler, out, identity, *more)
+    elif options.workers is not None:
+        from zoo.collection.direct import encode_here
+
+        more = options.workers, options.batch_size, options.dtype
+        encode_here(pieces, model, side, out, identity, *more)
+    else:
+        collections.encode(pieces, encoder, out, identity, options.dtype)
+    done = Collection(out)
+    counts = f"{len(done):,} items in {len(done.paths):,} shards"
+    print(f"{out}: {counts}, {done.manifest['rejected']:,} rejected")
+
+
+def index(options):
+    """Builds the index of shards that are there."""
+    shards = Collection(options.shards)
+    options.model = options.model or shards.manifest["model"]
+    options.captions = shards.manifest["side"] == "captions"
+    with built.locked(options.out):
+        _index(options, shards)
+
+
+def build(options):
+    """Encodes what is new, then builds the index."""
+    if Path(options.source).expanduser().exists():  # the same from wherever it is called
+        options.source = str(Path(options.source).expanduser().resolve())
+    encoder, pieces, identity = _work(options)
+    _name_training(options, pieces)
+    with built.locked(options.out):
+        shards = follow(options.out, pieces, encoder, identity, skip_bad=options.skip_bad)
+        made = {name: getattr(options, name) for name in _REMEMBERED}
+        _index(options, shards, made)
+
+
+def update(options):
+    """Builds again what is there, of its source as it is now."""
+    made = built.read_setup(options.out).get("build")
+    if made is None:
+        raise InputError(
+            f"{options.out}: does not know its source: `index` built it, or an older version; "
+            "call index or build again"
+        )
+    own = {"source": options.source, "model": options.model, "skip_bad": options.skip_bad}
+    for name, value in made.items():
+        setattr(options, name, own.get(name) or value)
+    build(options)
+
+
+def query(options):
+    """Asks, and prints the answers."""
+    ways = [bool(options.text), options.image, options.vector, options.queries]
+    if sum(map(bool, ways)) != 1:
+        raise InputError(
+            "query: expected texts, --image FILE, --vector FILE or --queries FILE, one of these"
+        )
+    for text in options.text:
+        if _is_picture(text):
+            raise InputError(
+                f"query: {text!r} is an image file, not a caption; search with --image {text}"
+            )
+    if options.k < 1:
+        raise InputError(f"-k must be at least 1; received {options.k}")
+    retriever = Retriever.load(options.folder, options.model)
+    try:
+        for questions in _questions(options, retriever):
+            for answer in retriever.ask(questions, options.k, options.max_uncertainty):
+                print(json.dumps(answer.to_dict()) if options.json else _lines(answer), flush=True)
+    except ValueError as error:
+        raise InputError(f"{options.folder}: {error}") from error
+
+
+def _questions(options, retriever):
+    """Yields lists of questions, as `Retriever.ask` takes them."""
+    other = "images" if retriever.side == "captions" else "captions"
+    if options.vector is not None:
+        work = Work(0, ROWS, ("row",), (options.row, options.row + 1), path=options.vector)
+        yield [Encoder(retriever.model, other)(work).arrays]
+        return
+    if reads_vectors(retriever.model, other):
+        raise InputError(
+            f"query: the model reads vectors of {other}; search with --vector FILE --row NUMBER"
+        )
+    if options.image is not None:
+        yield [Path(options.image)]
+    elif options.queries is not None:
+        lines = sys.stdin if options.queries == "-" else read_lines(Path(options.queries))
+        lines = (line.strip() for line in lines)
+        while batch := list(itertools.islice(lines, 1 if options.queries == "-" else _AT_ONCE)):
+            yield batch
+    else:
+        yield options.text
+
+
+def _lines(answer):
+    """An answer for a person: the verdict, then the results."""
+    probability = "" if answer.probability is None else f", {answer.probability:.2f}"
+    lines = [f"{answer.verdict}{probability}: {answer.reason}"]
+    enough = answer.first_k() if answer.verdict in (LIKELY, UNSURE) else None
+    if enough is not None and len(answer.ids) < enough < sys.maxsize:
+        lines[0] += f" The first {enough:,} hold it 9 times in 10."
+    names = answer.names or map(str, answer.ids)
+    for rank, (score, name) in enumerate(zip(answer.scores, names, strict=True), start=1):
+        lines.append(f"{rank:4d} {score:12.5g}  {name}")
+    return "\n".join(lines)
+
+
+def _name_training(options, pieces):
+    """Refuses a gallery of photos that the model was trained on, which attract every question.
+
+    Raises:
+        InputError: if there are many, and they were not asked for.
+    """
+    if options.captions or options.include_training:
+        return
+    paths = [path for work in pieces if work.kind == FILES for path in work.items]
+    note = training_note([path for path in paths if Path(path).is_file()], _probes(options))
+    if note is not None:
+        raise InputError(
+            f"{options.source}: {note}; index other photos, or keep them with --include-training"
+        )
+
+
+def _probes(options):
+    """The probes of `--probes`, else those of the model, or None."""
+    if options.probes is None:
+        return probes_of(options.model)
+    probes = probes_of(options.probes)
+    if probes is None:
+        raise InputError(
+            f"--probes {options.probes}: has no probes; the run's metrics.json says under "
+            "'confidence' why not"
+        )
+    return probes
+
+
+def _work(options):
+    """The encoder, the pieces of work, and what says which work it is."""
+    side = "captions" if options.captions else "images"
+    encoder = Encoder.load(options.model, side, options.batch_size)
+    pieces = collections.plan(
+        options.source,
+        side,
+        options.shard_size,
+        options.column,
+        options.names_column,
+        of_vectors=encoder.of_vectors,
+        names=None if options.names is None else list(map(str, read_column(options.names))),
+    )
+    others = {} if encoder.of_vectors else collections.left_out(options.source)
+    if others:
+        kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
+        count = sum(others.values())
+        print(f"left out {count:,} {'file' if count == 1 else 'files'} of other kinds: {kinds}")
+    identity = {"model": str(options.model), "model_sha256": encoder.model_sha256, "side": side}
+    return encoder, pieces, identity
+
+
+def _index(options, shards, made=None):
+    model = zoo.from_preset(options.model)
+    similarity = model.similarity
+    if options.similarity is not None:
+        similarity = zoo.similarities.get(options.similarity, model)
+    out, side, probes = options.out, shards.manifest["side"], _probes(options)
+    folder = built.new_index(out)
+    try:
+        index = from_shards.build(
+            shards,
+            similarity,
+            folder,
+            options.kind,
+            side,
+            options.candidates,
+            memory=options.memory,
+            moments=probes is not None,
+        )
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{shards.folder}: {error}") from error
+    setup = {"model": str(options.model), "captions": side == "captions", "index": folder.name}
+    setup["model_sha256"] = shards.manifest.get("model_sha256")
+    where = Path(shards.folder)
+    inside = where.parent == out  # so that the folder can be moved
+    setup["shards"] = where.name if inside else str(where.resolve())
+    if made is not None:
+        setup["build"] = made
+    retriever = Retriever(model, index, probes)
+    retriever.save_judge(folder)
+    built.commit(out, setup)
+    effort = f", effort {index.effort}" if index.effort else ""
+    print(f"{out}: {len(index):,} items, {options.kind}{effort}")
+    print(f"{out}: {_calibrated(retriever)}")
+
+
+def _calibrated(retriever):
+    """What the probes say of the gallery, in words."""
+    confidence = retriever.confidence
+    if confidence is None:
+        return f"not calibrated: {retriever.judge.why_not}"
+    right = confidence.num_correct / confidence.num_queries
+    return (
+        f"calibrated by {confidence.num_queries:,} probes, of which {right:.0%} find their own "
+        "item first"
+    )
+
+
+def _is_picture(text):
+    """Whether a query is a file, or the name of one, and no caption."""
+    name = text.strip()
+    is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
+    return is_name or (len(name) < 256 and Path(name).is_file())
+
+
+if __name__ == "__main__":
+    run(main)
