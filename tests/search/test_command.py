@@ -1,6 +1,8 @@
 """`python -m zoo.search`: folder or table in, index out, and resumption."""
 
 import dataclasses
+import json
+import re
 
 import keras
 import numpy as np
@@ -10,14 +12,14 @@ from PIL import Image
 import zoo
 from zoo import collection
 from zoo.arrays import as_arrays
-from zoo.collection import Collection, Encoder
-from zoo.confidence import Confidence, GalleryIdentity, KnownQueries
+from zoo.collection import Collection
+from zoo.confidence import Probes
+from zoo.confidence.probes import contents_hash
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
-from zoo.evaluation.known import query_facts
 from zoo.files import RunFolder
+from zoo.retriever.__main__ import main
 from zoo.search import Index, from_shards, storage
-from zoo.search.__main__ import main
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
@@ -67,7 +69,8 @@ def build(run_folder, source, out, *more):
 
 
 def names(printed):
-    return [line.split()[-1] for line in printed.strip().splitlines()]
+    """Of the results, which follow the verdict."""
+    return [line.split()[-1] for line in printed.strip().splitlines()[1:]]
 
 
 def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys):
@@ -84,8 +87,10 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     model = zoo.from_preset(run_folder)
     index = Index.load(out / "index")
     scores, _ = index.search(model.encode_captions(["a red bird"]), 1)
-    assert float(printed.split()[1]) == pytest.approx(scores[0, 0], rel=1e-4)
-    with pytest.raises(InputError, match="expected one of a text, --image FILE"):
+    assert float(printed.splitlines()[1].split()[1]) == pytest.approx(scores[0, 0], rel=1e-4)
+    with pytest.raises(
+        InputError, match="expected texts, --image FILE, --vector FILE or --queries"
+    ):
         main(["query", str(out)])
     (out / "search.json").write_text('{"model": "m", "captions": false}')
     with pytest.raises(InputError, match="an older version built this index; build it again"):
@@ -182,98 +187,103 @@ def test_images_from_a_table_and_bad_ones(run_folder, photos, tmp_path, capsys):
         collection.list_images(tmp_path / "empty")
 
 
+def pairs(model, seed=0, count=120, dim=None):
+    """Probes of a model: captions, and images near them; three words are all it knows."""
+    rng = np.random.default_rng(seed)
+    texts = list(rng.choice(CAPTIONS[3:], count))
+    captions = as_arrays(model.encode_captions(texts))
+    captions["mean"] = captions["mean"] + 0.5 * rng.normal(size=captions["mean"].shape)
+    images = {**captions, "mean": captions["mean"] + rng.normal(size=captions["mean"].shape)}
+    if dim is not None:
+        images, captions = (
+            {name: np.pad(x, ((0, 0), (0, dim))) for name, x in side.items()}
+            for side in (images, captions)
+        )
+    own = np.arange(count)
+    return Probes.of(images, captions, own, own, own, measure=model.uncertainty_measure)
+
+
 @pytest.fixture(scope="module")
-def calibrated(tmp_path_factory):
-    """A run with a calibration of captions that find images, certified for half of them."""
-    rng = np.random.default_rng(0)
-    similarity, uncertainty = rng.normal(-28, 3, size=(400, 4)), rng.normal(size=400)
-    correct = similarity.max(axis=1) + rng.normal(0, 9, size=400) > -27
-    confidence = Confidence.fit(similarity[:200], correct[:200], uncertainty[:200])
-    certified = confidence.certified(similarity[200:], correct[200:], uncertainty[200:], risk=0.4)
+def probed(run_folder, tmp_path_factory):
+    """A run with probes and nothing else."""
     folder = RunFolder.open(tmp_path_factory.mktemp("run") / "run", {}, data={})
-    certified.save(folder.calibration_path("t2i"))
-    return folder, certified
+    pairs(zoo.from_preset(run_folder)).save(folder.probes_path)
+    return folder
 
 
-def test_a_calibration_gives_a_probability_and_declines(
-    run_folder, photos, tmp_path, capsys, calibrated
+def test_probes_give_a_probability_a_verdict_and_a_reason(
+    run_folder, photos, tmp_path, capsys, probed
 ):
-    folder, confidence = calibrated
     out = tmp_path / "out"
-    build(run_folder, photos, out, "--calibration", str(folder.path))
-    assert (out / "calibration.json").read_bytes() == folder.calibration_path("t2i").read_bytes()
-    index, model = Index.load(out / "index"), zoo.from_preset(run_folder)
-    assert index.moments.count == 4
+    build(run_folder, photos, out, "--probes", str(probed.path))
+    assert "calibrated by 120 probes" in capsys.readouterr().out
+    assert (out / "index" / "calibration.json").is_file()
     assert list((out / "index").glob(f"*/{storage.MOMENTS_FILE}")), "they are not taken again"
-    asked = model.encode_captions(["a red bird"])
-    paths = [path for path in sorted(photos.rglob("*")) if path.suffix in (".png", ".jpg")]
-    gallery = Encoder(model, "images")(*collection.of_items("files", paths, paths)).arrays
-    rows = np.asarray(model.similarity(gallery, asked)).T
-    (expected,) = confidence.probability(rows, np.asarray(model.uncertainty(asked)))
-    first = f"probability {expected:.2f} that the first answer is right"
-    for threshold, second in (
-        (expected - 1e-3, "   1 "),
-        (expected + 1e-3, "declined: its probability is below"),
-        (None, "nothing promised: no threshold"),
-    ):
-        certificate = dataclasses.replace(confidence.certificate, threshold=threshold)
-        dataclasses.replace(confidence, certificate=certificate).save(out / "calibration.json")
-        capsys.readouterr()
-        main(["query", str(out), "a red bird"])
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[0] == first
-        assert lines[1].startswith(second)
-        assert "a.png" in "".join(lines)
-    build(run_folder, photos, out)  # an earlier one is not left behind
-    assert not (out / "calibration.json").exists()
+    answer = zoo.Retriever.load(out).ask("a red bird", k=3)
+    main(["query", str(out), "a red bird", "-k", "3"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{answer.verdict}, {answer.probability:.2f}: {answer.reason}")
+    assert [line.split()[-1] for line in lines[1:]] == answer.names
+    main(["query", str(out), "a red bird", "a green bird", "-k", "3", "--json"])
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    expected = answer.to_dict()
+    assert first.pop("probability") == pytest.approx(expected.pop("probability"))
+    assert first.pop("scores") == pytest.approx(expected.pop("scores"))
+    assert first == expected
+    assert second["question"] == "a green bird"
+    asked = tmp_path / "asked.txt"
+    asked.write_text("a red bird\na green bird\n")
+    main(["query", str(out), "--queries", str(asked), "-k", "3", "--json"])
+    found = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert [one["ids"] for one in found] == [first["ids"], second["ids"]]
 
 
-def test_the_models_own_calibration_declines_unknown_questions_over_any_photos(
-    run_folder, photos, tmp_path, capsys, calibrated
+def test_the_models_own_probes_are_taken_and_unknown_words_are_named(
+    run_folder, photos, tmp_path, capsys
 ):
-    """A gallery of photos alone: what the model knows travels with the model."""
-    _, confidence = calibrated
-    model, rng = zoo.from_preset(run_folder), np.random.default_rng(0)
-    held_out = rng.choice(CAPTIONS[3:], 400)
-    facts = query_facts(model, as_arrays(model.encode_captions(held_out)), held_out)
-    facts["means"] = facts["means"] + 1e-3 * rng.normal(size=facts["means"].shape)
-    known = KnownQueries.fit(facts["means"], **facts)
-    gallery = GalleryIdentity.of(rng.normal(size=(4, 6)))
-    own = dataclasses.replace(confidence, known=known, gallery=gallery, certificate=None)
-    own.save(run_folder / "calibration_t2i.json")
     out = tmp_path / "out"
+    pairs(zoo.from_preset(run_folder)).save(run_folder / "probes.npz")
     try:
         build(run_folder, photos, out)
     finally:
-        (run_folder / "calibration_t2i.json").unlink()
+        (run_folder / "probes.npz").unlink()
     capsys.readouterr()
     main(["query", str(out), "ein rotes Huhn"])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("an estimate: calibrated on another gallery: its 4 items are others")
-    assert lines[1].startswith(
-        "declined: the model does not know such a question: 3 of its 3 words are unknown"
-    )
+    first, *results = capsys.readouterr().out.splitlines()
+    assert first.startswith("not understood: It does not know the words “ein”, “rotes” and “huhn”.")
+    assert len(results) == 4  # shown all the same
     main(["query", str(out), "a red bird"])
-    assert "declined" not in capsys.readouterr().out
+    assert "not understood" not in capsys.readouterr().out
 
 
-def test_calibrations_that_do_not_fit(run_folder, photos, tmp_path, calibrated, capsys):
-    folder, _ = calibrated
-    with pytest.raises(InputError, match="leave out --similarity"):
-        build(run_folder, photos, tmp_path, f"--calibration={folder.path}", "--similarity=csd")
-    with pytest.raises(InputError, match="no such run folder"):
-        build(run_folder, photos, tmp_path / "a", "--calibration", "nowhere")
-    lines = tmp_path / "captions.txt"
-    lines.write_text("red\ngreen\n")
-    with pytest.raises(InputError, match=r"calibration_i2t\.json: no such calibration"):
-        build(run_folder, lines, tmp_path / "a", "--captions", "--calibration", str(folder.path))
-    # Of a gallery with more scores than there are here.
-    rng = np.random.default_rng(0)
-    other = Confidence.fit(rng.normal(size=(60, 30)), np.arange(60) % 2 == 0)
-    other.save(folder.calibration_path("i2t"))
-    build(run_folder, lines, tmp_path / "b", "--captions", "--calibration", str(folder.path))
-    capsys.readouterr()
-    main(["query", str(tmp_path / "b"), "--image", str(photos / "a.png")])
-    printed = capsys.readouterr().out
-    assert printed.startswith("no probability: the features rank_5_minus_mean")
-    assert "red" in printed
+def test_a_model_without_probes_says_so(run_folder, photos, tmp_path, capsys):
+    build(run_folder, photos, tmp_path / "out")
+    assert "not calibrated: nothing says how often" in capsys.readouterr().out
+    main(["query", str(tmp_path / "out"), "a red bird"])
+    assert capsys.readouterr().out.startswith("unsure: Nothing says how often answers are right")
+
+
+def test_probes_that_do_not_fit(run_folder, photos, tmp_path, probed, capsys):
+    with pytest.raises(InputError, match="nowhere: no such run folder or preset"):
+        build(run_folder, photos, tmp_path / "a", "--probes", "nowhere")
+    empty = RunFolder.open(tmp_path / "empty", {}, data={})
+    with pytest.raises(InputError, match="has no probes; the run's metrics"):
+        build(run_folder, photos, tmp_path / "a", "--probes", str(empty.path))
+    wide = RunFolder.open(tmp_path / "wide", {}, data={})
+    pairs(zoo.from_preset(run_folder), dim=2).save(wide.probes_path)
+    build(run_folder, photos, tmp_path / "b", "--probes", str(wide.path))
+    assert re.search("not calibrated: .*dimension", capsys.readouterr().out)
+    main(["query", str(tmp_path / "b"), "a red bird"])
+    assert capsys.readouterr().out.startswith("unsure: ")
+
+
+def test_photos_of_the_training_are_named(run_folder, photos, tmp_path, capsys, probed):
+    paths = [path for path in sorted(photos.rglob("*")) if path.suffix in (".png", ".jpg")]
+    seen = np.sort(np.array([contents_hash(path) for path in paths[:3]], np.uint64))
+    own = RunFolder.open(tmp_path / "run", {}, data={})
+    probes = Probes.load(probed.probes_path)
+    dataclasses.replace(probes, trained_on=seen).save(own.probes_path)
+    with pytest.raises(InputError, match=r"3 of 4 photos were trained on: .* --include-training"):
+        build(run_folder, photos, tmp_path / "out", "--probes", str(own.path))
+    build(run_folder, photos, tmp_path / "out", "--probes", str(own.path), "--include-training")
+    assert "4 items" in capsys.readouterr().out

@@ -44,6 +44,7 @@ from zoo.data.files import SUFFIXES, read_lines
 from zoo.data.vector_files import read_column
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
+from zoo.models.presets import preset_folder
 from zoo.retriever import Retriever, flags
 from zoo.retriever.answer import LIKELY, UNSURE
 from zoo.retriever.training_photos import training_note
@@ -202,6 +203,8 @@ def _probes(options):
     """The probes of `--probes`, else those of the model, or None."""
     if options.probes is None:
         return probes_of(options.model)
+    if preset_folder(options.probes) is None:
+        raise InputError(f"--probes {options.probes}: no such run folder or preset")
     probes = probes_of(options.probes)
     if probes is None:
         raise InputError(

@@ -1,0 +1,175 @@
+"""Probes in front of an index say what an index with their own item in it would say."""
+
+import numpy as np
+import pytest
+
+from zoo import similarities as S
+from zoo.arrays import take
+from zoo.evaluation.pair_gallery import PairGallery
+from zoo.search import Index, ShardedIndex
+
+DIM, ITEMS, PROBES = 8, 60, 12
+
+
+def points(rng, count):
+    return {"mean": rng.normal(size=(count, DIM)).astype("float32")}
+
+
+def gaussians(rng, count):
+    return {**points(rng, count), "log_variance": rng.normal(-2, 0.3, (count, DIM)).astype("f4")}
+
+
+def sets(rng, count):
+    return {"elements": rng.normal(size=(count, 3, DIM)).astype("float32")}
+
+
+def joined(first, second):
+    return {name: np.concatenate([first[name], second[name]]) for name in first}
+
+
+def near(rng, items, away=0.8):
+    return {
+        name: x if name == "log_variance" else (x + away * rng.normal(size=x.shape)).astype("f4")
+        for name, x in items.items()
+    }
+
+
+CASES = [
+    (points, S.Cosine, {}),
+    (points, S.SquaredEuclidean, {}),
+    (gaussians, S.ClosedFormSampledDistance, {}),
+    (gaussians, S.Wasserstein2, {}),
+    (gaussians, S.ClosedFormSampledDistance, {"candidates_by": "euclidean"}),
+    (gaussians, S.KLDivergence, {"candidates": 100}),
+    (sets, S.SmoothChamfer, {}),
+    (points, S.Cosine, {"kind": "hnsw"}),
+]
+
+
+@pytest.mark.parametrize("side", ["images", "captions"])
+@pytest.mark.parametrize(("make", "similarity", "options"), CASES)
+def test_a_probe_is_as_if_its_own_item_were_there(make, similarity, options, side):
+    rng = np.random.default_rng(0)
+    gallery, own = make(rng, ITEMS), make(rng, PROBES)
+    queries, similarity = near(rng, own), similarity()
+    index = Index.build(gallery, similarity, side=side, **options)
+    probed = index.probe(queries, own, np.arange(PROBES)[:, None], copies=0.9999)
+    before = len(index)
+    for row in range(PROBES):
+        with_own = joined(gallery, take(own, slice(row, row + 1)))
+        whole, query = Index.build(with_own, similarity, side=side, **options), slice(row, row + 1)
+        expected = whole.query_scores(take(queries, query))
+        ids = whole.search(take(queries, query), ITEMS + 1)[1][0]
+        np.testing.assert_allclose(probed.scores.top[row], expected.top[0], rtol=1e-5, atol=1e-5)
+        for name in ("mean", "variance"):
+            found = getattr(probed.scores, name)[row]
+            np.testing.assert_allclose(found, getattr(expected, name)[0], rtol=1e-5)
+        if expected.agreement is not None:
+            np.testing.assert_allclose(probed.scores.agreement[row], expected.agreement[0], 1e-4)
+        assert probed.ranks[row] == 1 + np.flatnonzero(ids == ITEMS)[0]
+        assert probed.correct[row] == (ids[0] == ITEMS)
+    assert len(index) == before
+
+
+@pytest.mark.parametrize(("make", "similarity", "options"), CASES[:4])
+def test_parts_and_pairs_say_the_same(make, similarity, options):
+    rng = np.random.default_rng(1)
+    gallery, own = make(rng, ITEMS), make(rng, PROBES)
+    queries, similarity, rows = near(rng, own), similarity(), np.arange(PROBES)[:, None]
+    expected = Index.build(gallery, similarity, **options).probe(queries, own, rows, 0.99)
+    parts = [
+        Index.build(take(gallery, slice(i, None, 2)), similarity, ids=range(i, ITEMS, 2))
+        for i in range(2)
+    ]
+    for other in (ShardedIndex(parts), PairGallery(gallery, similarity, "images")):
+        found = other.probe(queries, own, rows, 0.99)
+        np.testing.assert_allclose(found.scores.top, expected.scores.top, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found.scores.mean, expected.scores.mean, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found.scores.agreement, expected.scores.agreement, atol=1e-4)
+        np.testing.assert_array_equal(found.ranks, expected.ranks)
+
+
+def test_several_own_items_are_put_there_together():
+    rng = np.random.default_rng(2)
+    gallery, own = points(rng, ITEMS), points(rng, PROBES)
+    queries = near(rng, own)
+    rows = np.stack([np.arange(PROBES), (np.arange(PROBES) + 1) % PROBES], axis=1)
+    rows[0, 1] = -1
+    probed = Index.build(gallery, "cosine").probe(queries, own, rows)
+    for row in range(PROBES):
+        mine = rows[row][rows[row] >= 0]
+        whole = Index.build(joined(gallery, take(own, mine)), "cosine")
+        expected = whole.query_scores(take(queries, slice(row, row + 1)))
+        np.testing.assert_allclose(probed.scores.top[row], expected.top[0], atol=1e-5)
+        np.testing.assert_allclose(probed.scores.variance[row], expected.variance[0], rtol=1e-5)
+        assert probed.scores.size[row] == ITEMS + len(mine)
+
+
+def test_an_own_item_that_is_there_is_not_put_there_twice():
+    rng = np.random.default_rng(3)
+    own = points(rng, PROBES)
+    gallery = joined(points(rng, ITEMS), take(own, slice(0, 4)))
+    # In half precision, as probes are kept: a copy is recognised all the same.
+    kept = {"mean": own["mean"].astype(np.float16).astype(np.float32)}
+    queries = near(rng, own, 0.2)
+    index = Index.build(gallery, "cosine")
+    probed = index.probe(queries, kept, np.arange(PROBES)[:, None], copies=0.9999)
+    np.testing.assert_array_equal(probed.is_there, np.arange(PROBES) < 4)
+    np.testing.assert_array_equal(probed.scores.size, ITEMS + 4 + (np.arange(PROBES) >= 4))
+    np.testing.assert_allclose(probed.scores.top[:4], probed.without.top[:4])
+    assert probed.correct[:4].all()
+
+
+def test_ranks_far_behind_are_counted_and_of_many_a_random_part():
+    rng = np.random.default_rng(4)
+    gallery, own = points(rng, 400), points(rng, 300)
+    queries, rows = points(rng, 300), np.arange(300)[:, None]  # that want anything
+    probed = Index.build(gallery, "euclidean").probe(queries, own, rows)
+    counted = ~np.isnan(probed.ranks)
+    assert 40 < counted.sum() < 120
+    away = ((queries["mean"][:, None] - gallery["mean"]) ** 2).sum(-1)
+    mine = ((queries["mean"] - own["mean"]) ** 2).sum(-1)
+    expected = 1 + (away <= mine[:, None]).sum(axis=1)
+    np.testing.assert_array_equal(probed.ranks[counted], expected[counted])
+    np.testing.assert_array_equal(probed.correct, expected == 1)
+
+
+def test_compressed_vectors_are_scored_as_what_their_codes_stand_for():
+    rng = np.random.default_rng(5)
+    gallery, own = points(rng, 600), points(rng, 40)
+    index = Index.build(gallery, "cosine", kind="ivfpq", options={"lists": 4})
+    index.effort = 2
+    queries, rows = near(rng, own, 0.3), np.arange(40)[:, None]
+    scores = index.pair_scores(queries, own, rows)[:, 0]
+    index.add(own, ids=np.arange(1000, 1040))
+    found, ids = index.search(queries, 100)
+    for row in range(40):
+        place = np.flatnonzero(ids[row] == 1000 + row)
+        if len(place):
+            np.testing.assert_allclose(scores[row], found[row, place[0]], atol=1e-4)
+    assert np.isinf(scores).any()  # in lists that are not looked at
+    assert (~np.isinf(scores)).mean() > 0.5
+
+
+def test_what_is_behind_the_candidates_is_not_found():
+    rng = np.random.default_rng(6)
+    gallery, own = gaussians(rng, 200), gaussians(rng, 30)
+    index = Index.build(gallery, S.KLDivergence(), candidates=5)
+    scores = index.pair_scores(gaussians(rng, 30), own, np.arange(30)[:, None])
+    assert np.isinf(scores).any()
+    scores = index.pair_scores(near(rng, own, 0.01), own, np.arange(30)[:, None])
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"mean": np.zeros((3, 5))}, "`own` must have dimension 8; received 5"),
+        ({"elements": np.zeros((3, 2, 8))}, "`own` must be a point; received a set"),
+    ],
+)
+def test_own_items_of_another_kind_are_refused(own, message):
+    rng = np.random.default_rng(7)
+    index = Index.build(points(rng, ITEMS), "cosine")
+    with pytest.raises(ValueError, match=message):
+        index.probe(points(rng, 3), own, np.arange(3)[:, None])
