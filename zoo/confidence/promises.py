@@ -58,7 +58,9 @@ class GalleryPromises:
         rng = np.random.default_rng(seed)
         counted = np.flatnonzero(~np.isnan(probed.ranks))
         counted = np.sort(rng.permutation(counted)[:KEPT])
-        missing = ~probed.is_there  # elsewhere the gallery without the own item is not known
+        # Elsewhere the gallery without the own item is not known; of those whose item is far
+        # behind it is not seen whether it is there.
+        missing = ~probed.is_there if probed.is_there.mean() < 0.5 else np.zeros(len(groups), bool)
         both = np.concatenate([inside[learning], outside[learning][missing[learning]]])
         is_in = np.arange(len(both)) < len(learning)
         matcher = Logistic.fit(both, is_in, PENALTY) if not is_in.all() else None
