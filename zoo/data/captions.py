@@ -1,6 +1,7 @@
 """Captions to word ids, in the graph and from raw strings."""
 
 import os
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -154,12 +155,19 @@ def unknown_words(
         words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
         CLIP's and BERT's do.
     """
-    found = [text.decode("utf-8").split() for text in normalise(tf.constant(list(texts))).numpy()]
+    found = [_words(text) for text in texts]
     words = np.array([len(one) for one in found])
     if not isinstance(tokenizer, WordTokenizer):
         return words, None
     known = _vocabulary(tokenizer)
     return words, [[word for word in one if word not in known] for one in found]
+
+
+def _words(text):
+    """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
+    text = text.lower().replace("'", "").replace("’", "")
+    kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return "".join(kept).split()
 
 
 def _vocabulary(tokenizer):

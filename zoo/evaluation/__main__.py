@@ -22,7 +22,6 @@ from pathlib import Path
 
 from zoo import similarities
 from zoo.cli import OneLineParser, program, run
-from zoo.data.datasets import SPLITS
 from zoo.errors import InputError
 from zoo.evaluation.calibration import same_split
 from zoo.evaluation.confidence_study import (
@@ -60,8 +59,8 @@ def main(argv=None):
 
 def probes(options):
     """The probes of one run or preset, written into its folder or another."""
-    train, validation, _ = _splits(options)
-    model = open_run(options.run, options.data_dir)[0]
+    model, train = open_run(options.run, options.data_dir, "train")
+    _, validation = open_run(options.run, options.data_dir, "validation")
     out = options.out or RunFolder.existing(options.run).path
     out.mkdir(parents=True, exist_ok=True)
     seen = encode(model, validation.records, validation.source)
@@ -172,10 +171,6 @@ def _ranking(model, options):
         return similarities.get(options.ranking, model)
     except (ValueError, TypeError) as error:
         raise InputError(f"--ranking: {error}") from error
-
-
-def _splits(options):
-    return [open_run(options.run, options.data_dir, split)[1] for split in SPLITS]
 
 
 def _parser():

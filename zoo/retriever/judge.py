@@ -1,6 +1,7 @@
 """The one place that judges: from a question's scores to a probability, a verdict and a reason."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ class Judge:
         """Of `zoo.confidence.agreement`, for the scores that are judged."""
         return None if self.confidence is None else self.confidence.copies
 
-    @property
+    @functools.cached_property
     def is_same_gallery(self) -> bool:
         """Whether what is asked is exactly what was calibrated on."""
         made_on = None if self.confidence is None else self.confidence.gallery
@@ -61,7 +62,7 @@ class Judge:
         """The probability from which an answer is likely: certified, or one half."""
         return USUAL if self.certified is None else self.certified.threshold
 
-    @property
+    @functools.cached_property
     def certified(self):
         """The `Certificate`, where there is one and it holds here."""
         certificate = None if self.confidence is None else self.confidence.certificate

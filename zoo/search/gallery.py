@@ -39,6 +39,7 @@ class Gallery(PairScores):
         self._moments, self._scratch, self.is_mapped = None, scratch, False
         if self.has_moments:
             self._score = similarity.scorer()
+            self._line = gallery_scores.affine(self._score)
         self._changed()
 
     def add(self, gallery_embeddings, ids=None):
@@ -239,7 +240,7 @@ class Gallery(PairScores):
                 self.similarity, self.description["side"], queries, self._embeddings, there
             )
         sign = units.sign(self.similarity)
-        line, space = gallery_scores.affine(self._score), self._moment_space
+        line, space = self._line, self._moment_space
         if line is None:
             found = self._stored_vectors()
             mean, variance = gallery_scores.scan_of_vectors(space, self._score, queries, found)

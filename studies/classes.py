@@ -1,0 +1,83 @@
+"""Whether confidence is true where matches are by class: probes of other unseen classes.
+
+    python -m studies.classes birds.npz --per-class 40 20 5 --draws 20
+
+A file has `images` and `captions`, unit vectors of a model, `image_labels` and `caption_labels`,
+classes, and `split` (N,) of the images: `"validation"` for the classes of the probes, `"test"` for
+those that are asked. Of each draw a gallery has so many photos of every test class. The table has
+the mean probability less the share of right answers: as calibrated on the validation gallery of
+40 photos a class (before), and by probes on the gallery itself, of which the number of photos a
+class is seen, not said.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from zoo.cli import OneLineParser, run
+from zoo.confidence import PORTABLE, Confidence, calibrate_on, expected_calibration_error
+from zoo.search import Index
+
+PROBES, OWN, ASKED, BEFORE = 1000, 1000, 3000, 40
+
+
+def main(argv=None):
+    parser = OneLineParser(prog="python -m studies.classes", description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="a model, .npz")
+    parser.add_argument("--per-class", type=int, nargs="+", default=[40, 20, 5], help="photos")
+    parser.add_argument("--draws", type=int, default=20, help="how many (default 20)")
+    options = parser.parse_args(argv)
+    with np.load(options.file, allow_pickle=False) as file:
+        data = dict(file)
+    print("| photos a class | said − right: mean, least, most | error | before: mean, least, most |")
+    print("|---|---|---|---|")
+    for count in options.per_class:
+        away, error, before = np.array([draw(data, count, d) for d in range(options.draws)]).T
+        print(
+            f"| {count} | {away.mean():+.3f}, {away.min():+.3f}, {away.max():+.3f} | "
+            f"{error.mean():.3f} | {before.mean():+.3f}, {before.min():+.3f}, {before.max():+.3f} |"
+        )
+    return 0
+
+
+def draw(data, count, seed):
+    """`(said − right, calibration error, said − right before)` of one draw of half of the classes
+    of either kind."""
+    rng = np.random.default_rng(seed)
+    test, validation = (_half(data, name, rng) for name in ("test", "validation"))
+    images, labels = _gallery(data, test, count, rng)
+    index = Index.build({"mean": data["images"][images]}, "cosine")
+    asked = _captions(data, test, ASKED, rng)
+    queries = {"mean": data["captions"][asked]}
+    right = labels[index.search(queries, 1)[1][:, 0]] == data["caption_labels"][asked]
+    told = _captions(data, validation, PROBES, rng)
+    own = rng.permutation(np.flatnonzero(np.isin(data["image_labels"], validation)))[:OWN]
+    matches = data["caption_labels"][told][:, None] == data["image_labels"][own]
+    probes = {"mean": data["captions"][told]}
+    confidence = calibrate_on(index, probes, {"mean": data["images"][own]}, matches, seed=seed)
+    said = index.probability(queries, confidence)
+    old, old_labels = _gallery(data, validation, BEFORE, rng)
+    there = Index.build({"mean": data["images"][old]}, "cosine")
+    correct = old_labels[there.search(probes, 1)[1][:, 0]] == data["caption_labels"][told]
+    before = Confidence.fit(there.query_scores(probes), correct, names=PORTABLE, penalty=0.03)
+    before = before.probability(index.query_scores(queries)).mean() - right.mean()
+    return said.mean() - right.mean(), expected_calibration_error(said, right), before
+
+
+def _half(data, split, rng):
+    classes = np.unique(data["image_labels"][data["split"] == split])
+    return rng.permutation(classes)[: (len(classes) + 1) // 2]
+
+
+def _gallery(data, classes, count, rng):
+    rows = [np.flatnonzero(data["image_labels"] == one) for one in classes]
+    rows = np.concatenate([rng.permutation(one)[:count] for one in rows])
+    return rows, data["image_labels"][rows]
+
+
+def _captions(data, classes, most, rng):
+    return rng.permutation(np.flatnonzero(np.isin(data["caption_labels"], classes)))[:most]
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,220 @@
+"""The whole way of an answer: build, ask, grow, save, load; verdicts with their reasons."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import zoo
+from zoo import evaluation
+from zoo.confidence import Probes
+from zoo.confidence.probes import contents_hash
+from zoo.errors import InputError
+from zoo.retriever import VERDICTS, Answer, Judge, training_note
+
+PRESET = "toy_birds_pfe"
+QUESTIONS = Path(__file__).parent.parent / "questions"
+
+
+def lines(name):
+    return (QUESTIONS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def birds():
+    """The preset with its encoded test split."""
+    model, test = evaluation.open_run(PRESET)
+    return model, evaluation.encode(model, test.records, test.source)
+
+
+@pytest.fixture(scope="module")
+def retriever(birds):
+    model, encoded = birds
+    return zoo.Retriever.build(model, encoded.images)
+
+
+@pytest.fixture(scope="module")
+def answers(birds, retriever):
+    """To 400 captions, with whether each first answer is right."""
+    records = birds[1].records
+    rows = np.random.default_rng(0).permutation(records.num_captions)[:400]
+    found = retriever.ask([records.captions[row] for row in rows])
+    labels = records.image_labels[[answer.ids[0] for answer in found]]
+    return found, labels == records.caption_labels[rows]
+
+
+def test_what_is_said_is_what_is_right(answers):
+    found, right = answers
+    said = [i for i, answer in enumerate(found) if answer.probability is not None]
+    assert len(said) >= 0.98 * len(found)  # held-out captions are understood
+    probability = np.array([found[i].probability for i in said])
+    assert abs(probability.mean() - right[said].mean()) < 0.08
+    likely = np.array([answer.verdict == "likely" for answer in found])
+    assert right[likely].mean() > 0.8 > right[~likely].mean()
+    assert {answer.verdict for answer in found} <= set(VERDICTS)
+    assert all(answer.reason.endswith(".") for answer in found)
+
+
+def test_one_question_is_answered_as_among_many(retriever, answers):
+    for answer in answers[0][:5]:
+        alone = retriever.ask(answer.question)
+        assert isinstance(alone, Answer)
+        np.testing.assert_array_equal(alone.ids, answer.ids)
+        assert alone.probability == pytest.approx(answer.probability, abs=1e-5)
+        assert (alone.verdict, alone.first_k(0.1)) == (answer.verdict, answer.first_k(0.1))
+
+
+def test_ordinary_questions_are_understood_and_strange_ones_are_not(retriever):
+    """Length alone refuses nothing; what is refused is shown all the same."""
+    understood = [answer.verdict != "not understood" for answer in retriever.ask(BIRDS)]
+    assert np.mean(understood) >= 0.9
+    strange = retriever.ask(lines("strange"), k=3)
+    assert np.mean([answer.verdict == "not understood" for answer in strange]) >= 0.95
+    assert all(len(answer.ids) == 3 for answer in strange)
+    answer = retriever.ask("wibble frobnicated zorp")
+    assert "“wibble”, “frobnicated” and “zorp”" in answer.reason
+    assert answer.probability is None
+
+
+BIRDS = lines("ordinary_birds")
+
+
+def test_a_short_question_is_vague(retriever):
+    answer = retriever.ask("a bird")
+    assert answer.verdict == "unsure"
+    assert answer.reason.startswith("Many items fit so short a question")
+    assert 0 < answer.probability < 0.3
+
+
+def test_an_answer_is_json(retriever):
+    answer = retriever.ask("a bird with a red crown", k=4)
+    found = json.loads(json.dumps(answer.to_dict()))
+    assert found["ids"] == answer.ids.tolist()
+    assert found["first_k"] == answer.first_k(0.1)
+    keys = {"question", "verdict", "probability", "reason", "first_k", "ids", "scores"}
+    assert set(found) == keys
+
+
+def test_save_and_load(retriever, tmp_path, answers):
+    retriever.save(tmp_path / "birds")
+    again = zoo.Retriever.load(tmp_path / "birds")
+    for answer in answers[0][:3]:
+        found = again.ask(answer.question)
+        assert found.to_dict().keys() == answer.to_dict().keys()
+        assert found.probability == pytest.approx(answer.probability, abs=1e-6)
+    again.save(tmp_path / "birds")  # in place of the first
+    assert len(zoo.Retriever.load(tmp_path / "birds")) == len(retriever)
+    with pytest.raises(InputError, match="expected what `build` wrote"):
+        zoo.Retriever.load(tmp_path)
+
+
+def test_it_is_calibrated_again_when_it_has_grown(birds):
+    model, encoded = birds
+    half = {name: values[:240] for name, values in encoded.images.items()}
+    few = {name: values[240:246] for name, values in encoded.images.items()}
+    rest = {name: values[246:] for name, values in encoded.images.items()}
+    retriever = zoo.Retriever.build(model, half)
+    first = retriever.confidence
+    asked = "a small bird with a red crown"
+    before = retriever.ask(asked)
+    retriever.add(few)
+    assert retriever.confidence is first  # a few percent change nothing but promises
+    assert retriever.judge.certified is None
+    assert retriever.ask(asked).first_k(0.1) >= before.first_k(0.1)
+    retriever.add(rest)
+    assert retriever.confidence is not first
+    assert retriever.confidence.gallery.size == 480
+    retriever.remove(np.arange(200))
+    assert retriever.confidence.gallery.size == 280
+
+
+def test_probes_of_ones_own(birds):
+    model, encoded = birds
+    retriever = zoo.Retriever.build(model, encoded.images)
+    own = {name: values[:200] for name, values in encoded.images.items()}
+    rows = np.searchsorted(encoded.records.caption_image, np.arange(200))
+    queries = {name: values[rows] for name, values in encoded.captions.items()}
+    confidence = retriever.calibrate(queries, own, groups=np.arange(200))
+    assert retriever.confidence is confidence
+    assert "uncertainty" in confidence.names
+    with pytest.raises(ValueError, match="`groups` must be of shape"):
+        retriever.calibrate(queries, own, groups=np.arange(3))
+
+
+def test_without_probes_there_is_no_number(birds):
+    model, encoded = birds
+    few = Probes.of(
+        {name: values[:15] for name, values in encoded.images.items()},
+        {name: values[:15] for name, values in encoded.captions.items()},
+        np.zeros(15),
+        np.zeros(15),
+    )
+    retriever = zoo.Retriever.build(model, encoded.images, probes=few)
+    answer = retriever.ask("a red bird")
+    assert answer.probability is None
+    assert answer.verdict == "unsure"
+    assert answer.reason == "A calibration needs at least 20 probes; received 15."
+    assert answer.first_k(0.1) is None
+    retriever.probes = retriever._judge = None
+    assert "the model has no probes" in retriever.ask("a red bird").reason
+    assert retriever.ask("zorp").verdict == "not understood"
+
+
+def test_pictures_ask_a_gallery_of_captions_and_files_have_names(birds, tmp_path):
+    model, _ = birds
+    texts = ["a red bird", "a blue bird with a long bill", "a black bird"]
+    captions = zoo.Retriever.build(model, texts, side="captions")
+    picture = Image.new("RGB", (70, 50), (200, 30, 30))
+    picture.save(tmp_path / "red.png")
+    first, second = captions.ask([tmp_path / "red.png", tmp_path / "red.png"])
+    assert set(first.names) == set(texts)
+    found = captions.ask(picture)
+    assert first.scores[0] == pytest.approx(found.scores[0], abs=1e-3)
+    np.testing.assert_array_equal(second.ids, captions.ask(np.asarray(picture)).ids)
+    photos = zoo.Retriever.build(model, tmp_path)
+    assert photos.ask("a red bird").names == ["red.png"]
+    assert photos.ask(tmp_path / "red.png").reason.startswith("This gallery is calibrated for cap")
+    texts = model.encode_captions(["a red bird", "a blue bird"])
+    assert [len(answer.ids) for answer in photos.ask(texts)] == [1, 1]
+
+
+def test_the_training_photos_of_a_gallery_are_named(tmp_path):
+    paths = []
+    for number in range(4):
+        paths.append(tmp_path / f"{number}.png")
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(paths[-1])
+    one = {"mean": np.eye(4, dtype="float32")}
+    seen = np.sort(np.array([contents_hash(path) for path in paths[:3]], np.uint64))
+    probes = Probes.of(one, one, np.arange(4), np.arange(4), trained_on=seen)
+    assert training_note(paths, probes).startswith("3 of 4 photos were trained on: new questions")
+    assert training_note(paths[3:], probes) is None
+    assert training_note(paths, None) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda r: r.ask("a bird", k=0), ValueError, "`k` must be a whole number of at least 1"),
+        (lambda r: r.ask(["a bird", np.zeros((9, 9, 3))]), ValueError, "must be of one kind"),
+        (lambda r: r.ask(Path("nowhere.png")), InputError, "nowhere.png"),
+        (lambda r: r.ask(np.zeros((1, 3))), ValueError, "must be a Gaussian; received a point"),
+        (lambda r: zoo.Retriever.build(r.model, []), ValueError, "at least one item"),
+        (lambda r: zoo.Retriever.build(r.model, ["a"], side="x"), ValueError, "`side` must be"),
+        (lambda r: zoo.Retriever.build("no_such", ["a"]), InputError, "must be one of"),
+    ],
+)
+def test_bad_input_is_refused(retriever, call, error, message):
+    with pytest.raises(error, match=message):
+        call(retriever)
+
+
+def test_nothing_asked_is_nothing_answered(retriever):
+    assert retriever.ask([]) == []
+
+
+def test_a_judge_without_anything_judges_words():
+    judged = Judge()(None, words=np.array([0, 2]), unknown=[[], ["a"]], count=2)
+    assert [one.verdict for one in judged] == ["not understood", "unsure"]
+    assert judged[0].reason == "It has no words."
