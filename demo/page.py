@@ -25,6 +25,7 @@ from demo.sureness import RISKS
 from demo.uncertainty_quality import UncertaintyQuality
 
 _HERE = Path(__file__).parent
+_SESSIONS = 500  # visitors whose state is kept: 0.2 MB each, and their photos; Gradio's 10,000
 _SYSTEM_FONTS = ("ui-sans-serif", "system-ui", "sans-serif")
 
 
@@ -85,6 +86,7 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         prevent_thread_lock=True,
         quiet=True,  # Gradio's own line advises to share the page with the world
         max_file_size=MAX_BYTES,
+        state_session_capacity=_SESSIONS,
         allowed_paths=[],
         show_error=False,
         ssr_mode=False,

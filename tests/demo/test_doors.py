@@ -131,6 +131,16 @@ def test_the_uploaded_picture_is_answered(http, uploaded):
         json.dumps(output).index("uncertainty")
 
 
+def test_photos_of_ones_own_are_read_and_leave_nothing_behind(http, served, uploaded):
+    """Gradio's own component left an empty file for each."""
+    (function,) = [i for i, _, inputs in _events(http) if [kind for kind, _ in inputs] == ["file"]]
+    before = sorted(Path(served[2]).rglob("*"))
+    success, output = _asked(http, function, [[{"path": uploaded, "meta": META}] * 2])
+    assert success, output
+    assert "2 photos in" in json.dumps(output)
+    assert sorted(Path(served[2]).rglob("*")) == before
+
+
 @pytest.mark.parametrize("said", NAMES)
 def test_a_file_is_an_upload_or_is_not_read(served, paths, said):
     for payload in _payloads(paths[said]):

@@ -1,0 +1,169 @@
+"""Ctrl+C in an epoch, a disk that fills up, a folder that cannot be written: one line, then on."""
+
+import builtins
+import errno
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import forked
+import own_pairs
+from zoo import cli
+from zoo.files import RunFolder
+from zoo.training.history import read_history
+
+RECIPES = str(Path(own_pairs.__file__).parent)
+pytestmark = pytest.mark.usefixtures("run_eagerly")  # but for the process of its own
+SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("album") / "photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    rows = ["image,caption"]
+    for index in range(24):
+        pixels = rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{index}.jpg")
+        rows.append(f"{index}.jpg,picture number {index}")
+    (folder / "pairs.csv").write_text("\n".join(rows))
+    return folder
+
+
+def _arguments(photos, out):
+    return [f"--data-dir={photos}", f"--out={out}", "--batch-size=8", "--max-words=8", *SMALL]
+
+
+def _called(capsys, photos, out):
+    """`(exit code, lines of errors)` of the command."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        cli.run(own_pairs.main, _arguments(photos, out))
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    return stop.value.code, [line for line in error.splitlines() if line.startswith("error:")]
+
+
+@pytest.fixture(scope="module")
+def whole(photos, tmp_path_factory):
+    """The history of a run that nothing has interrupted."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    own_pairs.main(_arguments(photos, out))
+    return read_history(out / "history.csv")
+
+
+@pytest.mark.slow
+def test_control_c_in_an_epoch_is_one_word_and_the_next_call_goes_on(
+    photos, whole, tmp_path, capsys
+):
+    out = tmp_path / "run"
+    script = f"""
+import os, signal, sys
+import keras
+sys.path.insert(0, {RECIPES!r})
+import own_pairs
+from zoo.cli import run
+ended, count = keras.callbacks.CallbackList.on_train_batch_end, 0
+def interrupted(self, *args, **kwargs):
+    global count
+    count += 1
+    if count == 3:  # two steps an epoch
+        os.kill(os.getpid(), signal.SIGINT)
+    ended(self, *args, **kwargs)
+keras.callbacks.CallbackList.on_train_batch_end = interrupted
+run(own_pairs.main, {_arguments(photos, out)!r})
+"""
+    done = forked.run(script)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in done.stderr
+    assert list(read_history(out / "history.csv")["epoch"]) == [1]
+    assert not list(out.rglob(".tmp-*"))
+    assert _called(capsys, photos, out) == (0, [])
+    np.testing.assert_allclose(read_history(out / "history.csv")["loss"], whole["loss"], rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
+    photos, whole, tmp_path, capsys, monkeypatch
+):
+    """Each call may put some more files into their place than the one before."""
+    out, replace, left = tmp_path / "run", os.replace, 0
+
+    def full(source, target, **kwargs):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        replace(source, target, **kwargs)
+
+    monkeypatch.setattr(os, "replace", full)
+    failed = set()
+    for allowed in range(0, 60, 3):
+        left = allowed
+        code, lines = _called(capsys, photos, out)
+        if code == 0:
+            break
+        assert code == 2
+        (line,) = lines
+        assert "No space left" in line
+        failed.add(line.split("cannot write ")[-1].partition(":")[0].rpartition("/")[2])
+        assert not list(out.rglob(".tmp-*"))
+    assert RunFolder.existing(out).finished
+    assert {"config.json", "history.csv"} & failed
+    assert len(failed) >= 3, failed
+    np.testing.assert_allclose(read_history(out / "history.csv")["loss"], whole["loss"], rtol=1e-4)
+
+
+def _read_only(monkeypatch, folder):
+    """The folder as on a file system that is mounted read-only, for root too."""
+    error = errno.EROFS, os.strerror(errno.EROFS)
+
+    def guarded(function, writes):
+        def call(path, *args, **kwargs):
+            inside = isinstance(path, str | os.PathLike) and Path(path).is_relative_to(folder)
+            if inside and writes(path, *args, **kwargs):
+                raise OSError(*error, str(path))
+            return function(path, *args, **kwargs)
+
+        return call
+
+    def opens(path, mode="r", *_, **__):
+        return any(letter in mode for letter in "wax+")
+
+    for module in (builtins, io):
+        monkeypatch.setattr(module, "open", guarded(open, opens))
+    flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+    monkeypatch.setattr(os, "open", guarded(os.open, lambda _, how, *__, **___: how & flags))
+    monkeypatch.setattr(
+        os, "mkdir", guarded(os.mkdir, lambda path, *_, **__: not os.path.exists(path))
+    )
+    for name in ("replace", "unlink", "rename"):
+        always = guarded(getattr(os, name), lambda *_, **__: True)
+        monkeypatch.setattr(os, name, always)
+
+
+@pytest.mark.slow
+def test_a_folder_that_became_read_only_is_one_line_and_later_goes_on(
+    photos, tmp_path, capsys, monkeypatch
+):
+    out = tmp_path / "run"
+    for there in (False, True):  # nothing yet, and a run that has begun
+        with monkeypatch.context() as patched:
+            _read_only(patched, tmp_path)
+            code, lines = _called(capsys, photos, out)
+        assert code == 2
+        (line,) = lines
+        assert "Read-only file system" in line
+        assert str(out) in line
+        if not there:
+            settings = cli.parse(own_pairs.Settings, _arguments(photos, out))
+            described = settings.data("pairs", "toy_scenes", **own_pairs.options(settings))
+            RunFolder.open(out, settings, data=described)
+    assert _called(capsys, photos, out) == (0, [])
+    assert RunFolder.existing(out).finished
