@@ -1,4 +1,4 @@
-"""Indexes that follow their source: new, changed and removed items, and a model that was replaced."""
+"""Indexes that follow their source: new, changed and removed items, and a model replaced."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def build(model, source, out, *more):
 
 
 def vectors(out):
-    setup, shards, _ = built.load(out)
+    _, shards, _ = built.load(out)
     arrays = collection.joined([shard.arrays for shard in shards.shards()])
     return dict(zip(shards.names(range(len(shards))), arrays["mean"], strict=True))
 
@@ -195,7 +195,7 @@ def test_shards_alone_are_refused_when_their_pictures_have_changed(
     with pytest.raises(InputError, match=r"other contents: b\.png changed since"):
         main(command)
     replace_weights(model_folder, np.zeros((3, 3)))
-    with pytest.raises(InputError, match="other work .*model_sha256"):
+    with pytest.raises(InputError, match=r"other work .*model_sha256"):
         main(command)
 
 
