@@ -152,6 +152,13 @@ def fork(function, folder):
 
 def whole(case, folder):
     """How long a change takes that is left alone, and the answers before and after."""
+    return min(
+        (_whole(case, folder.with_name(f"{folder.name} {n}")) for n in range(3)),
+        key=lambda found: found[0],
+    )
+
+
+def _whole(case, folder):
     folder.mkdir()
     case.start(folder)
     before, began = case.look(folder), time.monotonic()
