@@ -128,3 +128,22 @@ def test_a_run_does_not_go_on_with_other_captions(tmp_path, own_photos):
     table.write_text(table.read_text().replace("a picture of 3", "another picture"))
     with pytest.raises(InputError, match="the images or captions of test have changed"):
         start(settings, data)
+
+
+def test_vectors_that_have_moved_are_the_same_data(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    for name in ("images", "captions"):
+        vectors = rng.normal(size=(40, 4)).astype("float32")
+        np.save(tmp_path / "old" / f"{name}.npy", vectors)
+    files = {name: str(tmp_path / "old" / f"{name}.npy") for name in ("images", "captions")}
+    data, settings = {"loader": "vectors", **files}, RetrievalSettings(out=tmp_path / "run")
+    start(settings, data)
+    for path in (tmp_path / "old").iterdir():
+        path.rename(tmp_path / "new" / path.name)
+    moved = {**data, "root": str(tmp_path / "new")}
+    start(settings, moved)
+    np.save(tmp_path / "new" / "images.npy", np.ones((40, 4), "float32"))
+    with pytest.raises(InputError, match="the images or captions of train, validation, test have"):
+        start(settings, moved)

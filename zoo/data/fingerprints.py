@@ -38,7 +38,9 @@ def data_sha256(records: Records, description: Mapping[str, Any]) -> str:
         InputError: as `pictures_sha256`.
     """
     columns = (records.captions, records.caption_image, records.image_labels)
-    named = [str(located(value)[0]) for value in description.values() if isinstance(value, str)]
+    specs = [value for value in description.values() if isinstance(value, str)]
+    roots = {None, description.get("root")}  # of files that have moved
+    named = [str(located(spec, root)[0]) for spec in specs for root in roots]
     files = hashes(path for path in named if os.path.isfile(path))
     facts = pictures_sha256(records), [list(map(str, c)) for c in columns], sorted(files.values())
     return hashlib.sha256(repr(facts).encode()).hexdigest()
