@@ -1,6 +1,8 @@
 """A folder of one's own in every form that is read, and its splits."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,3 +146,23 @@ def test_a_datasets_folder_without_splits_and_a_damaged_one(album, tmp_path):
     _arrow(other, pictures, [f"photo {i}" for i in range(20)], "title")
     with pytest.raises(InputError, match=r"expected a column 'caption', found image, title"):
         own_pairs.load_split(other, "train")
+
+
+def test_overwritten_pictures_of_a_datasets_folder_are_read_again(album, tmp_path):
+    pictures = [path.read_bytes() for path in sorted(album.glob("*.jpg"))]
+    size = max(map(len, pictures)) + 8
+    pictures = [data.ljust(size, b"\0") for data in pictures]  # all of one size
+    root, captions = tmp_path / "hub", [f"photo {i}" for i in range(20)]
+
+    def contents():
+        records = _splits(root)["train"]
+        found = (Path(path).read_bytes() for path in records.image_paths)
+        return dict(zip(records.captions, found, strict=True))
+
+    _arrow(root, pictures, captions)
+    first = contents()
+    assert contents() == first
+    shutil.rmtree(root)
+    _arrow(root, pictures[::-1], captions)
+    second = contents()
+    assert second == {f"photo {i}": pictures[19 - i] for i in range(20) if f"photo {i}" in first}

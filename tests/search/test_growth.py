@@ -1,4 +1,4 @@
-"""Indexes that follow their source: new, changed and removed items, and a replaced model."""
+"""Indexes that follow their source: new, changed and removed items, and a model replaced."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from zoo.collection import Collection, Encoded, Encoder, contents
 from zoo.collection.growth import follow
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
-from zoo.retriever.__main__ import main
 from zoo.search import built
+from zoo.retriever.__main__ import main
 
 CAPTIONS = ["red", "green", "blue"]
 
@@ -83,7 +83,7 @@ def build(model, source, out, *more):
 
 
 def vectors(out):
-    _setup, shards, _ = built.load(out)
+    _, shards, _ = built.load(out)
     arrays = collection.joined([shard.arrays for shard in shards.shards()])
     return dict(zip(shards.names(range(len(shards))), arrays["mean"], strict=True))
 

@@ -19,7 +19,7 @@ class Collection:
     | file | holds |
     |---|---|
     | `job.json` | what is encoded, by which model; written first |
-    | `shard-000007.parquet` | `name`, the parts of the embedding, `uncertainty` |
+    | `shard-000007.parquet` | `name`, the parts of the embedding, `uncertainty`, `contents` |
     | `rejected-000007.jsonl` | `name` and `reason` of items that could not be read |
     | `manifest.json` | the job, and how many items each shard has; written last |
 

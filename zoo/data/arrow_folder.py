@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from zoo.data.files import safe_relative
@@ -21,7 +22,9 @@ def is_datasets_folder(path):
 def read_rows(folder, columns, problems):
     """The rows of a `datasets` folder, and where its pictures are.
 
-    Pictures are bytes inside of the Arrow files; they become files in the user's cache folder.
+    Pictures are bytes inside of the Arrow files; they become files in the user's cache folder. Each
+    has the time of change of the file that it is out of: where that is another, the contents are
+    compared.
 
     Args:
         folder: of one data set, or of a dictionary of splits.
@@ -55,7 +58,8 @@ def _rows(folder, names, columns, images, problems):
             path = part / file
             for picture, captions in _read_arrow(path, columns):
                 where = f"{path}: row {number}"
-                written = _write(images, name or "all", number, picture, where, problems)
+                split_name = name or "all"
+                written = _write(images, split_name, number, picture, path, where, problems)
                 number += 1
                 if written is not None:
                     captions = captions if isinstance(captions, list) else [captions]
@@ -83,23 +87,27 @@ def _column(path, names, wanted):
     raise InputError(f"{path}: expected a column {wanted!r}, found {', '.join(names)}")
 
 
-def _write(images, split, number, picture, where, problems):
+def _write(images, split, number, picture, source, where, problems):
     """The path of a picture's file, relative to `images`, or None where there is no picture."""
     data = picture.get("bytes") if isinstance(picture, dict) else None
     if data is None and isinstance(picture, dict) and picture.get("path"):
-        path = Path(picture["path"])
-        data = path.read_bytes() if path.is_file() else None
+        source = Path(picture["path"])
+        data = source.read_bytes() if source.is_file() else None
     if data is None:
         problems.bad("rows without image", where, "expected the bytes of a picture")
         return None
     name = f"{split}/{number:08d}{_SUFFIXES.get(bytes(data[:2]), '.img')}"
     path = images / name
-    if not path.exists() or path.stat().st_size != len(data):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)  # a part of it has another size, and is written again
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        changed = source.stat().st_mtime_ns
+        found = path.stat() if path.exists() else None
+        if found is None or (found.st_size, found.st_mtime_ns) != (len(data), changed):
+            if found is None or found.st_size != len(data) or path.read_bytes() != data:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            os.utime(path, ns=(changed, changed))  # at last: a part of it has another time
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     return name
 
 

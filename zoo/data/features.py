@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.cli import verbosity
+from zoo.data.fingerprints import pictures_sha256
 from zoo.data.records import Records
 from zoo.files.atomic import atomic
 from zoo.files.disk import open_memmap
@@ -25,13 +26,14 @@ def cached(
 ) -> np.ndarray:
     """The features of all images of a split as a float16 memory map on disk.
 
-    The name of the file follows from the images, how they are resized and the weights, so features
-    of other pixels or other weights are never taken for these. It appears whole or not at all.
+    The name of the file follows from the contents of the images, how they are resized and the
+    weights, so features of other pixels or other weights are never taken for these. It appears
+    whole or not at all.
 
     Args:
         folder: where the file lies.
         backbone: a `keras.Model` from images to features, run in inference mode.
-        records: the split; its image paths are part of the file's name.
+        records: the split, whose images these are.
         source: the split's pictures, see `zoo.data.sources`.
         batch_size: images at once.
         verbose: show a progress bar.
@@ -40,7 +42,7 @@ def cached(
         A read-only `np.memmap` `(source.count, …)`, for `zoo.data.sources.Features`.
 
     Raises:
-        InputError: if the file cannot be written, such as on a full disk.
+        InputError: if the file cannot be written, such as on a full disk, or an image not read.
     """
     path = Path(folder) / f"features-{_digest(backbone, records, source)}.npy"
     if path.exists():
@@ -67,7 +69,5 @@ def _digest(backbone, records, source):
     digest = hashlib.sha256(repr(facts).encode())
     for weights in backbone.get_weights():
         digest.update(np.ascontiguousarray(weights).tobytes())
-    # Wherever a command is given from, the same pictures have the same features.
-    paths = map(os.path.abspath, records.image_paths)
-    digest.update("\0".join(paths).encode())
+    digest.update("\0".join(pictures_sha256(records)).encode())
     return digest.hexdigest()[:16]

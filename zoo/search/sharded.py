@@ -341,10 +341,11 @@ def _listed(path):
 
 def _refuse_common_ids(parts):
     """Raises ValueError if two parts hold one id. Parts of separate ranges are not sorted."""
-    held = sorted((part.ids for part in parts if len(part)), key=lambda ids: ids.min())
-    if all(one.max() < other.min() for one, other in itertools.pairwise(held)):
+    parts = [part for part in parts if len(part)]
+    ranges = sorted((part.ids.min(), part.ids.max()) for part in parts)
+    if all(one[1] < other[0] for one, other in itertools.pairwise(ranges)):
         return
-    ordered = np.sort(np.concatenate(held))
+    ordered = np.sort(np.concatenate([part.ids for part in parts]))
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
         raise ValueError(f"`parts` must have no id in common; received {twice[0]} more than once")

@@ -9,6 +9,7 @@ import keras
 from zoo import encoders, metrics
 from zoo.data import datasets
 from zoo.data.features import cached
+from zoo.data.fingerprints import data_sha256
 from zoo.data.skipped import write_skipped
 from zoo.data.sources import Features
 from zoo.errors import InputError
@@ -115,11 +116,19 @@ class Run:
         return self.folder.finished
 
     def open_data(self, data: dict[str, Any]) -> None:
-        """Opens the three splits, and writes down what was left out of them."""
+        """Opens the three splits, and writes down what they hold and what was left out of them.
+
+        Raises:
+            InputError: if the data are not there, or have changed since the run began.
+        """
         self.train, self.validation, self.test = (
             datasets.open(data, split) for split in datasets.SPLITS
         )
         if self.execution.is_chief:
+            opened = zip(datasets.SPLITS, (self.train, self.validation, self.test), strict=True)
+            self.folder.check_contents(
+                {name: data_sha256(split.records, data) for name, split in opened}
+            )
             splits = {
                 split.records.name: split.records
                 for split in (self.train, self.validation, self.test)

@@ -1,0 +1,204 @@
+"""Kills changes of saved indexes at random moments, and looks at what is left.
+
+`python killed_changes.py FOLDER MOMENTS`. Every change runs in a fork of this process, which has
+computed nothing with threads. Prints JSON: how many changes were killed and how many were through.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import faiss
+import numpy as np
+
+from zoo import collection
+from zoo.collection import contents
+from zoo.collection.growth import follow
+from zoo.collection.shards import Encoded
+from zoo.search import Index, ShardedIndex, built, from_shards, sharded
+
+faiss.omp_set_num_threads(1)  # a fork has no threads of its parent
+DIM = 4
+
+
+def gaussians(items, seed=0):
+    rng = np.random.default_rng(seed)
+    return {key: rng.normal(size=(items, DIM)) for key in ("mean", "log_variance")}
+
+
+QUERIES = gaussians(5, seed=9)
+
+
+def answers(index):
+    scores, ids = index.search(QUERIES, 5)
+    return len(index), scores.tolist(), ids.tolist()
+
+
+def of_index(folder):
+    return answers(Index.load(folder / "index"))
+
+
+def of_parts(folder):
+    return answers(sharded.load(folder / "index"))
+
+
+def of_build(folder):
+    if not (folder / "out" / built.SETUP).exists():
+        return None
+    _, shards, index = built.load(folder / "out")
+    assert len(shards) == len(index)
+    return answers(index), shards.names(range(len(shards)))
+
+
+def start(folder):
+    index = Index.build(gaussians(40), "kl", candidates=40)
+    index.save(folder / "index")
+
+
+def start_parts(folder):
+    ShardedIndex([part(n) for n in range(3)]).save(folder / "index")
+
+
+def part(number, first=0):
+    ids = np.arange(first + 20 * number, first + 20 * number + 20)
+    return Index.build(gaussians(20, seed=first + number), "csd", ids=ids)
+
+
+def add(folder):
+    index = Index.load(folder / "index")
+    index.add(gaussians(30, seed=1))
+    index.save(folder / "index")
+
+
+def remove(folder):
+    index = Index.load(folder / "index")
+    index.remove(np.arange(0, 40, 3))
+    index.save(folder / "index")
+
+
+def save(folder):
+    Index.build(gaussians(25, seed=2), "csd").save(folder / "index")
+
+
+def save_parts(folder):
+    ShardedIndex([part(n, first=100) for n in range(2)]).save(folder / "index")
+
+
+def encoder(work, advance=lambda count: None):
+    stamps, texts = contents.stamps(work), [Path(path).read_text() for path in work.items]
+    mean = np.array([[float(text), 1, 0, 0] for text in texts])
+    said = [f"{s}:{contents.hashed(text)}" for s, text in zip(stamps, texts, strict=True)]
+    return Encoded(list(work.names), {"mean": mean}, None, [], said)
+
+
+def build(folder):
+    """What the command does, with numbers in files as pictures and without a model."""
+    paths = sorted((folder / "source").iterdir())
+    pieces = collection.of_items("files", [path.name for path in paths], paths, shard_size=4)
+    out = folder / "out"
+    with built.locked(out):
+        shards = follow(out, pieces, encoder, {"side": "images"}, progress=False)
+        target = built.new_index(out)
+        from_shards.build(shards, "euclidean", target)
+        where = Path(shards.folder).name
+        built.commit(out, {"shards": where, "index": target.name, "captions": False})
+
+
+def start_source(folder):
+    (folder / "source").mkdir()
+    for number in range(10):
+        (folder / "source" / f"{number}.png").write_text(str(number))
+
+
+def start_build(folder):
+    start_source(folder)
+    build(folder)
+
+
+def update(folder):
+    for number in (3, 10, 11):
+        (folder / "source" / f"{number}.png").write_text(str(number + 0.5))
+    build(folder)
+
+
+CASES = {
+    "add": SimpleNamespace(start=start, change=add, look=of_index),
+    "remove": SimpleNamespace(start=start, change=remove, look=of_index),
+    "save": SimpleNamespace(start=start, change=save, look=of_index),
+    "save of parts": SimpleNamespace(start=start_parts, change=save_parts, look=of_parts),
+    "build": SimpleNamespace(start=start_source, change=build, look=of_build),
+    "update": SimpleNamespace(start=start_build, change=update, look=of_build),
+}
+
+
+def fork(function, folder):
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        function(folder)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def whole(case, folder):
+    """How long a change takes that is left alone, and the answers before and after."""
+    return min(
+        (_whole(case, folder.with_name(f"{folder.name} {n}")) for n in range(3)),
+        key=lambda found: found[0],
+    )
+
+
+def _whole(case, folder):
+    folder.mkdir()
+    case.start(folder)
+    before, began = case.look(folder), time.monotonic()
+    _, status = os.waitpid(fork(case.change, folder), 0)
+    assert not status
+    return time.monotonic() - began, before, case.look(folder)
+
+
+def killed(case, folder, seconds):
+    """Whether a change was killed after some seconds, and not through before."""
+    child = fork(case.change, folder)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def main(root, moments):
+    draw, counts = random.Random(0), {}
+    for name, case in CASES.items():
+        span, before, after = whole(case, root / f"whole {name}")
+        assert before != after
+        template = root / f"start {name}"
+        template.mkdir()
+        case.start(template)
+        counts[name] = {"killed": 0, "through": 0, "before": 0, "after": 0}
+        for number in range(moments):
+            folder = root / f"{name} {number}"
+            shutil.copytree(template, folder)
+            case.look(folder)
+            was_killed = killed(case, folder, draw.uniform(0, 1.1 * span))
+            found = case.look(folder)
+            assert found in (before, after), (name, number)
+            counts[name]["killed" if was_killed else "through"] += 1
+            counts[name]["before" if found == before else "after"] += 1
+            if found == before:  # what was left lying about is in nobody's way
+                case.change(folder)
+                assert case.look(folder) == after, (name, number)
+            shutil.rmtree(folder)
+    print(json.dumps(counts))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
