@@ -29,7 +29,7 @@ def main(argv=None):
     options = parser.parse_args(argv)
     with np.load(options.file, allow_pickle=False) as file:
         data = dict(file)
-    print("| photos a class | said − right: mean, least, most | error | before: mean, least, most |")
+    print("| photos a class | said − right: mean, least, most | error | before: mean, its ends |")
     print("|---|---|---|---|")
     for count in options.per_class:
         away, error, before = np.array([draw(data, count, d) for d in range(options.draws)]).T

@@ -206,7 +206,7 @@ def test_all_right_and_all_wrong_teach_nothing(away):
     queries = own if not away else world(9, 100)[1]
     items = items if not away else np.concatenate([items, unit(queries)])
     index = Index.build(items, "cosine")
-    with pytest.raises(ValueError, match="find their own item first among .* items: at least 3"):
+    with pytest.raises(ValueError, match=r"find their own item first among .* items: at least 3"):
         calibrate_on(index, queries, own)
 
 
@@ -299,7 +299,7 @@ def test_a_list_is_as_long_as_the_question_deserves():
         length.append(k.mean())
         fixed.append(smallest_k(ranks[known], 0.1))
     assert 0.88 < np.mean(covered) < 0.92
-    assert 0.8 < np.mean(tenths, axis=0).min()
+    assert np.mean(tenths, axis=0).min() > 0.8
     assert np.mean(tenths, axis=0).max() < 0.99
     assert np.mean(length) < np.mean(fixed)
 

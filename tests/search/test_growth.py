@@ -15,8 +15,8 @@ from zoo.collection import Collection, Encoded, Encoder, contents
 from zoo.collection.growth import follow
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
-from zoo.search import built
 from zoo.retriever.__main__ import main
+from zoo.search import built
 
 CAPTIONS = ["red", "green", "blue"]
 
