@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.arrays import centres
 from zoo.confidence import (
     Confidence,
     KnownQueries,
@@ -14,7 +15,6 @@ from zoo.confidence import (
 )
 from zoo.embeddings import log_uncertainty
 from zoo.evaluation import EncodedSplit
-from zoo.arrays import centres
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import fitted
 

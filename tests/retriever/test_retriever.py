@@ -217,4 +217,4 @@ def test_nothing_asked_is_nothing_answered(retriever):
 def test_a_judge_without_anything_judges_words():
     judged = Judge()(None, words=np.array([0, 2]), unknown=[[], ["a"]], count=2)
     assert [one.verdict for one in judged] == ["not understood", "unsure"]
-    assert judged[0].reason == "It has no words."
+    assert judged[0].reason == "It has no words that name something."

@@ -23,8 +23,8 @@ class KnownQueries:
     zoo.confidence.KnownQueries.fit(seen, held_out, rank=4)
     ```
 
-    A query is declined if most of its words are unknown to the tokenizer, or if it has a word that
-    is, and its vector lies farther from the training queries' than 99 % of held-out queries do. A
+    A query is declined if most of its words that name something are unknown to the tokenizer, or if
+    it has a word that is, and its vector lies farther from the training queries' than 99 % of held-out queries do. A
     tokenizer that spells every word out of pieces knows no unknown words; then, and of images, the
     vector alone tells. How short a question is says nothing: "a dog" is vague, and understood.
 
@@ -91,7 +91,7 @@ class KnownQueries:
 
         Args:
             means: `(Q, dim)`.
-            words: `(Q,)`, the number of words of each query; None for images.
+            words: `(Q,)`, the number of words of each query that name something; None for images.
             unknown: for each query a list of its words that the tokenizer does not know; None where
                 it spells every word, and for images.
             error: how many queries like the held-out ones may be declined for their vectors.
@@ -114,7 +114,7 @@ def reasons(strange, words=None, unknown=None):
     for query, is_strange in enumerate(strange):
         lost = [] if unknown is None else list(unknown[query])
         if words is not None and not words[query]:
-            found.append("it has no words")
+            found.append("it has no words that name something")
         elif len(lost) > MOSTLY * (len(lost) if words is None else words[query]):
             found.append(f"it does not know {_listed(lost)}")
         elif is_strange and (lost or unknown is None):

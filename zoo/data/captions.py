@@ -16,6 +16,11 @@ from zoo.embeddings import Tensor
 from zoo.errors import InputError
 
 PADDING_ID, UNKNOWN_ID = 0, 1
+# English words that name nothing: every vocabulary of captions has them.
+FUNCTION_WORDS = frozenset(
+    "a an and are as at be by for from has have in is it its of on or that the there this to "
+    "was were which while with".split()
+)
 _DROP, _WORD = 11, 12
 _MODES = ("mask", "random", "delete")
 
@@ -144,18 +149,19 @@ def word_tokenizer(
 def unknown_words(
     tokenizer: Any, texts: Sequence[str]
 ) -> tuple[np.ndarray, list[list[str]] | None]:
-    """How many words texts have, and which of these a tokenizer does not know.
+    """How many words of texts name something, and which of these a tokenizer does not know.
 
     Args:
         tokenizer: of the model.
-        texts: strings, as they come; all of their words count, also those that are cut.
+        texts: strings, as they come; all of their words count, also those that are cut, but for
+            `FUNCTION_WORDS`.
 
     Returns:
         `(words, unknown)`: int array `(len(texts),)`, and for each text the list of its unknown
         words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
         CLIP's and BERT's do.
     """
-    found = [_words(text) for text in texts]
+    found = [[word for word in _words(text) if word not in FUNCTION_WORDS] for text in texts]
     words = np.array([len(one) for one in found])
     if not isinstance(tokenizer, WordTokenizer):
         return words, None

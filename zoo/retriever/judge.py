@@ -15,7 +15,7 @@ from zoo.retriever.answer import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE
 
 ABSENCE = 0.05  # share of questions with an answer that may be told there is none
 USUAL = 0.5  # the probability from which an answer is likely where nothing is certified
-FEW_WORDS = 3  # up to which a question that is understood and unsure is vague
+FEW_WORDS = 2  # that name something, up to which a question that is unsure is vague
 
 
 class Judgement(NamedTuple):
