@@ -26,13 +26,16 @@ def main(argv=None):
     parser.add_argument("file", type=Path, metavar="FILE", help="a model, .npz")
     parser.add_argument("--per-class", type=int, nargs="+", default=[40, 20, 5], help="photos")
     parser.add_argument("--draws", type=int, default=20, help="how many (default 20)")
+    parser.add_argument("--share", type=float, default=0.5, help="of the classes, a draw (0.5)")
     options = parser.parse_args(argv)
     with np.load(options.file, allow_pickle=False) as file:
         data = dict(file)
     print("| photos a class | said − right: mean, least, most | error | before: mean, its ends |")
     print("|---|---|---|---|")
     for count in options.per_class:
-        away, error, before = np.array([draw(data, count, d) for d in range(options.draws)]).T
+        away, error, before = np.array(
+            [draw(data, count, seed, options.share) for seed in range(options.draws)]
+        ).T
         print(
             f"| {count} | {away.mean():+.3f}, {away.min():+.3f}, {away.max():+.3f} | "
             f"{error.mean():.3f} | {before.mean():+.3f}, {before.min():+.3f}, {before.max():+.3f} |"
@@ -40,11 +43,11 @@ def main(argv=None):
     return 0
 
 
-def draw(data, count, seed):
-    """`(said − right, calibration error, said − right before)` of one draw of half of the classes
-    of either kind."""
+def draw(data, count, seed, share=0.5):
+    """`(said − right, calibration error, said − right before)` of one draw of classes, of a share
+    of those of the probes and of those that are asked."""
     rng = np.random.default_rng(seed)
-    test, validation = (_half(data, name, rng) for name in ("test", "validation"))
+    test, validation = (_some(data, name, share, rng) for name in ("test", "validation"))
     images, labels = _gallery(data, test, count, rng)
     index = Index.build({"mean": data["images"][images]}, "cosine")
     asked = _captions(data, test, ASKED, rng)
@@ -64,9 +67,9 @@ def draw(data, count, seed):
     return said.mean() - right.mean(), expected_calibration_error(said, right), before
 
 
-def _half(data, split, rng):
+def _some(data, split, share, rng):
     classes = np.unique(data["image_labels"][data["split"] == split])
-    return rng.permutation(classes)[: (len(classes) + 1) // 2]
+    return rng.permutation(classes)[: int(np.ceil(share * len(classes)))]
 
 
 def _gallery(data, classes, count, rng):

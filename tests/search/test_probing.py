@@ -126,7 +126,7 @@ def test_ranks_far_behind_are_counted_and_of_many_a_random_part():
     queries, rows = points(rng, 300), np.arange(300)[:, None]  # that want anything
     probed = Index.build(gallery, "euclidean").probe(queries, own, rows)
     counted = ~np.isnan(probed.ranks)
-    assert 40 < counted.sum() < 120
+    assert 40 < counted.sum() < 100
     away = ((queries["mean"][:, None] - gallery["mean"]) ** 2).sum(-1)
     mine = ((queries["mean"] - own["mean"]) ** 2).sum(-1)
     expected = 1 + (away <= mine[:, None]).sum(axis=1)

@@ -282,6 +282,8 @@ class Retriever:
         """
         folder = Path(folder)
         setup, names, index = built.load(folder)
+        if not isinstance(setup.get("model"), str):
+            raise InputError(f"{folder}: its {built.SETUP} names no model; build it again")
         named = folder / MODEL if setup["model"] == MODEL else setup["model"]
         model, origin, resizing = _opened(named if model is None else model)
         where = folder / setup.get("index", built.INDEX)

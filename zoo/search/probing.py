@@ -7,7 +7,7 @@ from zoo.confidence.insertion import put_there
 from zoo.confidence.scores import DEPTH
 from zoo.search import plan
 
-COUNTED = 0.25  # share of the probes whose rank is counted over the whole gallery, at most
+COUNTED = 0.2  # share of the probes whose rank is counted over the whole gallery, at most
 
 
 def probe(index, queries, own, rows, copies=None, seed=0):
