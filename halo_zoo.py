@@ -40,7 +40,7 @@ COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
     "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.metrics.__main__"),
     "confidence": Command(
-        "confidence | unknown | calibrate RUN",
+        "confidence | unknown | probes RUN",
         "how sure a run's answers are, and whether it is true",
         "zoo.evaluation.__main__",
     ),

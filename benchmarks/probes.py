@@ -33,7 +33,7 @@ def main():
         },
         repeats=5,
     )
-    search, ours = times["search"].cpu_seconds, times["calibrate"].cpu_seconds
+    search, ours = times["search"].seconds, times["calibrate"].seconds
     report.add(
         what="calibrate, beside the search of the probes",
         search_ms=1000 * search,

@@ -89,15 +89,19 @@ def test_the_models_page_is_that_of_the_kept_runs():
     assert tables in path.read_text(), models_page.__doc__
 
 
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["calibration", "search", "unknown"])
-def test_the_confidence_pages_code_runs(number, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("number", [0, 1], ids=["retriever", "probes"])
+def test_the_confidence_pages_code_prints_what_it_says(number, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    code = CODE.findall((ROOT / "docs" / "confidence.md").read_text())
-    assert len(code) == 3
+    text = (ROOT / "docs" / "confidence.md").read_text()
+    code, printed = CODE.findall(text), re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    assert len(code) == len(printed) == 2
     exec(compile(code[number], "docs/confidence.md", "exec"), {})
-    said = capsys.readouterr().out
-    expected = ("probabilities and guarantees hold", "of the answers are wrong", "are unknown")
-    assert expected[number] in said
+    assert _rounded(capsys.readouterr().out).endswith(_rounded(printed[number]))
+
+
+def _rounded(text):
+    """Without the last digit of a probability, which another machine may round elsewhere."""
+    return re.sub(r"(0\.\d)\d", r"\1", text)
 
 
 def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):

@@ -7,6 +7,7 @@ from zoo.confidence.insertion import put_there
 from zoo.confidence.scores import DEPTH
 from zoo.search import plan
 
+_BYTES = 2**28  # of answers' vectors that are kept
 COUNTED = 0.2  # share of the probes whose rank is counted over the whole gallery, at most
 
 
@@ -46,13 +47,20 @@ def probe(index, queries, own, rows, copies=None, seed=0):
         probed = put_there(
             without,
             own_scores,
-            lambda part: index.answer_vectors(ids[part]),
+            _answers(index, ids, items.shape[1]),
             lambda part: items[np.maximum(rows[part], 0)],
             index.centre,
             copies,
         )
     _count(index, queries, probed, seed)
     return probed
+
+
+def _answers(index, ids, dim):
+    """A function of a slice of the probes to their answers' vectors, which are read twice."""
+    if 4 * ids.size * dim > _BYTES:
+        return lambda part: index.answer_vectors(ids[part])
+    return index.answer_vectors(ids).__getitem__
 
 
 def _count(index, queries, probed, seed):
