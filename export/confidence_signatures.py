@@ -1,10 +1,14 @@
-"""How likely a query's first answer is right, as a TensorFlow function of a search's scores."""
+"""The judge of a gallery, as a TensorFlow function of a search's scores."""
 
+import numpy as np
 import tensorflow as tf
 
 from export import requests
 from zoo.confidence import PORTABLE
 from zoo.confidence.answer_agreement import RANKS
+from zoo.retriever.judge import ABSENCE, USUAL
+
+ENOUGH = 0.1  # error of the lists
 
 
 def readable(confidence):
@@ -24,9 +28,7 @@ def answer_specs(confidence, batch_size):
 
 
 def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *more):
-    """The probability that each query's first answer is right, and whether to give that answer.
-
-    The numbers of `Confidence.probability`, in float64 within.
+    """What `zoo.retriever.Judge` says of each query's first answer, in float64 within.
 
     Args:
         confidence: a `Confidence` that is `readable`.
@@ -39,7 +41,10 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
             `encode_captions` gave it.
 
     Returns:
-        `{"probability"}`, float32 `(Q,)`; with a certified threshold also `"answered"`, bool.
+        `{"probability", "answered"}`, float32 and bool `(Q,)`: `answered` is the verdict "likely",
+        or "unsure" where it is false. Of a calibration by probes also `nothing_matches`, bool, the
+        verdict that goes before both, and `first_k`, int64: so many results hold the wanted one 9
+        times in 10. What is `unknown` says the encoder.
     """
     names = [spec.name for spec in answer_specs(confidence, None)]
     given = dict(zip(names, (best_score, mean_score, score_variance, *more), strict=True))
@@ -59,20 +64,44 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
     if "uncertainty" in checked:
         value = checked["uncertainty"]
         columns["uncertainty"] = value if is_logarithm else tf.math.log(tf.maximum(value, 1e-12))
-    logit = tf.constant(confidence.logistic.bias, tf.float64)
-    rows = zip(confidence.names, *_weights(confidence.logistic), strict=True)
-    for name, centre, spread, weight in rows:
-        logit += weight * (columns[name] - centre) / spread
+    logit = _logit(confidence.logistic, confidence.names, columns)
     probability = _recalibrated(confidence.recalibration, logit)
-    outputs = {"probability": tf.cast(probability, tf.float32)}
     certificate = confidence.certificate
-    if certificate is not None and certificate.threshold is not None:
-        outputs["answered"] = probability >= certificate.threshold
+    is_certified = certificate is not None and certificate.threshold is not None
+    outputs = {
+        "probability": tf.cast(probability, tf.float32),
+        "answered": probability >= (certificate.threshold if is_certified else USUAL),
+    }
+    promises = confidence.promises
+    if promises is None:
+        return outputs
+    outputs["nothing_matches"] = tf.zeros_like(outputs["answered"])
+    if promises.matcher is not None and len(promises.absent):
+        like = _logit(promises.matcher, confidence.names, columns)
+        kept = tf.constant(promises.present, tf.float32)
+        at_most = tf.searchsorted(kept, tf.cast(like, tf.float32), side="right")
+        share = tf.cast(1 + at_most, tf.float64) / (len(promises.present) + 1)
+        outputs["nothing_matches"] = share <= ABSENCE
+    outputs["first_k"] = _list_length(promises.list_length(ENOUGH), logit)
     return outputs
 
 
-def _weights(logistic):
-    return (part.tolist() for part in (logistic.centre, logistic.spread, logistic.weights))
+def _logit(logistic, names, columns):
+    logit = tf.constant(logistic.bias, tf.float64)
+    arrays = (part.tolist() for part in (logistic.centre, logistic.spread, logistic.weights))
+    for name, centre, spread, weight in zip(names, *arrays, strict=True):
+        logit += weight * (columns[name] - centre) / spread
+    return logit
+
+
+def _list_length(length, logit):
+    """`zoo.confidence.list_length.ListLength` of tensors."""
+    if not np.isfinite(length.shift):
+        return tf.fill(tf.shape(logit), tf.constant(length.most, tf.int64))
+    logit = tf.cast(tf.cast(logit, tf.float32), tf.float64)  # as the calibration's are kept
+    rising, first = np.unique(length.confidence, return_index=True)
+    found = tf.exp(_interpolated(logit, rising, length.shape[first]) + length.shift)
+    return tf.cast(tf.clip_by_value(tf.floor(found + 1e-6), 1, length.most), tf.int64)
 
 
 def _recalibrated(recalibration, logit):
@@ -80,10 +109,13 @@ def _recalibrated(recalibration, logit):
         return tf.sigmoid(logit)
     if recalibration["kind"] == "platt":
         return tf.sigmoid(recalibration["slope"] * logit + recalibration["shift"])
-    # Isotonic: straight lines between the points, level outside of them.
-    at = tf.constant(recalibration["logit"], tf.float64)
-    values = tf.constant(recalibration["probability"], tf.float64)
-    if len(recalibration["logit"]) == 1:
+    return _interpolated(logit, recalibration["logit"], recalibration["probability"])
+
+
+def _interpolated(logit, points, heights):
+    """Straight lines between the points, level outside of them, as `numpy.interp`."""
+    at, values = tf.constant(points, tf.float64), tf.constant(heights, tf.float64)
+    if at.shape[0] == 1:
         return tf.fill(tf.shape(logit), values[0])
     right = tf.clip_by_value(tf.searchsorted(at, logit, side="right"), 1, at.shape[0] - 1)
     low, high = tf.gather(at, right - 1), tf.gather(at, right)

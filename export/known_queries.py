@@ -1,32 +1,31 @@
-"""Whether a model knows a query at all, as TensorFlow functions of embedding and words."""
+"""Whether a model understands a query at all, as TensorFlow functions of embedding and words."""
 
 import keras
 import tensorflow as tf
 
-from zoo.confidence.unknown import ERROR
-from zoo.data.captions import WordTokenizer, normalise
+from zoo.confidence.unknown import ERROR, MOSTLY
+from zoo.data.captions import FUNCTION_WORDS, WordTokenizer, normalise
 
 
 class KnownQueriesFunction(tf.Module):
     """`zoo.confidence.KnownQueries` of one side, with the tables that it needs.
 
-    The numbers are those of `KnownQueries.least_p_value`, in float64 within.
+    It decides as `KnownQueries.declined`, in float64 within.
 
     Args:
         known: the `KnownQueries` of the queries that the encoder embeds.
-        tokenizer: of captions, which counts words; None for images and for vectors.
+        tokenizer: of captions, which knows words; None for images and for vectors.
     """
 
     def __init__(self, known, tokenizer=None):
         super().__init__(name="known_queries")
-        self._names = known.names
-        self._lengths = known.lengths
-        self._kept = {name: tf.constant(values, tf.float32) for name, values in known.kept.items()}
+        self._kept = tf.constant(known.kept, tf.float32)
         shape = known.shape
         self._mean = tf.constant(shape.mean, tf.float64)
         self._axes = tf.constant(shape.axes, tf.float64)
         self._variances = tf.constant(shape.variances, tf.float64)
         self._rest = shape.rest
+        self._named = keras.layers.StringLookup(vocabulary=sorted(FUNCTION_WORDS))
         self._words = None
         if isinstance(tokenizer, WordTokenizer):
             words = tokenizer.get_vocabulary(include_special_tokens=False)
@@ -37,33 +36,26 @@ class KnownQueriesFunction(tf.Module):
 
         Args:
             embedding: of the queries, as the encoder gives it.
-            texts: the captions `(Q,)`, where the calibration counts words.
+            texts: the captions `(Q,)`; None for images.
 
         Returns:
-            `known_p_value`, float32 `(Q,)`, small for strange queries, and `unknown`, bool, where
-            it is so small that the query should be declined: of held-out queries of the same kind
-            1 in 100 at most.
+            `known_p_value`, float32 `(Q,)`, small for vectors far from all that was learned, and
+            `unknown`, bool: the query is not understood.
         """
-        columns = {"distance": self._distance(_coordinates(embedding))}
+        p_value = self._p_value(self._distance(_coordinates(embedding)))
+        strange = p_value <= ERROR
         if texts is not None:
-            words = tf.strings.split(normalise(texts))
-            columns |= self._of_words(words)
-        p_values = [self._p_value(name, columns[name]) for name in self._names]
-        least = tf.minimum(tf.reduce_min(p_values, axis=0) * len(p_values), 1.0)
-        return {"known_p_value": tf.cast(least, tf.float32), "unknown": least <= ERROR}
+            strange = self._of_words(tf.strings.split(normalise(texts)), strange)
+        return {"known_p_value": tf.cast(p_value, tf.float32), "unknown": strange}
 
-    def _of_words(self, words):
-        columns, count = {}, tf.cast(words.row_lengths(), tf.float64)
-        if self._lengths is not None:
-            least, most = self._lengths
-            some = tf.maximum(count, 0.5)  # of an empty query
-            away = tf.math.log(tf.maximum(least / some, some / most))
-            columns["length"] = tf.maximum(away, 0.0)
+    def _of_words(self, words, strange):
+        naming = tf.ragged.boolean_mask(words, words.with_values(self._named(words.values) == 0))
+        count = tf.cast(naming.row_lengths(), tf.float64)
         if self._words is not None:
-            strange = words.with_values(tf.cast(self._words(words.values) == 0, tf.float64))
-            share = tf.reduce_sum(strange, axis=1) / tf.maximum(count, 1.0)
-            columns["unknown_share"] = tf.where(count > 0, share, 1.0)
-        return columns
+            lost = naming.with_values(tf.cast(self._words(naming.values) == 0, tf.float64))
+            lost = tf.reduce_sum(lost, axis=1)
+            strange = (lost > MOSTLY * count) | (strange & (lost > 0))
+        return strange | (count == 0)
 
     def _distance(self, points):
         centred = points - self._mean
@@ -73,11 +65,10 @@ class KnownQueriesFunction(tf.Module):
         squared = tf.reduce_sum(along**2 / self._variances, axis=1) + left / self._rest
         return tf.sqrt(squared / self._mean.shape[0])
 
-    def _p_value(self, name, values):
-        kept = self._kept[name]
+    def _p_value(self, values):
         # In the precision in which the held-out values are kept: equal ones must stay equal.
-        place = tf.searchsorted(kept, tf.cast(values, tf.float32), side="left")
-        count = kept.shape[0]
+        place = tf.searchsorted(self._kept, tf.cast(values, tf.float32), side="left")
+        count = self._kept.shape[0]
         return tf.cast(1 + count - place, tf.float64) / (count + 1)
 
 

@@ -105,12 +105,15 @@ def write_card(path, facts, config=None, metrics=None):
 def _confidence(facts):
     files = facts["calibrations"]
     if not files:
-        return ["No calibration came with the run: nothing says how likely an answer is right."]
+        return [
+            "A calibration is of one gallery. None was given (`--gallery`), so nothing says how "
+            "likely an answer is right."
+        ]
     names = {"i2t": "captions found for an image", "t2i": "images found for a caption"}
     return [
-        "`zoo.confidence.Confidence.load` reads how likely the first answer to a query is right, "
-        "from the scores of a search. It was learnt on the validation split's gallery; over "
-        "another one it is an estimate.",
+        "How likely the first answer to a query is right, from the scores of a search. It was made "
+        "by probes on one gallery, and is true there alone; `zoo.confidence.Confidence.load` reads "
+        "it too.",
         "",
         *(
             f"- `{file}`: {names[direction]}; {_asked(f'confidence_{direction}', facts)}"
@@ -122,9 +125,7 @@ def _confidence(facts):
 def _asked(name, facts):
     if name not in facts["signatures"]:
         return "no signature, for that file alone"
-    outputs = facts["signatures"][name]["outputs"]
-    decides = "" if "answered" in outputs else ", without a threshold that could be certified"
-    return f"signature `{name}`{decides}"
+    return f"signature `{name}`"
 
 
 def _spec(spec):

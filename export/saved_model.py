@@ -37,13 +37,14 @@ def export_model(
     config=None,
     metrics=None,
     calibrations=None,
+    known=None,
 ):
     """Writes `OUT/VERSION` and, in a new `OUT`, the server's files. All or nothing.
 
     | in `OUT` | what |
     |---|---|
     | `VERSION/` | the SavedModel, `batching_params.pbtxt`, warm-up requests, `model_card.md` |
-    | `VERSION/calibration_*.json` | the run's calibrations, for `zoo.confidence` |
+    | `VERSION/calibration_*.json` | those of the gallery, for `zoo.confidence` |
     | `VERSION/export.json` | signatures, settings and measured errors, for programs |
     | `models.config`, `monitoring.config`, `compose.yaml` | for the server |
 
@@ -54,8 +55,9 @@ def export_model(
         image_only, index, batch_size, image_size, storage, resize, crop_fraction, max_pixels: see
             `export.signatures.Signatures`.
         config, metrics: of the run, for the card.
-        calibrations: by direction, the run's `zoo.confidence.Confidence`s, to lie beside it and
-            to be asked by the signatures `confidence_i2t` and `confidence_t2i`.
+        calibrations: by direction, `zoo.confidence.Confidence`s of the gallery that is served, to
+            lie beside it and to be asked by the signatures `confidence_i2t` and `confidence_t2i`.
+        known: by direction, the `zoo.confidence.KnownQueries` of the model's probes.
 
     Returns:
         The folder `OUT/VERSION`.
@@ -77,7 +79,12 @@ def export_model(
         "max_pixels": max_pixels,
     }
     module = Signatures(
-        model, index=index, image_size=image_size, calibrations=calibrations, **settings
+        model,
+        index=index,
+        image_size=image_size,
+        calibrations=calibrations,
+        known=known,
+        **settings,
     )
     concrete = module.concrete()
     is_new = not out.exists()

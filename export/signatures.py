@@ -33,7 +33,7 @@ class Signatures(tf.Module):
     `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
     `gallery`, `query`: see `export.search_vectors`. The confidence signatures are those of the
     calibrations, see `export.confidence_signatures.answer`; one that reads further features of the
-    scores has none. Where a calibration knows its training's queries, the encoders and the index
+    scores has none. Where it is known what training has seen, the encoders and the index
     signatures of that side also give `known_p_value` and `unknown`, see
     `export.known_queries.KnownQueriesFunction`.
 
@@ -46,7 +46,9 @@ class Signatures(tf.Module):
         storage: see `StoredWeights`.
         resize, crop_fraction: as in training, see `zoo.data.images.resize`.
         max_pixels: see `requests.decoded`.
-        calibrations: by direction, `zoo.confidence.Confidence`s, or None.
+        calibrations: by direction, `zoo.confidence.Confidence`s of the gallery that is served, or
+            None.
+        known: by direction, `zoo.confidence.KnownQueries`, or None.
 
     Raises:
         InputError: if the model has no tokenizer, or its input is not what can be served.
@@ -64,6 +66,7 @@ class Signatures(tf.Module):
         crop_fraction=1.0,
         max_pixels=requests.MAX_PIXELS,
         calibrations=None,
+        known=None,
     ):
         super().__init__(name="signatures")
         if not image_only and model.tokenizer is None and not model.reads_caption_vectors:
@@ -104,11 +107,9 @@ class Signatures(tf.Module):
             if direction == "i2t" or not image_only
         }
         self.known = {
-            direction: KnownQueriesFunction(
-                confidence.known, None if direction == "i2t" else self.tokenizer
-            )
-            for direction, confidence in calibrations.items()
-            if confidence.known is not None
+            direction: KnownQueriesFunction(one, None if direction == "i2t" else self.tokenizer)
+            for direction, one in (known or {}).items()
+            if direction == "i2t" or not image_only
         }
 
         def encode_query(direction, embedding, texts=None):

@@ -190,7 +190,7 @@ def _verdict(found):
 
 def next_commands(settings):
     """What to do with the run."""
-    run, photos = settings.out, settings.data_dir or "PHOTOS"
+    run = settings.out
     installed = cli.program("")  # as `halo train`, not as a script
     report, search, export, demo = (
         f"halo {name}" if installed else f"python -m {package}{name}"
@@ -198,7 +198,7 @@ def next_commands(settings):
     )
     yield "Next:"
     yield f"  {report} {run}"
-    yield f"  {search} build {photos} {run}/index --model {run} --calibration {run}"
+    yield f"  {search} build OTHER_PHOTOS {run}/index --model {run}"
     yield f'  {search} query {run}/index "a text of yours"'
     yield f"  {export} {run} {run}/served"
     yield f"  {demo} {run}"

@@ -48,11 +48,8 @@ WAYS = {
         "README.md",
         (
             Step("halo train own_pairs --data-dir photos --out runs/photos"),
-            Step(
-                "halo search build photos runs/photos/index --model runs/photos"
-                " --calibration runs/photos"
-            ),
-            Step('halo search query runs/photos/index "a dog on a beach"'),
+            Step("halo search build other_photos index --model runs/photos"),
+            Step('halo search query index "a dog on a beach"'),
             Step("halo export runs/photos served"),
             Step("halo demo runs/photos", 7860),
         ),
@@ -71,7 +68,7 @@ WAYS = {
             Step(
                 "halo train own_vectors --images images.npy --captions captions.npy --out runs/mine"
             ),
-            Step("halo search build images.npy index --model runs/mine --calibration runs/mine"),
+            Step("halo search build images.npy index --model runs/mine"),
             Step("halo search query index --vector captions.npy --row 7"),
             Step("halo export runs/mine served"),
         ),

@@ -1,4 +1,4 @@
-"""Makes a preset of a finished run: its model in half precision, its card and its calibrations.
+"""Makes a preset of a finished run: its model in half precision, its card and its probes.
 
     python -m tools.preset runs/birds zoo/presets/birds_infonce --about about.json
 
@@ -34,7 +34,7 @@ def main(argv=None):
         options.out,
         card_of(folder, model, about),
         half_precision=True,
-        files=list(folder.calibrations.values()),
+        files=[folder.probes_path] if folder.probes_path.is_file() else [],
     )
     size = sum(path.stat().st_size for path in options.out.iterdir())
     print(f"{options.out}: {size / 1e6:.1f} MB")

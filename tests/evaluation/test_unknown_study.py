@@ -7,7 +7,7 @@ import pytest
 
 from synthetic_run import encoded, records
 from zoo import evaluation
-from zoo.data.captions import count_words, word_tokenizer
+from zoo.data.captions import normalise, unknown_words, word_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation import __main__ as command
 from zoo.evaluation import unknown_study
@@ -34,12 +34,12 @@ def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, capsys):
     assert found["images"]["share"] <= 0.05
     assert "invented words: declined 140 of 140 (100.0%)" in capsys.readouterr().out
     model = evaluation.open_run("toy_birds_pfe")[0]
-    known = evaluation.calibrations_of("toy_birds_pfe")["t2i"].known
+    known = evaluation.probes_of("toy_birds_pfe").known["t2i"]
     texts = ["the", "Ein kleiner Vogel", "this bird has a red crown, a black bill and white wings"]
     asked = {name: np.asarray(value) for name, value in _encoded(model, texts).items()}
     first, second, third = known.reasons(**query_facts(model, asked, texts))
-    assert "it has 1 words, usual are" in first
-    assert "3 of its 3 words are unknown" in second
+    assert "it has no words that name something" in first
+    assert "it does not know the words “ein”, “kleiner” and “vogel”" in second
     assert third is None
 
 
@@ -59,10 +59,20 @@ def test_invented_words_are_of_eight_lengths_and_plain_colours_are_plain():
 
 def test_words_are_counted_as_the_tokenizer_knows_them():
     tokenizer = word_tokenizer(["a red bird"], max_words=2)
-    words, unknown = count_words(tokenizer, ["A RED, red   Bird's!", "", "ein roter Vogel"])
-    np.testing.assert_array_equal(words, [4, 0, 3])
-    np.testing.assert_array_equal(unknown, [1, 0, 3])
-    assert count_words(object(), ["ein roter Vogel"])[1] is None
+    words, unknown = unknown_words(tokenizer, ["A RED, red   Bird's!", "", "ein roter Vogel"])
+    np.testing.assert_array_equal(words, [3, 0, 3])  # "a" names nothing
+    assert unknown == [["birds"], [], ["ein", "roter", "vogel"]]
+    assert unknown_words(object(), ["ein roter Vogel"])[1] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A RED, red   Bird's!", "naïve Ünïcödé—x", "日本語 text", 'white-breasted 3.5" x', "e\u0301"],
+)
+def test_words_are_those_of_the_graph(text):
+    tokenizer = word_tokenizer(["nothing"], max_words=2)
+    expected = [w for w in normalise([text]).numpy()[0].decode().split() if w != "a"]
+    assert unknown_words(tokenizer, [text])[1] == [expected]
 
 
 def test_coordinates_hold_the_variance_of_gaussians_and_the_mean_of_valid_tokens():
@@ -79,6 +89,6 @@ def test_coordinates_hold_the_variance_of_gaussians_and_the_mean_of_valid_tokens
 
 def test_a_model_that_knows_nothing_of_its_training_is_refused(monkeypatch):
     monkeypatch.setattr(command, "open_run", lambda *_: (None, None))
-    monkeypatch.setattr(command, "calibrations_of", lambda name: {})
-    with pytest.raises(InputError, match="has no calibration that knows what training has seen"):
+    monkeypatch.setattr(command, "probes_of", lambda name: None)
+    with pytest.raises(InputError, match="has no probes that know what training has seen"):
         command.main(["unknown", "run"])

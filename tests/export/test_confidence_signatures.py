@@ -66,9 +66,11 @@ def test_it_says_what_the_calibration_says(pcme, recalibration, measure, agreein
     assert 0 < np.mean(found["answered"]) < 1
 
 
-def test_without_a_certified_threshold_it_decides_nothing(pcme):
+def test_without_a_certified_threshold_one_half_decides(pcme):
     learnt = Confidence.fit(SIMILARITY, CORRECT, np.log(VARIANCE), names=PORTABLE)
-    assert set(asked(pcme.model, learnt)) == {"probability"}
+    found = asked(pcme.model, learnt)
+    assert set(found) == {"probability", "answered"}
+    np.testing.assert_array_equal(found["answered"], found["probability"].numpy() >= 0.5)
 
 
 def test_a_calibration_of_further_features_has_no_signature(pcme):

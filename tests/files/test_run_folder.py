@@ -225,9 +225,6 @@ def test_models_are_saved_whole(tmp_path):
     assert json.loads(run.config_path.read_text())["settings"] == {"seed": 0}
 
 
-def test_calibrations_are_those_that_are_there(tmp_path):
+def test_probes_have_one_place(tmp_path):
     run = RunFolder.open(tmp_path / "run", {})
-    assert run.calibrations == {}
-    path = run.calibration_path("t2i")
-    path.write_text("{}")
-    assert run.calibrations == {"t2i": run.path / "calibration_t2i.json"} == {"t2i": path}
+    assert run.probes_path == run.path / "probes.npz"

@@ -1,5 +1,6 @@
 import json
 import zipfile
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -192,12 +193,12 @@ def test_the_presets_card_has_the_figures_of_its_model():
 
 
 def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
-    calibration = tmp_path / "calibration_i2t.json"
-    calibration.write_text("{}")
+    kept = tmp_path / "probes.npz"
+    kept.write_text("{}")
     zoo.save_preset(model, tmp_path / "whole")
     card = {"license": "Apache-2.0", "metrics": {"i2t_recall@1": 30.2}}
-    zoo.save_preset(model, tmp_path / "half", card, half_precision=True, files=[calibration])
-    assert (tmp_path / "half" / "calibration_i2t.json").read_text() == "{}"
+    zoo.save_preset(model, tmp_path / "half", card, half_precision=True, files=[kept])
+    assert (tmp_path / "half" / "probes.npz").read_text() == "{}"
     sizes = [(tmp_path / name / "model.weights.h5").stat().st_size for name in ("whole", "half")]
     assert sizes[1] < 0.6 * sizes[0]
     loaded = zoo.from_preset(tmp_path / "half")
@@ -258,6 +259,7 @@ def test_kerashub_uploads_the_folder(model, tmp_path, monkeypatch):
 
 
 BIRDS = ("birds_infonce", "birds_pfe", "birds_dive")
+QUESTIONS = Path(__file__).parent.parent / "questions" / "ordinary_birds.txt"
 
 
 @pytest.mark.parametrize("name", BIRDS)
@@ -273,11 +275,15 @@ def test_a_preset_of_birds_says_what_it_is(name):
     captions = as_embedding(model.encode_captions(texts))
     scores = np.asarray(model.similarity(captions, captions))
     assert scores[0, 1] > scores[0, 2]
-    calibrations = zoo.evaluation.calibrations_of(name)
-    assert set(calibrations) == {"i2t", "t2i"}
-    for one in calibrations.values():
-        assert "agreement_20" in one.names
-        assert one.known is not None
+    probes = zoo.evaluation.probes_of(name)
+    assert probes.by_class
+    assert set(probes.known) == {"i2t", "t2i"}
+    assert len(probes.trained_on) > 1000
+    asked = QUESTIONS.read_text(encoding="utf-8").splitlines()
+    retriever = zoo.Retriever.build(model, probes.images)
+    answers = retriever.ask(asked)
+    assert np.mean([answer.verdict != "not understood" for answer in answers]) >= 0.9
+    assert all(answer.probability is not None for answer in answers if answer.verdict == "likely")
 
 
 @pytest.mark.very_slow

@@ -95,7 +95,7 @@ def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
         atol=5e-3,
     )
     assert zoo.evaluation.data_of(out)["loader"] == "toy_birds"
-    assert set(zoo.evaluation.calibrations_of(out)) == set(folder.calibrations)
+    assert (zoo.evaluation.probes_of(out) is not None) == folder.probes_path.is_file()
 
 
 @pytest.mark.slow

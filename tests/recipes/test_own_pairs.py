@@ -102,7 +102,7 @@ def test_a_finished_run_is_trained_further(photos, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Warning: the test has 2 images only" in printed
     assert "times chance" in printed
-    assert f"python -m zoo.search build {photos} {first}/index --model {first}" in printed
+    assert f"python -m zoo.search build OTHER_PHOTOS {first}/index --model {first}" in printed
     more = [f"--data-dir={photos}", f"--start-from={first}", "--epochs=1", "--steps-per-epoch=1"]
     results = own_pairs.main([*more, "--batch-size=16", f"--out={second}"])
     runs = [RunFolder.existing(folder) for folder in (first, second)]

@@ -7,8 +7,8 @@ import pytest
 
 from synthetic_run import encoded, picture, records
 from zoo.confidence import QueryScores, abstention_auc, expected_calibration_error
-from zoo.evaluation import Answers
-from zoo.evaluation.calibration import calibrate, cross_fitted
+from zoo.evaluation import Answers, make_probes
+from zoo.evaluation.calibration import calibrated, cross_fitted
 from zoo.report import ReportedRun, confidence_section
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
@@ -22,8 +22,8 @@ def split(seed, images=120, kind="gaussian", labels=6):
 
 
 @pytest.fixture(scope="module")
-def calibrations():
-    return {side: calibrate(Answers.of(split(1), SIMILARITY, side)) for side in ("i2t", "t2i")}
+def probes():
+    return make_probes(None, split(1))
 
 
 def reported(shown, similarity=SIMILARITY, **options):
@@ -34,19 +34,21 @@ def values(section):
     return {number.label: number.estimate.value for number in section.numbers}
 
 
-def test_numbers_by_hand_with_the_runs_own_calibration(calibrations):
+def test_numbers_by_hand_with_the_runs_own_probes(probes):
     shown = split(2)
-    section = confidence_section.section(reported(shown, calibrations=calibrations))
+    section = confidence_section.section(reported(shown, probes=probes))
     found = values(section)
     logits = np.asarray(SIMILARITY(shown.images, shown.captions), float)
-    scores = QueryScores.of_matrix(logits, vectors=SPACES["csd"].gallery(shown.captions))
+    own = calibrated(probes, SIMILARITY, shown, "i2t")
+    vectors = SPACES["csd"].gallery(shown.captions)
+    scores = QueryScores.of_matrix(logits, vectors=vectors, copies=own.copies)
     labels, others = shown.records.image_labels, shown.records.caption_labels
     correct = others[logits.argmax(axis=1)] == labels
     by_hand = {
         "uncertainty": -shown.image_uncertainty,
         "best score": logits.max(axis=1),
         "best score − mean": logits.max(axis=1) - logits.mean(axis=1),
-        RUNS_OWN: calibrations["i2t"].probability(scores, shown.image_uncertainty),
+        RUNS_OWN: own.probability(scores, shown.image_uncertainty),
     }
     for name, signal in by_hand.items():
         nauc = abstention_auc(signal, correct)

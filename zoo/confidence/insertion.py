@@ -80,6 +80,7 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
 
 def _joined(without, own, answers, own_vectors, centre, copies):
     """The `QueryScores` over G ∪ own items, of `(Q, n)` scores that are NaN where there is none."""
+    own = np.where(np.isfinite(own), own, np.nan)  # what a search does not find has no score
     size, (mean, variance) = without.size, (without.mean, without.variance)
     count = (~np.isnan(own)).sum(axis=1)
     some = np.maximum(count, 1)

@@ -91,12 +91,16 @@ class GalleryPromises:
 
     def list_lengths(self, error, logits):
         """A k for each query by its log odds, `(Q,)` int64; see `ListLength`."""
+        return self.list_length(error)(_stored(logits))
+
+    def list_length(self, error):
+        """The `ListLength` of an error."""
         error = checks.share(error, "error")
         if error not in self._lengths:
             self._lengths[error] = ListLength.fit(
                 self.ranks, self.logits, self.groups, error, self.size + 1
             )
-        return self._lengths[error](_stored(logits))
+        return self._lengths[error]
 
     def score_threshold(self, error):
         """See `Confidence.score_threshold`."""

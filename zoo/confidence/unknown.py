@@ -25,8 +25,9 @@ class KnownQueries:
 
     A query is declined if most of its words that name something are unknown to the tokenizer, or if
     it has a word that is, and its vector lies farther from the training queries' than 99 % of
-    held-out queries do. A tokenizer that spells every word out of pieces knows no unknown words; then, and of images, the
-    vector alone tells. How short a question is says nothing: "a dog" is vague, and understood.
+    held-out queries do. A tokenizer that spells every word out of pieces knows no unknown words;
+    then, and of images, the vector alone tells. How short a question is says nothing: "a dog" is
+    vague, and understood.
 
     Farther means the Mahalanobis distance, compared with the held-out queries' by a conformal
     p-value, (1 + how many of them are at least as far) / (n + 1).

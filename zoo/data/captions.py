@@ -17,27 +17,11 @@ from zoo.errors import InputError
 
 PADDING_ID, UNKNOWN_ID = 0, 1
 # English words that name nothing: every vocabulary of captions has them.
-FUNCTION_WORDS = frozenset(
-    (
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "has",
-        "have",
-        "in",
-        "is",
-        "it",
-    )
-    + ("its", "of", "on", "or", "that", "the", "there", "this", "to", "was", "were", "which")
-    + ("while", "with")
+_LISTED = (
+    "a an and are as at be by for from has have in is it its of on or that the there this to was "
+    "were which while with"
 )
+FUNCTION_WORDS = frozenset(_LISTED.split())
 _DROP, _WORD = 11, 12
 _MODES = ("mask", "random", "delete")
 

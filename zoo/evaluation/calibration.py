@@ -1,10 +1,11 @@
 """How sure a run's answers are: calibrated by probes on its test gallery, and measured there."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from zoo.confidence import PORTABLE, Confidence, abstention_auc, confidence_quality
+from zoo.confidence import PORTABLE, Confidence, Probes, abstention_auc, confidence_quality
 from zoo.confidence.calibrate import FAILURE, LEAST_CERTIFYING, RISK
 from zoo.data.split import Split
 from zoo.evaluation import known, retrieval
@@ -199,7 +200,7 @@ def calibrate_run(
 def _by_probes(probes, model, encoded, direction, seed):
     """What a calibration by probes is worth on the test gallery, or why there is none."""
     try:
-        confidence = calibrated(probes, model, encoded, direction, seed)
+        confidence = calibrated(probes, model.similarity, encoded, direction, seed)
         answers = Answers.of(encoded, model.similarity, direction, copies=confidence.copies)
         found = measure(confidence, answers)
     except ValueError as error:
@@ -211,8 +212,8 @@ def _by_probes(probes, model, encoded, direction, seed):
 
 
 def calibrated(
-    probes: Any,
-    model: DualEncoder,
+    probes: Probes,
+    similarity: Callable,
     encoded: retrieval.EncodedSplit,
     direction: str,
     seed: int = 0,
@@ -221,7 +222,7 @@ def calibrated(
 
     Args:
         probes: the model's `zoo.confidence.Probes`.
-        model: a `DualEncoder`.
+        similarity: the layer or function to rank by.
         encoded: an `EncodedSplit`, of which only the gallery is looked at.
         direction: `"i2t"` or `"t2i"`.
         seed: of `calibrate_on`.
@@ -231,7 +232,7 @@ def calibrated(
     """
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
-    return probes.calibrate(PairGallery(items, model.similarity, side), direction, seed=seed)
+    return probes.calibrate(PairGallery(items, similarity, side), direction, seed=seed)
 
 
 def _by_halves(answers, seed):

@@ -17,7 +17,7 @@ import zoo
 from zoo import similarities
 from zoo.cli import OneLineParser, program, run
 from zoo.errors import InputError
-from zoo.evaluation import calibrations_of, open_run
+from zoo.evaluation import open_run, probes_of
 from zoo.files.run_folder import RunFolder
 from zoo.metrics.statistics import RESAMPLES
 from zoo.report.page import write_report
@@ -52,15 +52,12 @@ def main(argv=None):
 def _read(name, label, options):
     _tell(f"{label}: encoding")
     model, split = open_run(name, options.data_dir)
-    calibrations = {}
-    if options.ranking == "own":
-        calibrations = calibrations_of(name)
     return of_model(
         model,
         split,
         label,
         options.ranking,
-        calibrations=calibrations,
+        probes=probes_of(name) if options.ranking == "own" else None,
         items=options.items,
         resamples=options.resamples,
         seed=options.seed,

@@ -4,7 +4,7 @@ import numpy as np
 
 from zoo.confidence import abstention_auc, expected_calibration_error, reliability
 from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import cross_fitted
+from zoo.evaluation.calibration import calibrated, cross_fitted
 from zoo.evaluation.known import facts_of_split
 from zoo.metrics import risk_coverage
 from zoo.report.section import Number, Section
@@ -25,7 +25,7 @@ SIGNALS = {
     "best_score": "best score",
     "best_minus_mean": "best score − mean",
 }
-RUNS_OWN = "the run's calibration"
+RUNS_OWN = "by the run's probes"
 SCORES, UNION = "scores, cross-fitted", "scores and uncertainty, cross-fitted"
 COLORS = dict(zip([RUNS_OWN, UNION, SCORES, *SIGNALS.values()], PALETTE, strict=False))
 
@@ -34,8 +34,18 @@ def section(run):
     """nAUC of each confidence, risk–coverage curves and a reliability diagram, by direction."""
     numbers, figures, verdicts, missing = [], {}, [], []
     for direction, words in DIRECTIONS.items():
-        answers = Answers.of(run.split, run.similarity, direction, MOST, run.seed, pairs=run.pairs)
-        confidences, probabilities, why_not = _confidences(run, direction, answers)
+        own, why_not = _calibrated(run, direction)
+        missing += [f"{words}: {reason}." for reason in why_not]
+        answers = Answers.of(
+            run.split,
+            run.similarity,
+            direction,
+            MOST,
+            run.seed,
+            pairs=run.pairs,
+            copies=None if own is None else own.copies,
+        )
+        confidences, probabilities, why_not = _confidences(run, own, answers)
         missing += [f"{words}: {reason}." for reason in why_not]
         correct = answers.correct
         found = {
@@ -57,7 +67,7 @@ def section(run):
         strange = _unknown(run, direction)
         if strange is not None:
             estimate = run.estimate(np.mean, strange).scaled(100)
-            numbers.append(Number(f"{words}: queries declined as unknown", estimate, "%"))
+            numbers.append(Number(f"{words}: queries not understood", estimate, "%"))
         shown = next(iter(probabilities), None)
         if shown is not None:
             verdicts.append(_verdict(words, shown, probabilities[shown], correct))
@@ -71,13 +81,13 @@ def section(run):
         "learnt without a fifth of this split's queries and applied to that fifth. A resample "
         "holds some queries twice, so that intervals of calibration errors lean upwards."
     )
-    if run.calibrations:
+    if run.probes is not None:
         text += (
-            " The run's own calibration was learnt on its validation split; where that has other "
-            "classes or another number of items, its probabilities may be too high or too low, "
-            "which the diagram shows. Queries declined as unknown lie far from what training has "
-            "seen, or have words or a length that it has not; nearly all of a test split's own "
-            "should be answered."
+            " The run's probes are held-out pairs of its validation split, asked in front of this "
+            "gallery. Where the classes of the test are others, their probabilities may be too "
+            "high or too low, which the diagram shows. Queries that are not understood have mostly "
+            "words that training has not, or lie far from all that it has seen; nearly all of a "
+            "test split's own should be understood."
         )
     text += "".join(f" {reason}" for reason in missing)
     return Section(
@@ -87,17 +97,26 @@ def section(run):
 
 def _unknown(run, direction):
     """Whether each query is declined since the model does not know its kind, or None."""
-    known = getattr(run.calibrations.get(direction), "known", None)
+    known = None if run.probes is None else run.probes.known.get(direction)
     if known is None or run.model is None:
         return None
     return known.declined(**facts_of_split(run.model, run.split, direction)).astype(float)
 
 
-def _confidences(run, direction, answers):
+def _calibrated(run, direction):
+    """`(the Confidence by the run's probes or None, why there is none)`."""
+    if run.probes is None:
+        return None, []
+    try:
+        return calibrated(run.probes, run.similarity, run.split, direction, run.seed), []
+    except ValueError as error:
+        return None, [f"{RUNS_OWN}: {error}"]
+
+
+def _confidences(run, own, answers):
     """`(confidences, those that are probabilities, why others are missing)`, by name."""
     makers, probabilities, why_not = {}, {}, []
-    if direction in run.calibrations:
-        own = run.calibrations[direction]
+    if own is not None:
         makers[RUNS_OWN] = lambda: own.probability(answers.scores, answers.uncertainty)
     if answers.uncertainty is not None:
         makers[UNION] = lambda: cross_fitted(answers, run.seed)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo import metrics, similarities
+from zoo.confidence import Probes
 from zoo.data.records import Records
 from zoo.data.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode
@@ -94,7 +95,7 @@ class ReportedRun:
         picture: function from an image's index to its pixels, 0 … 255, or None.
         true_matches: `(M,)`, the number of images that each caption is true of; None if unknown.
         generic: a caption that is true of every image.
-        calibrations: by direction the run's `zoo.confidence.Confidence`, where it has one.
+        probes: the run's `zoo.confidence.Probes`, or None.
         items: number of images or captions that an experiment encodes anew.
         resamples: of the bootstrap.
         seed: of everything that is drawn at random.
@@ -107,7 +108,7 @@ class ReportedRun:
     picture: Callable | None = None
     true_matches: np.ndarray | None = None
     generic: str = "a picture."
-    calibrations: dict[str, Any] = dataclasses.field(default_factory=dict)
+    probes: Probes | None = None
     items: int = 256
     resamples: int = RESAMPLES
     seed: int = 0

@@ -28,7 +28,7 @@ from zoo.retriever.judge import Judge, is_void
 from zoo.retriever.training_photos import training_note
 from zoo.search import Index, built
 
-CALIBRATION, PROBES, MODEL = "calibration.json", "probes.npz", "model.keras"
+CALIBRATION, PROBES = "calibration.json", "probes.npz"
 _OTHER = {"images": "captions", "captions": "images"}
 _PART = ()  # in place of what was found: less than the whole gallery was searched
 
@@ -253,8 +253,8 @@ class Retriever:
             elif self._names is not None:
                 shards = str(Path(self._names.folder).resolve())
             if self._origin is None:
-                self.model.save(folder / MODEL)
-            setup = {"model": self._origin or MODEL, "captions": self.side == "captions"}
+                self.model.save(folder / built.MODEL)
+            setup = {"model": self._origin or built.MODEL, "captions": self.side == "captions"}
             built.commit(folder, {**setup, "index": where.name, "shards": shards})
 
     def save_judge(self, folder: str | os.PathLike) -> None:
@@ -282,10 +282,7 @@ class Retriever:
         """
         folder = Path(folder)
         setup, names, index = built.load(folder)
-        if not isinstance(setup.get("model"), str):
-            raise InputError(f"{folder}: its {built.SETUP} names no model; build it again")
-        named = folder / MODEL if setup["model"] == MODEL else setup["model"]
-        model, origin, resizing = _opened(named if model is None else model)
+        model, origin, resizing = _opened(built.model_of(folder) if model is None else model)
         where = folder / setup.get("index", built.INDEX)
         probes = Probes.load(where / PROBES) if (where / PROBES).is_file() else None
         if probes is None and origin is not None:

@@ -21,7 +21,7 @@ from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.json_files import read_object
 from zoo.search import sharded, storage
 
-SETUP, INDEX, NAMES = "search.json", "index", "names.json"
+SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
 _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
 
 
@@ -75,6 +75,18 @@ def load(out: Path) -> tuple[dict[str, Any], Any, "sharded.Index | sharded.Shard
         except InputError:
             if read_setup(out) == setup:
                 raise
+
+
+def model_of(out: Path) -> str | Path:
+    """What names the model of a folder: a name, a path, or a file in it.
+
+    Raises:
+        InputError: if it names none.
+    """
+    named = read_setup(out).get("model")
+    if not isinstance(named, str):
+        raise InputError(f"{out}: its {SETUP} names no model; build it again")
+    return out / MODEL if named == MODEL else named
 
 
 def _names(out, setup):

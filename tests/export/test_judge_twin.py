@@ -1,0 +1,79 @@
+"""One judge: the retriever, the report's gallery in memory and an export's signatures agree."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import zoo
+from export.signatures import Signatures
+from zoo import evaluation
+from zoo.confidence.scores import DEPTH
+
+COUNT = 500
+
+
+@pytest.fixture(scope="module")
+def birds():
+    model, test = evaluation.open_run("toy_birds_pfe")
+    encoded = evaluation.encode(model, test.records, test.source)
+    return model, encoded, zoo.Retriever.build(model, encoded.images)
+
+
+@pytest.fixture(scope="module")
+def answers(birds):
+    _, encoded, retriever = birds
+    rows = np.random.default_rng(0).permutation(encoded.records.num_captions)[: COUNT - 4]
+    texts = [encoded.records.captions[row] for row in rows]
+    return retriever.ask([*texts, "a bird", "dog", "red crown", "zorp with a wibble"])
+
+
+def said(answers):
+    return np.array([a.probability is not None for a in answers])
+
+
+def test_an_export_gives_the_retrievers_verdicts(birds, answers):
+    model, _, retriever = birds
+    texts = [answer.question for answer in answers]
+    probes = evaluation.probes_of("toy_birds_pfe")
+    confidence = retriever.confidence
+    exported = Signatures(model, calibrations={"t2i": confidence}, known=probes.known).concrete()
+    encoded = exported["encode_captions"](captions=tf.constant(texts))
+    queries = {name: encoded[name].numpy() for name in ("mean", "log_variance")}
+    found = retriever.index.search(queries, DEPTH)
+    scores = retriever.index.query_scores(queries, *found, copies=confidence.copies)
+    given = {
+        "best_score": scores.top[:, 0],
+        "mean_score": scores.mean,
+        "score_variance": scores.variance,
+        "agreement": scores.agreement,
+        "uncertainty": encoded["uncertainty"],
+    }
+    function = exported["confidence_t2i"]
+    specs = function.structured_input_signature[0]
+    judged = function(*(tf.constant(given[spec.name], tf.float32) for spec in specs))
+    verdicts = np.where(judged["answered"], "likely", "unsure")
+    verdicts = np.where(judged["nothing_matches"], "nothing matches", verdicts)
+    verdicts = np.where(encoded["unknown"], "not understood", verdicts)
+    expected = np.array([answer.verdict for answer in answers])
+    assert len(set(expected)) == 4
+    assert np.mean(verdicts == expected) >= 0.998  # one may lie on a threshold
+    there = said(answers)
+    probability = [answer.probability for answer in answers if answer.probability is not None]
+    np.testing.assert_allclose(judged["probability"].numpy()[there], probability, atol=1e-5)
+    lengths = np.array([answer.first_k(0.1) or 0 for answer in answers])[there]
+    assert np.mean(judged["first_k"].numpy()[there] == lengths) >= 0.995
+
+
+def test_the_report_gives_the_retrievers_probabilities(birds, answers):
+    model, encoded, retriever = birds
+    probes = evaluation.probes_of("toy_birds_pfe")
+    confidence = evaluation.calibrated(probes, model.similarity, encoded, "t2i")
+    texts = [answer.question for answer in answers]
+    queries = retriever.encoders.captions(texts)
+    scores = retriever.index.query_scores(queries, copies=confidence.copies)
+    uncertainty = np.asarray(zoo.embeddings.log_uncertainty(queries, model.uncertainty_measure))
+    probability = confidence.probability(scores, uncertainty)
+    there = said(answers)
+    expected = [answer.probability for answer in answers if answer.probability is not None]
+    np.testing.assert_allclose(probability[there], expected, atol=1e-5)
+    assert confidence.first_k(0.1) == retriever.confidence.first_k(0.1)
