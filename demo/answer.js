@@ -4,8 +4,6 @@ element.addEventListener("click", (event) => {
   if (!button || !element.contains(button)) return;
   if (button.dataset.ask) {
     trigger("click", { ask: button.dataset.ask });
-  } else if (button.dataset.anyway) {
-    trigger("click", { anyway: true });
   } else if (button.dataset.word) {
     const on = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", on);

@@ -1,12 +1,11 @@
-"""A query and what the gallery answers: how likely it is right, and images or captions, or none."""
+"""A query and what the gallery answers: a verdict, and images or captions."""
 
 from typing import TypedDict
 
-import keras
-import numpy as np
+from zoo.retriever.answer import ABSENT, NOT_UNDERSTOOD
 
-from demo import verdicts
-
+ERROR = 0.1  # of the list that is long enough
+REFUSED = (ABSENT, NOT_UNDERSTOOD)
 POINTS = "This model embeds every item as a point, so it cannot say how uncertain it is."
 NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty with."
 
@@ -19,7 +18,6 @@ class Result(TypedDict):
     item: int
     name: str
     similarity: float
-    match_probability: float | None
     uncertainty: float | None
     uncertainty_percentile: float | None
     right: bool | None
@@ -28,34 +26,30 @@ class Result(TypedDict):
 class Answer(TypedDict):
     """What the gallery says to a query.
 
-    `verdict` is the sentence that stands first, `probability` that the first result is right, and
-    `kind` "known", "unknown" (such questions the model does not know) or "absent" (nothing here
-    looks like that). A declined query has a `reason` and no results.
+    `verdict`, `probability` and `reason` are those of `zoo.Retriever`; `first_k` is how many
+    results hold the right one 9 times in 10, where that is known. The list ends there.
     """
 
     verdict: str
     probability: float | None
-    kind: str
-    declined: bool
-    reason: str | None
+    reason: str
+    first_k: int | None
     uncertainty: float | None
     uncertainty_percentile: float | None
     meaning: str
     results: list[Result]
 
 
-def search(gallery, query, side, judgement, risk=None, similarity=None, k=8, anyway=False):
+def search(gallery, query, side, judgement, similarity=None, k=8):
     """Answers one query.
 
     Args:
         gallery: a `Gallery`.
         query: the embedding of one caption or one image, a dict of `(1, …)` arrays.
         side: what is searched, `"images"` for a caption, `"captions"` for an image.
-        judgement: the query's `Judgement`.
-        risk: of the `Promise` by which it is declined; None answers everything.
+        judgement: the query's `zoo.retriever.Judgement`.
         similarity: a name of `gallery.similarity_names`; None is the model's own.
-        k: how many results.
-        anyway: whether a declined query has results too.
+        k: how many results at most.
 
     Returns:
         An `Answer`.
@@ -65,36 +59,19 @@ def search(gallery, query, side, judgement, risk=None, similarity=None, k=8, any
     """
     asked = "captions" if side == "images" else "images"
     value, share, meaning = certainty(gallery, query, asked)
-    reason = declined(gallery, asked, judgement, risk, similarity)
-    found = _found(gallery, query, side, similarity, k) if reason is None or anyway else []
+    enough = None if judgement.length is None else judgement.length(ERROR)
+    enough = enough if enough is not None and enough <= len(gallery.names(side)) else None
+    is_refused = judgement.verdict in REFUSED
+    shown = k if enough is None or is_refused else min(k, enough)
     return Answer(
-        verdict=verdicts.sentence(judgement, asked, gallery.noun),
-        probability=judgement.probability if judgement.kind == "known" else None,
-        kind=judgement.kind,
-        declined=reason is not None,
-        reason=reason,
+        verdict=judgement.verdict,
+        probability=judgement.probability,
+        reason=judgement.reason,
+        first_k=None if is_refused else enough,
         uncertainty=value,
         uncertainty_percentile=share,
         meaning=meaning,
-        results=found,
-    )
-
-
-def declined(gallery, asked, judgement, risk, similarity=None):
-    """Why a query is not answered, in words; None if it is."""
-    promise = gallery.sureness(asked, similarity).promise(risk)
-    if risk is None:
-        return None
-    if judgement.kind != "known":
-        return judgement.reason
-    if promise is None or judgement.probability is None:
-        return None
-    if judgement.probability >= promise.threshold:
-        return None
-    how = "break the promise" if promise.certified else "not keep"
-    return (
-        f"to answer below {100 * promise.threshold:.0f} % would {how} that at most "
-        f"{verdicts.share(promise.risk)} answers are wrong"
+        results=_found(gallery, query, side, similarity, shown),
     )
 
 
@@ -120,10 +97,6 @@ def _found(gallery, query, side, similarity, k):
     scores, items = (row[0] for row in index.search(query, k))
     scores, items = scores[items >= 0], items[items >= 0]
     names = gallery.names(side)
-    probability = None
-    if gallery.model.gives_match_probability:
-        logits = scores if name == gallery.own_similarity else _logits(gallery, query, side, items)
-        probability = np.asarray(keras.ops.sigmoid(logits))
     reference = gallery.references.get(side)
     results = []
     for rank, (item, score) in enumerate(zip(items, scores, strict=True)):
@@ -134,17 +107,9 @@ def _found(gallery, query, side, similarity, k):
                 item=int(item),
                 name=names[item],
                 similarity=float(score),
-                match_probability=None if probability is None else float(probability[rank]),
                 uncertainty=value,
                 uncertainty_percentile=None if value is None else reference.percentile(value),
                 right=None,
             )
         )
     return results
-
-
-def _logits(gallery, query, side, items):
-    """The model's own logits of what another similarity has found."""
-    theirs = gallery.take(side, items)
-    pair = (theirs, query) if side == "images" else (query, theirs)
-    return np.asarray(gallery.model.similarity(*pair)).reshape(-1)

@@ -13,7 +13,6 @@ import gradio as gr
 
 from demo.events import in_sentences, uploaded_image
 from demo.limits import MAX_RESULTS
-from demo.service import EVERYTHING, USUAL
 
 
 def add(service):
@@ -33,7 +32,6 @@ def add(service):
         label="similarity",
     )
     results = gr.Slider(1, MAX_RESULTS, 8, step=1, visible=False, label="results")
-    wrong = gr.Slider(USUAL, EVERYTHING, USUAL, visible=False, label="wrong_at_most")
     box = [
         gr.Slider(0, 100, value, visible=False, label=name)
         for name, value in (("left", 30), ("top", 30), ("width", 40), ("height", 40))
@@ -41,9 +39,9 @@ def add(service):
     answer = gr.JSON(visible=False, label="answer")
     never = gr.Button(visible=False)
 
-    def find_captions(image, similarity, results, wrong_at_most):
-        """The captions that describe an image, or why there is no answer."""
-        return service.find_captions(image, similarity, results, wrong_at_most)
+    def find_captions(image, similarity, results):
+        """The captions that describe an image, and how likely the first is right."""
+        return service.find_captions(image, similarity, results)
 
     def erase_region(image, left, top, width, height):
         """What erasing a region, in percent of the image, does to its uncertainty."""
@@ -54,7 +52,7 @@ def add(service):
         return service.describe_elements(image)
 
     for function, inputs in (
-        (find_captions, [image, similarity, results, wrong]),
+        (find_captions, [image, similarity, results]),
         (erase_region, [image, *box]),
         (describe_elements, [image]),
     ):

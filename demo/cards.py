@@ -57,11 +57,6 @@ def numbers(gallery, answer, side):
     reference = gallery.references.get(side)
     heads = ["Result", "Similarity"]
     rows = [[str(one["rank"]), number(one["similarity"])] for one in answer["results"]]
-    if answer["results"][0]["match_probability"] is not None:
-        heads.append("Match probability")
-        for row, one in zip(rows, answer["results"], strict=True):
-            share = one["match_probability"]
-            row.append(f"{100 * share:.0f} %" if share >= 0.005 else "< 1 %")
     if reference is not None:
         heads.append(f"{reference.symbol}, less certain than")
         for row, one in zip(rows, answer["results"], strict=True):

@@ -12,14 +12,15 @@ from urllib.parse import quote
 import numpy as np
 from PIL import Image, ImageOps
 
-from demo.encoders import Encoders
 from demo.reference import Reference
-from demo.sureness import Sureness
 from zoo import similarities
+from zoo.confidence import Probes
 from zoo.embeddings import DIRECTION, kind
+from zoo.retriever import Encoders, Retriever
 from zoo.search import Index
 
 SIDES = ("images", "captions")
+_OTHER = {"images": "captions", "captions": "images"}
 THUMBNAIL = 256  # pixels of the longer side
 _IN_ADDRESSES = ":/?#[]@!$&()*+,;=%~"  # no quotes and no angles, so it stays inside an attribute
 
@@ -38,7 +39,7 @@ class Gallery:
         embeddings: `{"images": N, "captions": M}` embeddings as dicts of arrays.
         records: the `Records` of a data set, which know what matches, or None.
         noun: what a picture shows, for sentences.
-        calibrations: of the model's run, by direction, for a gallery without records.
+        probes: of the model, to calibrate on this gallery, or None.
         larger: function from an image's path to a Pillow picture to show, or None for the file.
     """
 
@@ -50,12 +51,12 @@ class Gallery:
     embeddings: dict[str, dict[str, np.ndarray]]
     records: object = None
     noun: str = "picture"
-    calibrations: dict = field(default_factory=dict)
+    probes: Probes | None = None
     larger: Callable | None = None
     references: dict = field(init=False)
 
     def __post_init__(self):
-        self._indexes, self._sureness, self._lock = {}, {}, threading.RLock()
+        self._indexes, self._retrievers, self._lock = {}, {}, threading.RLock()
         self.references = {}
         if self.encoders.measure is not None:
             for side, embedding in self.embeddings.items():
@@ -103,34 +104,30 @@ class Gallery:
                 )
             return self._indexes[side, name]
 
-    def sureness(self, side, name=None):
-        """The `Sureness` of one side's queries under a similarity, made when first asked for."""
-        name = name or self.own_similarity
-        with self._lock:
-            if (side, name) not in self._sureness:
-                self._sureness[side, name] = self._calibrated(side, name)
-            return self._sureness[side, name]
+    def retriever(self, asked, name=None):
+        """The `zoo.Retriever` that one side's questions ask, under a similarity's name.
 
-    def use_sureness(self, side, sureness):
-        """Takes a `Sureness` for the model's own similarity in place of a calibration here."""
-        self._sureness[side, self.own_similarity] = sureness
-
-    def _calibrated(self, side, name):
-        direction = "t2i" if side == "captions" else "i2t"
-        if self.records is not None:
-            return Sureness.of_gallery(self, side, name)
-        if direction in self.calibrations and name == self.own_similarity:
-            return Sureness.of_run(self, side, self.calibrations[direction])
-        return Sureness()
-
-    def judged_by(self, name):
-        """Name of the similarity whose scores tell how sure an answer by another one is.
-
-        For samples that is the closed form: its mean and variance over the gallery need no pass.
+        Args:
+            asked: what the questions are, `"captions"` or `"images"`; the other side answers.
+            name: of the similarity; None is the model's own.
         """
-        if self.index("images", name).has_moments or "csd" not in self.similarity_names:
-            return name
-        return "csd"
+        side, name = _OTHER[asked], name or self.own_similarity
+        with self._lock:
+            if (side, name) not in self._retrievers:
+                index = self.index(side, name)
+                self._retrievers[side, name] = Retriever(self.model, index, self.probes)
+            return self._retrievers[side, name]
+
+    def judge(self, asked, queries, texts=None, name=None):
+        """A `zoo.retriever.Judgement` of each question.
+
+        Args:
+            asked, name: as of `retriever`.
+            queries: embeddings, a dict of arrays.
+            texts: the captions that were embedded; None for images.
+        """
+        texts = texts if self.encoders.reads_words else None
+        return self.retriever(asked, name).judged(queries, asked, texts)
 
     def similarity(self, name):
         """The layer of a name out of `similarity_names`."""

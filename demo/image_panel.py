@@ -14,18 +14,12 @@ def add(service, controls):
     gallery = service.gallery
     certain = gallery.encoders.measure is not None
 
-    def search(image, similarity, results, wrong, anyway=False):
+    def search(image, similarity, results):
         if image is None:
             return cards.note(_EMPTY)
-        said = service.find_captions(image, similarity, results, wrong, anyway)
-        html = verdict_card.image_answer(gallery, said, service.risk(wrong), similarity)
+        said = service.find_captions(image, similarity, results)
+        html = verdict_card.image_answer(gallery, said, similarity)
         return f'<div aria-live="polite">{html}</div>'
-
-    def press(image, similarity, results, wrong, event: gr.EventData):
-        data = event._data or {}
-        if not data.get("anyway"):
-            return gr.skip()
-        return search(image, similarity, results, wrong, True)
 
     def erase(image, left, top, width, height):
         if image is None or not certain:
@@ -38,9 +32,7 @@ def add(service, controls):
             with gr.Column(scale=1, min_width=260):
                 image, taken = chooser.add(gallery, "halo-image", "halo-sample")
             with gr.Column(scale=2, min_width=300):
-                shown = gr.HTML(
-                    cards.note(_EMPTY), elem_id="halo-captions", js_on_load=verdict_card.PRESSES
-                )
+                shown = gr.HTML(cards.note(_EMPTY), elem_id="halo-captions")
         with gr.Column(visible=certain):
             gr.HTML(
                 "<h3>Erase a part of it</h3><p>Drag a box over the first picture below. The model "
@@ -67,7 +59,6 @@ def add(service, controls):
             later(search_here, found, shown, **private).then(
                 erase_here, parts, [erased, plot], **private
             )
-        shown.click(said_on_the_page(press), found, shown, **private)
         for control in controls:
             control.change(search_here, found, shown, trigger_mode="always_last", **private)
         for number in box:

@@ -9,7 +9,7 @@ from demo import cards, limits, verdict_card
 from demo.events import gr, in_sentences, said_on_the_page, uploaded_files
 from demo.gallery import Gallery
 from demo.service import Service
-from zoo.arrays import centres
+from zoo.evaluation.known import coordinates
 
 _AT_ONCE = 16  # photos between two steps of the bar
 _EMPTY = "Upload some photos first."
@@ -26,18 +26,18 @@ def add(service, controls):
         seconds = time.perf_counter() - start
         return own, _told(service.gallery, own, bad, seconds)
 
-    def search(own, words, _similarity, results, wrong):
+    def search(own, words, _similarity, results):
         if own is None:
             raise limits.RefusedError(_EMPTY)
-        found = Service(own, None).find_images(words, None, results, wrong)
-        html = verdict_card.answer(own, found, service.risk(wrong))
+        found = Service(own, None).find_images(words, None, results)
+        html = verdict_card.answer(own, found)
         return f'<div aria-live="polite">{html}</div>'
 
     with gr.Tab("Your photos", id="own"):
         gr.HTML(
             f"<p>Up to {limits.MAX_PHOTOS} photos of {limits.MAX_BYTES // 2**20} MB. They stay "
-            "on the machine that runs this demo, for an hour. How often answers are right was "
-            "learnt from another gallery, so here it is an estimate.</p>"
+            "on the machine that runs this demo, for an hour. How often answers are right among "
+            "them is learnt from the model's own held-out questions.</p>"
         )
         files = uploaded_files(file_types=["image"], label="Photos", height=160)
         state = gr.State(None, time_to_live=3600)
@@ -57,14 +57,12 @@ def add(service, controls):
         for event in (button.click, words.submit):
             event(said_on_the_page(search), [state, words, *controls], shown, **private)
 
-    def press(own, words, similarity, results, wrong, event: gr.EventData):
+    def press(own, words, similarity, results, event: gr.EventData):
         data = event._data or {}
-        if data.get("anyway"):
-            return words, search(own, words, similarity, results, 1)
         kept = data.get("kept")
         said = words.split()
         words = data.get("ask") or " ".join(said[i] for i in kept or [] if i < len(said))
-        return words, search(own, words, similarity, results, wrong)
+        return words, search(own, words, similarity, results)
 
     shown.click(said_on_the_page(press, 1), [state, words, *controls], [words, shown], **private)
 
@@ -73,7 +71,7 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
     """A `Gallery` of uploaded files, and how many of them were no pictures.
 
     Args:
-        gallery: the `Gallery` whose model embeds them and whose calibration estimates.
+        gallery: the `Gallery` whose model embeds them and whose probes judge.
         paths: of the files.
         progress: called with the share that is done.
 
@@ -101,8 +99,15 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
         raise limits.RefusedError("None of these files is a picture that can be read.")
     embedding = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     names = [path.stem.replace("_", " ") for path in kept]
-    own = Gallery("your photos", gallery.encoders, names, kept, [], {"images": embedding})
-    own.use_sureness("captions", gallery.sureness("captions").elsewhere())
+    own = Gallery(
+        "your photos",
+        gallery.encoders,
+        names,
+        kept,
+        [],
+        {"images": embedding},
+        probes=gallery.probes,
+    )
     return own, len(paths) - len(kept)
 
 
@@ -111,10 +116,10 @@ def _told(gallery, own, bad, seconds):
     text = f"{count} {_plural(count, 'photo')} in {seconds:.1f} s."
     if bad:
         text += f" {bad} {_plural(bad, 'file')} could not be read as pictures."
-    known = gallery.sureness("images").known
+    known = None if gallery.probes is None else gallery.probes.known.get("i2t")
     html = cards.note(text)
     if known is not None:
-        strange = int(known.declined(centres(own.embeddings["images"])).sum())
+        strange = int(known.declined(coordinates(own.embeddings["images"])).sum())
         if strange:
             html += cards.note(
                 f"Unlike the pictures that the model has learnt from: {strange} of {count}. What "

@@ -14,14 +14,12 @@ from demo import (
     own_panel,
     text_panel,
     trust_panel,
-    verdicts,
 )
 from demo.cards import escape
 from demo.events import gr, guard_inputs
 from demo.guard import Guard, hosts_of
 from demo.limits import MAX_BYTES, MAX_RESULTS
-from demo.service import EVERYTHING, Service
-from demo.sureness import RISKS
+from demo.service import Service
 from demo.uncertainty_quality import UncertaintyQuality
 
 _HERE = Path(__file__).parent
@@ -134,19 +132,15 @@ def _title(gallery):
 def _head(gallery):
     found = f"you see what is found among {len(gallery.image_names):,} pictures"
     if gallery.encoders.reads_words:
-        text = (
-            f"Describe a {gallery.noun}: {found}, how often such an answer is right, and what "
-            "would make it surer."
-        )
+        text = f"Describe a {gallery.noun}: {found}, and how often such an answer is right."
     else:
         text = f"Choose a caption: {found}, and how often such an answer is right."
     return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'
 
 
 def _settings(service):
-    """The three settings that all searches share: similarity, number of results, promise."""
+    """The two settings that all searches share: similarity and number of results."""
     gallery = service.gallery
-    sureness = gallery.sureness("captions")
     similarity = gr.Dropdown(
         [
             (name.replace("_", " ") + (" (as trained)" if not i else ""), name)
@@ -156,20 +150,7 @@ def _settings(service):
         label="Ranked by",
         render=False,
     )
-    certified = [verdicts.share(one.risk) for one in sureness.promises if one.certified]
-    how = f"Promised: at most {' or '.join(certified)}; the others are estimates. " * bool(
-        certified
-    )
-    usual = service.usual_risk
-    promise = gr.Radio(
-        [(f"at most {verdicts.share(risk)}", risk) for risk in RISKS] + [("any", EVERYTHING)],
-        value=EVERYTHING if usual is None else usual,
-        label="How many of its answers may be wrong?",
-        info=f"It declines what would break that. {how}{sureness.source}",
-        visible=bool(sureness.promises),
-        elem_id="halo-promise",
-    )
     with gr.Row():
         similarity.render()
         results = gr.Slider(1, MAX_RESULTS, 8, step=1, label="Results")
-    return [similarity, results, promise]
+    return [similarity, results]

@@ -2,31 +2,18 @@
 
 from typing import TypedDict
 
-from demo import answers, elements, erasing, limits, narrowing, verdicts
+from demo import answers, elements, erasing, limits
 from demo.answers import Answer
 from demo.curves import risk_coverage
 from demo.erasing import Box
-from demo.sureness import RISKS
-
-USUAL, EVERYTHING = -1, 1  # instead of a share of wrong answers
-
-
-class Word(TypedDict):
-    """A word of a caption, and what becomes of it when the word is left out."""
-
-    word: str
-    probability_without: float | None
-    uncertainty_without: float | None
 
 
 class TextAnswer(TypedDict):
-    """The images that a caption finds, its words, and what would narrow it down."""
+    """The images that a caption finds, and its words that the model does not know."""
 
     caption: str
     answer: Answer
     unknown_words: list[str]
-    words: list[Word]
-    narrow_it_down: list[narrowing.Group]
 
 
 class ErasedAnswer(TypedDict):
@@ -51,79 +38,40 @@ class Service:
 
     def __init__(self, gallery, quality):
         self.gallery, self.quality = gallery, quality
-        usual = gallery.sureness("captions").usual
-        self.usual_risk = None if usual is None else usual.risk
 
     def find_images(
-        self,
-        caption: str,
-        similarity: str | None = None,
-        results: int = 8,
-        wrong_at_most: float = USUAL,
-        anyway: bool = False,
+        self, caption: str, similarity: str | None = None, results: int = 8
     ) -> TextAnswer:
-        """The images that a caption describes, or why there is no answer.
+        """The images that a caption describes, and how likely the first is right.
 
         Args:
             caption: what to look for.
             similarity: how to rank; None as the model was trained.
-            results: how many.
-            wrong_at_most: share of wrong answers, one of 0.1, 0.2, 0.333, 0.5 and 0.667: a query
-                is declined where it cannot be kept. 1 answers everything, −1 is the gallery's own.
-            anyway: whether a declined query has results too.
+            results: how many at most.
         """
-        caption = limits.text(caption)
-        risk, similarity = self.risk(wrong_at_most), self._similarity(similarity)
+        caption, similarity = limits.text(caption), self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
-        gallery, words = self.gallery, caption.split()
-        without = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
-        without = without if len(words) > 1 and gallery.encoders.reads_words else []
-        embedding = gallery.encoders.captions([caption, *without])
-        judgement, *others = self.judge([caption, *without], embedding, similarity)
-        query = {key: value[:1] for key, value in embedding.items()}
-        found = answers.search(
-            gallery, query, "images", judgement, risk, similarity, results, anyway
-        )
-        uncertainties = gallery.encoders.uncertainty(embedding)
-        groups = []
-        if found["probability"] is not None and gallery.encoders.reads_words:
-            groups = narrowing.groups(
-                gallery,
-                caption,
-                query,
-                lambda texts: self.judge(texts, gallery.encoders.captions(texts), similarity),
-                found["probability"],
-            )
+        gallery = self.gallery
+        query = gallery.encoders.captions([caption])
+        (judgement,) = gallery.judge("captions", query, [caption], similarity)
+        found = answers.search(gallery, query, "images", judgement, similarity, results)
         return TextAnswer(
             caption=caption,
             answer=self._marked(found, caption),
             unknown_words=gallery.encoders.unknown_words(caption),
-            words=[
-                Word(
-                    word=word,
-                    probability_without=other.probability if other.kind == "known" else None,
-                    uncertainty_without=None
-                    if uncertainties is None
-                    else float(uncertainties[i + 1]),
-                )
-                for i, (word, other) in enumerate(zip(words, others, strict=False))
-            ],
-            narrow_it_down=groups,
         )
 
-    def find_captions(self, image, similarity=None, results=8, wrong_at_most=USUAL, anyway=False):
+    def find_captions(self, image, similarity=None, results=8):
         """The captions that describe an image: an `Answer`. `image` is the path of a file."""
         if not self.gallery.captions:
             raise limits.RefusedError(
                 "This gallery has no captions to find. Start the demo with --captions FILE."
             )
-        risk, similarity = self.risk(wrong_at_most), self._similarity(similarity)
+        similarity = self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
-        embedding = self.gallery.encoders.images([self.pixels(image)])
-        (judgement,) = self.gallery.sureness("images", similarity).judge(self.gallery, embedding)
-        return answers.search(
-            self.gallery, embedding, "captions", judgement, risk, similarity, results, anyway
-        )
+        query = self.gallery.encoders.images([self.pixels(image)])
+        (judgement,) = self.gallery.judge("images", query, name=similarity)
+        return answers.search(self.gallery, query, "captions", judgement, similarity, results)
 
     def erase_region(self, image, left=30, top=30, width=40, height=40):
         """What erasing a region, in percent of the image, does: an `ErasedAnswer` and pixels."""
@@ -167,7 +115,7 @@ class Service:
         return {**curve, "sentence": sentence, "source": self.quality.source}
 
     def describe_gallery(self) -> dict:
-        """The model, the gallery, the similarities that rank it, and what is promised of it."""
+        """The model, the gallery, the similarities that rank it, and how its answers are judged."""
         gallery = self.gallery
         return {
             "model": gallery.model.name,
@@ -177,22 +125,27 @@ class Service:
             "embedding": gallery.kind,
             "uncertainty_measure": gallery.encoders.measure,
             "similarities": gallery.similarity_names,
-            "promises": {
-                side: {
-                    "source": gallery.sureness(side).source,
-                    "at_most_wrong": [one._asdict() for one in gallery.sureness(side).promises],
-                }
-                for side in ("captions", "images")
-            },
+            "judged": {side: self._judged(side) for side in ("captions", "images")},
         }
 
     def pixels(self, image):
         """The pixels of an uploaded file as the model sees them."""
         return self.gallery.encoders.pixels(limits.picture(image))
 
-    def judge(self, texts, embedding, similarity=None):
-        """A `Judgement` of each of some captions, of which the embeddings are there."""
-        return self.gallery.sureness("captions", similarity).judge(self.gallery, embedding, texts)
+    def _judged(self, side):
+        """What is known of the answers to one side's questions, in JSON values."""
+        if side == "images" and not self.gallery.captions:
+            return {"calibrated": False, "why_not": "this gallery has no captions"}
+        judge = self.gallery.retriever(side).judge
+        if judge.confidence is None:
+            return {"calibrated": False, "why_not": judge.why_not}
+        return {
+            "calibrated": True,
+            "probes": judge.confidence.num_queries,
+            "likely_from": judge.threshold,
+            "certified": judge.certified is not None,
+            "first_k": judge.confidence.first_k(answers.ERROR),
+        }
 
     def _marked(self, answer, caption):
         """An answer whose results say whether they are right, if the caption is the gallery's."""
@@ -203,19 +156,6 @@ class Service:
         for result in answer["results"]:
             result["right"] = bool(gallery.records.image_labels[result["item"]] == label)
         return answer
-
-    def risk(self, wrong_at_most):
-        """The risk of `sureness.RISKS` that a share of wrong answers names, None for all."""
-        value = limits.between(wrong_at_most, "The share of wrong answers", USUAL, EVERYTHING)
-        if value == USUAL:
-            return self.usual_risk
-        if value == EVERYTHING:
-            return None
-        nearest = min(RISKS, key=lambda risk: abs(risk - value))
-        if abs(nearest - value) > 0.01:
-            listed = ", ".join(verdicts.share(risk) for risk in RISKS)
-            raise limits.RefusedError(f"The share of wrong answers has to be one of {listed}.")
-        return nearest
 
     def _similarity(self, similarity):
         if similarity is not None and similarity not in self.gallery.similarity_names:

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import zoo
-from demo.encoders import Encoders
 from demo.gallery import Gallery
 from demo.stored_encoders import StoredEncoders
 from zoo import collection, evaluation
@@ -17,6 +16,7 @@ from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.models.presets import MODEL_FILE, WEIGHTS_FILE, preset_folder
+from zoo.retriever import Encoders
 
 PRESET = "toy_birds_pfe"
 _CAPTION_BATCH = 256
@@ -50,8 +50,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     metrics, more = None, {}
     if not packaged and RunFolder(run).is_run:
         metrics = RunFolder(run).metrics
-    if folder is not None:
-        more["calibrations"] = evaluation.calibrations_of(model_path.parent)
+    more["probes"] = evaluation.probes_of(run)
     if folder is None:
         paths = [Path(path) for path in records.image_paths]
         names = _names(records, paths)
@@ -84,7 +83,14 @@ def _of_vectors(run, folder, data_dir):
     paths = list(records.image_paths)
     names = _names(records, [Path(path) for path in paths])
     gallery = Gallery(
-        records.name, encoders, names, paths, encoders.labels, encoders.embeddings, records
+        records.name,
+        encoders,
+        names,
+        paths,
+        encoders.labels,
+        encoders.embeddings,
+        records,
+        probes=evaluation.probes_of(run),
     )
     return gallery, RunFolder.existing(run).metrics
 

@@ -5,7 +5,7 @@ from demo.events import gr, said_on_the_page
 from demo.limits import MAX_CHARACTERS
 from demo.stored_encoders import listed
 
-_NOTHING = {"caption": None, "kept": None, "anyway": False}
+_NOTHING = {"caption": None, "kept": None}
 
 
 def add(service, controls):
@@ -13,43 +13,37 @@ def add(service, controls):
 
     Args:
         service: the `Service`.
-        controls: the components of similarity, number of results and promise.
+        controls: the components of similarity and number of results.
 
     Returns:
         Function of the page, to be called inside of it: answers `?q=` when it opens.
     """
     gallery = service.gallery
     found = opening.examples(service)
-    first = [one.caption for one in found if one.label in ("Sure", "Vague")]
+    first = [one.caption for one in found[:2]]
 
-    def answer(asked, similarity, results, wrong):
-        risk = service.risk(wrong)
+    def answer(asked, similarity, results):
         if asked["caption"] is None:
-            short = [
-                service.find_images(caption, similarity, min(results, 4), wrong)
-                for caption in first
-            ]
-            html = verdict_card.contrast(gallery, short, risk) if short else ""
+            short = [service.find_images(text, similarity, min(results, 4)) for text in first]
+            html = verdict_card.contrast(gallery, short) if short else ""
         else:
             words = asked["caption"].split()
             kept = range(len(words)) if asked["kept"] is None else asked["kept"]
             text = " ".join(words[i] for i in kept)
             if words and not text:
                 return cards.note("No word is left: press one to put it back.", "warning")
-            answered = service.find_images(text, similarity, results, wrong, asked["anyway"])
-            html = verdict_card.answer(gallery, answered, risk, (words, kept), similarity)
+            answered = service.find_images(text, similarity, results)
+            html = verdict_card.answer(gallery, answered, (words, kept), similarity)
         return f'<div aria-live="polite">{html}</div>'
 
     def ask(caption, *settings):
         asked = {**_NOTHING, "caption": caption}
         return asked, answer(asked, *settings)
 
-    def press(asked, similarity, results, wrong, event: gr.EventData):
-        event, settings = event._data or {}, (similarity, results, wrong)
+    def press(asked, similarity, results, event: gr.EventData):
+        event, settings = event._data or {}, (similarity, results)
         if event.get("ask"):
             asked = {**_NOTHING, "caption": event["ask"]}
-        elif event.get("anyway"):
-            asked = {**asked, "anyway": True}
         elif asked["caption"]:
             places = range(len(asked["caption"].split()))
             asked = {**asked, "kept": [i for i in places if i in event.get("kept", ())]}
@@ -63,7 +57,7 @@ def add(service, controls):
             _examples(found), elem_id="halo-examples", js_on_load=verdict_card.PRESSES
         )
         asked = gr.State(_NOTHING)
-        initial = answer(_NOTHING, None, controls[1].value, controls[2].value)
+        initial = answer(_NOTHING, None, controls[1].value)
         shown = gr.HTML(initial, elem_id="halo-answer", js_on_load=verdict_card.PRESSES)
         private = {"api_visibility": "private"}
         for event in (button.click, entered):
@@ -76,11 +70,11 @@ def add(service, controls):
             control.change(again, [asked, *controls], shown, trigger_mode="always_last", **private)
 
     def open_link(page):
-        def linked(similarity, results, wrong, request: gr.Request):
+        def linked(similarity, results, request: gr.Request):
             words = request.query_params.get("q")
             if not words:
                 return gr.skip(), gr.skip(), gr.skip()
-            return words, *ask(words, similarity, results, wrong)
+            return words, *ask(words, similarity, results)
 
         page.load(
             said_on_the_page(linked, 2),

@@ -1,101 +1,82 @@
-"""A verdict as HTML: how often such questions are answered rightly, words to press, and why.
+"""A verdict as HTML: what `zoo.Retriever` says, the words of the question to press, and why.
 
 What can be pressed carries what it asks for: `data-ask` a caption, `data-word` the place of a word
-to leave out or put back, `data-anyway` the results of a declined query. `answer.js` hands it on.
+to leave out or put back. `answer.js` hands it on.
 """
 
 from pathlib import Path
 from urllib.parse import quote
 
-from demo import verdicts
+from demo.answers import REFUSED
 from demo.cards import certainty, escape, numbers, results
 
 PRESSES = (Path(__file__).parent / "answer.js").read_text(encoding="utf-8")  # of `gr.HTML`
-_UNKNOWN_HELP = "Ask in words like those of the examples."
+_WORDS = {
+    "likely": "Likely",
+    "unsure": "Unsure",
+    "nothing matches": "Nothing here looks like that",
+    "not understood": "Not understood",
+}
 
 
-def answer(gallery, found, risk, kept=None, similarity=None):
+def answer(gallery, found, kept=None, similarity=None):
     """What a caption finds, whole.
 
     Args:
         gallery: a `Gallery`.
         found: a `TextAnswer`.
-        risk: by which it is declined, or None.
         kept: `(all words, places of those that were asked)`, or None for all.
         similarity: what ranked.
     """
     said = found["answer"]
     parts = [
-        verdict(gallery, said, "captions", risk, similarity),
+        verdict(gallery, said, "captions", similarity),
         _words(found, kept) if gallery.encoders.reads_words else "",
     ]
-    if found["unknown_words"] and said["kind"] != "unknown":
+    if found["unknown_words"] and said["verdict"] not in REFUSED:
         listed = ", ".join(f"“{word}”" for word in found["unknown_words"][:5])
         parts.append(f'<p class="halo-note">The model does not know {escape(listed)}.</p>')
-    parts += [_results(gallery, said, "images"), _narrowing(found)]
+    parts += [_results(gallery, said, "images")]
     parts.append(_why(gallery, said, "captions", "images", similarity, found["caption"]))
     link = escape(f"?q={quote(found['caption'])}")
     return f'<section class="halo-answer" data-link="{link}">{"".join(parts)}</section>'
 
 
-def image_answer(gallery, said, risk, similarity=None):
+def image_answer(gallery, said, similarity=None):
     """What an image finds, whole; arguments as of `answer`, `said` an `Answer`."""
     return "".join(
         [
-            verdict(gallery, said, "images", risk, similarity),
-            '<p class="halo-note">Another picture, in which more of it is seen, may help.</p>'
-            if said["declined"]
-            else "",
+            verdict(gallery, said, "images", similarity),
             _results(gallery, said, "captions"),
             _why(gallery, said, "images", "captions", similarity),
         ]
     )
 
 
-def contrast(gallery, answers, risk):
+def contrast(gallery, answers):
     """Two or three answers side by side, short: what the page opens on."""
-    parts = []
-    for found in answers:
-        said = found["answer"]
-        parts.append(
-            f"<article>{_question(found['caption'])}{verdict(gallery, said, 'captions', risk)}"
-            f"{_narrowing(found) if said['declined'] else ''}{_results(gallery, said, 'images')}"
-            "</article>"
-        )
+    parts = [
+        f"<article>{_question(found['caption'])}{verdict(gallery, found['answer'], 'captions')}"
+        f"{_results(gallery, found['answer'], 'images')}</article>"
+        for found in answers
+    ]
     return f'<section class="halo-contrast">{"".join(parts)}</section>'
 
 
-def verdict(gallery, said, side, risk, similarity=None):
-    """The sentence, large, the needle between never and always, and why there is no answer."""
-    probability = said["probability"]
-    if said["declined"]:
-        word, kind = "No answer", "declined"
-    elif probability is None:
-        word, kind = "Not calibrated", "plain"
-    else:
-        word = verdicts.level(probability)
-        kind = word.lower()
+def verdict(gallery, said, side, similarity=None):
+    """The word, the sentence, the needle between never and always, and how long a list is."""
+    kind = "declined" if said["verdict"] in REFUSED else said["verdict"]
     parts = [
-        f'<p class="halo-level">{word}</p>',
-        f'<h2 class="halo-sentence">{escape(said["verdict"])}</h2>',
+        f'<p class="halo-level">{escape(_WORDS[said["verdict"]])}</p>',
+        f'<h2 class="halo-sentence">{escape(said["reason"])}</h2>',
     ]
-    if probability is not None:
-        parts.append(_meter(probability, gallery.sureness(side, similarity).promise(risk)))
-    if said["declined"]:
-        parts.append(f"<p>{_declined(said)}</p>")
-        if not said["results"]:
-            parts.append(
-                '<button type="button" class="halo-button" data-anyway="1" data-key="anyway">'
-                "Show the results anyway</button>"
-            )
+    if said["probability"] is not None and kind != "declined":
+        judge = gallery.retriever(side, similarity).judge
+        parts.append(_meter(said["probability"], judge.threshold))
+    if said["first_k"] is not None:
+        count = f"{said['first_k']:,} {'result holds' if said['first_k'] == 1 else 'results hold'}"
+        parts.append(f"<p>{escape(count)} the right one 9 times in 10.</p>")
     return f'<div class="halo-verdict halo-is-{kind}">{"".join(parts)}</div>'
-
-
-def _declined(said):
-    if said["kind"] == "known":
-        return f"{escape(verdicts.DECLINED['unsure'])}: {escape(said['reason'])}."
-    text = said["reason"][0].upper() + said["reason"][1:]
-    return escape(f"{text}. {_UNKNOWN_HELP}" if said["kind"] == "unknown" else f"{text}.")
 
 
 def _question(caption):
@@ -106,18 +87,14 @@ def _question(caption):
     )
 
 
-def _meter(probability, promise):
+def _meter(probability, threshold):
     at = 100 * probability
-    said, mark = f"Probability {at:.0f} %", ""
-    if promise is not None:
-        least = 100 * promise.threshold
-        how = "promised" if promise.certified else "estimated"
-        said += f", answered from {least:.0f} % ({how})"
-        mark = f'<u style="left:{least:.1f}%"></u>'
+    said = f"Probability {at:.0f} %, likely from {100 * threshold:.0f} %"
     return (
-        f'<div class="halo-meter" role="img" aria-label="{escape(said)}">{mark}'
-        f'<b style="left:{at:.1f}%"></b></div><p class="halo-scale" aria-hidden="true">'
-        f"<span>never</span><span>{escape(said)}</span><span>always</span></p>"
+        f'<div class="halo-meter" role="img" aria-label="{escape(said)}">'
+        f'<u style="left:{100 * threshold:.1f}%"></u><b style="left:{at:.1f}%"></b></div>'
+        f'<p class="halo-scale" aria-hidden="true"><span>never</span><span>{escape(said)}</span>'
+        "<span>always</span></p>"
     )
 
 
@@ -126,57 +103,44 @@ def _words(found, kept):
     words, places = kept or (found["caption"].split(), None)
     if len(words) < 2:
         return ""
-    without = iter(found["words"])
-    now, chips = found["answer"]["probability"], []
-    for place, word in enumerate(words):
-        on = places is None or place in places
-        effect = next(without, None) if on else None
-        said = ""
-        if effect is not None and effect["probability_without"] is not None and now is not None:
-            change = round(100 * (effect["probability_without"] - now))
-            if abs(change) > 1:
-                said = f"<small>{change:+d} %</small>".replace("-", "−").replace(" %", "\u00a0%")
-        chips.append(
-            f'<button type="button" class="halo-chip" aria-pressed="{str(on).lower()}" '
-            f'data-word="{place}" data-key="w{place}">{escape(word)}{said}</button>'
-        )
+    chips = [
+        f'<button type="button" class="halo-chip" '
+        f'aria-pressed="{str(places is None or place in places).lower()}" '
+        f'data-word="{place}" data-key="w{place}">{escape(word)}</button>'
+        for place, word in enumerate(words)
+    ]
     return (
         '<div class="halo-chips" role="group" aria-label="Words of the question: press one to '
-        'leave it out or put it back; the number is what leaving it out changes">'
-        f"{''.join(chips)}</div>"
-    )
-
-
-def _narrowing(found):
-    """Additions that raise the probability, those about one thing together."""
-    if not found["narrow_it_down"]:
-        return ""
-    lines = []
-    for group in found["narrow_it_down"]:
-        chips = "".join(
-            f'<button type="button" class="halo-add" data-ask="{escape(one["caption"])}" '
-            f'data-key="a{escape(one["words"])}">+ {escape(one["words"])} '
-            f"<small>{escape(verdicts.frequency(one['probability']))}</small></button>"
-            for one in group["additions"]
-        )
-        lines.append(chips)
-    head = "What is missing" if found["answer"]["declined"] else "Make it surer"
-    return (
-        f'<div class="halo-narrow"><h3>{head}: press what is true of it</h3>'
-        f"<div>{''.join(lines)}</div></div>"
+        f'leave it out or put it back">{"".join(chips)}</div>'
     )
 
 
 def _results(gallery, said, side):
-    return results(gallery, said, side) if said["results"] else ""
+    """The results; those of a refused question are grey."""
+    if not said["results"]:
+        return ""
+    html = results(gallery, said, side)
+    return f'<div class="halo-refused">{html}</div>' if said["verdict"] in REFUSED else html
 
 
 def _why(gallery, said, asked, side, similarity, caption=None):
-    source = gallery.sureness(asked, similarity).source
     link = (
         "" if caption is None else f'<p><a href="?q={quote(caption)}">Link to this question</a></p>'
     )
     return (
-        f'<details class="halo-why"><summary>Why?</summary><p>{escape(source)}</p>'
+        f'<details class="halo-why"><summary>Why?</summary>'
+        f"<p>{escape(_source(gallery.retriever(asked, similarity)))}</p>"
         f"{certainty(gallery, said, asked)}{numbers(gallery, said, side)}{link}</details>"
+    )
+
+
+def _source(retriever):
+    """What the verdict rests on, in a sentence."""
+    confidence = retriever.confidence
+    if confidence is None:
+        why_not = retriever.judge.why_not
+        return f"There is no probability: {why_not.rstrip('.')}."
+    return (
+        f"Learnt from {confidence.num_queries:,} held-out questions whose answers are known, each "
+        f"asked among these {len(retriever):,} items with its own answer put there."
     )
