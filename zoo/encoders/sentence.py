@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from typing import Any
 
 import keras
 from keras import ops
@@ -16,6 +17,19 @@ MEAN, FIRST = POOLINGS = ("mean", "first")
 OF_MODE = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": FIRST}
 # Of `hidden_act`: whether it is GELU's approximation by tanh.
 IS_APPROXIMATE = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Frozen(keras.Model):
+    """A Functional model that is not trained, nor after it was loaded.
+
+    Keras itself forgets, when it loads a layer made of layers, that the inner ones were frozen.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        for layer in self._flatten_layers():  # itself too
+            layer.trainable = False
 
 
 def sentence_encoder(
@@ -96,12 +110,10 @@ def sentences(
             f"{folder}; received {trainable_blocks!r}"
         )
     _activate_as_trained(blocks, folder)
-    # Keras forgets, when it loads a layer of layers, that it was frozen, and KerasHub how a
-    # `BertBackbone` is activated; a Functional model of the layers keeps both.
+    # A model of the layers, since a loaded `BertBackbone` has forgotten how it is activated.
     kept = len(blocks) - trainable_blocks
     last = blocks[kept - 1] if kept else whole.get_layer("embeddings_dropout")
-    network = keras.Model(whole.input, last.output, name="frozen")
-    network.trainable = False
+    network = Frozen(whole.input, last.output, name="frozen")
 
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     mask = ops.not_equal(ids, PADDING)
