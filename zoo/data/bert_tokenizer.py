@@ -1,6 +1,7 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
 import os
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,10 @@ from zoo.data.files import read_lines
 from zoo.data.subwords import SubwordTokenizer
 from zoo.embeddings import Tensor
 from zoo.errors import InputError, require
+from zoo.files.json_files import read_object
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+VOCABULARY_FILES = ("vocab.txt", "tokenizer.json", "assets/tokenizer/vocabulary.txt")
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -83,16 +86,21 @@ class BertTokenizer(SubwordTokenizer):
 
 
 def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTokenizer:
-    """A `BertTokenizer` from `vocab.txt`, a word piece a line.
+    """A `BertTokenizer` from a checkpoint's folder or from one of its vocabulary files.
 
     Args:
-        path: the file.
+        path: `vocab.txt`, a word piece a line; `tokenizer.json` of Hugging Face; or a folder with
+            one of them, or with a KerasHub preset.
         max_words: the length of a row of ids.
 
     Raises:
-        InputError: if it cannot be read, or a piece is empty, occurs twice or is missing.
+        InputError: if it cannot be read, holds no vocabulary of lower-cased word pieces, or a
+            piece is empty, occurs twice or is missing.
     """
-    vocabulary = read_lines(path)
+    path = pathlib.Path(os.fspath(path)).expanduser()
+    if path.is_dir():
+        path = _vocabulary_file(path)
+    vocabulary = _pieces_of_json(path) if path.suffix == ".json" else read_lines(path)
     seen = {}
     for line, token in enumerate(vocabulary, start=1):
         if not token.strip():
@@ -104,3 +112,26 @@ def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTok
         return BertTokenizer(vocabulary, max_words)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def _vocabulary_file(folder):
+    for name in VOCABULARY_FILES:
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(f"{folder}: expected one of {', '.join(VOCABULARY_FILES)}; found none")
+
+
+def _pieces_of_json(path):
+    stored = read_object(path)
+    model, normalizer = stored.get("model"), stored.get("normalizer")
+    ids = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(ids, dict) or model.get("type", "WordPiece") != "WordPiece":
+        raise InputError(f"{path}: expected a `model` of type WordPiece with a `vocab`")
+    if not isinstance(normalizer, dict) or normalizer.get("lowercase") is not True:
+        raise InputError(
+            f"{path}: expected a `normalizer` with `lowercase` true; received {normalizer!r}"
+        )
+    whole = all(type(number) is int for number in ids.values())
+    if not whole or sorted(ids.values()) != list(range(len(ids))):
+        raise InputError(f"{path}: expected the ids 0 to {len(ids) - 1} in `vocab`, each once")
+    return sorted(ids, key=ids.get)

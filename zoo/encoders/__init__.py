@@ -20,6 +20,7 @@ from zoo.encoders.point_towers import (
 from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
 from zoo.encoders.regions import regions
 from zoo.encoders.resnext import load_torchvision_weights, resnext
+from zoo.encoders.sentence import sentence_encoder, sentences
 from zoo.encoders.set_towers import (
     map_size,
     set_caption_encoder,
@@ -54,6 +55,8 @@ __all__ = [
     "regions",
     "resnext",
     "sentence_caption_encoder",
+    "sentence_encoder",
+    "sentences",
     "set_caption_encoder",
     "set_image_encoder",
     "vectors",

@@ -46,7 +46,7 @@ def bert(
     keras_hub = require("keras_hub", extra="text")
 
     if preset is not None:
-        network = _from_folder(preset, max_length)
+        network = network_of_folder(preset, max_length)
     else:
         size = {**BASE, **size}
         size.setdefault("intermediate_dim", 4 * size["hidden_dim"])
@@ -70,14 +70,15 @@ def bert(
     return keras.Model(ids, outputs, name="backbone")
 
 
-def _from_folder(preset, max_length):
+def network_of_folder(preset, max_length, **settings):
+    """KerasHub's `BertBackbone` of a folder, see `bert`; `settings` replace the folder's."""
     keras_hub = require("keras_hub", extra="text")
 
     path = pathlib.Path(os.fspath(preset)).expanduser()
     if not path.is_dir():
         raise InputError(f"{path}: no such folder; expected a preset of BERT")
     try:
-        network = keras_hub.models.BertBackbone.from_preset(str(path))
+        network = keras_hub.models.BertBackbone.from_preset(str(path), **settings)
     except Exception as error:  # KerasHub raises several kinds, depending on what is missing
         raise InputError(f"{path}: not a preset of BERT: {error}") from error
     longest = network.max_sequence_length

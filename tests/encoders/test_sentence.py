@@ -1,0 +1,259 @@
+"""Sentences by a tiny random checkpoint, beside BERT's forward pass in NumPy."""
+
+import json
+import shutil
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import save_file
+from scipy.special import erf
+
+from export.signatures import Signatures
+from zoo import encoders, losses, models, similarities
+from zoo.data import captions, read_bert_tokenizer
+from zoo.errors import InputError
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "bird", "##s", "dog", "on"]
+WIDTH, HEADS, BLOCKS, INNER, LENGTH = 8, 2, 3, 16, 7
+TEXTS = ["a red bird", "dogs on a bird", "dog", "a a a a a a a a a"]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    """Arrays by Hugging Face's names, large enough for GELU's two forms to differ."""
+    rng = np.random.default_rng(0)
+    arrays = {}
+
+    def add(name, *shape, around=0.0):
+        arrays[name] = (around + 0.7 * rng.normal(size=shape)).astype("float32")
+
+    def add_dense(name, before, after):
+        add(f"{name}.weight", after, before)
+        add(f"{name}.bias", after)
+
+    def add_norm(name):
+        add(f"{name}.weight", WIDTH, around=1.0)
+        add(f"{name}.bias", WIDTH)
+
+    add("embeddings.word_embeddings.weight", len(PIECES), WIDTH)
+    add("embeddings.position_embeddings.weight", 12, WIDTH)
+    add("embeddings.token_type_embeddings.weight", 2, WIDTH)
+    add_norm("embeddings.LayerNorm")
+    for number in range(BLOCKS):
+        block = f"encoder.layer.{number}"
+        for part in ("query", "key", "value"):
+            add_dense(f"{block}.attention.self.{part}", WIDTH, WIDTH)
+        add_dense(f"{block}.attention.output.dense", WIDTH, WIDTH)
+        add_norm(f"{block}.attention.output.LayerNorm")
+        add_dense(f"{block}.intermediate.dense", WIDTH, INNER)
+        add_dense(f"{block}.output.dense", INNER, WIDTH)
+        add_norm(f"{block}.output.LayerNorm")
+    add_dense("pooler.dense", WIDTH, WIDTH)
+    return arrays
+
+
+@pytest.fixture(scope="module")
+def checkpoint(weights, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("minilm")
+    config = {
+        "model_type": "bert",
+        "hidden_act": "gelu",
+        "vocab_size": len(PIECES),
+        "hidden_size": WIDTH,
+        "num_attention_heads": HEADS,
+        "num_hidden_layers": BLOCKS,
+        "intermediate_size": INNER,
+        "max_position_embeddings": 12,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    vocabulary = {piece: number for number, piece in reversed(list(enumerate(PIECES)))}
+    tokenizer = {
+        "normalizer": {"type": "BertNormalizer", "lowercase": True},
+        "model": {"type": "WordPiece", "vocab": vocabulary},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ids(checkpoint):
+    return np.asarray(captions.token_ids(read_bert_tokenizer(checkpoint, LENGTH), TEXTS))
+
+
+def with_file(checkpoint, folder, name, value):
+    shutil.copytree(checkpoint, folder, dirs_exist_ok=True)
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(value))
+    return folder
+
+
+def reference(weights, row):
+    """The last hidden states of one caption without its padding."""
+
+    def dense(name, values):
+        return values @ weights[f"{name}.weight"].T.astype("float64") + weights[f"{name}.bias"]
+
+    def norm(name, values):
+        centred = values - values.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    def by_head(values):
+        return values.reshape(len(values), HEADS, -1).transpose(1, 0, 2)
+
+    row = row[row != 0]
+    states = (
+        weights["embeddings.word_embeddings.weight"][row].astype("float64")
+        + weights["embeddings.position_embeddings.weight"][: len(row)]
+        + weights["embeddings.token_type_embeddings.weight"][0]
+    )
+    states = norm("embeddings.LayerNorm", states)
+    for number in range(BLOCKS):
+        block = f"encoder.layer.{number}"
+        query, key, value = (
+            by_head(dense(f"{block}.attention.self.{part}", states))
+            for part in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(0, 2, 1) / np.sqrt(WIDTH // HEADS)
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        read = (shares @ value).transpose(1, 0, 2).reshape(len(row), WIDTH)
+        read = dense(f"{block}.attention.output.dense", read)
+        states = norm(f"{block}.attention.output.LayerNorm", states + read)
+        inner = dense(f"{block}.intermediate.dense", states)
+        inner = inner * 0.5 * (1 + erf(inner / np.sqrt(2)))
+        states = norm(f"{block}.output.LayerNorm", states + dense(f"{block}.output.dense", inner))
+    return states
+
+
+def test_sentences_equal_a_reference_with_padding_and_alone(checkpoint, weights, ids):
+    assert (ids[2] == 0).any()
+    assert (ids[3] != 0).all()
+    states = [reference(weights, row) for row in ids]
+    for pooling, expected in (
+        ("mean", [rows.mean(0) for rows in states]),
+        ("first", [rows[0] for rows in states]),
+    ):
+        backbone = encoders.sentences(checkpoint, LENGTH, pooling)
+        np.testing.assert_allclose(backbone(ids)["pooled"], expected, atol=1e-4)
+        for row, alone in zip(ids, expected, strict=True):
+            np.testing.assert_allclose(backbone(row[None])["pooled"][0], alone, atol=1e-4)
+
+
+def test_the_folder_says_how_tokens_are_pooled(checkpoint, ids, tmp_path):
+    def pooled(folder, **options):
+        return np.asarray(encoders.sentences(folder, LENGTH, **options)(ids)["pooled"])
+
+    name, mean, first = (
+        "1_Pooling/config.json",
+        "pooling_mode_mean_tokens",
+        "pooling_mode_cls_token",
+    )
+    np.testing.assert_array_equal(pooled(checkpoint), pooled(checkpoint, pooling="mean"))
+    folder = with_file(checkpoint, tmp_path / "cls", name, {first: True, mean: False})
+    np.testing.assert_array_equal(pooled(folder), pooled(checkpoint, pooling="first"))
+    np.testing.assert_array_equal(pooled(folder, pooling="mean"), pooled(checkpoint))
+    for stored in ({first: True, mean: True}, {"pooling_mode_max_tokens": True}, {}):
+        folder = with_file(checkpoint, tmp_path / "other", name, stored)
+        with pytest.raises(InputError, match="expected one of pooling_mode_mean_tokens, pooling"):
+            encoders.sentences(folder, LENGTH)
+
+
+def test_a_frozen_sentence_is_the_same_in_training_and_only_the_head_is_trained(checkpoint, ids):
+    frozen = encoders.sentence_encoder(checkpoint, dim=4, max_length=LENGTH)
+    assert [variable.path for variable in frozen.trainable_variables] == [
+        "embedding/kernel",
+        "embedding/bias",
+    ]
+    np.testing.assert_array_equal(frozen(ids, training=True)["mean"], frozen(ids)["mean"])
+    np.testing.assert_allclose(np.linalg.norm(frozen(ids)["mean"], axis=1), 1, rtol=1e-5)
+    # A head that is trained on stored vectors is this tower's head.
+    stored = frozen.get_layer("backbone")(ids)["pooled"]
+    head = encoders.sentence_caption_encoder(encoders.vectors(WIDTH), 4)
+    frozen.get_layer("embedding").set_weights(head.get_layer("embedding").get_weights())
+    np.testing.assert_allclose(frozen(ids)["mean"], head(stored)["mean"], atol=1e-6)
+
+
+def test_the_last_blocks_are_trained_where_they_are_to_be(checkpoint, ids, tmp_path):
+    frozen = encoders.sentence_encoder(checkpoint, 4, LENGTH)
+    for count in range(BLOCKS + 1):
+        tower = encoders.sentence_encoder(checkpoint, 4, LENGTH, trainable_blocks=count)
+        assert len(tower.trainable_variables) == 2 + 16 * count
+        tower.get_layer("embedding").set_weights(frozen.get_layer("embedding").get_weights())
+        np.testing.assert_allclose(tower(ids)["mean"], frozen(ids)["mean"], atol=1e-6)
+        tower.save(tmp_path / "tower.keras")
+        loaded = keras.saving.load_model(tmp_path / "tower.keras")
+        assert len(loaded.trainable_variables) == len(tower.trainable_variables)
+        np.testing.assert_allclose(loaded(ids)["mean"], tower(ids)["mean"], atol=1e-6)
+    for count in (-1, BLOCKS + 1, True, 0.5):
+        with pytest.raises(ValueError, match=f"integer between 0 and {BLOCKS}.*received {count}"):
+            encoders.sentence_encoder(checkpoint, 4, LENGTH, trainable_blocks=count)
+
+
+def test_points_and_gaussians_of_strings_are_saved_and_exported(checkpoint, tmp_path):
+    points = models.DualEncoder(
+        encoders.mean_image_encoder(encoders.convolutional("tiny", 32, None), 4),
+        encoders.sentence_encoder(checkpoint, 4, LENGTH),
+        similarity=similarities.Cosine(10.0, learn_scale=True),
+        loss=losses.InfoNCE(),
+        tokenizer=read_bert_tokenizer(checkpoint, LENGTH),
+    )
+    mean = np.asarray(points.encode_captions(TEXTS))
+    gaussian = models.pfe(points)
+    embedding = gaussian.encode_captions(TEXTS)
+    np.testing.assert_allclose(embedding.mean(), mean, atol=1e-6)
+    assert np.asarray(embedding.stddev()).shape == mean.shape
+    gaussian.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded.encode_captions(TEXTS).mean(), mean, atol=1e-6)
+
+    module = Signatures(loaded)
+    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.concrete())
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["encode_captions"]
+    outputs = served(captions=tf.constant(TEXTS))
+    np.testing.assert_allclose(outputs["mean"], mean, atol=1e-5)
+
+
+def test_a_preset_of_keras_hub_keeps_its_activation(ids, tmp_path):
+    network = keras_hub.models.BertBackbone(
+        len(PIECES), BLOCKS, HEADS, WIDTH, INNER, max_sequence_length=LENGTH
+    )
+    network.save_to_preset(str(tmp_path))
+    inputs = {
+        "token_ids": ids,
+        "segment_ids": 0 * ids,
+        "padding_mask": (ids != 0).astype("int32"),
+    }
+    expected = network(inputs)["sequence_output"]
+    np.testing.assert_allclose(
+        encoders.sentences(tmp_path, LENGTH)(ids)["features"], expected, atol=1e-6
+    )
+
+
+def test_bad_folders_and_words(checkpoint, tmp_path):
+    with pytest.raises(ValueError, match="`pooling` must be one of mean, first; received 'max'"):
+        encoders.sentences(checkpoint, LENGTH, "max")
+    config = json.loads((checkpoint / "config.json").read_text())
+    folder = with_file(
+        checkpoint, tmp_path / "relu", "config.json", {**config, "hidden_act": "relu"}
+    )
+    with pytest.raises(InputError, match=r"`hidden_act` must be one of gelu.*received 'relu'"):
+        encoders.sentences(folder, LENGTH)
+    name, lower = "tokenizer.json", {"lowercase": True}
+    for stored, why in (
+        ({"model": {"type": "BPE", "vocab": {}}, "normalizer": lower}, "of type WordPiece"),
+        ({"model": {"vocab": {"a": 0}}, "normalizer": {"lowercase": False}}, "`lowercase` true"),
+        ({"model": {"vocab": {"a": 0, "b": 2}}, "normalizer": lower}, "the ids 0 to 1 in `vocab`"),
+        ({"model": {"vocab": {"a": "0"}}, "normalizer": lower}, "the ids 0 to 0 in `vocab`"),
+        ({"model": {"vocab": {"a": 0}}, "normalizer": lower}, "must begin with"),
+    ):
+        folder = with_file(checkpoint, tmp_path / "words", name, stored)
+        with pytest.raises(InputError, match=why):
+            read_bert_tokenizer(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"expected one of vocab\.txt, tokenizer\.json"):
+        read_bert_tokenizer(tmp_path / "empty")

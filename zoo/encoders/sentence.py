@@ -1,0 +1,161 @@
+"""Sentences by a pretrained BERT: MiniLM, E5, BGE and BERT itself, as a caption tower."""
+
+import os
+import pathlib
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.encoders.bert import PADDING, network_of_folder
+from zoo.encoders.point_towers import sentence_caption_encoder
+from zoo.errors import InputError
+from zoo.files.json_files import read_object
+from zoo.layers.mean_pooling import MeanPooling
+
+MEAN, FIRST = POOLINGS = ("mean", "first")
+OF_MODE = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": FIRST}
+# Of `hidden_act`: whether it is GELU's approximation by tanh.
+IS_APPROXIMATE = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Frozen(keras.Model):
+    """A Functional model that is not trained, nor after it was loaded.
+
+    Keras itself forgets, when it loads a layer made of layers, that the inner ones were frozen.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        for layer in self._flatten_layers():  # itself too
+            layer.trainable = False
+
+
+def sentence_encoder(
+    preset: str | os.PathLike,
+    dim: int,
+    max_length: int = 64,
+    pooling: str | None = None,
+    trainable_blocks: int = 0,
+) -> keras.Model:
+    """Captions to points: a pretrained sentence, a linear map, length one.
+
+    ```python
+    tokenizer = zoo.data.read_bert_tokenizer("all-MiniLM-L6-v2")
+    captions = zoo.encoders.sentence_encoder("all-MiniLM-L6-v2", dim=256)
+    ```
+
+    `zoo.models.pfe` makes Gaussians of a model with such a tower. Where no block is trained, store
+    `encoder.get_layer("backbone")`'s `"pooled"` once and train
+    `sentence_caption_encoder(zoo.encoders.vectors(width), dim)` on it: its layer `"embedding"` is
+    the one of this tower.
+
+    Args:
+        preset, max_length, pooling, trainable_blocks: see `sentences`.
+        dim: dimension of the embedding.
+
+    Returns:
+        A Functional `keras.Model` from ids `(batch, max_length)` to `{"mean": (batch, dim)}`.
+
+    Raises:
+        InputError, ValueError: as `sentences`.
+    """
+    backbone = sentences(preset, max_length, pooling, trainable_blocks)
+    return sentence_caption_encoder(backbone, dim)
+
+
+def sentences(
+    preset: str | os.PathLike,
+    max_length: int = 64,
+    pooling: str | None = None,
+    trainable_blocks: int = 0,
+) -> keras.Model:
+    """A pretrained BERT's vector of a sentence, for `zoo.data.BertTokenizer`'s ids.
+
+    E5 expects its prefix, such as `"query: "`, in the strings themselves.
+
+    Args:
+        preset: a local folder with a Hugging Face checkpoint of BERT (`config.json`,
+            `model.safetensors`), or with a KerasHub preset of a `BertBackbone`.
+        max_length: length of a caption in ids.
+        pooling: `"mean"` of the tokens or the `"first"` token; None for what the folder's
+            `1_Pooling/config.json` says, and the mean where there is none.
+        trainable_blocks: how many of the last blocks are trained. The rest is frozen. With 0
+            nothing is dropped in training either, so a caption's vector is always the same.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from ids `(batch, max_length)` int32 to a
+        dict: `"features"` the last hidden states `(batch, max_length, width)`, `"mask"` bool
+        `(batch, max_length)`, `"pooled"` `(batch, width)`.
+
+    Raises:
+        InputError: if the folder is no such checkpoint, reads less than `max_length` tokens, or
+            pools or activates in another way.
+        ValueError: if `pooling` is another word, or there are fewer blocks.
+
+    Reference: Reimers and Gurevych, "Sentence-BERT", EMNLP 2019, section 3.
+    """
+    if pooling is not None and pooling not in POOLINGS:
+        raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}; received {pooling!r}")
+    # Keras passes `training` on to what is called with `training=False`: rates of 0 stay.
+    settings = {} if trainable_blocks else {"dropout": 0.0}
+    whole = network_of_folder(preset, max_length, **settings)
+    folder = pathlib.Path(os.fspath(preset)).expanduser()
+    pooling = pooling or _pooling_of_folder(folder)
+    blocks = whole.transformer_layers
+    if isinstance(trainable_blocks, bool) or trainable_blocks not in range(len(blocks) + 1):
+        raise ValueError(
+            f"`trainable_blocks` must be an integer between 0 and {len(blocks)}, the blocks of "
+            f"{folder}; received {trainable_blocks!r}"
+        )
+    _activate_as_trained(blocks, folder)
+    # A model of the layers, since a loaded `BertBackbone` has forgotten how it is activated.
+    kept = len(blocks) - trainable_blocks
+    last = blocks[kept - 1] if kept else whole.get_layer("embeddings_dropout")
+    network = Frozen(whole.input, last.output, name="frozen")
+
+    ids = keras.Input((max_length,), dtype="int32", name="captions")
+    mask = ops.not_equal(ids, PADDING)
+    inputs = {
+        "token_ids": ids,
+        "segment_ids": ops.zeros_like(ids),
+        "padding_mask": ops.cast(mask, "int32"),
+    }
+    states = network(inputs)
+    for block in blocks[kept:]:
+        states = block(states, padding_mask=inputs["padding_mask"])
+    by_mean = pooling == MEAN
+    pooled = MeanPooling(name="pooling")(states, mask=mask) if by_mean else states[:, 0]
+    outputs = {"features": states, "mask": mask, "pooled": pooled}
+    return keras.Model(ids, outputs, name="backbone")
+
+
+def _pooling_of_folder(folder):
+    path = folder / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return MEAN
+    stored = read_object(path)
+    modes = [name for name in stored if name.startswith("pooling_mode") and stored[name] is True]
+    if len(modes) != 1 or modes[0] not in OF_MODE:
+        raise InputError(
+            f"{path}: expected one of {', '.join(OF_MODE)} to be true; received "
+            f"{', '.join(modes) or 'none'}"
+        )
+    return OF_MODE[modes[0]]
+
+
+def _activate_as_trained(blocks, folder):
+    """Gives the blocks Hugging Face's activation; KerasHub always takes tanh's approximation."""
+    name = read_object(folder / "config.json").get("hidden_act")
+    if name is None:  # KerasHub's own preset
+        return
+    if name not in IS_APPROXIMATE:
+        raise InputError(
+            f"{folder / 'config.json'}: `hidden_act` must be one of {', '.join(IS_APPROXIMATE)}; "
+            f"received {name!r}"
+        )
+    if not IS_APPROXIMATE[name]:
+        for block in blocks:
+            block.activation = keras.activations.gelu
+            block._feedforward_intermediate_dense.activation = keras.activations.gelu
