@@ -36,7 +36,7 @@ def answer(gallery, found, kept=None, similarity=None):
     if found["unknown_words"] and said["verdict"] not in REFUSED:
         listed = ", ".join(f"“{word}”" for word in found["unknown_words"][:5])
         parts.append(f'<p class="halo-note">The model does not know {escape(listed)}.</p>')
-    parts += [_results(gallery, said, "images")]
+    parts += [_results(gallery, said, "images"), _enough(said)]
     parts.append(_why(gallery, said, "captions", "images", similarity, found["caption"]))
     link = escape(f"?q={quote(found['caption'])}")
     return f'<section class="halo-answer" data-link="{link}">{"".join(parts)}</section>'
@@ -48,6 +48,7 @@ def image_answer(gallery, said, similarity=None):
         [
             verdict(gallery, said, "images", similarity),
             _results(gallery, said, "captions"),
+            _enough(said),
             _why(gallery, said, "images", "captions", similarity),
         ]
     )
@@ -64,7 +65,7 @@ def contrast(gallery, answers):
 
 
 def verdict(gallery, said, side, similarity=None):
-    """The word, the sentence, the needle between never and always, and how long a list is."""
+    """The word, the sentence, and the needle between never and always."""
     kind = "declined" if said["verdict"] in REFUSED else said["verdict"]
     parts = [
         f'<p class="halo-level">{escape(_WORDS[said["verdict"]])}</p>',
@@ -73,9 +74,6 @@ def verdict(gallery, said, side, similarity=None):
     if said["probability"] is not None and kind != "declined":
         judge = gallery.retriever(side, similarity).judge
         parts.append(_meter(said["probability"], judge.threshold))
-    if said["first_k"] is not None:
-        count = f"{said['first_k']:,} {'result holds' if said['first_k'] == 1 else 'results hold'}"
-        parts.append(f"<p>{escape(count)} the right one 9 times in 10.</p>")
     return f'<div class="halo-verdict halo-is-{kind}">{"".join(parts)}</div>'
 
 
@@ -121,6 +119,14 @@ def _results(gallery, said, side):
         return ""
     html = results(gallery, said, side)
     return f'<div class="halo-refused">{html}</div>' if said["verdict"] in REFUSED else html
+
+
+def _enough(said):
+    """How many results hold the right one, below those that are shown."""
+    if said["first_k"] is None:
+        return ""
+    count = f"{said['first_k']:,} {'result holds' if said['first_k'] == 1 else 'results hold'}"
+    return f'<p class="halo-note">{escape(count)} the right one 9 times in 10.</p>'
 
 
 def _why(gallery, said, asked, side, similarity, caption=None):

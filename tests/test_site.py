@@ -15,6 +15,7 @@ from PIL import Image
 
 import zoo
 from export import __main__ as export_command
+from zoo import evaluation
 
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -119,7 +120,9 @@ def workplace(tmp_path_factory):
 @pytest.fixture(scope="module")
 def served(workplace):
     """What the pages' commands before their code leave: an export, and a picture to send."""
-    export_command.main(["toy_birds_pfe", str(workplace / "served")])
+    index = workplace / "index"
+    zoo.Retriever.build("toy_birds_pfe", evaluation.probes_of("toy_birds_pfe").images).save(index)
+    export_command.main([str(index), str(workplace / "served")])
     Image.new("RGB", (60, 40), "green").save(workplace / "bird.jpg")
 
 

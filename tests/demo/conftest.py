@@ -10,12 +10,12 @@ pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
 
 import zoo
 from demo import page, sources
-from demo.encoders import Encoders
 from demo.gallery import Gallery
 from demo.uncertainty_quality import UncertaintyQuality
-from zoo import models
+from zoo import evaluation, models
 from zoo.data import captions, cub, toy_birds
 from zoo.files import RunFolder
+from zoo.retriever import Encoders
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,7 @@ def run_folder(birds, tmp_path_factory):
     path = tmp_path_factory.mktemp("demo") / "run"
     run = RunFolder.open(path, {}, data={"loader": "cub", "root": str(birds), "image_size": 64})
     run.save_model(zoo.from_preset("toy_birds_pfe"))
+    evaluation.probes_of("toy_birds_pfe").save(run.probes_path)
     return path
 
 

@@ -7,10 +7,10 @@ import pytest
 import zoo
 from demo import answers, curves, map_plot
 from demo.reference import Reference
-from demo.sureness import Judgement
 from zoo import similarities
+from zoo.retriever import Judgement
 
-SURE = Judgement(0.9)
+SURE = Judgement(0.9, "likely", "About 9 in 10.", lambda error: 100)
 CAPTION = "a small bird with a red crown and black wings"
 
 
@@ -25,13 +25,10 @@ def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
     for result in answer["results"]:
         logit = logits[result["item"], 0]
         assert result["similarity"] == pytest.approx(logit, abs=1e-4)
-        assert result["match_probability"] == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-5)
         assert result["name"] == gaussians.image_names[result["item"]]
 
 
-def test_another_similarity_ranks_but_the_probability_stays_the_models(
-    gaussians, caption_embedding
-):
+def test_another_similarity_ranks(gaussians, caption_embedding):
     answer = answers.search(
         gaussians, caption_embedding, "images", SURE, similarity="euclidean", k=4
     )
@@ -39,10 +36,6 @@ def test_another_similarity_ranks_but_the_probability_stays_the_models(
     distance = np.linalg.norm(images["mean"] - caption_embedding["mean"], axis=1)
     items = [result["item"] for result in answer["results"]]
     assert items == np.argsort(distance)[:4].tolist()
-    logits = np.asarray(gaussians.model.similarity(images, caption_embedding))[:, 0]
-    for result in answer["results"]:
-        expected = 1 / (1 + np.exp(-logits[result["item"]]))
-        assert result["match_probability"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
@@ -74,20 +67,17 @@ def test_encoders_agree_with_the_model(gaussians, photo):
 
 
 def test_a_model_of_points_says_that_it_has_no_uncertainty(points):
-    answer = answers.search(points, points.encoders.captions([CAPTION]), "images", SURE, 0.1)
+    answer = answers.search(points, points.encoders.captions([CAPTION]), "images", SURE)
     assert answer["meaning"] == answers.POINTS
     assert answer["uncertainty"] is None
-    assert not answer["declined"]
     assert answer["results"][0]["uncertainty"] is None
-    assert 0 < answer["results"][0]["match_probability"] < 1  # it was trained on match logits
 
 
-def test_a_set_has_circular_variance_and_no_match_probability(sets):
+def test_a_set_has_circular_variance(sets):
     query = sets.encoders.captions([CAPTION])
     answer = answers.search(sets, query, "images", SURE, k=3)
     expected = np.asarray(similarities.smooth_chamfer(sets.embeddings["images"], query))[:, 0]
     assert [r["item"] for r in answer["results"]] == np.argsort(-expected)[:3].tolist()
-    assert answer["results"][0]["match_probability"] is None  # it was trained on triplets
     value = float(zoo.embeddings.uncertainty(query, "circular_variance")[0])
     assert answer["uncertainty"] == pytest.approx(value, abs=1e-6)
     assert "circular variance" in answer["meaning"]
@@ -108,12 +98,39 @@ def test_a_probability_is_not_taken_for_a_logit(sets):
     query = sets.encoders.captions([CAPTION])
     answer = answers.search(sets, query, "images", SURE, similarity="set_match_probability", k=3)
     assert all(0 < result["similarity"] < 1 for result in answer["results"])
-    assert all(result["match_probability"] is None for result in answer["results"])
 
 
 def test_an_unknown_similarity_is_an_error(gaussians, caption_embedding):
     with pytest.raises(ValueError, match="`similarity` must be one of"):
         answers.search(gaussians, caption_embedding, "images", SURE, similarity="nonsense")
+
+
+@pytest.mark.parametrize(("enough", "shown"), [(2, 2), (5, 4), (10**9, 4)])
+def test_the_list_ends_where_the_judge_says_enough(gaussians, caption_embedding, enough, shown):
+    said = Judgement(0.4, "unsure", "About 4 in 10.", lambda error: enough)
+    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
+    assert len(answer["results"]) == shown
+    assert answer["first_k"] == (enough if enough < 10**9 else None)
+
+
+@pytest.mark.parametrize("verdict", ["nothing matches", "not understood"])
+def test_a_refused_question_shows_its_pictures(gaussians, caption_embedding, verdict):
+    said = Judgement(None, verdict, "A reason.", lambda error: 1)
+    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
+    assert (answer["verdict"], answer["reason"], answer["first_k"]) == (verdict, "A reason.", None)
+    assert len(answer["results"]) == 4
+
+
+def test_the_gallery_is_judged_as_a_retriever_judges_it(gaussians):
+    retriever = zoo.Retriever.build(gaussians.model, gaussians.embeddings["images"])
+    retriever.probes = gaussians.probes
+    texts = [CAPTION, "dog", "a bird", *gaussians.captions[:20]]
+    queries = gaussians.encoders.captions(texts)
+    for one, answer in zip(
+        gaussians.judge("captions", queries, texts), retriever.ask(texts), strict=True
+    ):
+        assert (one.verdict, one.reason) == (answer.verdict, answer.reason)
+        assert one.probability == pytest.approx(answer.probability, abs=1e-5)
 
 
 def test_percentile_counts_equal_values_half():

@@ -38,9 +38,8 @@ def test_endpoints_are_typed(client):
     }
     assert types["caption"] == "str"
     assert types["results"] == "int"
-    assert types["wrong_at_most"] == "float"
     returned = endpoints["/find_images"]["returns"][0]["python_type"]["type"]
-    assert "narrow_it_down" in returned
+    assert "unknown_words" in returned
     erase = [p["parameter_name"] for p in endpoints["/erase_region"]["parameters"]]
     assert erase == ["image", "left", "top", "width", "height"]
 
@@ -67,21 +66,23 @@ def test_the_pages_program_runs(served, photo, tmp_path, monkeypatch, capsys):
     assert names["captions"]["verdict"] in capsys.readouterr().out
 
 
-def test_a_promise_declines(client):
-    text = "a bird with a short bill"
-    found = client.predict(caption=text, wrong_at_most=0.1, api_name="/find_images")
-    assert found["answer"]["declined"]
-    assert found["answer"]["results"] == []
-    assert found["words"]
+def test_what_is_not_understood_is_said_and_shown(client):
+    found = client.predict(caption="a wibble with zorp", api_name="/find_images")
+    assert found["answer"]["verdict"] == "not understood"
+    assert found["answer"]["probability"] is None
+    assert "“wibble” and “zorp”" in found["answer"]["reason"]
+    assert len(found["answer"]["results"]) == 8
+    assert found["unknown_words"] == ["wibble", "zorp"]
 
 
-def test_the_gallery_says_what_it_promises(client, served):
+def test_the_gallery_says_how_it_is_judged(client, served):
     about = client.predict(api_name="/describe_gallery")
     assert about["images"] == 18
     assert about["captions"] == 180
     assert about["uncertainty_measure"] == "total_variance"
-    promised = served[1].gallery.sureness("captions").promises
-    assert about["promises"]["captions"]["at_most_wrong"] == [one._asdict() for one in promised]
+    confidence = served[1].gallery.retriever("captions").confidence
+    assert about["judged"]["captions"]["probes"] == confidence.num_queries
+    assert about["judged"]["captions"]["first_k"] == confidence.first_k(0.1)
 
 
 def test_too_few_arguments_are_an_error_in_a_sentence(served):
@@ -89,7 +90,7 @@ def test_too_few_arguments_are_an_error_in_a_sentence(served):
     started = httpx.post(f"{served[0]}/gradio_api/call/find_images", json={"data": ["a bird"]})
     event = started.json()["event_id"]
     answer = httpx.get(f"{served[0]}/gradio_api/call/find_images/{event}").text
-    assert "find_images takes 5 arguments; received 1" in answer
+    assert "find_images takes 3 arguments; received 1" in answer
 
 
 def test_an_image_finds_captions_and_can_be_erased(client, served, photo):
@@ -132,11 +133,6 @@ def test_a_map_has_every_image_it_shows(client):
         ({"caption": 5}, "has to be text"),
         ({"caption": "a bird", "results": 10**9}, "The number of results has to be from 1 to 24"),
         ({"caption": "a bird", "results": "many"}, "has to be a number"),
-        (
-            {"caption": "a bird", "wrong_at_most": 3},
-            "share of wrong answers has to be from -1 to 1",
-        ),
-        ({"caption": "a bird", "wrong_at_most": 0.4}, "has to be one of 1 in 10, 1 in 5"),
         ({"caption": "a bird", "similarity": "<b>x"}, "The similarity has to be one of"),
     ],
 )

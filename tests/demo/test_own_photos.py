@@ -17,12 +17,11 @@ def test_photos_are_searched_as_the_gallery_is(gaussians, photo, tmp_path):
     assert len(own.image_names) == 17
     expected = gaussians.take("images", slice(0, 17))["mean"]
     np.testing.assert_allclose(own.embeddings["images"]["mean"], expected, atol=1e-5)
-    found = Service(own, None).find_images("a small red bird with a black crown", wrong_at_most=1)
+    found = Service(own, None).find_images("a small red bird with a black crown")
     assert len(found["answer"]["results"]) == 8
     assert 0 < found["answer"]["probability"] < 1
-    sureness = own.sureness("captions")
-    assert not any(one.certified for one in sureness.promises)
-    assert "nothing is promised" in sureness.source
+    confidence = own.retriever("captions").confidence
+    assert confidence.gallery.size == 17  # learnt among these photos
 
 
 def test_too_many_or_no_photos_are_refused(gaussians, photo, tmp_path):

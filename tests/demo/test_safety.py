@@ -192,29 +192,24 @@ def test_texts_are_escaped(gaussians, monkeypatch):
         "item": 0,
         "name": evil,
         "similarity": 1.0,
-        "match_probability": 0.5,
         "uncertainty": 0.1,
         "uncertainty_percentile": 10.0,
         "right": None,
     }
     answer = {
-        "verdict": evil,
+        "verdict": "unsure",
         "probability": 0.4,
-        "kind": "known",
-        "declined": True,
         "reason": evil,
+        "first_k": 3,
         "uncertainty": 0.1,
         "uncertainty_percentile": 10.0,
         "meaning": evil,
         "results": [result],
     }
-    addition = {"words": evil, "caption": evil, "probability": 0.5}
     text = {
         "caption": evil,
         "answer": answer,
         "unknown_words": [evil],
-        "words": [{"word": evil, "probability_without": 0.1, "uncertainty_without": 0.1}],
-        "narrow_it_down": [{"about": evil, "expected": 0.5, "additions": [addition]}],
     }
     monkeypatch.setattr(gaussians, "captions", [evil] * len(gaussians.captions))
     monkeypatch.setattr(gaussians, "image_names", [evil] * len(gaussians.image_names))
@@ -222,9 +217,9 @@ def test_texts_are_escaped(gaussians, monkeypatch):
         cards.note(evil),
         cards.results(gaussians, answer, "images"),
         cards.results(gaussians, answer, "captions"),
-        verdict_card.answer(gaussians, text, 0.5, ([evil, evil], [0])),
-        verdict_card.contrast(gaussians, [text], 0.5),
-        verdict_card.image_answer(gaussians, answer, None),
+        verdict_card.answer(gaussians, text, ([evil, evil], [0])),
+        verdict_card.contrast(gaussians, [text]),
+        verdict_card.image_answer(gaussians, answer),
     ]
     for piece in pieces:
         assert "<img src=x" not in piece

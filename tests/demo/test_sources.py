@@ -12,11 +12,11 @@ from PIL import Image
 import zoo
 from demo import page, sources
 from demo.__main__ import main
-from demo.encoders import Encoders
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo import models
 from zoo.errors import InputError
 from zoo.files import RunFolder
+from zoo.retriever import Encoders
 
 
 @pytest.fixture(scope="module", autouse=True)

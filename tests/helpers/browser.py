@@ -93,14 +93,6 @@ class Visit:
         self.page.locator(selector).first.click()
         self.changed(within, before)
 
-    def promise(self, label):
-        """Chooses how many answers may be wrong."""
-        before = self.content("#halo-answer")
-        self.page.get_by_role("button", name="Settings").click()
-        self.page.locator("#halo-promise").get_by_label(label, exact=True).check()
-        self.changed("#halo-answer", before)
-        self.page.get_by_role("button", name="Settings").click()
-
     def choose(self, selector, place):
         """Chooses an option of a dropdown by its place."""
         self.page.locator(f"{selector} input").click()
