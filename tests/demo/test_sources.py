@@ -131,7 +131,7 @@ def test_models_that_cannot_be_shown():
     model = models.pcme("tiny", vocabulary_size=9, dim=4, word_dim=4, image_size=32)
     with pytest.raises(InputError, match="has no tokenizer"):
         Encoders(model)
-    with pytest.raises(InputError, match="can only show models of pictures"):
+    with pytest.raises(InputError, match="not square pictures"):
         Encoders(model.with_image_encoder(regions))
 
 

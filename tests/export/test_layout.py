@@ -24,10 +24,20 @@ def run_folder(pcme, tmp_path_factory):
     run = RunFolder.open(tmp_path_factory.mktemp("run") / "pcme", {"data_dir": "CUB"})
     run.save_model(pcme.model)
     rng = np.random.default_rng(0)
-    calibration = Confidence.fit(rng.normal(size=(60, 30)), np.arange(60) % 2 == 0)
-    calibration.save(run.calibration_path("t2i"))
     run.finish({"retrieval": {"t2i_recall@1": 12.5}})
     return run
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory):
+    """What `halo search build` leaves of a calibrated gallery of images, for `--gallery`."""
+    folder = tmp_path_factory.mktemp("gallery")
+    (folder / "search.json").write_text('{"captions": false, "index": "index", "shards": []}')
+    rng = np.random.default_rng(0)
+    calibration = Confidence.fit(rng.normal(size=(60, 30)), np.arange(60) % 2 == 0)
+    (folder / "index").mkdir()
+    calibration.save(folder / "index" / "calibration.json")
+    return folder
 
 
 def files(folder):
@@ -69,7 +79,7 @@ def test_warm_up_records_run_on_the_export(pcme):
 
 
 def test_a_model_without_calibrations_says_so(pcme):
-    assert "No calibration came with the run" in (pcme.folder / "model_card.md").read_text()
+    assert "None was given (`--gallery`)" in (pcme.folder / "model_card.md").read_text()
     assert not list(pcme.folder.glob("calibration_*"))
 
 
@@ -182,9 +192,16 @@ def test_captions_need_a_tokenizer(birds, pcme, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command(run_folder, tmp_path, capsys):
+def test_the_command(run_folder, gallery, tmp_path, capsys):
     out = tmp_path / "served"
-    flags = ["--image-only", "--no-index", "--batch-size=3", "--storage=float16", "--version=7"]
+    flags = [
+        f"--gallery={gallery}",
+        "--image-only",
+        "--no-index",
+        "--batch-size=3",
+        "--storage=float16",
+        "--version=7",
+    ]
     command.main([str(run_folder.path), str(out), *flags])
     assert "docker compose up" in capsys.readouterr().out
     facts = json.loads((out / "7" / "export.json").read_text())
@@ -198,7 +215,7 @@ def test_the_command(run_folder, tmp_path, capsys):
     assert facts["calibrations"] == {"t2i": "calibration_t2i.json"}
     assert "- `calibration_t2i.json`: images found for a caption; no signature" in card
     kept = (out / "7" / "calibration_t2i.json").read_bytes()
-    assert kept == run_folder.calibration_path("t2i").read_bytes()
+    assert kept == (gallery / "index" / "calibration.json").read_bytes()
     assert "allowed_batch_sizes: 3" in (out / "7" / "batching_params.pbtxt").read_text()
 
 

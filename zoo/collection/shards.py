@@ -162,7 +162,11 @@ def _read(path, columns):
     parquet = require("pyarrow.parquet", extra="search")
     try:
         with places.open_file(path) as file:
-            table = parquet.read_table(file, columns=columns)
+            stored = parquet.ParquetFile(file)
+            wanted = [
+                name for name in stored.schema_arrow.names if columns is None or name in columns
+            ]
+            table = stored.read(columns=wanted)  # a shard may hold no contents
         notes = json.loads(table.schema.metadata[_NOTES])
         arrays = {
             key: _array(table[key], len(table), shape)

@@ -136,9 +136,11 @@ def _read(folder, manifest, verify, mapped):
                 "again"
             )
         plan.check_saved(manifest)
-        files = {str(name): (f["bytes"], f["sha256"]) for name, f in manifest["files"].items()}
+        files = {
+            str(name): (int(f["bytes"]), str(f["sha256"])) for name, f in manifest["files"].items()
+        }
         data, shape = folder / manifest["data"], manifest.get(FAISS_FILE)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not the description of an index ({error})") from error
     if FAISS_FILE not in files:
         raise InputError(f"{path}: lists no {FAISS_FILE} among its files")
@@ -170,7 +172,7 @@ def saved_similarity(folder, description):
     """
     try:
         return units.from_json(description["similarity"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{Path(folder) / MANIFEST}: its similarity: {reason}") from error
 
