@@ -23,7 +23,6 @@ from zoo.files import RunFolder
 def run_folder(pcme, tmp_path_factory):
     run = RunFolder.open(tmp_path_factory.mktemp("run") / "pcme", {"data_dir": "CUB"})
     run.save_model(pcme.model)
-    rng = np.random.default_rng(0)
     run.finish({"retrieval": {"t2i_recall@1": 12.5}})
     return run
 
