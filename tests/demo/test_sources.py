@@ -12,11 +12,13 @@ from PIL import Image
 import zoo
 from demo import page, sources
 from demo.__main__ import main
+from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo import models
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.retriever import Encoders
+from zoo.retriever.answer import NOT_UNDERSTOOD, VERDICTS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -82,6 +84,17 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     assert UncertaintyQuality(gallery).curves() is None
     assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
     assert gallery.noun == "picture"
+
+
+@pytest.mark.parametrize("name", zoo.list_presets())
+def test_every_preset_answers_about_photos_of_ones_own(name, birds, tmp_path):
+    photos = next((birds / "images").iterdir())
+    gallery, _ = sources.load(name, folder=photos, cache=tmp_path / "cache")
+    answer = Service(gallery, None).find_images("a small bird with a red crown")["answer"]
+    assert answer["verdict"] in VERDICTS
+    assert answer["verdict"] != NOT_UNDERSTOOD
+    assert answer["results"]
+    assert answer["reason"]
 
 
 def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
