@@ -35,6 +35,8 @@ def make_probes(
     Raises:
         ValueError: if nothing matches, or embeddings are token sequences, which no index holds.
     """
+    if "tokens" in held_out.images or "tokens" in held_out.captions:
+        raise ValueError("embeddings are token sequences; probes are vectors, as an index holds")
     records, rng = held_out.records, np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(records.num_images)[:images])
     own = np.isin(records.caption_image, chosen)
