@@ -239,7 +239,8 @@ def test_a_truncated_photo_is_named_and_can_be_skipped(birds, tmp_path, capsys):
 
 def test_other_settings_do_not_overwrite_a_run(birds, tmp_path, capsys):
     settings = cli.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run"), "")
-    RunFolder.open(tmp_path / "run", settings)
+    run = RunFolder.open(tmp_path / "run", settings)
+    run.history_path.write_text("epoch,loss\n1,0.5\n")  # an untrained run may begin again
     line = one_line(capsys, *arguments(birds, tmp_path / "run", "--dim=16"))
     assert "dim was 8 and is now 16" in line
 
