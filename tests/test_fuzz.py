@@ -20,7 +20,7 @@ from PIL import Image
 
 from mutations import mutated
 from zoo import collection, data, evaluation, similarities
-from zoo.confidence import Confidence
+from zoo.confidence import Probes
 from zoo.data import cub, own_pairs, toy_birds, toy_scenes
 from zoo.data.captions import WordTokenizer, read_glove
 from zoo.data.files import check_images
@@ -86,10 +86,9 @@ def _read_pictures(folder):
     assert len(check_images(sorted(folder.iterdir()))) == len(list(folder.iterdir()))
 
 
-def _confidence(rng):
-    similarity = np.sort(rng.normal(size=(60, 8)))[:, ::-1]
-    correct = rng.random(60) < 0.5 + 0.3 * np.tanh(similarity[:, 0])
-    return Confidence.fit(similarity, correct, rng.random(60))
+def _probes(rng):
+    sides = ({"mean": rng.normal(size=(30, 4))} for _ in range(2))
+    return Probes.of(*sides, np.arange(30), np.arange(30), np.arange(30))
 
 
 def _run(folder):
@@ -97,15 +96,15 @@ def _run(folder):
     run.finish({"retrieval": {"own": {"rsum": 1.0}}, "confidence": {"t2i": {"nauc": 0.1}}})
     rows = "phase,epoch,loss\ntrain,1,0.5\ntrain,2,0.25\n"
     run.history_path.write_text(rows)
-    _confidence(np.random.default_rng(0)).save(run.calibration_path("t2i"))
+    _probes(np.random.default_rng(0)).save(run.probes_path)
 
 
 def _read_run(folder):
     run = RunFolder.existing(folder)
-    _ = run.settings, run.metrics, run.calibrations
+    _ = run.settings, run.metrics
     read_history(run.history_path)
     evaluation.data_of(folder)
-    evaluation.calibrations_of(folder)
+    evaluation.probes_of(folder)
     RunFolder.open(folder, {"seed": 0}, data={"loader": "toy_birds"})
 
 
