@@ -11,13 +11,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy.special import expit
 
 import tiny_models
 from demo import answers
-from demo.encoders import Encoders
 from demo.gallery import Gallery
-from demo.sureness import Judgement
 from export.signatures import Signatures
 from relative import difference
 from zoo import data, embeddings, models, report, similarities
@@ -27,6 +24,9 @@ from zoo.embeddings import GAUSSIAN, POINT, TOKENS
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.page import sections_of
+from zoo.retriever import Encoders
+from zoo.retriever.answer import UNSURE
+from zoo.retriever.judge import Judgement
 from zoo.search import SPACES, Index
 
 
@@ -190,14 +190,11 @@ def test_the_demo_answers(system, split):
     gallery = Gallery("tiny", _encoders(system), paths, paths, system.texts, sides)
     assert gallery.similarity_names[0] == system.similarity.identifier
     query = {key: value[:1] for key, value in sides["captions"].items()}
-    answer = answers.search(gallery, query, "images", Judgement(None), k=3)
+    answer = answers.search(gallery, query, "images", Judgement(None, UNSURE, "uncalibrated"), k=3)
     best = [result["similarity"] for result in answer["results"]]
     np.testing.assert_allclose(best, -np.sort(-system.logits[:, 0])[:3], rtol=1e-4, atol=1e-4)
-    for result in answer["results"]:
-        if system.model.gives_match_probability:
-            assert result["match_probability"] == pytest.approx(expit(result["similarity"]))
-        else:
-            assert result["match_probability"] is None
+    assert answer["probability"] is None  # nothing is calibrated
+    assert answer["first_k"] is None
     assert (answer["uncertainty"] is None) == (system.kind == POINT)
 
 

@@ -126,7 +126,7 @@ def check_every_way(table, tmp_path):
 
 
 def test_the_demo_sees_them_too(table):
-    encoders = pytest.importorskip("demo.encoders")
+    encoders = pytest.importorskip("zoo.retriever.encoders")
     records, _ = own_pairs.load(table, image_size=SIZE, verbose=False)
     demo = encoders.Encoders(_model())
     for path in records.image_paths:
@@ -172,7 +172,7 @@ def test_search_demo_and_export_resize_as_the_run_did(table, tmp_path, resize, f
     (work,) = of_items("files", [path], [path])
     found = Encoder(model, "images", **resizing)(work).arrays["mean"]
     np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
-    demo = pytest.importorskip("demo.encoders").Encoders(model, **resizing)
+    demo = pytest.importorskip("zoo.retriever.encoders").Encoders(model, **resizing)
     np.testing.assert_array_equal(demo.pixels(contents), expected)
     assert evaluation.resizing_of(tmp_path / "model.keras") == {
         "mode": "crop",
