@@ -179,7 +179,7 @@ def test_the_report_calibrates_probabilities_only(system, split):
 
 def test_the_demo_answers(system, split):
     if system.kind == TOKENS:
-        with pytest.raises(InputError, match="can only show points, Gaussians and sets"):
+        with pytest.raises(InputError, match="only points, Gaussians and sets can be asked"):
             Encoders(system.model)
         return
     paths = list(split.records.image_paths)

@@ -38,6 +38,11 @@ class Encoders:
             )
         if model.tokenizer is None:
             raise InputError("the model has no tokenizer, so it cannot be asked in words")
+        kind = embeddings.kind(model.image_encoder.output)
+        if kind == embeddings.TOKENS:
+            raise InputError(
+                f"the model embeds an image as {kind}; only points, Gaussians and sets can be asked"
+            )
         self.model = model
         self.image_size = shape[1]
         self.resizing = (mode, crop_fraction)
