@@ -39,12 +39,6 @@ def import_search():
     import zoo.search  # noqa: F401
 
 
-def make_collection():
-    from zoo.search.milvus import MilvusIndex
-
-    MilvusIndex.create(None, "birds", np.zeros((1, 4)), "cosine")
-
-
 def write_shard():
     shards.write_shard("nowhere", 0, shards.Encoded(["a"], {"mean": np.zeros((1, 2))}))
 
@@ -63,7 +57,6 @@ PLACES = {
     "a CLIP image backbone": ("keras_hub", "text", lambda: encoders.clip_image("tiny")),
     "a CLIP text backbone": ("keras_hub", "text", lambda: encoders.clip_text("tiny")),
     "search": ("faiss", "search", import_search),
-    "a Milvus collection": ("pymilvus", "milvus", make_collection),
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),

@@ -52,7 +52,7 @@ def calibrate_on(
     into the index. Where it holds an own item already, or a copy, nothing is put there.
 
     Args:
-        index: an `Index`, a `ShardedIndex` or a `MilvusIndex` of any kind.
+        index: an `Index` or a `ShardedIndex` of any kind.
         queries: Q embeddings of held-out questions, a dict of arrays or what `encode_*` returned.
         own: embeddings of the items that they want, row by row; with `matches` M items.
         matches: `(Q, M)` booleans, dense or scipy sparse: where several items are right, as of a

@@ -19,7 +19,7 @@ def probe(index, queries, own, rows, copies=None, seed=0):
     probes has its rank counted, so that the cost stays near that of the search.
 
     Args:
-        index: an `Index`, a `ShardedIndex` or a `MilvusIndex`.
+        index: an `Index` or a `ShardedIndex`.
         queries: Q embeddings.
         own: M embeddings, of items like the gallery's.
         rows: `(Q, n)`, the rows of `own` that each query wants; −1 where it wants fewer.
