@@ -58,6 +58,8 @@ class Execution:
         # Products of float32 in TF32 keep 10 bits, and distances are small differences of them.
         tf.config.experimental.enable_tensor_float_32_execution(settings.tensor_float_32)
         execution.devices  # noqa: B018 (starts them)
+        if (size := getattr(settings, "batch_size", None)) is not None:
+            execution.check_batch(size)
         return execution
 
     @property
@@ -74,6 +76,29 @@ class Execution:
     def is_spread(self) -> bool:
         """Whether there are several replicas, or a strategy that acts like it."""
         return self.strategy != "one"
+
+    def check_batch(self, size: int) -> None:
+        """Whether a batch has rows for all replicas, or all steps of an accumulated gradient.
+
+        Args:
+            size: pairs, or images, of a global batch.
+
+        Raises:
+            InputError: if one would have none, or, on TPUs, whose programs have fixed shapes, if
+                they would not have the same number.
+        """
+        if size < self.gradient_accumulation:
+            raise InputError(
+                f"--gradient-accumulation must be at most --batch-size {size}; received "
+                f"{self.gradient_accumulation}"
+            )
+        replicas = self.devices.num_replicas_in_sync
+        if size < replicas or (self.strategy == "tpu" and size % replicas):
+            expected = "a multiple" if self.strategy == "tpu" else "at least the number"
+            raise InputError(
+                f"--batch-size must be {expected} of the {replicas} replicas of --strategy "
+                f"{self.strategy}; received {size}"
+            )
 
     def prepare(self, model: keras.Model) -> None:
         """Makes a compiled model ready for these replicas."""

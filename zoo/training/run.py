@@ -18,6 +18,7 @@ from zoo.files.lock import locked
 from zoo.files.run_folder import RunFolder
 from zoo.training.execution import Execution, on_one_device
 from zoo.training.phases import fit_phase
+from zoo.training.refusals import check_rankings, one_line
 from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
 
 
@@ -55,6 +56,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
     else:
         folder = RunFolder(settings.out)
     run = Run(folder, execution, (select or settings.select) == "best")
+    run.rankings = settings.test_similarities
     if not folder.finished:
         keras.utils.set_random_seed(settings.seed)
         if settings.mixed_precision:
@@ -98,6 +100,7 @@ class Run:
         model: the whole model, to be set by the recipe before it fits.
         reads_features: whether the splits hold features of the model's frozen backbone.
         left_out: what the loaders left out, counted by split and kind.
+        rankings: names of the similarities to rank by in the end.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class Run:
         self.train = self.validation = self.test = self.model = None
         self.reads_features = False
         self.left_out = {}
+        self.rankings = ()
 
     @property
     def finished(self) -> bool:
@@ -140,9 +144,10 @@ class Run:
         """The scope to build and fit the model in: on the replicas, the run folder locked.
 
         Raises:
-            InputError: if another process is training in the folder.
+            InputError: if another process is training in the folder, or the settings do not fit
+                the model or the data.
         """
-        with self.locked(), self.execution.devices.scope():
+        with self.locked(), self.execution.devices.scope(), one_line(self.folder.path):
             yield
 
     def locked(self) -> contextlib.AbstractContextManager:
@@ -213,6 +218,7 @@ class Run:
             callbacks, stateful_callbacks: see `fit_phase`.
             validation: the validation split as `model` reads its images; default: as it is.
         """
+        check_rankings(self.model, self.rankings)
         checkpoints = self.folder.checkpoints
         checks = [Validation(validation or self.validation)]
         if self.keeps_best:

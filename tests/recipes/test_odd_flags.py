@@ -1,0 +1,33 @@
+"""Flags that do not fit each other or the data end in one line, before anything is trained."""
+
+import pytest
+
+import pcme_cub
+from zoo import cli
+from zoo.training.refusals import TRACEBACK
+
+SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "flags", "said"),
+    [
+        (pcme_cub, ["--dim=1"], "even for two halves"),
+        (pcme_cub, ["--backbone=resnet50", "--image-size=8"], "at least 32x32"),
+        (pcme_cub, ["--pairs-per-class=1000"], "received 1000"),
+        (pcme_cub, ["--gradient-accumulation=1000"], "--gradient-accumulation must be at most"),
+        (pcme_cub, ["--test-similarities", "own", "chamfer"], "--test-similarities chamfer"),
+        (pcme_cub, ["--mean-only", "--test-similarities", "csd"], "--test-similarities csd"),
+    ],
+    ids=str,
+)
+def test_it_is_one_line_and_nothing_is_trained(tmp_path, capsys, recipe, flags, said):
+    with pytest.raises(SystemExit) as stop:
+        cli.run(recipe.main, [*SMALL, *flags, f"--out={tmp_path / 'run'}"])
+    assert stop.value.code == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
+    assert said in line
+    assert "\x1b" not in line
+    assert not (tmp_path / "run" / "history.csv").exists()
+    if TRACEBACK in line:  # a defect of ours would be told by it
+        assert "Traceback" in (tmp_path / "run" / TRACEBACK).read_text()
