@@ -67,11 +67,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         if module is None:
             print(program)
             sys.exit(0)
-    except (OSError, ValueError) as error:
+        from zoo.cli import run  # after the help, see the module's docstring
+    except (OSError, ValueError) as error:  # a backend that Keras cannot import is one too
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    from zoo.cli import run  # after the help, see the module's docstring
-
     run(_call, module, program, rest)
 
 

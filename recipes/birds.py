@@ -18,9 +18,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import keras
-import numpy as np
-
 import birds_systems
 from zoo import cli, encoders, models, report, training
 from zoo.cli import setting
@@ -33,6 +30,9 @@ from zoo.data.views import Views
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
+
+import keras
+import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,11 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from PIL import Image
-from rich.console import Console
-from rich.table import Table
-
 import zoo
 from zoo import cli, report, training
 from zoo.cli import setting
@@ -35,6 +30,11 @@ from zoo.data import crop_triplets, toy_scenes, visual_genome
 from zoo.data.images import read
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
 
 CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 

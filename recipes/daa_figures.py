@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from zoo import cli, evaluation, metrics, report, training
 from zoo.cli import setting
 from zoo.data.semantics import semantics
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder, write_text
 from zoo.metrics.cider_score import VARIANTS
+
+import numpy as np
 
 DEPTHS = 12  # points of a curve
 

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import keras
-
 from zoo import cli, losses, models, report, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed
@@ -28,6 +26,8 @@ from zoo.data.augmentation import Augmentation
 from zoo.files import RunFolder
 from zoo.losses.ranking import MINING
 from zoo.models.sgraf import MODULES
+
+import keras
 
 PHASES = ("warm_up", "training")
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import keras
-
 from zoo import encoders, models, report, training
 from zoo.cli import setting
 from zoo.data import Stream, captions, phase_seed, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
 from zoo.errors import InputError
+
+import keras
 
 PHASES = ("pre_training", "fine_tuning")
 

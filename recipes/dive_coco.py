@@ -21,14 +21,14 @@ supplement that we do not have, so `dive_settings.PROTOCOLS` takes what is of pi
 of the three.
 """
 
-import keras
-
 from dive_settings import Settings
 from zoo import cli, encoders, evaluation, losses, models, report, training
 from zoo.data import Stream, batches, captions, phase_seed, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
 from zoo.files import RunFolder
+
+import keras
 
 PHASES = ("warm_up", "frozen", "training")
 SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}

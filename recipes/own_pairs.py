@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 import pcmepp_coco
 import pcmepp_settings
 from zoo import cli, encoders, metrics, models
 from zoo.cli import setting
 from zoo.files import RunFolder
+
+import numpy as np
 
 CLIP_FROZEN_EPOCHS = 2  # PCME++, section 3.1
 MEAN_EPOCHS = 10

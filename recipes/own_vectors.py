@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import keras
-
 import own_vectors_methods
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, vectors
 from zoo.evaluation import toy_vectors
+
+import keras
 
 METHODS = tuple(own_vectors_methods.METHODS)
 

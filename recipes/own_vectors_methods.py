@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-import tensorflow as tf
-
 from zoo import encoders, models, similarities
 from zoo.errors import InputError
+
+import numpy as np
+import tensorflow as tf
 
 POSITIONS = 4  # local features that the slots of a set choose among
 MOST = 50_000  # pairs that a posterior is of

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 import own_vectors
 from zoo import cli, evaluation, models
 from zoo.cli import setting
 from zoo.data import vectors
+
+import numpy as np
 
 PRESET = "toy_birds_pcme"
 METHODS = ("directional", "pcmepp", "gaussian", "laplace")

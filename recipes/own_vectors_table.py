@@ -14,15 +14,15 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from scipy import stats
-
 import own_vectors
 import seed_table
 from seed_table import Column, Row
 from zoo import cli, evaluation
 from zoo.cli import setting
 from zoo.files import RunFolder
+
+import numpy as np
+from scipy import stats
 
 BASE, LEVEL, WORSE = "none", 0.05, 0.5  # points of R-Precision that a table may not be silent on
 PAIRED = {

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import keras
-
 from zoo import cli, encoders, evaluation, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed
@@ -26,6 +24,8 @@ from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
 from zoo.metrics import evaluate_retrieval
 from zoo.report.style import PALETTE, new_figure, save, styled
+
+import keras
 
 PHASES = ("warm_up", "fine_tuning")
 

@@ -15,8 +15,6 @@ average is evaluated. The same command resumes a run that was stopped.
 
 import math
 
-import keras
-
 from pcmepp_settings import DISTANCES, Settings
 from zoo import cli, encoders, losses, models, report, similarities, training
 from zoo.data import (
@@ -29,6 +27,8 @@ from zoo.data import (
     sources,
 )
 from zoo.data.size_augmentation import SizeAugmentation
+
+import keras
 
 PHASES = ("frozen", "means", "training")
 SQUARED = (

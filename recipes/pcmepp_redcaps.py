@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 import pcmepp_coco
 from zoo import cli, evaluation
 from zoo.cli import setting
@@ -30,6 +28,8 @@ from zoo.data.prompts import TEMPLATES, class_prompts, templates
 from zoo.data.split import pictures
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
+
+import numpy as np
 
 ONE_PROMPT = "a photo of a {}."
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import keras
-
 from zoo import cli, encoders, metrics, models, report, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed, toy_birds
 from zoo.data.augmentation import Augmentation
+
+import keras
 
 PHASES = ("points", "variances")
 

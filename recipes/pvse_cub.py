@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import keras
-
 from dive_coco import measure_sets
 from zoo import cli, encoders, models, report, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
+
+import keras
 
 PHASES = ("warm_up", "fine_tuning")
 

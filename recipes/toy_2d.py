@@ -14,17 +14,17 @@ here, with which the ratios of σ² are the paper's: A.2 does not say what an ep
 from dataclasses import dataclass
 from pathlib import Path
 
-import keras
-import numpy as np
-import tensorflow as tf
-from matplotlib.collections import EllipseCollection
-from matplotlib.lines import Line2D
-
 from zoo import cli, losses, models, similarities, training
 from zoo.cli import setting
 from zoo.data.seeding import step_seed, uniform
 from zoo.files import RunFolder
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
+
+import keras
+import numpy as np
+import tensorflow as tf
+from matplotlib.collections import EllipseCollection
+from matplotlib.lines import Line2D
 
 DISTANCES = {
     "csd": similarities.ClosedFormSampledDistance,

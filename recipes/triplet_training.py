@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import keras
-
 from zoo import encoders, losses, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, captions, phase_seed
 from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
 from zoo.losses.ranking import MINING
+
+import keras
 
 # What the papers train Gaussians on, and the other order of KL.
 SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")

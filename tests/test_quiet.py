@@ -44,10 +44,28 @@ def test_a_command_s_standard_error_is_empty(level):
     assert found.stderr == ""
 
 
+def test_a_recipe_that_runs_as_a_script_is_quiet():
+    recipe = str(ROOT / "recipes" / "pcme_cub.py")
+    code = f"import runpy, sys; sys.argv = ['', '--help']; runpy.run_path({recipe!r}, None, '__main__')"
+    found = run(code)
+    assert found.returncode == 0
+    assert "--learning-rate" in found.stdout
+    assert found.stderr == ""
+
+
 def test_an_error_of_a_command_is_one_line():
     found = run("import halo_zoo; halo_zoo.main(['report', 'nowhere'])")
     assert found.returncode == 2
     assert found.stderr == "error: no such run folder: nowhere\n"
+
+
+@pytest.mark.parametrize("backend", ["foo", "mlx"])
+def test_a_backend_that_is_not_there_is_one_line(backend):
+    found = run("import halo_zoo; halo_zoo.main(['train', 'pcme_cub'])", KERAS_BACKEND=backend)
+    assert found.returncode == 2
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("error: KERAS_BACKEND")
+    assert backend in line
 
 
 def test_who_asks_for_the_notes_gets_them():

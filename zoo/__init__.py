@@ -11,6 +11,7 @@ import importlib
 import os
 from typing import Any
 
+from zoo.errors import InputError
 from zoo.quiet import has_cuda_device, without_notes
 
 # TensorFlow reads this once, when it is first imported. 1 leaves out information; warnings and
@@ -23,7 +24,15 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     with without_notes():
-        import keras
+        try:
+            import keras
+        except (ImportError, ValueError) as error:  # Keras' own names no variable to mend
+            if isinstance(error, ValueError) or os.environ.get("KERAS_BACKEND") == error.name:
+                raise InputError(
+                    "KERAS_BACKEND, or keras.json, must name a backend that is installed, as "
+                    f"tensorflow; received {os.environ.get('KERAS_BACKEND', 'none')!r}: {error}"
+                ) from error
+            raise
 
         from zoo import embeddings, encoders, layers, losses, models, similarities, training
         from zoo.models.preset_folder import save_preset
