@@ -46,8 +46,7 @@ def test_a_command_s_standard_error_is_empty(level):
 
 def test_a_recipe_that_runs_as_a_script_is_quiet():
     recipe = str(ROOT / "recipes" / "pcme_cub.py")
-    code = f"import runpy, sys; sys.argv = ['', '--help']; runpy.run_path({recipe!r}, None, '__main__')"
-    found = run(code)
+    found = run(f"import runpy; runpy.run_path({recipe!r}, None, '__main__')", "--help")
     assert found.returncode == 0
     assert "--learning-rate" in found.stdout
     assert found.stderr == ""
