@@ -27,6 +27,7 @@ from zoo.data.bert_tokenizer import BertTokenizer, read_bert_tokenizer
 from zoo.data.captions import WordTokenizer, word_tokenizer
 from zoo.data.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.datasets import LOADERS, Split, open
+from zoo.data.packaged_photos import packaged_photos, photo_credits
 from zoo.data.records import Loaded, Records, Skipped
 from zoo.data.skipped import write_skipped
 from zoo.data.streams import MixedStream, Stream, phase_seed
@@ -55,7 +56,9 @@ __all__ = [
     "images",
     "open",
     "own_pairs",
+    "packaged_photos",
     "phase_seed",
+    "photo_credits",
     "prompts",
     "read_bert_tokenizer",
     "read_clip_tokenizer",

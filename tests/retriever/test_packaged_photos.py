@@ -1,0 +1,57 @@
+"""Sixty ordinary questions over the packaged photos, judged by hand before a model was trained."""
+
+from pathlib import Path
+
+import pytest
+
+import zoo
+from zoo.data import packaged_photos, photo_credits
+
+FILE = Path(__file__).parents[1] / "questions" / "packaged_photos.tsv"
+ROWS = [line.split("\t") for line in FILE.read_text().splitlines() if not line.startswith("#")]
+FITTING = {question: {int(number) for number in fitting.split()} for question, fitting in ROWS}
+
+
+def test_the_questions_name_photos_that_are_there():
+    there = {int(path.stem) for path in packaged_photos()}
+    assert len(FITTING) == 60
+    assert sum(not fitting for fitting in FITTING.values()) == 20
+    assert all(fitting <= there for fitting in FITTING.values())
+
+
+def test_every_photo_has_a_licence_that_lets_it_be_shown_and_changed():
+    credits = photo_credits()
+    assert {path.name for path in packaged_photos()} == set(credits)
+    assert len(credits) == 170
+    for credit in credits.values():
+        assert credit.licence in ("CC BY 2.0", "CC BY-SA 2.0", "No known copyright restrictions")
+        assert credit.page.endswith(credit.flickr_id)
+
+
+@pytest.fixture(scope="module")
+def answers():
+    if "photos_pfe" not in zoo.list_presets():
+        pytest.skip("this checkout has no preset of photos")
+    retriever = zoo.Retriever.build(zoo.from_preset("photos_pfe"), packaged_photos())
+    return dict(zip(FITTING, retriever.ask(list(FITTING)), strict=True))
+
+
+@pytest.mark.slow
+def test_the_first_picture_fits(answers):
+    there = {question: fitting for question, fitting in FITTING.items() if fitting}
+    right = [int(Path(answers[q].ids[0]).stem) in fitting for q, fitting in there.items()]
+    assert sum(right) >= 0.6 * len(there)
+
+
+@pytest.mark.slow
+def test_what_is_not_there_is_declined(answers):
+    absent = [question for question, fitting in FITTING.items() if not fitting]
+    declined = [answers[question].verdict != "likely" for question in absent]
+    assert sum(declined) >= 0.8 * len(absent)
+
+
+@pytest.mark.slow
+def test_likely_is_right_four_times_in_five(answers):
+    likely = {q: fitting for q, fitting in FITTING.items() if answers[q].verdict == "likely"}
+    wrong = [q for q, fitting in likely.items() if int(Path(answers[q].ids[0]).stem) not in fitting]
+    assert len(wrong) <= 0.2 * len(likely), wrong

@@ -1,0 +1,66 @@
+"""The photos that come with the package: those of COCO's subset that may be shown, made small.
+
+    python -m tools.packaged_photos ../shared/data/coco_subset      # zoo/photos
+
+Their licences are CC BY 2.0, CC BY-SA 2.0 and "no known copyright restrictions". Photos that may
+not be changed (NoDerivs) or not be sold (NonCommercial) are left out. Metadata are not kept.
+"""
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from zoo.data.packaged_photos import COLUMNS, CREDITS, FOLDER
+
+LICENCES = {
+    4: ("CC BY 2.0", "https://creativecommons.org/licenses/by/2.0/"),
+    5: ("CC BY-SA 2.0", "https://creativecommons.org/licenses/by-sa/2.0/"),
+    7: ("No known copyright restrictions", "https://www.flickr.com/commons/usage/"),
+}
+SIDE, QUALITY = 320, 80
+HEAD = """\
+# Photos of Flickr that COCO's images.json names (https://cocodataset.org), each made smaller to
+# {side} pixels. The licence of each photo holds for its smaller copy too.
+"""
+
+
+def main(argv=None):
+    options = _options(argv)
+    images = json.loads((options.source / "captions.json").read_text())["images"]
+    shown = sorted((one for one in images if one.get("license") in LICENCES), key=_name)
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines = [HEAD.format(side=SIDE) + "\t".join(COLUMNS)]
+    for one in shown:
+        with Image.open(options.source / "images" / _name(one)) as opened:
+            picture = ImageOps.exif_transpose(opened).convert("RGB")
+        picture.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+        picture.save(options.out / _name(one), "JPEG", quality=QUALITY, optimize=True)
+        lines.append("\t".join((_name(one), *_credit(one))))
+    (options.out / CREDITS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    size = sum(path.stat().st_size for path in options.out.glob("*.jpg"))
+    print(f"{len(shown)} photos, {size / 1e6:.1f} MB, in {options.out}")
+
+
+def _name(one):
+    return one["file_name"]
+
+
+def _credit(one):
+    number = re.search(r"/(\d+)_", one["flickr_url"])[1]
+    return number, *LICENCES[one["license"]], f"https://www.flickr.com/photo.gne?id={number}"
+
+
+def _options(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("source", type=Path, help="folder with captions.json and images/")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
