@@ -55,6 +55,18 @@ COMMANDS = {
 }
 
 
+# The recipes of each paper, by how their names begin.
+PAPERS = {
+    "Your own data": ("own_",),
+    "PCME (CVPR 2021)": ("pcme_",),
+    "Gaussian VSE++ and VSRN (2022), and the points they stand on": ("gaussian_", "vse_", "vsrn_"),
+    "DAA (NeurIPS 2022)": ("daa_",),
+    "PCME++ (ICLR 2024)": ("pcmepp_",),
+    "DivE (CVPR 2023), and PVSE": ("dive_", "pvse_"),
+    "All systems on real birds, and variances over trained points": ("",),
+}
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs a subcommand and ends the process with its exit code, 2 for bad input.
 
@@ -144,10 +156,17 @@ def _help():
 
 def _recipes_help(known):
     usage = "usage: halo train RECIPE [flags]; flags of a recipe: halo train RECIPE --help\n\n"
-    return usage + _columns(known.items())
+    width = max(map(len, known))
+    parts, left = [], dict(known)
+    for paper, beginnings in PAPERS.items():
+        own = {
+            name: left.pop(name) for name in known if name in left and name.startswith(beginnings)
+        }
+        parts.append(f"{paper}\n{_columns(own.items(), width)}")
+    return usage + "\n\n".join(parts)
 
 
-def _columns(rows: Iterable[tuple[str, str]]):
+def _columns(rows: Iterable[tuple[str, str]], width: int = 0):
     rows = list(rows)
-    width = max(len(name) for name, _ in rows)
+    width = width or max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows)

@@ -9,7 +9,7 @@
 Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic Representations", 2022.
 `--data-dir` holds Karpathy's `dataset_coco.json` and the
 images, or SCAN's files for `--features regions`. The same command resumes a run that was stopped.
-`recipes/crop_ambiguity.py` tests its uncertainties on crops of known ambiguity.
+`studies/crop_ambiguity.py` tests its uncertainties on crops of known ambiguity.
 """
 
 from dataclasses import dataclass

@@ -1,1 +1,10 @@
-"""Studies: what the library's promises are worth, measured on real data. Not in the wheel."""
+"""Studies: tables, sweeps, figures and trials over the recipes' runs. Not in the wheel.
+
+Run from a checkout, as `python -m studies.birds_table`. The recipes are scripts beside each other,
+so that their folder has to be on the path.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "recipes"))

@@ -10,18 +10,20 @@ import pytest
 
 from zoo import bounds, cli
 
-RECIPES = Path(__file__).parents[1] / "recipes"
+ROOT = Path(__file__).parents[1]
 
 
 def settings_classes():
-    for path in sorted(RECIPES.glob("*.py")):
-        for one in vars(importlib.import_module(path.stem)).values():
+    names = [path.stem for path in sorted((ROOT / "recipes").glob("*.py"))]
+    names += [f"studies.{path.stem}" for path in sorted((ROOT / "studies").glob("*.py"))]
+    for name in names:
+        for one in vars(importlib.import_module(name)).values():
             if (
                 isinstance(one, type)
                 and dataclasses.is_dataclass(one)
                 and one.__name__ == "Settings"
             ):
-                yield path.stem, one
+                yield name, one
 
 
 CLASSES = dict(settings_classes())
@@ -43,7 +45,7 @@ def test_the_values_of_a_recipe_are_what_it_takes(name):
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_recipe_refuses_what_is_no_number(name, capsys):
     hints = typing.get_type_hints(CLASSES[name])
-    required = ["--runs", "x"] if name == "daa_figures" else []
+    required = ["--runs", "x"] if name == "studies.daa_figures" else []
     for field in dataclasses.fields(CLASSES[name]):
         kinds = typing.get_args(hints[field.name]) or (hints[field.name],)
         if not field.init or float not in kinds:

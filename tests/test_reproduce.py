@@ -15,10 +15,24 @@ from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.report.__main__ import main as report_main
 
-PAGE = (Path(__file__).parent.parent / "docs" / "reproduce.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "reproduce.md").read_text()
 ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and "`python " in line]
-COMMANDS = [shlex.split(command) for row in ROWS for command in re.findall(r"`(python .+?)`", row)]
-RECIPES = [command for command in COMMANDS if command[1].startswith("recipes/")]
+
+
+def as_script(command):
+    """`python -m studies.x` as `python studies/x.py`, beside `python recipes/x.py`."""
+    if command[1] == "-m" and command[2].startswith("studies."):
+        return ["python", command[2].replace(".", "/") + ".py", *command[3:]]
+    return command
+
+
+COMMANDS = [
+    as_script(shlex.split(command))
+    for row in ROWS
+    for command in re.findall(r"`(python .+?)`", row)
+]
+RECIPES = [command for command in COMMANDS if command[1].startswith(("recipes/", "studies/"))]
 
 # Typed from the papers: all tables, and the figures that show results.
 PRINTED = {
@@ -36,8 +50,13 @@ NUMBER = r"[A-Z]?\.?\d+\b(?: \([a-c]\))?"
 LIST = re.compile(rf"\b(table|figure)s? ({NUMBER}(?:(?:, |–| and ){NUMBER})*)")
 
 
-def settings_of(recipe, flags):
-    return cli.parse(importlib.import_module(recipe).Settings, list(flags))
+def module_of(name):
+    is_recipe = (ROOT / "recipes" / f"{name}.py").exists()
+    return importlib.import_module(name if is_recipe else f"studies.{name}")
+
+
+def settings_of(name, flags):
+    return cli.parse(module_of(name).Settings, list(flags))
 
 
 @pytest.mark.parametrize("command", RECIPES, ids=" ".join)
@@ -119,7 +138,7 @@ def test_every_row_runs_in_small(line, tmp_path, monkeypatch):
     recipe, *flags = line.split()
     scenes = toy_scenes.generate(tmp_path / "scenes", num_images=40, image_size=32, region_dim=16)
     monkeypatch.setattr(toy_scenes, "generate", lambda root_of_recipes, **sizes: scenes)
-    module = importlib.import_module(recipe)
+    module = module_of(recipe)
     fields = {field.name for field in dataclasses.fields(module.Settings)}
     small = {name: value for name, value in SMALL.items() if name in fields}
     if recipe == "pcme_2d":  # its batches hold ten captions of a class

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from recipes import seed_table as table
+from studies import seed_table as table
 from tools import paper_figures, run_names
 from tools.runs_parser import runs_parser
 from zoo import cli

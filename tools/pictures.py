@@ -91,7 +91,7 @@ def attention(run):
 def crops(run):
     """Crops and captions A and C of some toy scenes, with their uncertainties."""
     sys.path.append(str(ROOT / "recipes"))
-    crop_ambiguity = importlib.import_module("crop_ambiguity")
+    crop_ambiguity = importlib.import_module("studies.crop_ambiguity")
     flags = ["--model", str(run), "--crops", "in_place"]
     settings = cli.parse(crop_ambiguity.Settings, flags)
     records = crop_ambiguity.load(settings)

@@ -7,9 +7,8 @@ import pytest
 
 import birds
 import birds_systems
-import birds_table
-import seed_table
 import zoo
+from studies import birds_table, seed_table
 from tools import preset
 from zoo.data import toy_birds
 from zoo.errors import InputError

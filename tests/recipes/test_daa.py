@@ -7,11 +7,11 @@ import pytest
 
 import daa_coco
 import daa_cub
-import daa_figures
 import daa_sgraf_flickr30k
 import daa_training
 import vse_coco
 import zoo
+from studies import daa_figures
 from zoo import cli, data, losses, training
 from zoo.data import batches, toy_birds, toy_scenes
 from zoo.errors import InputError

@@ -8,10 +8,9 @@ import pytest
 import tensorflow as tf
 
 import own_vectors
-import own_vectors_prefixes
-import own_vectors_table
 import zoo
 from export import __main__ as export
+from studies import own_vectors_prefixes, own_vectors_table
 from zoo import report, search
 from zoo.errors import InputError
 from zoo.report import __main__ as report_command

@@ -10,9 +10,8 @@ import pytest
 import pcmepp_coco
 import pcmepp_noisy_coco
 import pcmepp_redcaps
-import pcmepp_table
-import toy_2d
 import zoo
+from studies import pcmepp_table, toy_2d
 from zoo import cli, data, evaluation, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder

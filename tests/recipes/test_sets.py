@@ -7,9 +7,9 @@ import pytest
 
 import dive_coco
 import dive_flickr30k
-import dive_table
 import pvse_cub
 import zoo
+from studies import dive_table
 from zoo import cli, data, evaluation, metrics, training
 from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder

@@ -6,7 +6,6 @@ import types
 import numpy as np
 import pytest
 
-import crop_ambiguity
 import gaussian_vsepp_coco
 import gaussian_vsepp_flickr30k
 import gaussian_vsrn_flickr30k
@@ -14,6 +13,7 @@ import triplet_training
 import vse_coco
 import vsrn_flickr30k
 import zoo
+from studies import crop_ambiguity
 from zoo import cli, training
 from zoo.data import coco, toy_scenes
 from zoo.errors import InputError

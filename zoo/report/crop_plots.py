@@ -31,7 +31,7 @@ def crop_figures(*tables):
     ```
 
     Args:
-        *tables: `crop_triplets` of the metrics of `recipes/crop_ambiguity.py`, one a seed: rows
+        *tables: `crop_triplets` of the metrics of `studies/crop_ambiguity.py`, one a seed: rows
             with `largest_area`, `triplets` and, where there are triplets, `selection`, and of
             Gaussians `mean_uncertainty` and `more_uncertain`. All with the same areas.
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import keras
+import numpy as np
+
 from zoo.cli import setting
 from zoo.files import RunFolder, write_text
 from zoo.metrics.statistics import mean_and_deviation
-
-import keras
-import numpy as np
 
 DIRECTIONS = ("i2t", "t2i")
 

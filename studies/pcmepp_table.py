@@ -1,6 +1,6 @@
 """The table of PCME++, its baselines and its ablations, from runs of the recipes.
 
-    python recipes/pcmepp_table.py --out runs/pcmepp_table --seeds 0 1 2
+    python -m studies.pcmepp_table --out runs/pcmepp_table --seeds 0 1 2
 
 Runs every row with every seed, one after the other, each in a folder of its own; what is finished
 is not run again, so several commands with different seeds may share the work. Prints the table in
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pcmepp_coco
 import pcmepp_noisy_coco
-import seed_table
-from seed_table import Column, Row
+from studies import seed_table
+from studies.seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
 

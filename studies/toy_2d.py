@@ -1,6 +1,6 @@
 """Why PCME++ trains on CSD: uncertainty learned in the plane, against the Wasserstein distance.
 
-    python recipes/toy_2d.py            # a minute
+    python -m studies.toy_2d            # a minute
 
 Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 2.2 and appendix A.2.
 500 points of each of three classes have free two-dimensional Gaussians and begin near their class's
@@ -14,17 +14,17 @@ here, with which the ratios of σ² are the paper's: A.2 does not say what an ep
 from dataclasses import dataclass
 from pathlib import Path
 
-from zoo import cli, losses, models, similarities, training
-from zoo.cli import setting
-from zoo.data.seeding import step_seed, uniform
-from zoo.files import RunFolder
-from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
-
 import keras
 import numpy as np
 import tensorflow as tf
 from matplotlib.collections import EllipseCollection
 from matplotlib.lines import Line2D
+
+from zoo import cli, losses, models, similarities, training
+from zoo.cli import setting
+from zoo.data.seeding import step_seed, uniform
+from zoo.files import RunFolder
+from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 
 DISTANCES = {
     "csd": similarities.ClosedFormSampledDistance,

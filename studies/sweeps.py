@@ -7,7 +7,7 @@ import pcme_cub
 import pcmepp_coco
 import pvse_cub
 import vse_coco
-from seed_table import Row
+from studies.seed_table import Row
 
 
 def rows_of(main, variants):

@@ -1,7 +1,7 @@
 """Every builder with the settings of its paper and its command, in Markdown, from the recipes.
 
-    python recipes/paper_settings.py                              # on the terminal
-    python recipes/paper_settings.py --out docs/models/settings.md
+    python -m tools.paper_settings                              # on the terminal
+    python -m tools.paper_settings --out docs/models/settings.md
 
 A setting is listed if the recipe names a source for its value; `--help` of the recipe has all.
 """
@@ -156,7 +156,7 @@ def page():
     """The whole page in Markdown."""
     head = (
         "# Every builder, its paper's settings and its command\n\n"
-        "Written by `python recipes/paper_settings.py --out docs/models/settings.md` from the "
+        "Written by `python -m tools.paper_settings --out docs/models/settings.md` from the "
         "recipes' own\ndefaults; a test compares the two. *toy*: what a run without `--data-dir` "
         "takes instead. `--help` has\nevery other flag.\n\n"
         "Files by their public names: `glove.840B.300d.txt` (GloVe, 2.2 M words), `coco` and "

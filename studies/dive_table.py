@@ -1,7 +1,7 @@
 """The table of DivE, PVSE and the ablations on Toy Scenes' regions, from runs of `dive_coco.py`.
 
-    python recipes/dive_table.py --out runs/dive_table
-    python recipes/dive_table.py --held-out val --rows DivE --seeds 0
+    python -m studies.dive_table --out runs/dive_table
+    python -m studies.dive_table --held-out val --rows DivE --seeds 0
 
 Runs every row with every seed, each in a folder of its own, and averages the first two seeds of
 DivE; what is finished is not run again. Prints the tables in Markdown, mean ± standard deviation
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 import dive_coco
-import seed_table
-from seed_table import Column, Row
+from studies import seed_table
+from studies.seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
 

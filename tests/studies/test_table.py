@@ -2,10 +2,7 @@
 
 import pytest
 
-import birds_table
-import gaussian_table
-import pcmepp_table
-import seed_table
+from studies import birds_table, gaussian_table, pcmepp_table, seed_table
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")

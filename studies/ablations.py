@@ -1,12 +1,12 @@
 """The papers' ablations on the toy data: one sweep a command, resumed where it was, and its table.
 
-    python recipes/ablations.py --sweep pcme_regularisers      # PCME, table D.1
-    python recipes/ablations.py --sweep dive_sets --seeds 0    # DivE, one seed
-    python recipes/ablations.py --sweep pcmepp_loss --no-run   # only the table of what is there
-    python recipes/ablations.py --sweep pcme_regularisers --folds val1 val2 val3 \\
+    python -m studies.ablations --sweep pcme_regularisers      # PCME, table D.1
+    python -m studies.ablations --sweep dive_sets --seeds 0    # DivE, one seed
+    python -m studies.ablations --sweep pcmepp_loss --no-run   # only the table of what is there
+    python -m studies.ablations --sweep pcme_regularisers --folds val1 val2 val3 \\
         --data-dir CUB_200_2011 --also image-weights=imagenet glove=glove.840B.300d.txt
 
-Every row is a recipe with some flags (`recipes/sweeps.py`), run with every seed in a folder of its
+Every row is a recipe with some flags (`studies/sweeps.py`), run with every seed in a folder of its
 own below --out; what is finished is not run again, and what was stopped goes on. The table, mean ±
 standard deviation over the seeds, is printed and written as `table.md`. With --folds every row is
 run with each of these parts of CUB's training classes held out, and the table is over all of them:
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import seed_table
-from seed_table import Column
-from sweeps import SWEEPS
+from studies import seed_table
+from studies.seed_table import Column
+from studies.sweeps import SWEEPS
 from zoo import cli
 from zoo.cli import setting
 

@@ -1,9 +1,9 @@
 """The table of Gaussian VSE++ and VSRN and their points on Toy Scenes, from runs of the recipes.
 
-    python recipes/gaussian_table.py --out runs/gaussian_table
+    python -m studies.gaussian_table --out runs/gaussian_table
 
 Runs every row with every seed, each in a folder of its own, and asks VSE++ and Gaussian VSE++
-about crops (`recipes/crop_ambiguity.py`); what is finished is not run again. Prints the tables in
+about crops (`studies/crop_ambiguity.py`); what is finished is not run again. Prints the tables in
 Markdown, mean ± standard deviation over the seeds, and writes them as `table.md`, and the figures
 of the crops over all seeds as `crops_….png`.
 """
@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import crop_ambiguity
 import gaussian_vsepp_coco
 import gaussian_vsrn_flickr30k
-import seed_table
 import vse_coco
 import vsrn_flickr30k
-from seed_table import Column, Row
+from studies import crop_ambiguity, seed_table
+from studies.seed_table import Column, Row
 from zoo import cli, report
 from zoo.cli import setting
 from zoo.files import RunFolder

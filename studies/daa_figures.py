@@ -1,6 +1,6 @@
 """DAA's figures 1 (b), 3 and 4 from finished runs: a base model, + Smooth-AP, + DAA.
 
-    python recipes/daa_figures.py --runs runs/base runs/smooth_ap runs/daa
+    python -m studies.daa_figures --runs runs/base runs/smooth_ap runs/daa
 
 Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
 Cross-Modal Retrieval", NeurIPS 2022. All runs must have the same test split. Writes into --out:
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from zoo import cli, evaluation, metrics, report, training
 from zoo.cli import setting
 from zoo.data.semantics import semantics
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder, write_text
 from zoo.metrics.cider_score import VARIANTS
-
-import numpy as np
 
 DEPTHS = 12  # points of a curve
 

@@ -1,9 +1,9 @@
 """The table of a base model, + Smooth-AP and + DAA, from runs of the recipes, and ASP's curves.
 
-    python recipes/daa_table.py --out runs/daa_table               # PCME-BERT on Toy Birds
-    python recipes/daa_table.py --base sgraf --out runs/daa_sgraf  # SGR on Toy Scenes' regions
-    python recipes/daa_table.py --base vse --out runs/daa_vse      # VSE0 there, seconds a run
-    python recipes/daa_table.py --no-run                           # only the table of what is there
+    python -m studies.daa_table --out runs/daa_table               # PCME-BERT on Toy Birds
+    python -m studies.daa_table --base sgraf --out runs/daa_sgraf  # SGR on Toy Scenes' regions
+    python -m studies.daa_table --base vse --out runs/daa_vse      # VSE0 there, seconds a run
+    python -m studies.daa_table --no-run                           # only the table of what is there
 
 Runs every row with every seed, one after the other, each in a folder of its own; what is finished
 is not run again. Prints the table in Markdown, mean ± standard deviation over the seeds, and
@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 
 import daa_cub
 import daa_sgraf_flickr30k
-import seed_table
 import vse_coco
-from seed_table import Row
+from studies import seed_table
+from studies.seed_table import Row
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.files import RunFolder

@@ -5,11 +5,10 @@ import types
 
 import pytest
 
-import ablations
 import pcme_cub
 import pcmepp_coco
-import sweeps
-from seed_table import Row
+from studies import ablations, sweeps
+from studies.seed_table import Row
 from zoo import cli
 from zoo.files import RunFolder
 

@@ -1,9 +1,9 @@
 """The controlled ambiguity experiment on Visual Genome, or on Toy Scenes when no data are given.
 
     python recipes/gaussian_vsepp_coco.py                          # the model to test
-    python recipes/crop_ambiguity.py                               # Toy Scenes
-    python recipes/crop_ambiguity.py --model runs/vse_coco --out runs/crops_of_points
-    python recipes/crop_ambiguity.py --data-dir visual_genome --model runs/gaussian_vsepp_coco
+    python -m studies.crop_ambiguity                               # Toy Scenes
+    python -m studies.crop_ambiguity --model runs/vse_coco --out runs/crops_of_points
+    python -m studies.crop_ambiguity --data-dir visual_genome --model runs/gaussian_vsepp_coco
 
 Pishdad et al., "Uncertainty-based Cross-modal Retrieval with Probabilistic Representations", 2022,
 section 4.6. Of every picture, crop A is the largest of its ten largest regions below an area, B the
@@ -23,6 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
 import zoo
 from zoo import cli, report, training
 from zoo.cli import setting
@@ -30,11 +35,6 @@ from zoo.data import crop_triplets, toy_scenes, visual_genome
 from zoo.data.images import read
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-
-import numpy as np
-from PIL import Image
-from rich.console import Console
-from rich.table import Table
 
 CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 

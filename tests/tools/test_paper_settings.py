@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import paper_settings
 import zoo
+from tools import paper_settings
 from zoo import cli
 
 ROOT = Path(__file__).parents[2]
@@ -172,7 +172,11 @@ TABLE = [
             "prompts": "clip",
         },
     ),
-    ("toy_2d", [], {"learning_rate": 0.02, "epochs": 500, "batch_size": 128, "confusing": 0.3}),
+    (
+        "studies.toy_2d",
+        [],
+        {"learning_rate": 0.02, "epochs": 500, "batch_size": 128, "confusing": 0.3},
+    ),
     ("vse_coco", [REAL, NONE], PISHDAD | {"dim": 1024, "margin": 0.2}),
     (
         "gaussian_vsepp_coco",
@@ -228,7 +232,7 @@ def test_defaults_are_those_of_the_paper(recipe, flags, printed):
 
 def test_the_page_is_that_of_the_recipes():
     written = (ROOT / "docs/models/settings.md").read_text()
-    assert written == paper_settings.page(), "run python recipes/paper_settings.py --out PAGE"
+    assert written == paper_settings.page(), "run python -m tools.paper_settings --out PAGE"
 
 
 def test_every_builder_has_a_command_whose_recipe_exists():
@@ -248,7 +252,9 @@ PLACE = re.compile(r"(section|appendix|table|figure) ([A-Z]?[\d.]*\d|[A-Z])|rele
 def sources():
     """`{source: file:line}` of every setting of the zoo."""
     found = {}
-    for path in [*(ROOT / "recipes").glob("*.py"), *(ROOT / "zoo").rglob("*.py")]:
+    for path in [
+        path for room in ("recipes", "studies", "zoo") for path in (ROOT / room).rglob("*.py")
+    ]:
         for node in ast.walk(ast.parse(path.read_text())):
             given = isinstance(node, ast.keyword) and node.arg == "source" and node.value
             if isinstance(given, ast.Constant) and given.value:

@@ -1,8 +1,8 @@
 """What each method makes of the same stored vectors, over seeds.
 
     python recipes/birds.py --system infonce --data-dir CUB_200_2011 --out runs/birds
-    python recipes/own_vectors_table.py --vectors-of runs/birds
-    python recipes/own_vectors_table.py                            # vectors of Toy Birds
+    python -m studies.own_vectors_table --vectors-of runs/birds
+    python -m studies.own_vectors_table                            # vectors of Toy Birds
 
 The vectors are those that a trained model gives to the images and captions of its data, written
 as a user would bring them. Of several run folders each seed has its own. Every method then runs on
@@ -14,15 +14,15 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from scipy import stats
+
 import own_vectors
-import seed_table
-from seed_table import Column, Row
+from studies import seed_table
+from studies.seed_table import Column, Row
 from zoo import cli, evaluation
 from zoo.cli import setting
 from zoo.files import RunFolder
-
-import numpy as np
-from scipy import stats
 
 BASE, LEVEL, WORSE = "none", 0.05, 0.5  # points of R-Precision that a table may not be silent on
 PAIRED = {

@@ -1,7 +1,7 @@
 """Whether a prefix of a caption is less certain than the whole caption, on Toy Birds.
 
-    python recipes/own_vectors_prefixes.py                         # five minutes
-    python recipes/own_vectors_prefixes.py --method pcmepp
+    python -m studies.own_vectors_prefixes                         # five minutes
+    python -m studies.own_vectors_prefixes --method pcmepp
 
 The vectors are those of the packaged model: of every image, of every caption, and of one prefix of
 each caption, cut after a random word. `--method` of `own_vectors.py` learns from the training
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 import own_vectors
 from zoo import cli, evaluation, models
 from zoo.cli import setting
 from zoo.data import vectors
-
-import numpy as np
 
 PRESET = "toy_birds_pcme"
 METHODS = ("directional", "pcmepp", "gaussian", "laplace")

@@ -1,7 +1,6 @@
 """DAA's table and curves out of finished runs."""
 
-import daa_table
-import seed_table
+from studies import daa_table, seed_table
 from zoo.files import RunFolder
 
 

@@ -1,6 +1,6 @@
 """The table of all systems on real birds, from runs of `birds.py`.
 
-    python recipes/birds_table.py --data-dir CUB_200_2011 --image-weights mobilenetv2.weights.h5 \\
+    python -m studies.birds_table --data-dir CUB_200_2011 --image-weights mobilenetv2.weights.h5 \\
         --out runs/birds --jobs 2
 
 Runs every row with every seed; what is finished is not run again, and a run that was stopped goes
@@ -16,14 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import seed_table
-from seed_table import Column
+from studies import seed_table
+from studies.seed_table import Column
 from zoo import cli
 from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
-RECIPE = Path(__file__).with_name("birds.py")
+RECIPE = Path(__file__).parents[1] / "recipes" / "birds.py"
 # The flags of each row; those that were chosen on val1 are said in docs/results/birds.md.
 ROWS = {
     "PCME": ("--system=pcme",),
