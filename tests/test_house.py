@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
     ("errors", "bounds", "quiet"),
+    ("on_keras",),
     ("files", "cli"),
     ("embeddings", "numerics", "global_batch"),
     ("arrays",),

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import zoo
 from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.captions import WordTokenizer
@@ -44,3 +46,31 @@ def test_import_alone_is_enough_to_load_models_with_their_tokenizers(tmp_path):
         "[[1, 2, 0, 0]] (4,)",
         "[[2, 5, 6, 3, 0]] (8,)",
     ], done.stderr[-2000:]
+
+
+LATE = """
+import sys
+{first}
+import keras
+named = keras.saving.get_registered_object
+print(*(named(f"halo>{{name}}") is not None for name in ("DualEncoder", "AdamP", "WordTokenizer")))
+"""
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import zoo; assert not {'keras', 'tensorflow', 'numpy'} & set(sys.modules)",
+        "from zoo.layers import GaussianHead",  # a room that Keras' import begins in
+    ],
+)
+def test_every_class_is_registered_whatever_is_imported_first(first):
+    done = subprocess.run(
+        [sys.executable, "-c", LATE.format(first=first)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.stdout == "True True True\n", done.stderr[-2000:]
+    assert done.stderr == ""
