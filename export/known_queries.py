@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from zoo.confidence.seen_texts import NEAREST, SeenTexts
 from zoo.confidence.unknown import ERROR, MOSTLY
 from zoo.data.captions import FUNCTION_WORDS, WordTokenizer, normalise
 
@@ -20,11 +21,8 @@ class KnownQueriesFunction(tf.Module):
     def __init__(self, known, tokenizer=None):
         super().__init__(name="known_queries")
         self._kept = tf.constant(known.kept, tf.float32)
-        shape = known.shape
-        self._mean = tf.constant(shape.mean, tf.float64)
-        self._axes = tf.constant(shape.axes, tf.float64)
-        self._variances = tf.constant(shape.variances, tf.float64)
-        self._rest = shape.rest
+        seen = isinstance(known.shape, SeenTexts)
+        self._distance = _FromTexts(known.shape) if seen else _FromGaussian(known.shape)
         self._named = keras.layers.StringLookup(vocabulary=sorted(FUNCTION_WORDS))
         self._words = None
         if isinstance(tokenizer, WordTokenizer):
@@ -57,7 +55,24 @@ class KnownQueriesFunction(tf.Module):
             strange = (lost > MOSTLY * count) | (strange & (lost > 0))
         return strange | (count == 0)
 
-    def _distance(self, points):
+    def _p_value(self, values):
+        # In the precision in which the held-out values are kept: equal ones must stay equal.
+        place = tf.searchsorted(self._kept, tf.cast(values, tf.float32), side="left")
+        count = self._kept.shape[0]
+        return tf.cast(1 + count - place, tf.float64) / (count + 1)
+
+
+class _FromGaussian(tf.Module):
+    """`ShrunkGaussian.distance`, of tensors."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self._mean = tf.constant(shape.mean, tf.float64)
+        self._axes = tf.constant(shape.axes, tf.float64)
+        self._variances = tf.constant(shape.variances, tf.float64)
+        self._rest = shape.rest
+
+    def __call__(self, points):
         centred = points - self._mean
         along = tf.linalg.matmul(centred, self._axes, transpose_b=True)
         left = tf.reduce_sum(centred**2, axis=1) - tf.reduce_sum(along**2, axis=1)
@@ -65,11 +80,21 @@ class KnownQueriesFunction(tf.Module):
         squared = tf.reduce_sum(along**2 / self._variances, axis=1) + left / self._rest
         return tf.sqrt(squared / self._mean.shape[0])
 
-    def _p_value(self, values):
-        # In the precision in which the held-out values are kept: equal ones must stay equal.
-        place = tf.searchsorted(self._kept, tf.cast(values, tf.float32), side="left")
-        count = self._kept.shape[0]
-        return tf.cast(1 + count - place, tf.float64) / (count + 1)
+
+class _FromTexts(tf.Module):
+    """`SeenTexts.distance`, of tensors."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self._seen = tf.constant(shape.seen)  # a half of float32's bytes in the file
+        self._tilt = tf.constant(shape.tilt[:, None])
+
+    def __call__(self, points):
+        points = tf.cast(points[:, : self._tilt.shape[0]], tf.float32)
+        points /= tf.maximum(tf.norm(points, axis=1, keepdims=True), 1e-12)
+        cosines = tf.linalg.matmul(points, tf.cast(self._seen, tf.float32), transpose_b=True)
+        nearest = tf.reduce_mean(tf.math.top_k(cosines, NEAREST, sorted=False).values, axis=1)
+        return 1 - nearest - tf.linalg.matmul(points, self._tilt)[:, 0]
 
 
 def _coordinates(embedding):

@@ -168,7 +168,7 @@ def broken(value, path, new):
     ("path", "new", "message"),
     [
         (["format"], "other", "is not a calibration: expected 'format'"),
-        (["version"], 99, "expected version 2; found 99"),
+        (["version"], 99, "expected version 3; found 99"),
         (["weights"], ..., "'weights' is missing"),
         (["weights"], [1.0], "'weights' must be a list of 9 numbers"),
         (["weights", 0], "1", "'weights' must be a finite number"),
@@ -190,7 +190,7 @@ def broken(value, path, new):
         (["reference", "sample", "float32"], "!!!", "is not a calibration"),
         (["reference"], 3, "is not a calibration"),
         (["gallery"], {"size": 0, "summary": {}}, "must have a size of at least 1"),
-        (["known"], {"rest": 1.0}, "'mean' is missing"),
+        (("known",), {}, "'kept' is missing"),
     ],
 )
 def test_a_file_that_is_no_calibration_is_refused(fitted, tmp_path, path, new, message):

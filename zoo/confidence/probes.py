@@ -11,7 +11,6 @@ import numpy as np
 
 from zoo.arrays import KEYS, length, parts_of, take
 from zoo.confidence.calibrate import calibrate_on
-from zoo.confidence.shrinkage import ShrunkGaussian
 from zoo.confidence.unknown import KnownQueries
 from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.errors import InputError
@@ -175,7 +174,7 @@ class Probes:
         if self.caption_images is not None:
             arrays["caption_images"] = self.caption_images
         for direction, known in self.known.items():
-            arrays |= {f"known_{direction}_{name}": x for name, x in _of_known(known).items()}
+            arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
         facts = {"version": VERSION, "measure": self.measure, "source": self.source}
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
@@ -202,11 +201,12 @@ class Probes:
                 {name: arrays.pop(f"{side}_{name}") for name in KEYS if f"{side}_{name}" in arrays}
                 for side in ("images", "captions")
             ]
-            known = {
-                direction: _to_known(arrays, f"known_{direction}_")
-                for direction in DIRECTIONS
-                if f"known_{direction}_mean" in arrays
-            }
+            known = {}
+            for direction in DIRECTIONS:
+                prefix = f"known_{direction}_"
+                own = {n.removeprefix(prefix): x for n, x in arrays.items() if n.startswith(prefix)}
+                if own:
+                    known[direction] = KnownQueries.of_arrays(own)
             return cls.of(
                 *sides,
                 arrays["image_labels"],
@@ -234,27 +234,6 @@ def _halved(embedding):
         if name != "mask" and np.abs(values).max(initial=0.0) <= largest:
             arrays[name] = values.astype(np.float16)
     return arrays
-
-
-def _of_known(known):
-    shape = known.shape
-    return {
-        "mean": np.asarray(shape.mean, np.float32),
-        "axes": np.asarray(shape.axes, np.float32),
-        "variances": np.asarray(shape.variances),
-        "rest": np.asarray(shape.rest),
-        "kept": known.kept,
-    }
-
-
-def _to_known(arrays, prefix):
-    mean, axes, variances, rest, kept = (
-        arrays[prefix + name] for name in ("mean", "axes", "variances", "rest", "kept")
-    )
-    if mean.ndim != 1 or axes.shape != (len(variances), len(mean)) or kept.ndim != 1:
-        raise ValueError("what training has seen does not fit")
-    shape = ShrunkGaussian(mean.astype(float), axes.astype(float), variances, float(rest))
-    return KnownQueries(shape, kept)
 
 
 def contents_hash(path: str | os.PathLike) -> int:

@@ -13,12 +13,11 @@ from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.logistic import Logistic
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.shift import Reference, direction_names
-from zoo.confidence.shrinkage import ShrunkGaussian
 from zoo.confidence.unknown import KnownQueries
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 
-FORMAT, VERSION = "halo-confidence", 2
+FORMAT, VERSION = "halo-confidence", 3
 
 
 def write(confidence, path):
@@ -205,39 +204,30 @@ _PROMISED = ("ranks", "logits", "groups", "match_scores", "present", "absent")
 
 
 def _known_to_json(known):
-    shape = known.shape
     return {
-        "mean": _packed(shape.mean),
-        "axes": _packed(shape.axes),
-        "variances": shape.variances.tolist(),
-        "rest": shape.rest,
-        "kept": _packed(known.kept),
+        name: _packed(values, values.dtype.newbyteorder("<").str)
+        for name, values in known.to_arrays().items()
     }
 
 
 def _known(value):
-    mean, axes = _unpacked(value["mean"], "mean"), _unpacked(value["axes"], "axes")
-    variances = _list(value["variances"], "variances", len(axes))
-    rest = _number(value["rest"], "rest")
-    if mean.ndim != 1 or axes.ndim != 2 or axes.shape[1] != len(mean):
-        raise ValueError(f"'mean' {mean.shape} and 'axes' {axes.shape} do not fit")
-    if not (variances > 0).all() or rest <= 0:
-        raise ValueError("'variances' and 'rest' must be positive")
-    kept = _unpacked(value["kept"], "kept")
-    if kept.ndim != 1 or not len(kept) or (np.diff(kept) < 0).any():
-        raise ValueError("'kept' must be sorted numbers")
-    return KnownQueries(ShrunkGaussian(mean, axes, variances, rest), kept.astype(np.float32))
+    return KnownQueries.of_arrays({name: _unpacked(one, name) for name, one in value.items()})
 
 
-def _packed(array):
-    """float32 in base64, little-endian: a tenth of the digits that text would take."""
-    array = np.ascontiguousarray(array, "<f4")
-    return {"shape": list(array.shape), "float32": base64.b64encode(array.tobytes()).decode()}
+_WIDTHS = {"<f2": "float16", "<f4": "float32", "<f8": "float64"}
+
+
+def _packed(array, width="<f4"):
+    """Numbers in base64, little-endian: a tenth of the digits that text would take."""
+    array = np.asarray(array, width)
+    contents = base64.b64encode(array.tobytes()).decode()
+    return {"shape": list(array.shape), _WIDTHS[width]: contents}
 
 
 def _unpacked(value, name):
     shape = tuple(_whole(size, name) for size in value["shape"])
-    array = np.frombuffer(base64.b64decode(value["float32"], validate=True), "<f4")
+    width = next((key for key, word in _WIDTHS.items() if word in value), "<f4")
+    array = np.frombuffer(base64.b64decode(value[_WIDTHS[width]], validate=True), width)
     if math.prod(shape) != len(array):
         raise ValueError(f"{name!r} must hold {math.prod(shape)} numbers; found {len(array)}")
     if not np.isfinite(array).all():

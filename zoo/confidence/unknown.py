@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 
 from zoo.confidence import checks
+from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.shrinkage import ShrunkGaussian
 
 KEPT = 1000  # held-out distances that are kept to compare with
-ERROR = 0.01  # held-out queries that may be declined
-LEAST = 99  # of fewer held-out queries none could be declined at this error
+ERROR = 0.02  # held-out queries that may be declined for their vectors
+LEAST = 99  # of fewer held-out queries hardly one could be declined
 MOSTLY = 0.5  # share of unknown words from which a question is not understood
 
 
@@ -24,16 +25,17 @@ class KnownQueries:
     ```
 
     A query is declined if most of its words that name something are unknown to the tokenizer, or if
-    it has a word that is, and its vector lies farther from the training queries' than 99 % of
+    it has a word that is, and its vector lies farther from the training queries' than 98 % of
     held-out queries do. A tokenizer that spells every word out of pieces knows no unknown words;
     then, and of images, the vector alone tells. How short a question is says nothing: "a dog" is
     vague, and understood.
 
-    Farther means the Mahalanobis distance, compared with the held-out queries' by a conformal
+    Farther means the distance of `shape`, compared with the held-out queries' by a conformal
     p-value, (1 + how many of them are at least as far) / (n + 1).
 
     Attributes:
-        shape: the `ShrunkGaussian` of the training queries' vectors.
+        shape: the `ShrunkGaussian` of the training queries' vectors, for their Mahalanobis
+            distance; of word pieces the `SeenTexts`.
         kept: the sorted held-out distances, at most 1,000.
 
     Reference: Lee et al., "A Simple Unified Framework for Detecting Out-of-Distribution Samples",
@@ -41,7 +43,7 @@ class KnownQueries:
         p-values", Annals of Statistics 2023.
     """
 
-    shape: ShrunkGaussian
+    shape: ShrunkGaussian | SeenTexts
     kept: np.ndarray
 
     @classmethod
@@ -61,12 +63,16 @@ class KnownQueries:
 
         Raises:
             ValueError: if shapes differ, a number is not finite, or there are fewer than 99
-                held-out queries: of so few, none could be declined at an error of 1 %.
+                held-out queries: of so few, hardly one could be declined.
         """
         means = checks.matrix(means, "means")
         if len(means) < LEAST:
             raise ValueError(f"`means` must be of {LEAST} held-out queries; received {len(means)}")
-        shape = ShrunkGaussian.fit(training_means, rank)
+        return cls.of(ShrunkGaussian.fit(training_means, rank), means, seed)
+
+    @classmethod
+    def of(cls, shape, means, seed=0):
+        """Of a shape and held-out queries, as of `fit`."""
         chosen = np.random.default_rng(seed).permutation(len(means))[:KEPT]
         return cls(shape, np.sort(_stored(shape.distance(means[chosen]))))
 
@@ -102,6 +108,44 @@ class KnownQueries:
         """
         strange = self.p_values(means) <= checks.share(error, "error")
         return reasons(strange, words, unknown)
+
+    def to_arrays(self):
+        """A dict of arrays, from which `of_arrays` makes the same again."""
+        shape = self.shape
+        if isinstance(shape, SeenTexts):
+            return {"seen": shape.seen, "tilt": shape.tilt, "kept": self.kept}
+        return {
+            "mean": shape.mean.astype(np.float32),
+            "axes": shape.axes.astype(np.float32),
+            "variances": shape.variances,
+            "rest": np.asarray(shape.rest),
+            "kept": self.kept,
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays):
+        """The inverse of `to_arrays`.
+
+        Raises:
+            KeyError: if one is missing.
+            ValueError: if they do not fit, or a number is not finite.
+        """
+        if not all(np.isfinite(values).all() for values in arrays.values()):
+            raise ValueError("what training has seen must be finite numbers")
+        kept = arrays["kept"].astype(np.float32)
+        if kept.ndim != 1 or not len(kept) or (np.diff(kept) < 0).any():
+            raise ValueError("'kept' must be sorted numbers")
+        if "seen" in arrays:
+            return cls(SeenTexts(arrays["seen"], arrays["tilt"]), kept)
+        mean, axes, variances = (
+            np.asarray(arrays[name], np.float64) for name in ("mean", "axes", "variances")
+        )
+        if mean.ndim != 1 or axes.shape != (len(variances), len(mean)):
+            raise ValueError(f"'mean' {mean.shape} and 'axes' {axes.shape} do not fit")
+        rest = float(arrays["rest"])
+        if not (variances > 0).all() or rest <= 0:
+            raise ValueError("'variances' and 'rest' must be positive")
+        return cls(ShrunkGaussian(mean, axes, variances, rest), kept)
 
 
 def reasons(strange, words=None, unknown=None):

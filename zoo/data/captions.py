@@ -162,7 +162,7 @@ def unknown_words(
         words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
         CLIP's and BERT's do.
     """
-    found = [[word for word in _words(text) if word not in FUNCTION_WORDS] for text in texts]
+    found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
     words = np.array([len(one) for one in found])
     if not isinstance(tokenizer, WordTokenizer):
         return words, None
@@ -170,7 +170,7 @@ def unknown_words(
     return words, [[word for word in one if word not in known] for one in found]
 
 
-def _words(text):
+def words_of(text: str) -> list[str]:
     """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
     text = text.lower().replace("'", "").replace("’", "")
     kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)

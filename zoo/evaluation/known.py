@@ -1,6 +1,6 @@
 """What a model has seen in training, so that a question that it does not know is declined."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,15 +8,18 @@ import tensorflow as tf
 
 from zoo.arrays import centres
 from zoo.confidence import KnownQueries
+from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.unknown import LEAST
-from zoo.data.captions import token_ids, unknown_words
+from zoo.data.captions import WordTokenizer, token_ids, unknown_words
 from zoo.data.split import Split
 from zoo.embeddings import Embedding
+from zoo.evaluation.phrases import made_up, phrases
 from zoo.evaluation.retrieval import EncodedSplit, embed
 from zoo.models import DualEncoder
 
 MOST = {"images": 2000, "captions": 5000}  # of training, encoded again
 HELD_OUT = 2000  # queries of the validation split
+TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 
 def known_queries(
@@ -35,19 +38,23 @@ def known_queries(
         than 99 held-out queries is left out.
     """
     rng = np.random.default_rng(seed)
+    spelled = spells_words(model)
     images = _some(rng, train.records.num_images, MOST["images"])
     captions = _some(rng, train.records.num_captions, MOST["captions"])
     size = min(64, len(images))  # every batch is whole: sources take no others
     indices = tf.data.Dataset.from_tensor_slices(images).batch(size, drop_remainder=True)
     shown = train.source.take(indices)
-    if train.records.caption_vectors is not None:
+    if spelled:
+        read = None
+    elif train.records.caption_vectors is not None:
         read = tf.cast(train.records.caption_vectors.gather(captions), tf.float32)
     else:
         read = token_ids(model.tokenizer, [train.records.captions[i] for i in captions])
     seen = {
         "i2t": embed(model.image_encoder, shown.map(lambda batch: tf.cast(batch, tf.float32))),
-        "t2i": embed(model.caption_encoder, tf.data.Dataset.from_tensor_slices(read).batch(256)),
     }
+    if read is not None:
+        seen["t2i"] = _encoded(model, read)
     found = {}
     for direction, embeddings in seen.items():
         means = coordinates(held_out.images if direction == "i2t" else held_out.captions)
@@ -55,7 +62,67 @@ def known_queries(
         if len(chosen) >= LEAST:
             seen_means = coordinates(embeddings)
             found[direction] = KnownQueries.fit(seen_means, means[chosen], seed=seed)
+    if spelled and len(held_out.records.captions) >= LEAST:
+        captions = train.records.captions, held_out.records.captions
+        found["t2i"] = known_texts(lambda ids: _encoded(model, ids), model.tokenizer, *captions)
     return found
+
+
+def spells_words(model: DualEncoder) -> bool:
+    """Whether captions reach the model as pieces of words, so that no word is unknown to it."""
+    tokenizer = model.tokenizer
+    if tokenizer is None or model.reads_caption_vectors or not hasattr(tokenizer, "word_ids"):
+        return False
+    return not isinstance(tokenizer, WordTokenizer) and tokenizer.word_ids.end is not None
+
+
+def known_texts(
+    encode: Callable[[np.ndarray], Embedding],
+    tokenizer: Any,
+    captions: Sequence[str],
+    held_out: Sequence[str],
+    seed: int = 0,
+    most: int = TEXTS,
+) -> KnownQueries:
+    """What is usual of texts that a tokenizer spells out of pieces, see `SeenTexts`.
+
+    Of captions and of the phrases in them `most` each are kept and half as many teach the
+    direction, beside as many made-up texts. Half of the held-out texts are phrases too, since
+    people ask in phrases. Some 5 `most` short texts are encoded.
+
+    Args:
+        encode: from token ids `(n, max_words)` to an embedding.
+        tokenizer: with `word_ids`.
+        captions: of training.
+        held_out: captions that training has not seen.
+        seed: of what is drawn.
+        most: as above.
+    """
+    rng = np.random.default_rng(seed)
+
+    def drawn(texts, count):
+        return [texts[row] for row in _some(rng, len(texts), count)]
+
+    real, cut = drawn(captions, most + most // 2), phrases(drawn(captions, 3 * most), rng)
+    cut = drawn(cut, most + most // 2)
+    rng.shuffle(real)
+    rng.shuffle(cut)
+    split = [len(texts) * 2 // 3 for texts in (real, cut)]
+    asked = drawn(held_out, most // 2)
+    groups = (
+        [*real[: split[0]], *cut[: split[1]]],
+        [*real[split[0] :], *cut[split[1] :]],
+        [*asked, *phrases(asked, rng)],
+    )
+    ids = [token_ids(tokenizer, texts) for texts in groups]
+    ids.append(made_up(ids[1], tokenizer.word_ids, rng))
+    ends = np.cumsum([len(one) for one in ids])[:-1]
+    kept, others, tried, strange = np.split(centres(encode(np.concatenate(ids))), ends)
+    return KnownQueries.of(SeenTexts.fit(kept, others, strange), tried, seed)
+
+
+def _encoded(model, read):
+    return embed(model.caption_encoder, tf.data.Dataset.from_tensor_slices(read).batch(256))
 
 
 def facts_of_split(model: DualEncoder, encoded: EncodedSplit, direction: str) -> dict[str, Any]:
