@@ -1,9 +1,10 @@
-"""PCME++ on pictures and captions of your own.
+"""Search by words for your own photos, trained in seconds: Gaussians over points.
 
     python recipes/own_pairs.py --data-dir photos --out runs/photos
     python recipes/own_pairs.py --data-dir photos --image-weights mobilenet_v2.h5 --out runs/photos
-    python recipes/own_pairs.py --data-dir photos --start-from runs/photos --out runs/more
-    python recipes/own_pairs.py                                  # Toy Scenes, drawn here
+    python recipes/own_pairs.py --data-dir photos --text-weights all-MiniLM-L6-v2 --out runs/photos
+    python recipes/own_pairs.py --data-dir photos --text gru --out runs/photos   # own_pairs_gru.py
+    python recipes/own_pairs.py                                  # Toy Scenes, by a GRU
 
 `--data-dir` is a folder with one of these (docs/data.md has an example of each):
 
@@ -11,49 +12,61 @@
     beach.jpg and beach.txt               a text file a picture, one caption a line
     dataset_info.json                     a Hugging Face `datasets` folder (save_to_disk)
 
-A tenth of the pictures is for validation and a tenth for the test, or what a column `split` says.
-The pretrained image network stays frozen and its features are stored, so two CPU cores are enough;
-`--frozen-epochs` below `--epochs` trains it too, which wants a GPU. The other flags are those of
-`pcmepp_coco.py`.
+A pretrained network of ImageNet reads the pictures and a pretrained MiniLM the captions, once; both
+stay as they are. Linear maps of their stored vectors then learn to match (InfoNCE), and after that
+how sure each is (probabilistic embeddings, PFE). MiniLM is that of the packaged preset
+`photos_pfe`, so nothing is fetched. A tenth of the pictures is for validation and a tenth for the
+test, or what a column `split` says.
 """
 
-from dataclasses import dataclass, field
+import dataclasses
+import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import pcmepp_coco
-import pcmepp_settings
-from zoo import cli, encoders, metrics, models
+import own_pairs_gru
+import own_pairs_next
+from zoo import cli, encoders, losses, models, report, similarities, training
 from zoo.cli import setting
-from zoo.files import RunFolder
+from zoo.data import Stream, batches, phase_seed
+from zoo.data.bert_tokenizer import read_bert_tokenizer
+from zoo.data.caption_vectors import caption_vectors
+from zoo.data.features import cached
+from zoo.data.images import RESIZES
+from zoo.data.sources import Features
+from zoo.errors import InputError
+from zoo.files.cache import cache_folder
 
-import numpy as np
+import keras
 
-CLIP_FROZEN_EPOCHS = 2  # PCME++, section 3.1
-MEAN_EPOCHS = 10
-FEW_IMAGES = 50
-INFORMATIVE, WEAK = 0.3, 0.05  # of nAUC: 0 is random, 1 an oracle
-# What a model brings with it, where a training starts from one.
-OF_THE_MODEL = (
-    "method", "backbone", "image_size", "resize", "crop_fraction", "max_words", "dim", "word_dim",
-    "pooling", "log_variance_bias",
-)  # fmt: skip
+PRESET, PACKAGED_NETWORK = "photos_pfe", "mobilenet_v2"
+LAYERS = {"mobilenet_v2": ("block_13_expand_relu",)}  # whose maps are pooled beside the last
+PHASES = ("points", "variances")
+GRU = ("--text=gru", "--start-from")  # of `own_pairs_gru.py`
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(pcmepp_settings.Settings):
-    """Settings for some thousand pictures and an ImageNet network; the paper's are for COCO."""
+class Settings(training.RetrievalSettings):
+    """Settings chosen on the validation photos of Flickr8k; there is no toy data for them."""
 
     out: Path = setting(Path("runs/own_pairs"), "run folder to write or resume", identity=False)
-    toy: Literal["scenes"] = setting("scenes", "the drawn data, without --data-dir")
-    image_weights: str | None = setting(
-        "imagenet",
-        "of the backbone: imagenet (fetched once), a local .h5, .npz or .safetensors file, or none",
-        toy=None,
+    text: Literal["sentence", "gru"] = setting(
+        "sentence", "what reads captions: a pretrained MiniLM, or a GRU trained here"
     )
-    weights: str | None = field(default=None, init=False)  # --image-weights
-    start_from: Path | None = setting(
-        None, "a finished run of this recipe or of pcmepp_coco.py, to train its model further"
+    text_weights: str | None = setting(
+        None,
+        "folder of a BERT (MiniLM, E5, BGE), or its name on Hugging Face, fetched once; default: "
+        "MiniLM, out of the preset photos_pfe",
+    )
+    backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
+        None, "image network, frozen; default: what the weights are named after, or mobilenet_v2"
+    )
+    image_weights: str | None = setting(
+        None,
+        "a local .h5, .npz or .safetensors file; imagenet, fetched once; or none; default: of "
+        "mobilenet_v2 those in the preset photos_pfe, else imagenet",
     )
     image_column: str = setting("image", "column or key of a table's pictures")
     caption_column: str = setting("caption", "column or key of a table's captions")
@@ -63,145 +76,188 @@ class Settings(pcmepp_settings.Settings):
     held_out_share: float = setting(
         0.1, "images for validation and for the test each, without a column split"
     )
-    method: Literal[pcmepp_settings.METHODS] = setting("pcmepp", "what to train on these towers")
-    dim: int = setting(256, "dimensions of the embedding", toy=64)
-    max_words: int = setting(24, "words of a caption that are read", toy=48)
-    pseudo_positive_weight: float | None = setting(0.0, "alpha; 0: none")
-    kl_reduction: Literal["mean", "mean_per_dimension"] = setting("mean", "VIB of an item")
-    log_variance_bias: float | None = setting(-6.5, "initial log variance", toy=-5.0)
-    learning_rate: float = setting(2e-3, "of AdamP")
-    image_rate: float = setting(0.1, "factor of the image backbone, once it trains", toy=1.0)
-    caption_rate: float | None = setting(
-        None, "factor of the text backbone; default: 1 for a GRU, 0.1 for CLIP's", toy=1.0
+    max_words: int = setting(32, "word pieces of a caption that are read")
+    dim: int = setting(256, "dimensions of the embedding")
+    image_size: int = setting(256, "pixels")
+    resize: Literal[RESIZES] = setting(
+        "stretch", "a photo to a square: its middle, or the whole of it stretched"
     )
-    batch_size: int = setting(128, "pairs", source="PCME++, table B.1")
-    steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=32, smoke=2)
-    cache_features: bool | None = setting(
-        None, "store the frozen backbone's features; default: unless the backbone is CLIP's"
+    batch_size: int = setting(512, "pairs")
+    drop_rate: float = setting(0.7, "channels of a picture's vector that a step leaves out")
+    caption_drop_rate: float = setting(0.2, "likewise, of a caption's")
+    temperature: float = setting(0.05, "initial temperature of the softmax")
+    learning_rate: float = setting(1e-3, "of Adam, peak of a cosine")
+    epochs: int = setting(10, "of the points", smoke=1)
+    least_steps: int = setting(
+        30, "in an epoch: few captions are drawn several times", smoke=1, kind="size"
     )
-    epochs: int = setting(30, "in all", toy=48, smoke=3)
-    mean_epochs: int | None = setting(
-        None,
-        f"of these the means alone, first; default: {MEAN_EPOCHS}, 0 with --start-from",
-        toy=16,
-        smoke=0,
-    )
-    frozen_epochs: int | None = setting(
-        None,
-        "then, the image backbone frozen; default: all others, 2 with CLIP's",
-        toy=0,
-        smoke=1,
-    )
-    warm_up_epochs: int = setting(1, "linear, at the start of the last phase", smoke=1)
-    last_epochs: int = setting(0, "at a tenth of the rate, with --schedule steps", toy=6, smoke=1)
-    schedule: Literal["steps", "cosine"] = setting(
-        "cosine", "of the last phase's rate", toy="steps"
-    )
-    averaged_epochs: int | None = setting(0, "of SWA; 0: none, the best epoch is kept", toy=6)
-    mixed_share: float | None = setting(0.25, "images mixed by Mixup or CutMix")
-
-    def __post_init__(self):
-        if self.start_from is not None:
-            before = RunFolder.existing(self.start_from).settings
-            self._set(**{name: before[name] for name in OF_THE_MODEL if name in before})
-        if self.data_dir is not None and self.backbone is None:
-            named = encoders.backbone_of_file(self.image_weights)
-            self._set(backbone=named or "mobilenet_v2")
-        if self.image_weights == "imagenet" and self.is_clip:
-            raise ValueError(
-                f"--image-weights must be a local file of CLIP's for {self.network}, or none"
-            )
-        if self.image_weights == "imagenet" and self.network in encoders.FROM_SCRATCH:
-            self._set(image_weights=None)  # there are none
-        self._set(weights=self.image_weights)
-        if self.mean_epochs is None:
-            self._set(mean_epochs=0 if self.start_from else min(MEAN_EPOCHS, self.epochs // 3))
-        clip = self.is_clip
-        if self.caption_rate is None:
-            self._set(caption_rate=0.1 if clip else 1.0)
-        if self.cache_features is None:
-            self._set(cache_features=not clip)
-        if self.frozen_epochs is None:
-            all_others = self.epochs - self.mean_epochs
-            self._set(frozen_epochs=min(CLIP_FROZEN_EPOCHS, all_others) if clip else all_others)
-        super().__post_init__()
-
-    def _set(self, **values):
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    variance_epochs: int = setting(3, "of the variances", smoke=1)
+    variance_rate: float = setting(3e-3, "likewise, of the variances")
+    regularization: float = setting(0.01, "L2 penalty of the variances' maps")
+    select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
 
 
 def main(argv=None):
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if is_for_gru(argv):
+        return own_pairs_gru.main(argv)
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data("pairs", "toy_scenes", **options(settings))
-    results = pcmepp_coco.train(settings, data, make=build)
+    return train(settings, settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings)))
+
+
+def is_for_gru(argv):
+    """Whether `own_pairs_gru.py` is asked for: by its flags, or with no data."""
+    if {"-h", "--help"} & set(argv):
+        return "gru" in argv or "--text=gru" in argv
+    said = [
+        flag if "=" in flag else "=".join(argv[at : at + 2]) if flag == "--text" else flag
+        for at, flag in enumerate(argv)
+    ]
+    has_data = any(flag.partition("=")[0] == "--data-dir" for flag in said)
+    return not has_data or any(flag.startswith(GRU) for flag in said)
+
+
+def train(settings, data, prepare=lambda run: None, networks=None):
+    """Stores the vectors of both networks, fits points, then variances, and evaluates.
+
+    Args:
+        settings: see `Settings`.
+        data: what is read, a description for `zoo.data.open`.
+        prepare: function of the run that may replace its splits, once they hold vectors.
+        networks: function of the settings in place of `own_networks`.
+    """
+    start = time.process_time()
+    run = training.start(settings, data)
+    if run.finished:
+        results = report.show(run)
+    else:
+        with run.replicas():
+            points = build(settings, *(networks or own_networks)(settings))
+            gaussians = models.pfe(points, regularization=settings.regularization)
+            run.model = gaussians.with_auxiliaries(*settings.ranking_terms())
+            splits = run.train, run.validation, run.test
+            run.read_features(*(stored(split, points) for split in splits))
+            prepare(run)
+            encoded = time.process_time()
+            fit(settings, run, points)
+        cost = {
+            "cpu_seconds_encoding": encoded - start,
+            "cpu_seconds_training": time.process_time() - encoded,
+        }
+        results = report.finish(run, **settings.evaluation(), measure_more=lambda *_: cost)
     if results is not None:  # of several workers the chief alone has them
-        print("\n".join([*verdicts(results), "", *next_commands(settings)]))
+        print("\n".join(own_pairs_next.lines(results, settings.out)))
     return results
 
 
-def options(settings):
-    shown = settings.pictures()
-    if settings.data_dir is None:
-        return {"num_images": settings.toy_images, **shown}
-    table = {"image_column": "image", "caption_column": "caption", "separator": None}
-    named = {name: getattr(settings, name) for name in table}
-    changed = {name: value for name, value in named.items() if value != table[name]}
-    share = {"seed": settings.seed, "held_out_share": settings.held_out_share}
-    return {**share, **changed, **shown}
-
-
-def build(settings, train):
-    if settings.start_from is None:
-        return pcmepp_coco.build(settings, train)
-    return models.from_preset(settings.start_from)
-
-
-def verdicts(results):
-    """What the figures of the test split allow to say, in words."""
-    own = next(iter(results["retrieval"].values()))
-    images = int(own["i2t_queries"])
-    if images < FEW_IMAGES:
-        hits = round(own["i2t_recall@1"] * images / 100)
-        (low,), (high,) = metrics.wilson_interval([hits], [images])
-        yield (
-            f"Warning: the test has {images} images only. Image to text, R@1 is somewhere from "
-            f"{100 * low:.0f} to {100 * high:.0f} %; --held-out-share takes more images."
-        )
-    ratio = own["rsum"] / results["chance"]["rsum"]
-    yield f"RSUM {own['rsum']:.0f}, {ratio:.1f} times chance ({results['chance']['rsum']:.0f})."
-    for direction, words in (("i2t", "Image to text"), ("t2i", "Text to image")):
-        yield f"{words}: {_verdict(results['confidence'][direction])}"
-
-
-def _verdict(found):
-    if "why_not" in found:
-        return f"no confidence: {found['why_not']}."
-    nauc = found["nauc"]
-    if nauc is None or np.isnan(nauc):
-        return "nothing can be said of the confidence: all answers are right, or all are wrong."
-    if nauc >= INFORMATIVE:
-        return f"the confidence is informative (nAUC {nauc:.2f}): decline by it."
-    wanted = f"nAUC {nauc:.2f}, {INFORMATIVE} is wanted"
-    if nauc >= WEAK:
-        return f"the confidence is not informative enough to decline by ({wanted})."
-    return f"the confidence is not informative ({wanted}): declining at random is as good."
-
-
-def next_commands(settings):
-    """What to do with the run."""
-    run = settings.out
-    installed = cli.program("")  # as `halo train`, not as a script
-    report, search, export, demo = (
-        f"halo {name}" if installed else f"python -m {package}{name}"
-        for package, name in (("zoo.", "report"), ("zoo.", "search"), ("", "export"), ("", "demo"))
+def build(settings, photos, sentences, tokenizer):
+    """The points: linear maps of the two networks' vectors."""
+    options = {"dim": settings.dim, "seed": settings.seed}
+    return models.DualEncoder(
+        encoders.vector_encoder(photos, drop_rate=settings.drop_rate, **options),
+        encoders.vector_encoder(
+            sentences, drop_rate=settings.caption_drop_rate, side="captions", **options
+        ),
+        similarity=similarities.Cosine(1 / settings.temperature, learn_scale=True),
+        loss=losses.InfoNCE(),
+        tokenizer=tokenizer,
+        name="infonce",
     )
-    yield "Next:"
-    yield f"  {report} {run}"
-    yield f"  {search} build OTHER_PHOTOS {run}/index --model {run}"
-    yield f'  {search} query {run}/index "a text of yours"'
-    yield f"  {export} {run} {run}/served"
-    yield f"  {demo} {run}"
+
+
+def own_networks(settings):
+    """The frozen network of pictures, that of captions, and the tokenizer.
+
+    Raises:
+        InputError: if weights are not there, or the preset reads captions of another length.
+    """
+    preset = None
+    name = settings.backbone or encoders.backbone_of_file(settings.image_weights) or "mobilenet_v2"
+    packaged = settings.image_weights is None and name == PACKAGED_NETWORK
+    if settings.text_weights is None or (packaged and PRESET in models.list_presets()):
+        preset = packaged_networks(settings)
+    if settings.text_weights is None:
+        sentences, tokenizer = preset.caption_encoder.get_layer("backbone"), preset.tokenizer
+    else:
+        sentences = encoders.sentences(settings.text_weights, settings.max_words)
+        tokenizer = read_bert_tokenizer(settings.text_weights, settings.max_words)
+    if packaged and preset is not None:
+        return preset.image_encoder.get_layer("backbone"), sentences, tokenizer
+    weights = "imagenet" if settings.image_weights is None else settings.image_weights
+    weights = None if name in encoders.FROM_SCRATCH and weights == "imagenet" else weights
+    network = encoders.convolutional(name, settings.image_size, weights, trainable=False)
+    return encoders.mean_and_max(network, LAYERS.get(name, ())), sentences, tokenizer
+
+
+def packaged_networks(settings):
+    """The preset whose networks are taken.
+
+    Raises:
+        InputError: if it is not there, or made for other sizes.
+    """
+    if PRESET not in models.list_presets():
+        raise InputError(
+            f"the preset {PRESET!r} is not packaged here; give --text-weights a folder with a "
+            "MiniLM or a name on Hugging Face, or take --text gru"
+        )
+    preset = models.from_preset(PRESET)
+    found = {
+        "--max-words": preset.tokenizer.max_words,
+        "--image-size": preset.image_encoder.input_shape[1],
+    }
+    wanted = {"--max-words": settings.max_words, "--image-size": settings.image_size}
+    for flag, value in found.items():
+        if wanted[flag] != value:
+            raise InputError(
+                f"{flag} must be {value}, as of the preset {PRESET!r}; received {wanted[flag]}. "
+                "Other sizes need --text-weights and --image-weights"
+            )
+    return preset
+
+
+def stored(split, model):
+    """A split as the vectors of the model's frozen networks, of its pictures and its captions."""
+    folder = cache_folder("features")
+    photos, sentences = (
+        tower.get_layer("backbone") for tower in (model.image_encoder, model.caption_encoder)
+    )
+    vectors = caption_vectors(folder, sentences, model.tokenizer, split.records.captions)
+    records = dataclasses.replace(split.records, caption_vectors=Features(vectors))
+    pictures = Features(cached(folder, photos, split.records, split.source))
+    return dataclasses.replace(split, records=records, source=pictures)
+
+
+def fit(settings, run, points):
+    """The points alone, then the variances of the frozen points, which lose nothing by it."""
+    heads = run.reader(points)
+    towers = heads.image_encoder, heads.caption_encoder
+    for tower in towers:
+        tower.trainable = False  # Keras hands down only what changes
+        tower.trainable = True
+    fit_phase(settings, run, heads, "points", settings.epochs, settings.learning_rate)
+    for tower in towers:
+        tower.trainable = False
+        tower.get_layer("dropout").rate = 0.0  # a variance is of the point that will be asked for
+    heads = run.reader(run.model)
+    fit_phase(settings, run, heads, "variances", settings.variance_epochs, settings.variance_rate)
+
+
+def fit_phase(settings, run, model, phase, epochs, rate):
+    pairs = run.train.records.num_captions // settings.batch_size
+    stream = Stream(
+        batches.image_caption_pairs,
+        run.train,
+        None,
+        settings.batch_size,
+        seed=phase_seed(settings.seed, phase, PHASES),
+        steps=settings.steps_per_epoch or max(pairs, settings.least_steps),
+    )
+    steps = epochs * stream.steps_per_epoch
+    schedule = keras.optimizers.schedules.CosineDecay(
+        0.0, max(1, steps - steps // 20), warmup_target=rate, warmup_steps=max(1, steps // 20)
+    )
+    model.compile(keras.optimizers.Adam(schedule, beta_2=0.98))
+    run.fit(model, phase, stream, epochs)
 
 
 if __name__ == "__main__":

@@ -123,10 +123,10 @@ def test_bounds(kind, inside, outside):
 
 @pytest.mark.parametrize("text", ["--no-cache-features", "--cache-features", ""])
 def test_a_yes_or_no_that_may_be_left_open_is_a_pair_of_flags(text):
-    settings = cli.parse(CLASSES["own_pairs"], text.split())
+    settings = cli.parse(CLASSES["own_pairs_gru"], text.split())
     assert settings.cache_features is (text != "--no-cache-features")
 
 
 def test_a_yes_or_no_takes_no_word(capsys):
-    assert refused(CLASSES["own_pairs"], "--cache-features", "false") == 2
+    assert refused(CLASSES["own_pairs_gru"], "--cache-features", "false") == 2
     assert "'false'" in capsys.readouterr().err

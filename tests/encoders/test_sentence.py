@@ -8,75 +8,34 @@ import keras_hub
 import numpy as np
 import pytest
 import tensorflow as tf
-from safetensors.numpy import save_file
 from scipy.special import erf
 
 from export.signatures import Signatures
+from tiny_sentence import (
+    BLOCKS,
+    HEADS,
+    INNER,
+    LENGTH,
+    PIECES,
+    WIDTH,
+    random_weights,
+    write_checkpoint,
+)
 from zoo import encoders, losses, models, similarities
 from zoo.data import captions, read_bert_tokenizer
 from zoo.errors import InputError
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "bird", "##s", "dog", "on"]
-WIDTH, HEADS, BLOCKS, INNER, LENGTH = 8, 2, 3, 16, 7
 TEXTS = ["a red bird", "dogs on a bird", "dog", "a a a a a a a a a"]
 
 
 @pytest.fixture(scope="module")
 def weights():
-    """Arrays by Hugging Face's names, large enough for GELU's two forms to differ."""
-    rng = np.random.default_rng(0)
-    arrays = {}
-
-    def add(name, *shape, around=0.0):
-        arrays[name] = (around + 0.7 * rng.normal(size=shape)).astype("float32")
-
-    def add_dense(name, before, after):
-        add(f"{name}.weight", after, before)
-        add(f"{name}.bias", after)
-
-    def add_norm(name):
-        add(f"{name}.weight", WIDTH, around=1.0)
-        add(f"{name}.bias", WIDTH)
-
-    add("embeddings.word_embeddings.weight", len(PIECES), WIDTH)
-    add("embeddings.position_embeddings.weight", 12, WIDTH)
-    add("embeddings.token_type_embeddings.weight", 2, WIDTH)
-    add_norm("embeddings.LayerNorm")
-    for number in range(BLOCKS):
-        block = f"encoder.layer.{number}"
-        for part in ("query", "key", "value"):
-            add_dense(f"{block}.attention.self.{part}", WIDTH, WIDTH)
-        add_dense(f"{block}.attention.output.dense", WIDTH, WIDTH)
-        add_norm(f"{block}.attention.output.LayerNorm")
-        add_dense(f"{block}.intermediate.dense", WIDTH, INNER)
-        add_dense(f"{block}.output.dense", INNER, WIDTH)
-        add_norm(f"{block}.output.LayerNorm")
-    add_dense("pooler.dense", WIDTH, WIDTH)
-    return arrays
+    return random_weights()
 
 
 @pytest.fixture(scope="module")
 def checkpoint(weights, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("minilm")
-    config = {
-        "model_type": "bert",
-        "hidden_act": "gelu",
-        "vocab_size": len(PIECES),
-        "hidden_size": WIDTH,
-        "num_attention_heads": HEADS,
-        "num_hidden_layers": BLOCKS,
-        "intermediate_size": INNER,
-        "max_position_embeddings": 12,
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    vocabulary = {piece: number for number, piece in reversed(list(enumerate(PIECES)))}
-    tokenizer = {
-        "normalizer": {"type": "BertNormalizer", "lowercase": True},
-        "model": {"type": "WordPiece", "vocab": vocabulary},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    return folder
+    return write_checkpoint(tmp_path_factory.mktemp("minilm"), weights)
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 
 import forked
-import own_pairs
+import own_pairs_gru
 from zoo import cli
 from zoo.files import RunFolder
 from zoo.training.history import read_history
 
-RECIPES = str(Path(own_pairs.__file__).parent)
+RECIPES = str(Path(own_pairs_gru.__file__).parent)
 pytestmark = pytest.mark.usefixtures("run_eagerly")  # but for the process of its own
 SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
 
@@ -43,7 +43,7 @@ def _called(capsys, photos, out):
     """`(exit code, lines of errors)` of the command."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        cli.run(own_pairs.main, _arguments(photos, out))
+        cli.run(own_pairs_gru.main, _arguments(photos, out))
     error = capsys.readouterr().err
     assert "Traceback" not in error
     return stop.value.code, [line for line in error.splitlines() if line.startswith("error:")]
@@ -53,7 +53,7 @@ def _called(capsys, photos, out):
 def whole(photos, tmp_path_factory):
     """The history of a run that nothing has interrupted."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    own_pairs.main(_arguments(photos, out))
+    own_pairs_gru.main(_arguments(photos, out))
     return read_history(out / "history.csv")
 
 
@@ -66,7 +66,7 @@ def test_control_c_in_an_epoch_is_one_word_and_the_next_call_goes_on(
 import os, signal, sys
 import keras
 sys.path.insert(0, {RECIPES!r})
-import own_pairs
+import own_pairs_gru
 from zoo.cli import run
 ended, count = keras.callbacks.CallbackList.on_train_batch_end, 0
 def interrupted(self, *args, **kwargs):
@@ -76,7 +76,7 @@ def interrupted(self, *args, **kwargs):
         os.kill(os.getpid(), signal.SIGINT)
     ended(self, *args, **kwargs)
 keras.callbacks.CallbackList.on_train_batch_end = interrupted
-run(own_pairs.main, {_arguments(photos, out)!r})
+run(own_pairs_gru.main, {_arguments(photos, out)!r})
 """
     done = forked.run(script)
     assert done.returncode == 130, done.stderr
@@ -162,8 +162,8 @@ def test_a_folder_that_became_read_only_is_one_line_and_later_goes_on(
         assert "Read-only file system" in line
         assert str(out) in line
         if not there:
-            settings = cli.parse(own_pairs.Settings, _arguments(photos, out))
-            described = settings.data("pairs", "toy_scenes", **own_pairs.options(settings))
+            settings = cli.parse(own_pairs_gru.Settings, _arguments(photos, out))
+            described = settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings))
             RunFolder.open(out, settings, data=described)
     assert _called(capsys, photos, out) == (0, [])
     assert RunFolder.existing(out).finished

@@ -1,7 +1,4 @@
-"""A folder of pictures with a table of captions, from the table to the report."""
-
-import json
-import sys
+"""Photos and captions of one's own by two frozen networks, from the table to the verdict."""
 
 import keras
 import numpy as np
@@ -9,147 +6,165 @@ import pytest
 from PIL import Image
 
 import own_pairs
+import own_pairs_gru
+import own_pairs_next
 import zoo
+from tiny_sentence import random_weights, write_checkpoint
 from zoo import cli
+from zoo.data.caption_vectors import caption_vectors
+from zoo.errors import InputError
 from zoo.files import RunFolder
+from zoo.files.text_weights import text_folder
 
-SMALL = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--max-words=8"]
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def minilm(tmp_path):
+    return write_checkpoint(tmp_path / "minilm", random_weights())
 
 
 @pytest.fixture
 def photos(tmp_path):
+    """Red, green and blue squares; the caption names the colour."""
     folder = tmp_path / "photos"
     folder.mkdir()
-    rng = np.random.default_rng(0)
-    rows = ["image,caption"]
-    for index in range(24):
-        Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(
-            folder / f"{index}.jpg"
-        )
-        rows += [f"{index}.jpg,picture number {index}", f"{index}.jpg,noise of seed {index}"]
+    rng, rows = np.random.default_rng(0), ["image,caption"]
+    for index in range(60):
+        pixels = rng.integers(0, 60, (40, 50, 3), dtype=np.uint8)
+        pixels[..., index % 3] += 150
+        Image.fromarray(pixels).save(folder / f"{index}.png")
+        words = ("a red bird", "dogs on", "a dog on birds")[index % 3]
+        rows.append(f"{index}.png,{words}" + " a" * (index // 3 % 4))
     (folder / "pairs.csv").write_text("\n".join(rows))
     return folder
 
 
-@pytest.mark.slow
-def test_one_command_from_a_table_to_a_report(photos, tmp_path):
-    (photos / "3.jpg").write_bytes(b"not a picture")
+def run_of(photos, minilm, out, *more):
+    flags = [f"--data-dir={photos}", f"--text-weights={minilm}", f"--out={out}"]
+    small = ["--backbone=tiny", "--image-size=16", "--dim=8", "--max-words=8", "--batch-size=16"]
+    few = ["--epochs=2", "--least-steps=8", "--variance-epochs=1", "--held-out-share=0.2"]
+    return own_pairs.main([*flags, *small, *few, *more])
+
+
+def test_the_networks_stay_and_their_vectors_are_trained_on(photos, minilm, tmp_path, capsys):
     out = tmp_path / "run"
-    flags = ["--smoke", "--skip-bad", "--batch-size=8", *SMALL]
-    own_pairs.main([f"--data-dir={photos}", f"--out={out}", *flags])
-    run = RunFolder.existing(out)
-    assert run.finished
-    assert run.model_path.exists()
-    (line,) = (out / "skipped.jsonl").read_text().splitlines()[:1]
-    assert "3.jpg" in json.loads(line)["where"]
+    results = run_of(photos, minilm, out)
+    printed = capsys.readouterr().out
+    assert "times chance" in printed
+    assert f"python -m zoo.search build OTHER_PHOTOS {out}/index --model {out}" in printed
+    model = zoo.from_preset(out)
+    fresh = zoo.encoders.sentences(minilm, 8)
+    backbone = model.caption_encoder.get_layer("backbone")
+    for one, other in zip(backbone.get_weights(), fresh.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    # The whole model, of pixels and strings, gives what was measured on stored vectors.
+    split = zoo.data.open(RunFolder.existing(out).data, "test")
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    found = zoo.evaluation.evaluate(model, encoded, ("own",))["retrieval"]["csd"]
+    assert found["rsum"] == pytest.approx(results["retrieval"]["csd"]["rsum"], abs=1.0)
+    assert RunFolder.existing(out).probes_path.is_file()
+    assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-def test_a_folder_without_a_table_is_named(tmp_path, capsys):
-    places = [f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}", "--backbone=tiny"]
+def test_variances_cost_the_points_nothing(photos, minilm, tmp_path):
+    run_of(photos, minilm, tmp_path / "short", "--variance-epochs=1")
+    run_of(photos, minilm, tmp_path / "long", "--variance-epochs=2")
+    short, long = (zoo.from_preset(tmp_path / name) for name in ("short", "long"))
+    first, second = (model.encode_captions(["a red bird"]) for model in (short, long))
+    np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-6)
+    assert not np.allclose(first.stddev(), second.stddev(), rtol=1e-4, atol=0)
+
+
+def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp_path):
+    tokenizer = zoo.data.read_bert_tokenizer(minilm, 10)
+    backbone = zoo.encoders.sentences(minilm, 10)
+    texts = ["a red bird", "dog", "", "a red bird", "a dog on a red bird on a dog on a bird"]
+    found = caption_vectors(tmp_path, backbone, tokenizer, texts)
+    expected = np.asarray(backbone(np.asarray(tokenizer(texts)))["pooled"])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    (file,) = tmp_path.glob("captions-*.npy")
+    assert len(np.load(file)) == 4, "what is there twice is encoded once"
+
+
+def test_without_the_preset_a_sentence_says_what_to_give(photos, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(zoo.models.presets, "PACKAGED", tmp_path / "none")
     with pytest.raises(SystemExit) as stop:
-        cli.run(own_pairs.main, places)
+        cli.run(own_pairs.main, [f"--data-dir={photos}", f"--out={tmp_path / 'run'}"])
     assert stop.value.code == 2
-    assert "pairs.csv" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "'photos_pfe' is not packaged here; give --text-weights" in said
+    assert "--text gru" in said
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.run(own_pairs.main, [f"--data-dir={tmp_path / 'nope'}", f"--out={tmp_path / 'run'}"])
-    assert stop.value.code == 2
-    assert "nope: no such folder" in capsys.readouterr().err
+def test_a_name_is_fetched_once(minilm, tmp_path, monkeypatch):
+    asked = []
 
+    def get_file(name, origin, cache_dir, cache_subdir):
+        asked.append(origin)
+        if "1_Pooling" in origin:
+            raise Exception(f"URL fetch failure on {origin}: 404 -- Not Found")
+        (cache_dir / cache_subdir / name).write_bytes((minilm / name).read_bytes())
 
-def test_weights_that_cannot_be_fetched_name_the_flag_that_then_works(
-    photos, tmp_path, capsys, monkeypatch
-):
-    """The flag was refused: the folder "holds a run with other settings", though untrained."""
+    monkeypatch.setattr(keras.utils, "get_file", get_file)
+    folder = text_folder("tiny-v1.5")
+    assert zoo.encoders.sentences(folder, 8).output["pooled"].shape == (None, 8)
+    assert all("/sentence-transformers/tiny-v1.5/resolve/main/" in one for one in asked)
 
     def offline(*args, **kwargs):
         raise Exception("URL fetch failure: no network")
 
     monkeypatch.setattr(keras.utils, "get_file", offline)
-    monkeypatch.setattr("keras.src.utils.file_utils.get_file", offline)
-    flags = [f"--data-dir={photos}", f"--out={tmp_path / 'run'}", "--image-size=32", "--dim=8"]
-    with pytest.raises(SystemExit) as stop:
-        cli.run(own_pairs.main, flags)
-    assert stop.value.code == 2
-    assert "--image-weights FILE" in capsys.readouterr().err
-    reached = []
-    monkeypatch.setattr(own_pairs.pcmepp_coco, "build", lambda *_: reached.append(1) or sys.exit(7))
-    with pytest.raises(SystemExit) as stop:
-        own_pairs.main([*flags, "--image-weights=none"])
-    assert (stop.value.code, reached) == (7, [1])
-    assert RunFolder.existing(tmp_path / "run").settings["image_weights"] is None
-
-
-def test_a_table_with_semicolons_and_names_of_its_own(photos, tmp_path):
-    text = (photos / "pairs.csv").read_text().replace("image,caption", "file,text")
-    (photos / "pairs.csv").write_text(text.replace(",", ";"))
-    flags = ["--image-column=file", "--caption-column=text", "--separator=;"]
-    settings = cli.parse(own_pairs.Settings, [f"--data-dir={photos}", *flags])
-    described = settings.data("pairs", "toy_scenes", **own_pairs.options(settings))
-    assert zoo.data.open({**described, "image_size": 16}, "train").records.num_images == 20
-    plain = cli.parse(own_pairs.Settings, [f"--data-dir={photos}"])
-    assert "separator" not in plain.data("pairs", "toy_scenes", **own_pairs.options(plain))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_eagerly")
-def test_a_finished_run_is_trained_further(photos, tmp_path, capsys):
-    flags = [*SMALL, "--batch-size=16", "--steps-per-epoch=2"]
-    first, second = tmp_path / "first", tmp_path / "second"
-    own_pairs.main([f"--data-dir={photos}", f"--out={first}", "--epochs=3", *flags])
-    printed = capsys.readouterr().out
-    assert "Warning: the test has 2 images only" in printed
-    assert "times chance" in printed
-    assert f"python -m zoo.search build OTHER_PHOTOS {first}/index --model {first}" in printed
-    more = [f"--data-dir={photos}", f"--start-from={first}", "--epochs=1", "--steps-per-epoch=1"]
-    results = own_pairs.main([*more, "--batch-size=16", f"--out={second}"])
-    runs = [RunFolder.existing(folder) for folder in (first, second)]
-    assert [run.settings["dim"] for run in runs] == [8, 8], "the model's own size"
-    assert runs[1].settings["mean_epochs"] == 0
-    assert results["split"] == runs[0].metrics["split"]
-    rows = [run.history_path.read_text().splitlines() for run in runs]
-    assert [len(lines) - 1 for lines in rows] == [3, 1]
-
-
-def test_defaults_follow_the_backbone(photos, capsys):
-    settings = cli.parse(own_pairs.Settings, [f"--data-dir={photos}"])
-    assert (settings.network, settings.weights) == ("mobilenet_v2", "imagenet")
-    assert settings.cache_features
-    assert settings.mean_epochs + settings.frozen_epochs == settings.epochs == 30
-    named = [f"--data-dir={photos}", "--image-weights=resnet50_notop.h5", "--epochs=6"]
-    settings = cli.parse(own_pairs.Settings, named)
-    assert settings.network == "resnet50"
-    assert (settings.mean_epochs, settings.frozen_epochs) == (2, 4)
-    own = [f"--data-dir={photos}", "--backbone=vit_b_32"]
-    with pytest.raises(SystemExit):
-        cli.parse(own_pairs.Settings, own)
-    assert "--image-weights must be a local file of CLIP's" in capsys.readouterr().err
-    clip = [*own, "--image-weights=clip.safetensors"]
-    settings = cli.parse(own_pairs.Settings, [*clip, "--bpe=merges.txt.gz"])
-    assert settings.is_clip
-    assert not settings.cache_features
-    assert (settings.frozen_epochs, settings.caption_rate) == (2, 0.1)
+    with pytest.raises(InputError, match=r"other: no such folder, and .*could not be fetched"):
+        text_folder("other")
+    assert text_folder("tiny-v1.5") == folder, "nothing is asked for again"
+    assert text_folder(tmp_path / "nowhere") == tmp_path / "nowhere"
 
 
 @pytest.mark.parametrize(
-    ("nauc", "said"),
+    ("argv", "gru"),
     [
-        (0.4, "is informative"),
-        (0.1, "not informative enough"),
-        (0.01, "not informative ("),
-        (None, "nothing can"),
+        (["--data-dir", "photos"], False),
+        (["--data-dir=photos", "--text=sentence"], False),
+        (["--data-dir=photos", "--text=gru"], True),
+        (["--data-dir=photos", "--text", "gru"], True),
+        (["--data-dir=photos", "--start-from", "run"], True),
+        ([], True),
+        (["--help"], False),
+        (["--help", "--text=gru"], True),
     ],
 )
-def test_the_verdict_on_a_confidence(nauc, said):
+def test_who_reads_the_captions(argv, gru):
+    assert own_pairs.is_for_gru(argv) == gru
+
+
+def test_a_run_of_a_gru_is_the_other_recipe(monkeypatch):
+    monkeypatch.setattr(own_pairs_gru, "main", lambda argv: argv)
+    assert own_pairs.main(["--text=gru", "--smoke"]) == ["--text=gru", "--smoke"]
+
+
+@pytest.mark.parametrize(
+    ("nauc", "interval", "kind", "said"),
+    [
+        (0.4, [0.3, 0.5], "informative", "is informative (nAUC 0.40 [0.30, 0.50]): decline by it"),
+        (0.1, [0.02, 0.2], "weak", "is weak (nAUC 0.10 [0.02, 0.20], 0.3 is wanted)"),
+        (0.01, [-0.1, 0.1], "not informative", "is not informative (nAUC 0.01 [−0.10, 0.10])"),
+        (-0.3, [-0.4, -0.1], "misleading", "is misleading"),
+        (None, [None, None], "undefined", "nothing can be said"),
+    ],
+)
+def test_no_verdict_without_its_interval(nauc, interval, kind, said):
     own = {"i2t_queries": 200, "i2t_recall@1": 20.0, "rsum": 180.0}
+    found = {"nauc": nauc, "nauc_interval": interval, "verdict": kind}
     results = {
         "retrieval": {"csd": own},
         "chance": {"rsum": 30.0},
-        "confidence": {"i2t": {"nauc": nauc}, "t2i": {"why_not": "no query has a match"}},
+        "confidence": {"i2t": found, "t2i": {"why_not": "no query has a match"}},
     }
-    rsum, first, second = own_pairs.verdicts(results)
+    rsum, first, second = own_pairs_next.verdicts(results)
     assert "6.0 times chance" in rsum
     assert said in first
     assert second == "Text to image: no confidence: no query has a match."

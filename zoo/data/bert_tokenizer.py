@@ -1,7 +1,6 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
 import os
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from zoo.data.subwords import SubwordTokenizer
 from zoo.embeddings import Tensor
 from zoo.errors import InputError, require
 from zoo.files.json_files import read_object
+from zoo.files.text_weights import text_folder
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_FILES = ("vocab.txt", "tokenizer.json", "assets/tokenizer/vocabulary.txt")
@@ -89,15 +89,15 @@ def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTok
     """A `BertTokenizer` from a checkpoint's folder or from one of its vocabulary files.
 
     Args:
-        path: `vocab.txt`, a word piece a line; `tokenizer.json` of Hugging Face; or a folder with
-            one of them, or with a KerasHub preset.
+        path: `vocab.txt`, a word piece a line; `tokenizer.json` of Hugging Face; a folder with one
+            of them, or with a KerasHub preset; or a name on Hugging Face, fetched once.
         max_words: the length of a row of ids.
 
     Raises:
         InputError: if it cannot be read, holds no vocabulary of lower-cased word pieces, or a
             piece is empty, occurs twice or is missing.
     """
-    path = pathlib.Path(os.fspath(path)).expanduser()
+    path = text_folder(path)
     if path.is_dir():
         path = _vocabulary_file(path)
     vocabulary = _pieces_of_json(path) if path.suffix == ".json" else read_lines(path)

@@ -12,10 +12,12 @@ from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_imag
 from zoo.encoders.gru import gru
 from zoo.encoders.head_alone import head_alone
 from zoo.encoders.image_features import image_features
+from zoo.encoders.mean_and_max import mean_and_max
 from zoo.encoders.point_towers import (
     mean_image_encoder,
     reasoning_image_encoder,
     sentence_caption_encoder,
+    vector_encoder,
 )
 from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
 from zoo.encoders.regions import regions
@@ -47,6 +49,7 @@ __all__ = [
     "image_features",
     "load_torchvision_weights",
     "map_size",
+    "mean_and_max",
     "mean_image_encoder",
     "pooled_caption_encoder",
     "pooled_image_encoder",
@@ -59,6 +62,7 @@ __all__ = [
     "sentences",
     "set_caption_encoder",
     "set_image_encoder",
+    "vector_encoder",
     "vectors",
     "with_attention",
     "word_token_encoder",

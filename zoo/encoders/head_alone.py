@@ -1,4 +1,4 @@
-"""An image encoder without its backbone, for training on stored features."""
+"""An encoder without its backbone, for training on stored features."""
 
 import keras
 
@@ -6,7 +6,7 @@ from zoo.encoders.replay import replay
 
 
 def head_alone(encoder: keras.Model) -> keras.Model:
-    """What follows the backbone of an image encoder, as a model of the backbone's features.
+    """What follows the backbone of an encoder, as a model of the backbone's features.
 
     ```python
     model = zoo.models.infonce("mobilenet_v2", tokenizer)
@@ -14,8 +14,8 @@ def head_alone(encoder: keras.Model) -> keras.Model:
     ```
 
     Args:
-        encoder: an image encoder of one of the builders, whose `"backbone"` gives one array of
-            features.
+        encoder: an encoder of one of the builders, whose `"backbone"` gives one array of features,
+            or a dict of which only `"pooled"` is read, as by `vector_encoder`.
 
     Returns:
         A Functional `keras.Model` from features `(batch, …)` to embeddings. It shares the weights
@@ -25,11 +25,18 @@ def head_alone(encoder: keras.Model) -> keras.Model:
         ValueError: if the encoder has no backbone, or one with several outputs.
     """
     backbone = next((layer for layer in encoder.layers if layer.name == "backbone"), None)
-    if backbone is None or isinstance(backbone.output, dict):
+    several = backbone is not None and isinstance(backbone.output, dict)
+    if backbone is None or (several and "pooled" not in backbone.output):
         found = None if backbone is None else sorted(backbone.output)
         raise ValueError(
             "`encoder` must have a backbone with one output, such as a convolutional one; "
             f"received one with {found or 'no backbone'}"
         )
     whole, outputs = replay(encoder, lambda layer: layer is backbone)
-    return keras.Model(outputs[backbone], whole.output, name="image_head")
+    read = outputs[backbone]["pooled"] if several else outputs[backbone]
+    try:
+        return keras.Model(read, whole.output, name=encoder.name.replace("encoder", "head"))
+    except ValueError as error:  # another output of the backbone is read too
+        raise ValueError(
+            f"`encoder` must read nothing of its backbone but one output; {error}"
+        ) from error

@@ -1,7 +1,6 @@
 """Sentences by a pretrained BERT: MiniLM, E5, BGE and BERT itself, as a caption tower."""
 
 import os
-import pathlib
 from typing import Any
 
 import keras
@@ -11,6 +10,7 @@ from zoo.encoders.bert import PADDING, network_of_folder
 from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
+from zoo.files.text_weights import text_folder
 from zoo.layers.mean_pooling import MeanPooling
 
 MEAN, FIRST = POOLINGS = ("mean", "first")
@@ -77,7 +77,8 @@ def sentences(
 
     Args:
         preset: a local folder with a Hugging Face checkpoint of BERT (`config.json`,
-            `model.safetensors`), or with a KerasHub preset of a `BertBackbone`.
+            `model.safetensors`), or with a KerasHub preset of a `BertBackbone`; or the name of a
+            checkpoint on Hugging Face, which is fetched once: `"all-MiniLM-L6-v2"`.
         max_length: length of a caption in ids.
         pooling: `"mean"` of the tokens or the `"first"` token; None for what the folder's
             `1_Pooling/config.json` says, and the mean where there is none.
@@ -100,8 +101,8 @@ def sentences(
         raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}; received {pooling!r}")
     # Keras passes `training` on to what is called with `training=False`: rates of 0 stay.
     settings = {} if trainable_blocks else {"dropout": 0.0}
-    whole = network_of_folder(preset, max_length, **settings)
-    folder = pathlib.Path(os.fspath(preset)).expanduser()
+    folder = text_folder(preset)
+    whole = network_of_folder(folder, max_length, **settings)
     pooling = pooling or _pooling_of_folder(folder)
     blocks = whole.transformer_layers
     if isinstance(trainable_blocks, bool) or trainable_blocks not in range(len(blocks) + 1):

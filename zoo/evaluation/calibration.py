@@ -13,8 +13,10 @@ from zoo.evaluation.answers import Answers
 from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.files import RunFolder
+from zoo.metrics import bootstrap, kind_of_gain
 from zoo.models import DualEncoder
 
+RESAMPLES = 400  # of the queries, for the interval of nAUC
 MOST = 2000  # calibration queries of a direction, half to learn from and half to certify
 ERROR = 0.1
 # The penalty of the weights is this over the queries. Of 0, 1, 3, 10 and 30 the greatest carried
@@ -91,18 +93,22 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
 
     Returns:
         A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `said`, the
-        mean probability, and `right`; `nauc_of` each signal alone; and what `smallest_k`,
+        mean probability, and `right`; `nauc_interval`, 95 % of it, and by it the `verdict`, see
+        `zoo.metrics.kind_of_gain`; `nauc_of` each signal alone; and what `smallest_k`,
         `list_length`, `score_threshold` and `certified_threshold` promise and keep; None where one
         can promise nothing.
     """
     probability = confidence.probability(answers.scores, answers.uncertainty)
     threshold = None if confidence.certificate is None else confidence.certificate.threshold
+    gain = bootstrap(abstention_auc, probability, answers.correct, resamples=RESAMPLES)
     result = {
         "calibration_queries": confidence.num_queries,
         "queries": len(answers),
         "said": float(probability.mean()),
         "right": float(answers.correct.mean()),
         **confidence_quality(probability, answers.correct),
+        "nauc_interval": [gain.low, gain.high],
+        "verdict": kind_of_gain(gain),
         "nauc_of": {
             name: abstention_auc(values, answers.correct)
             for name, values in answers.signals.items()

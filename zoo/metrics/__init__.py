@@ -29,7 +29,9 @@ from zoo.metrics.semantic_precision import (
 )
 from zoo.metrics.statistics import Estimate, auroc, bootstrap, spearman, wilson_interval
 from zoo.metrics.uncertainty import (
+    INFORMATIVE,
     Verdict,
+    kind_of_gain,
     normalised_aurc,
     recall_by_uncertainty,
     recall_in_bins,
@@ -39,6 +41,7 @@ from zoo.metrics.uncertainty import (
 )
 
 __all__ = [
+    "INFORMATIVE",
     "Cider",
     "CiderFactors",
     "Estimate",
@@ -57,6 +60,7 @@ __all__ = [
     "coco_benchmark",
     "evaluate_embeddings",
     "evaluate_retrieval",
+    "kind_of_gain",
     "mean_average_precision_at_r",
     "normalised_aurc",
     "pairs_above",

@@ -183,12 +183,13 @@ class Verdict(NamedTuple):
         return f"{_VERDICTS[self.kind]} ({gain} % of the oracle's gain)."
 
 
+INFORMATIVE = 0.3  # of the oracle's gain; the one threshold of reports, commands and docs
 _ROUNDING = 1e-9  # of the areas of a constant uncertainty
 _VERDICTS = {
     "informative": (
         "This uncertainty is informative: rejecting uncertain queries leaves fewer errors"
     ),
-    "weak": "This uncertainty is weak: rejecting uncertain queries hardly leaves fewer errors",
+    "weak": "This uncertainty is weak: rejecting uncertain queries leaves somewhat fewer errors",
     "not informative": (
         "This uncertainty is not informative: rejecting uncertain queries is no better than "
         "rejecting any"
@@ -201,7 +202,7 @@ _VERDICTS = {
 def uncertainty_verdict(
     uncertainty: ArrayLike,
     error: ArrayLike,
-    least: float = 0.05,
+    least: float = INFORMATIVE,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Verdict:
@@ -229,13 +230,23 @@ def uncertainty_verdict(
     """
     uncertainty, error = finite(uncertainty, "uncertainty"), finite(error, "error")
     gain = bootstrap(normalised_aurc, uncertainty, error, resamples=resamples, seed=seed)
+    return Verdict(kind_of_gain(gain, least), gain)
+
+
+def kind_of_gain(gain: Estimate, least: float = INFORMATIVE) -> str:
+    """The `kind` of a `Verdict`, of a gain with its interval: 0 at random, 1 of an oracle.
+
+    Args:
+        gain: an `Estimate`, of `normalised_aurc` or of nAUC.
+        least: see `uncertainty_verdict`.
+    """
     if not np.isfinite(gain.value):
-        return Verdict("undefined", gain)
+        return "undefined"
     if gain.low <= _ROUNDING and gain.high >= -_ROUNDING:
-        return Verdict("not informative", gain)
+        return "not informative"
     if gain.value < 0:
-        return Verdict("misleading", gain)
-    return Verdict("informative" if gain.value >= least else "weak", gain)
+        return "misleading"
+    return "informative" if gain.value >= least else "weak"
 
 
 def _running_mean(values):

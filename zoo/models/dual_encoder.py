@@ -314,15 +314,21 @@ class DualEncoder(keras.Model):
         """
         return self._with(image_encoder=image_encoder)
 
+    def with_caption_encoder(self, caption_encoder: keras.layers.Layer) -> "DualEncoder":
+        """This model with another caption encoder, sharing everything else, weights included."""
+        return self._with(caption_encoder=caption_encoder)
+
     def with_auxiliaries(self, *terms: keras.layers.Layer) -> "DualEncoder":
         """This model with further auxiliary terms, sharing everything else, weights included."""
         return self._with(auxiliaries=[*self.auxiliaries, *terms])
 
-    def _with(self, image_encoder=None, auxiliaries=None):
+    def _with(self, image_encoder=None, auxiliaries=None, caption_encoder=None):
         image_encoder = image_encoder or self.image_encoder
+        if caption_encoder is None:
+            caption_encoder = image_encoder if self._has_one_encoder else self.caption_encoder
         model = DualEncoder(
             image_encoder,
-            image_encoder if self._has_one_encoder else self.caption_encoder,
+            caption_encoder,
             self.similarity,
             loss=self._own_loss,
             auxiliaries=self.auxiliaries if auxiliaries is None else auxiliaries,

@@ -5,15 +5,14 @@ import os
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-import h5py
 import keras
-import numpy as np
 
 from zoo.errors import InputError
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.small_weights import shrink
 
 CARD_FILE = "preset.json"
 CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
@@ -24,7 +23,7 @@ def save_preset(
     model: DualEncoder,
     path: str | os.PathLike,
     card: dict[str, Any] | None = None,
-    half_precision: bool = False,
+    half_precision: bool | Literal["int8"] = False,
     files: Sequence[str | os.PathLike] = (),
 ) -> None:
     """Writes a model as a folder that `from_preset` reads. All or nothing: the folder appears
@@ -40,8 +39,9 @@ def save_preset(
         path: the folder to make.
         card: a dict of what a reader should know (system, data, metrics, command), kept as
             `preset.json` and, for people, as `README.md`.
-        half_precision: whether matrices are kept as float16, in half the room. Vectors stay as
-            they are, since they hold scales and variances. The loaded model is float32 again.
+        half_precision: whether matrices are kept as float16, in half the room; `"int8"` keeps the
+            large ones in a quarter, see `zoo.models.small_weights`. Vectors stay as they are, since
+            they hold scales and variances. The loaded model is float32 again.
         files: further files to copy beside the model, such as a run's calibrations.
 
     Raises:
@@ -50,6 +50,26 @@ def save_preset(
     """
     if not isinstance(model, DualEncoder):
         raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
+
+    def write(folder):
+        keras.saving.save_model(model, folder, zipped=False)
+        if half_precision:
+            shrink(folder / WEIGHTS_FILE, int8=half_precision == "int8")
+
+    write_preset(path, write, card, files)
+
+
+def write_preset(
+    path: str | os.PathLike,
+    write: Callable,
+    card: dict[str, Any] | None = None,
+    files: Sequence[str | os.PathLike] = (),
+) -> None:
+    """Makes a preset's folder whole or not at all: what `write(folder)` puts there, card and files.
+
+    Raises:
+        InputError: if the folder exists, or a file is missing.
+    """
     path = pathlib.Path(path)
     if path.exists():
         raise InputError(f"{path}: exists already, and presets are not overwritten")
@@ -57,9 +77,7 @@ def save_preset(
     card = {"name": path.name, **(card or {})}
     unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:
-        keras.saving.save_model(model, unfinished, zipped=False)
-        if half_precision:
-            _halve(unfinished / WEIGHTS_FILE)
+        write(unfinished)
         text = json.dumps(card, indent=2, sort_keys=True)
         (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
         (unfinished / "README.md").write_text(model_card(card), encoding="utf-8")
@@ -100,30 +118,3 @@ def _in_words(entry):
     if not isinstance(entry, dict):
         return entry
     return ", ".join(f"{name} {value}" for name, value in entry.items())
-
-
-def _halve(path):
-    """Rewrites an HDF5 file of weights with its matrices as float16."""
-    halved = path.with_suffix(".half")
-    with h5py.File(path, "r") as whole, h5py.File(halved, "w") as half:
-
-        def copy(name, item):
-            if not isinstance(item, h5py.Dataset):
-                group = half.require_group(name)
-                group.attrs.update(item.attrs)
-                return
-            values = item[()]
-            if values.ndim >= 2 and values.dtype == np.float32:
-                if np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
-                    raise InputError(f"{name}: a weight is too large for float16")
-                values = values.astype(np.float16)
-            options = (
-                {"compression": "gzip", "compression_opts": 9, "shuffle": True}
-                if values.size > 100
-                else {}
-            )
-            half.create_dataset(name, data=values, **options).attrs.update(item.attrs)
-
-        half.attrs.update(whole.attrs)
-        whole.visititems(copy)
-    os.replace(halved, path)

@@ -4,14 +4,25 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
+import tempfile
 import zipfile
 from typing import Any
 
 import keras
 
 from zoo.errors import InputError, MissingPackageError, require
+from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.preset_folder import CARD_FILE, CONFIG_FILE, MODEL_FILES, WEIGHTS_FILE
+from zoo.models.points_of import POINTS_FILE, points_of
+from zoo.models.preset_folder import (
+    CARD_FILE,
+    CONFIG_FILE,
+    METADATA_FILE,
+    MODEL_FILES,
+    WEIGHTS_FILE,
+)
+from zoo.models.small_weights import is_int8, widen
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
@@ -58,10 +69,14 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
             f"a {MODEL_FILE} or a {WEIGHTS_FILE}, or begin with {' or '.join(HUBS)}; received "
             f"{str(name_or_path)!r}"
         )
+    if path.name == POINTS_FILE:
+        model = points_of(from_preset(_whole_of(path)))
+        model.origin = str(name_or_path)
+        return model
     if path.is_file():
         _check_whole(path)
     try:
-        model = keras.saving.load_model(path, compile=compile)
+        model = _loaded(path, compile)
     except MemoryError:
         raise
     except Exception as error:  # whatever a file says may be wrong in any way
@@ -98,8 +113,33 @@ def _model_path(folder):
     """What Keras loads of a folder: a `.keras` file, the folder itself, or None."""
     if (folder / MODEL_FILE).is_file():
         return folder / MODEL_FILE
+    if (folder / POINTS_FILE).is_file():
+        return folder / POINTS_FILE
     has_model = all((folder / name).is_file() for name in (CONFIG_FILE, WEIGHTS_FILE))
     return folder if has_model else None
+
+
+def _whole_of(path):
+    """The folder of the preset that a preset of points names."""
+    name = read_object(path).get("points_of")
+    folder = path.parent.parent / str(name)
+    if not isinstance(name, str) or pathlib.PurePath(name).name != name or not folder.is_dir():
+        raise InputError(
+            f"{path}: expected `points_of` to name a preset in {path.parent.parent}; found {name!r}"
+        )
+    return folder
+
+
+def _loaded(path, compile):
+    """What Keras reads: int8 is written as float32 for it first."""
+    if path.is_file() or not is_int8(path / WEIGHTS_FILE):
+        return keras.saving.load_model(path, compile=compile)
+    with tempfile.TemporaryDirectory() as folder:
+        wide = pathlib.Path(folder)
+        for name in (CONFIG_FILE, METADATA_FILE):
+            shutil.copy(path / name, wide / name)
+        widen(path / WEIGHTS_FILE, wide / WEIGHTS_FILE)
+        return keras.saving.load_model(wide, compile=compile)
 
 
 def _fetched(uri):

@@ -98,7 +98,8 @@ class Run:
         execution: the `Execution`, on which replicas and how compiled.
         train, validation, test: the splits, `zoo.data.Split`s. A recipe may replace them.
         model: the whole model, to be set by the recipe before it fits.
-        reads_features: whether the splits hold features of the model's frozen backbone.
+        reads_features: whether the splits hold features of the model's frozen backbone; and
+            vectors of its captions, where their records have any.
         left_out: what the loaders left out, counted by split and kind.
         rankings: names of the similarities to rank by in the end.
     """
@@ -160,7 +161,8 @@ class Run:
         """Goes on with stored features of the frozen backbone, in place of pictures.
 
         Args:
-            train, validation, test: `zoo.data.Split`s whose sources are `Features`.
+            train, validation, test: `zoo.data.Split`s whose sources are `Features`, and whose
+                records may have `caption_vectors` of the frozen backbone of captions.
         """
         self.train, self.validation, self.test = train, validation, test
         self.reads_features = True
@@ -177,7 +179,10 @@ class Run:
         model = self.model if model is None else model
         if not self.reads_features:
             return model
-        return model.with_image_encoder(encoders.head_alone(model.image_encoder))
+        reader = model.with_image_encoder(encoders.head_alone(model.image_encoder))
+        if self.train.records.caption_vectors is None:
+            return reader
+        return reader.with_caption_encoder(encoders.head_alone(model.caption_encoder))
 
     def stored_features(self, backbone: keras.Model) -> tuple[datasets.Split, ...]:
         """The training and the validation split as features of a frozen backbone.

@@ -1,0 +1,210 @@
+"""Makes the presets of photos, `photos_pfe` and `photos_points`, by one command.
+
+    python -m tools.preset_photos ../shared/data all-MiniLM-L6-v2 presets-out
+
+MobileNetV2 and MiniLM are brought to their size on the disk first, float16 and int8, and all that
+is trained and measured reads them as they are then: the card's figures are those of the preset.
+Trained on Flickr8k's training photos and on those of COCO's subset whose licence does not allow to
+show them; the 170 that are packaged to be asked are never seen, nor are Flickr8k's validation and
+test photos.
+"""
+
+import csv
+import dataclasses
+import importlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import zoo
+from tools.preset import card_of
+from zoo import training
+from zoo.cli import OneLineParser, run
+from zoo.confidence.probes import FILE
+from zoo.errors import InputError
+from zoo.evaluation import make_probes
+from zoo.evaluation.retrieval import encode, evaluate
+from zoo.files import RunFolder
+from zoo.models.points_of import points_of
+from zoo.models.points_of import save_points as write_points
+from zoo.models.presets import from_preset
+
+NAMES = "photos_pfe", "photos_points"
+SHOWN = (4, 5, 7)  # licences: CC BY, CC BY-SA, no known restrictions
+COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
+IMAGE_WEIGHTS = "weights/mobilenetv2_imagenet_notop.weights.h5"
+ABOUT = {
+    "license": "Apache-2.0",
+    "terms": (
+        "The code, MobileNetV2's weights (derived from google-coral/test_data) and "
+        "all-MiniLM-L6-v2 are Apache-2.0. The photos trained on belong to their owners on Flickr: "
+        "Flickr8k's are for research, COCO's under the Flickr licence of each. No photo and no "
+        "caption is part of the model; the probes are embeddings of Flickr8k's validation photos "
+        "and captions."
+    ),
+    "not_for": (
+        "Recognising people, or deciding anything about them; languages other than English; text "
+        "in pictures; counting, and who does what to whom, which pooled vectors hardly tell. It "
+        "knows everyday photos as people put them on Flickr, dogs, children and sport most of all."
+    ),
+}
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    work = options.out / "work"
+    for name in NAMES:
+        if (options.out / name).exists():
+            raise InputError(f"{options.out / name}: exists already, and is not overwritten")
+    own_pairs = _recipe()
+    write_table(options.data, work / "data")
+    flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
+    flags += [f"--seed={options.seed}", f"--text-weights={options.text_weights}"]
+    flags += [f"--image-weights={options.data / IMAGE_WEIGHTS}", *options.flags]
+    settings = zoo.cli.parse(own_pairs.Settings, flags)
+    data = settings.data("pairs", "toy_scenes", **own_pairs.own_pairs_gru.options(settings))
+    own_pairs.train(
+        settings,
+        data,
+        prepare=lambda started: repeat(started, work / "data" / "coco"),
+        networks=lambda settings: small_networks(own_pairs, settings, work / "networks"),
+    )
+    save(settings, options)
+    return 0
+
+
+def write_table(data, folder):
+    """`pairs.csv` of what is trained on and held out, with links to the photos.
+
+    Raises:
+        InputError: if the data are not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, place in (("flickr8k", "flickr8k"), ("coco", "coco_subset/images")):
+        if not (data / place).is_dir():
+            raise InputError(f"{data / place}: no such folder")
+        if not (folder / name).exists():
+            (folder / name).symlink_to((data / place).resolve())
+    with open(data / "flickr8k" / "pairs.csv", encoding="utf-8", newline="") as file:
+        rows = [
+            (f"flickr8k/{row['image']}", row["caption"], row["split"])
+            for row in csv.DictReader(file)
+        ]
+    rows += [(f"coco/{name}", caption, "train") for name, caption in unshown(data)]
+    with open(folder / "pairs.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("image", "caption", "split"))
+        writer.writerows(rows)
+
+
+def unshown(data):
+    """`(file name, caption)` of the photos of COCO's subset that nobody is shown."""
+    coco = json.loads((data / "coco_subset" / "captions.json").read_text(encoding="utf-8"))
+    names = {
+        image["id"]: image["file_name"] for image in coco["images"] if image["license"] not in SHOWN
+    }
+    return [
+        (names[row["image_id"]], row["caption"])
+        for row in coco["annotations"]
+        if row["image_id"] in names
+    ]
+
+
+def repeat(started, folder):
+    """Lets an epoch see the captions of COCO's photos several times."""
+    records = started.train.records
+    of_coco = np.array([Path(path).parent == folder for path in records.image_paths])
+    more = np.flatnonzero(of_coco[records.caption_image])
+    rows = np.concatenate([np.arange(records.num_captions), *[more] * (COCO_TIMES - 1)])
+    repeated = dataclasses.replace(
+        records,
+        captions=records.captions[rows],
+        caption_image=records.caption_image[rows],
+        caption_vectors=records.caption_vectors.select(rows),
+    )
+    started.train = started.train.with_records(repeated)
+
+
+def small_networks(own_pairs, settings, folder):
+    """The two networks as the preset keeps them: `own_networks`, written small and read again."""
+    if not folder.exists():
+        whole = own_pairs.build(settings, *own_pairs.own_networks(settings))
+        zoo.save_preset(whole, folder, half_precision="int8")
+    model = from_preset(folder)
+    towers = model.image_encoder, model.caption_encoder
+    return *(tower.get_layer("backbone") for tower in towers), model.tokenizer
+
+
+def save(settings, options):
+    """Writes both presets, the second as the means of the first."""
+    folder = RunFolder.existing(settings.out)
+    model = from_preset(folder.path)
+    trained_on = (
+        f"Flickr8k's 5,591 training photos that are there, and {len(set(unshown(options.data))):,} "
+        f"captions of COCO's photos that nobody is shown, {COCO_TIMES} times an epoch: points by "
+        "InfoNCE on stored vectors of MobileNetV2 (ImageNet) and all-MiniLM-L6-v2, both frozen, "
+        "then variances (PFE)"
+    )
+    command = f"python -m tools.preset_photos DATA all-MiniLM-L6-v2 OUT --seed {settings.seed}"
+    about = {**ABOUT, "trained_on": trained_on, "command": command}
+    card = card_of(folder, model, about)
+    shown = {name: card["data"][name] for name in ("resize", "image_size") if name in card["data"]}
+    card["data"] = {"loader": "pairs", **shown}
+    whole, points = (options.out / name for name in NAMES)
+    zoo.save_preset(model, whole, card, half_precision="int8", files=[folder.probes_path])
+    shutil.rmtree(whole / "assets", ignore_errors=True)  # the vocabulary, which the config has too
+    figures = points_figures(settings, model, folder)
+    write_points(points, whole.name, {**card, **figures}, files=[folder.path / "points" / FILE])
+    for path in (whole, points):
+        size = sum(file.stat().st_size for file in path.iterdir())
+        print(f"{path}: {size / 1e6:.1f} MB")
+
+
+def points_figures(settings, model, folder):
+    """What differs of the card of the points, whose probes are written into the run's folder."""
+    own_pairs = _recipe()
+    model = points_of(model)
+    run = training.Run(folder)
+    run.open_data(folder.data)
+    splits = (own_pairs.stored(split, model) for split in (run.train, run.validation, run.test))
+    run.read_features(*splits)
+    heads = run.reader(model)
+    encoded = [encode(heads, split.records, split.source) for split in (run.validation, run.test)]
+    probes = make_probes(heads, encoded[0], run.train, settings.seed)
+    (folder.path / "points").mkdir(exist_ok=True)
+    probes.save(folder.path / "points" / FILE)
+    results = evaluate(heads, encoded[1], ("own",))
+    own = next(iter(results["retrieval"].values()))
+    return {
+        "name": NAMES[1],
+        "system": "infonce",
+        "metrics": {name: round(value, 2) for name, value in own.items()},
+        "confidence": {},
+    }
+
+
+def _recipe():
+    """The recipe of pictures of one's own, which lies outside of the packages."""
+    folder = str(Path(__file__).parent.parent / "recipes")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module("own_pairs")
+
+
+def _parser():
+    parser = OneLineParser(prog="python -m tools.preset_photos", description=__doc__.split("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with flickr8k, coco_subset and weights")
+    parser.add_argument("text_weights", help="folder of all-MiniLM-L6-v2, or its name")
+    parser.add_argument("out", type=Path, help="folder to make the presets in")
+    parser.add_argument("--seed", type=int, default=0, help="of the training")
+    parser.add_argument(
+        "--flags", nargs="*", default=[], help="further ones of own_pairs.py, such as --dim=384"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,53 @@
+"""The means of a model of Gaussians as a model of points, also as a preset without weights."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from zoo.losses import InfoNCE
+from zoo.models.dual_encoder import DualEncoder
+from zoo.models.preset_folder import write_preset
+from zoo.similarities import Cosine
+
+POINTS_FILE = "points_of.json"
+
+
+def points_of(model: DualEncoder) -> DualEncoder:
+    """The means of a model of Gaussians as a model of points, compared by cosine.
+
+    It shares the weights: `photos_points` is this of `photos_pfe`, and has no file of its own.
+
+    Args:
+        model: a `DualEncoder` whose Functional encoders give `"mean"`.
+    """
+    towers = (
+        keras.Model(tower.input, {"mean": tower.output["mean"]}, name=tower.name)
+        for tower in (model.image_encoder, model.caption_encoder)
+    )
+    return DualEncoder(
+        *towers, similarity=Cosine(), loss=InfoNCE(), tokenizer=model.tokenizer, name="points"
+    )
+
+
+def save_points(
+    path: str | os.PathLike, of: str, card: dict[str, Any], files: Sequence[str | os.PathLike] = ()
+) -> None:
+    """Writes a preset that is `points_of` another in the same folder, and has no weights itself.
+
+    Args:
+        path: the folder to make.
+        of: name of the other preset's folder, beside this one.
+        card, files: see `save_preset`.
+
+    Raises:
+        InputError: if the folder exists, or a file is missing.
+    """
+
+    def write(folder):
+        text = json.dumps({"points_of": of}) + "\n"
+        (folder / POINTS_FILE).write_text(text, encoding="utf-8")
+
+    write_preset(path, write, card, files)
