@@ -38,17 +38,19 @@ class Command(NamedTuple):
 
 COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
-    "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.metrics.__main__"),
+    "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.commands.evaluate"),
     "confidence": Command(
         "confidence | unknown | probes RUN",
         "how sure a run's answers are, and whether it is true",
-        "zoo.evaluation.__main__",
+        "zoo.commands.confidence",
     ),
     "report": Command(
-        "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.report.__main__"
+        "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.commands.report"
     ),
     "search": Command(
-        "build | query | encode | index", "index and search a collection", "zoo.retriever.__main__"
+        "build | update | query | serve | …",
+        "index and search a collection",
+        "zoo.commands.search",
     ),
     "export": Command("RUN OUT", "a SavedModel for TF Serving", "export.__main__"),
     "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),

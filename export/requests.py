@@ -7,9 +7,8 @@ that passes has a finite embedding.
 import tensorflow as tf
 
 from export import picture_headers
+from export.choices import MAX_PIXELS
 from zoo.data import images
-
-MAX_PIXELS = 50_000_000  # a decoded picture of 150 MB; cameras of today stay below
 
 
 def require(condition, message, *values):

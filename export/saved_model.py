@@ -9,12 +9,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from export.choices import MAX_PIXELS, STORAGE
 from export.comparison import compare
 from export.model_card import describe, write_card
-from export.requests import MAX_PIXELS
 from export.serving_files import write_batching, write_server_files
 from export.signatures import Signatures
-from export.stored_weights import STORAGE
 from export.warmup import write_warmup
 from zoo.errors import InputError
 from zoo.files.atomic import write_text

@@ -5,7 +5,6 @@ import tensorflow as tf
 
 from zoo.errors import InputError
 
-STORAGE = ("float32", "bfloat16", "float16", "dynamic_range")
 _SMALL = 1024  # biases and statistics of normalisation: little to win, much to lose
 
 

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
-    ("errors", "bounds", "quiet"),
+    ("errors", "bounds", "quiet", "choices"),
     ("on_keras",),
     ("files", "cli"),
     ("embeddings", "numerics", "global_batch"),
@@ -27,6 +27,7 @@ ORDER = (
     ("search",),
     ("retriever",),
     ("report",),
+    ("commands",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 ENTRIES = {"__init__"}  # what gathers the rooms for the user

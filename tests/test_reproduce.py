@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from zoo import cli
+from zoo.commands.report import main as report_main
 from zoo.data import toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.report.__main__ import main as report_main
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text()

@@ -23,9 +23,9 @@ import zoo  # noqa: E402
 from zoo import collection  # noqa: E402
 from zoo.collection import Collection, Encoder, direct, shards  # noqa: E402
 from zoo.collection import beam as pipelines  # noqa: E402
+from zoo.commands.search import main  # noqa: E402
 from zoo.data import toy_birds  # noqa: E402
 from zoo.errors import InputError  # noqa: E402
-from zoo.retriever.__main__ import main  # noqa: E402
 
 PRESET = "toy_birds_pcme"
 

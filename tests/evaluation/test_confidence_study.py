@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from synthetic_run import encoded, records
+from zoo.commands import confidence as flags_of
 from zoo.confidence import PORTABLE, Confidence, QueryScores, abstention_auc
 from zoo.errors import InputError
-from zoo.evaluation import __main__ as command
-from zoo.evaluation import confidence_study, summarise_studies
+from zoo.evaluation import command, confidence_study, summarise_studies
 from zoo.evaluation.calibration import SHRINKAGE
 from zoo.evaluation.confidence_study import study_table
 from zoo.similarities import ClosedFormSampledDistance, Cosine
@@ -132,7 +132,7 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
     monkeypatch.setattr(command, "open_run", opened)
     monkeypatch.setattr(command, "encode", lambda model, shown, source: splits[source])
     flags = ["--divisions=1", "--held-out=val2", f"--out={tmp_path / 'study'}"]
-    command.main(["confidence", "one", "other", *flags])
+    flags_of.main(["confidence", "one", "other", *flags])
     table = (tmp_path / "study" / "confidence.md").read_text()
     assert table in capsys.readouterr().out
     written = json.loads((tmp_path / "study" / "confidence.json").read_text())
@@ -145,6 +145,6 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
     }
     assert asked[:2] == [("test", "val2"), ("validation", None)]
     with pytest.raises(InputError, match="--divisions must be at least 1; received 0"):
-        command.main(["confidence", "one", "--divisions=0"])
+        flags_of.main(["confidence", "one", "--divisions=0"])
     with pytest.raises(InputError, match="--ranking"):
-        command.main(["confidence", "one", "--ranking=cosinus"])
+        flags_of.main(["confidence", "one", "--ranking=cosinus"])

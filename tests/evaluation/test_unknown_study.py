@@ -7,17 +7,17 @@ import pytest
 
 from synthetic_run import encoded, records
 from zoo import evaluation
+from zoo.commands import confidence as flags_of
 from zoo.data.captions import normalise, unknown_words, word_tokenizer
 from zoo.errors import InputError
-from zoo.evaluation import __main__ as command
-from zoo.evaluation import unknown_study
+from zoo.evaluation import command, unknown_study
 from zoo.evaluation.known import coordinates, query_facts
 
 
 @pytest.mark.slow
 def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, capsys):
     """140 texts of invented words, 50 in other languages and 30 plain colours; its own hardly."""
-    command.main(["unknown", "toy_birds_pfe", f"--out={tmp_path}"])
+    flags_of.main(["unknown", "toy_birds_pfe", f"--out={tmp_path}"])
     found = json.loads((tmp_path / "unknown.json").read_text())
     asked = {name: one["queries"] for name, one in found.items()}
     assert asked == {
@@ -91,4 +91,4 @@ def test_a_model_that_knows_nothing_of_its_training_is_refused(monkeypatch):
     monkeypatch.setattr(command, "open_run", lambda *_: (None, None))
     monkeypatch.setattr(command, "probes_of", lambda name: None)
     with pytest.raises(InputError, match="has no probes that know what training has seen"):
-        command.main(["unknown", "run"])
+        flags_of.main(["unknown", "run"])

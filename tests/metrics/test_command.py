@@ -7,9 +7,9 @@ import pytest
 
 import annotation_folder
 from zoo import similarities
+from zoo.commands.evaluate import main
 from zoo.errors import InputError
 from zoo.metrics import evaluate_retrieval
-from zoo.metrics.__main__ import main
 
 GAUSSIAN_NAMES = similarities.names(lambda cls: "a Gaussian" in cls.embeddings)
 

@@ -13,12 +13,12 @@ import zoo
 from zoo import collection
 from zoo.arrays import as_arrays
 from zoo.collection import Collection
+from zoo.commands.search import main
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.retriever.__main__ import main
 from zoo.search import Index, from_shards, storage
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]

@@ -13,9 +13,9 @@ import zoo
 from zoo import collection
 from zoo.collection import Collection, Encoded, Encoder, contents
 from zoo.collection.growth import follow
+from zoo.commands.search import main
 from zoo.data.captions import word_tokenizer
 from zoo.errors import InputError
-from zoo.retriever.__main__ import main
 from zoo.search import built
 
 CAPTIONS = ["red", "green", "blue"]

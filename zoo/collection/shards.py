@@ -10,7 +10,6 @@ import numpy as np
 from zoo.collection import places
 from zoo.errors import InputError, require
 
-DTYPES = ("float32", "float16")
 _NOTES = b"halo"
 
 

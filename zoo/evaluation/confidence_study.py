@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo.choices import DIVISIONS
 from zoo.confidence import (
     absence_p_values,
     abstention_auc,
@@ -18,7 +19,6 @@ from zoo.metrics import auroc
 from zoo.metrics.statistics import mean_and_deviation
 
 DIRECTIONS = ("i2t", "t2i")
-DIVISIONS = 5  # of the test queries, each used both ways
 SIGNALS = {
     "uncertainty": "uncertainty",
     "best_score": "best score",

@@ -7,12 +7,12 @@ import numpy as np
 
 from zoo import metrics
 from zoo.arrays import as_arrays, unit
+from zoo.choices import NEIGHBOURS, WEIGHT
 from zoo.embeddings import SET, Embedding, EmbeddingLike, kind
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.retrieval import summarise
 from zoo.metrics.statistics import mean_and_deviation
 
-NEIGHBOURS, WEIGHT = 20, 0.5  # chosen on val1 of real birds, see docs/results/birds.md
 WAYS = {
     "plain": "as encoded",
     "gallery": "gallery augmented",

@@ -1,101 +1,11 @@
-"""Writes reports on runs.
+"""`python -m zoo.report`, which is `halo report`: its flags are in `zoo.commands`."""
 
-    python -m zoo.report runs/pcme_cub                       # runs/pcme_cub/report/report.html
-    python -m zoo.report runs/one runs/other --out both      # side by side
-    python -m zoo.report toy_birds_pfe --out preset         # a preset
+import importlib
 
-A report shows how well a run retrieves and how good its uncertainties are: one HTML page with
-everything in it, its figures as PNG, and its numbers as JSON, each with n and a 95 % bootstrap
-interval.
-"""
+from zoo.cli import run
 
-import argparse
-import sys
-from pathlib import Path
-
-import zoo
-from zoo import similarities
-from zoo.cli import OneLineParser, program, run
-from zoo.errors import InputError
-from zoo.evaluation import open_run, probes_of
-from zoo.files.run_folder import RunFolder
-from zoo.metrics.statistics import RESAMPLES
-from zoo.report.page import write_report
-from zoo.report.section import of_model
-
-
-def main(argv=None):
-    options = _parser().parse_args(argv)
-    if options.ranking != "own":
-        try:
-            similarities.check_name(options.ranking)
-        except ValueError as error:
-            raise InputError(f"--ranking must be 'own' or a similarity: {error}") from error
-    for name in ("items", "resamples"):
-        if getattr(options, name) < 2:
-            raise InputError(f"--{name} must be at least 2; received {getattr(options, name)}")
-    out = options.out
-    if out is None:
-        if len(options.runs) > 1 or options.runs[0] in zoo.list_presets():
-            raise InputError("--out must name a folder for several runs, or for a preset")
-        out = RunFolder.existing(options.runs[0]).path / "report"
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; --out must name a folder")
-    runs = [
-        _read(name, label, options)
-        for name, label in zip(options.runs, _names(options.runs), strict=True)
-    ]
-    print(f"Everything is in {write_report(runs, out, tell=_tell)}")
-    return 0
-
-
-def _read(name, label, options):
-    _tell(f"{label}: encoding")
-    model, split = open_run(name, options.data_dir)
-    return of_model(
-        model,
-        split,
-        label,
-        options.ranking,
-        probes=probes_of(name) if options.ranking == "own" else None,
-        items=options.items,
-        resamples=options.resamples,
-        seed=options.seed,
-    )
-
-
-def _names(runs):
-    """The last parts of the folders' names, the whole where two would have the same."""
-    short = [Path(name).name or str(name) for name in runs]
-    return short if len(set(short)) == len(short) else [str(name) for name in runs]
-
-
-def _tell(name):
-    print(f"  {name}", file=sys.stderr)
-
-
-def _parser():
-    parser = OneLineParser(
-        prog=program("python -m zoo.report"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or names of presets")
-    parser.add_argument("--out", type=Path, help="folder to write; default: RUN/report")
-    parser.add_argument("--data-dir", type=Path, help="the runs' data set, if it has moved")
-    parser.add_argument(
-        "--ranking", default="own", help=f"own (default), {', '.join(similarities.NAMES)}"
-    )
-    parser.add_argument(
-        "--items", type=int, default=256, help="images and captions encoded anew (default 256)"
-    )
-    parser.add_argument(
-        "--resamples", type=int, default=RESAMPLES, help=f"bootstrap (default {RESAMPLES})"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
-    return parser
-
+# By its name: the command lines are above the rooms.
+main = importlib.import_module("zoo.commands.report").main
 
 if __name__ == "__main__":
     run(main)

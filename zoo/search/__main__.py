@@ -1,11 +1,11 @@
-"""`python -m zoo.search`, which is `halo search`: its commands are of `zoo.retriever`."""
+"""`python -m zoo.search`, which is `halo search`: its flags are in `zoo.commands`."""
 
 import importlib
 
 from zoo.cli import run
 
-# By its name: what asks an index is above the index.
-main = importlib.import_module("zoo.retriever.__main__").main
+# By its name: the command lines are above the rooms.
+main = importlib.import_module("zoo.commands.search").main
 
 if __name__ == "__main__":
     run(main)

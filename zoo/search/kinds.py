@@ -3,9 +3,10 @@
 import faiss
 import numpy as np
 
+from zoo.choices import KINDS
+
 REMOVED = -1  # id of a row that is passed over, which is also how FAISS says "none"
 METRICS = {"l2": faiss.METRIC_L2, "inner_product": faiss.METRIC_INNER_PRODUCT}
-KINDS = ("flat", "hnsw", "ivfpq")
 _OPTIONS = {
     "flat": (),
     "hnsw": ("links", "build_effort"),

@@ -1,19 +1,18 @@
 """The flags of `halo search`."""
 
 import argparse
+import importlib
 import sys
 from pathlib import Path
 
-import zoo
+from zoo.choices import DTYPES, KINDS, SIMILARITIES
 from zoo.cli import OneLineParser, program
-from zoo.collection.shards import DTYPES
 from zoo.errors import InputError
-from zoo.search.kinds import KINDS
 
 
 def _similarity(name):
     try:
-        zoo.similarities.check_name(name)
+        importlib.import_module("zoo.similarities").check_name(name)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return name
@@ -36,7 +35,7 @@ def parse(description, argv=None):
 
 
 def parser(description):
-    """The parser of both commands.
+    """The parser of all commands.
 
     Args:
         description: text above the flags.
@@ -74,6 +73,11 @@ def parser(description):
     find.add_argument("-k", type=int, default=10, help="how many (default 10)")
     find.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
     find.add_argument("--model", help="if it has moved since `build`")
+    serve = commands.add_parser("serve", help="answer programs over HTTP, JSON in and out")
+    serve.add_argument("folder", type=Path, help="what `build` wrote")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8000, help="0: a free one (8000)")
+    serve.add_argument("--model", help="if it has moved since `build`")
     return whole
 
 
@@ -108,7 +112,7 @@ def _index(command):
         "--similarity",
         type=_similarity,
         metavar="NAME",
-        help=f"{', '.join(zoo.similarities.NAMES)} (default: the model's own)",
+        help=f"{', '.join(SIMILARITIES)} (default: the model's own)",
     )
     command.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
     command.add_argument(

@@ -1,0 +1,60 @@
+"""What `halo export` does."""
+
+import json
+from pathlib import Path
+
+from export.saved_model import export_model
+from zoo import evaluation, models
+from zoo.confidence import Confidence
+from zoo.errors import InputError
+from zoo.files import RunFolder
+from zoo.retriever.retriever import CALIBRATION
+from zoo.search import built
+
+
+def main(options):
+    """Exports what the flags name, and prints what it measured."""
+    options = vars(options)
+    name, out, gallery = (options.pop(key) for key in ("run", "out", "gallery"))
+    if (Path(name) / built.SETUP).is_file():  # a gallery names its model
+        gallery = gallery or Path(name)
+        name = str(built.model_of(Path(name)))
+    model = models.from_preset(name)
+    resizing = evaluation.resizing_of(name)
+    if options["resize"] is None:
+        options["resize"] = resizing["mode"]
+    if options["crop_fraction"] is None:
+        options["crop_fraction"] = resizing["crop_fraction"]
+    config, metrics = _record(name)
+    probes = evaluation.probes_of(name)
+    target = export_model(
+        model,
+        out,
+        config=config,
+        metrics=metrics,
+        calibrations={} if gallery is None else _calibrations(gallery),
+        known={} if probes is None else probes.known,
+        **options,
+    )
+    facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
+    for output, error in facts["largest_errors"].items():
+        print(f"{output:32} {error:.2g}")
+    print(f"{target}: {', '.join(facts['signatures'])}")
+    print(f"serve it: cd {out} && docker compose up")
+
+
+def _calibrations(gallery):
+    """The calibration of a gallery, by its direction."""
+    retriever_of = built.read_setup(gallery)
+    path = gallery / retriever_of.get("index", built.INDEX) / CALIBRATION
+    if not path.is_file():
+        raise InputError(f"--gallery {gallery}: is not calibrated; its model has no probes")
+    return {"i2t" if retriever_of["captions"] else "t2i": Confidence.load(path)}
+
+
+def _record(name):
+    """The configuration and the results that a run folder or a preset tells of."""
+    card, folder = evaluation.card_of(name), RunFolder(name)
+    if card is not None:
+        return card, card.get("metrics")
+    return (folder.config, folder.metrics) if folder.is_run else ({}, None)

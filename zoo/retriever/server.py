@@ -1,0 +1,267 @@
+"""Answers for programs: a gallery behind HTTP, JSON in and out (`halo search serve`).
+
+| request | answer |
+|---|---|
+| `POST /ask` with `{"question": TEXT, "k": 10}` | an answer, the keys of `Answer.to_dict` |
+| `POST /ask` with `{"questions": [TEXT, …], "k": 10}` | `{"answers": [an answer, …]}` |
+| `POST /ask` with `{"image": BASE64}` | what answers a picture, for a gallery of captions |
+| `GET /health` | `{"status": "ok", …}` |
+| `GET /` | a page on this, with a client, made of the schema; `GET /openapi.json` the schema |
+
+What is wrong with a request is `{"error": a sentence}`: 413 for too large a body, 422 for what
+cannot be asked. Questions that come together are asked together.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import dataclasses
+import io
+import json
+import signal
+import socket
+import sys
+from typing import Annotated, Any
+
+import numpy as np
+
+from zoo.errors import InputError, require
+from zoo.retriever.client_page import client_page
+from zoo.retriever.retriever import Retriever
+
+require("fastapi", extra="serve")
+require("uvicorn", extra="serve")
+
+import fastapi  # noqa: E402
+import uvicorn  # noqa: E402
+from fastapi.exceptions import RequestValidationError  # noqa: E402
+from fastapi.responses import HTMLResponse, JSONResponse  # noqa: E402
+from PIL import Image, UnidentifiedImageError  # noqa: E402
+from pydantic import BaseModel, ConfigDict, Field, model_validator  # noqa: E402
+from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: E402
+
+MAX_BODY = 16 * 2**20  # bytes; a picture is a third longer in base64
+MAX_QUESTIONS = 256
+MAX_CHARACTERS = 2_000  # of a question
+MAX_PIXELS = 50_000_000
+MAX_K = 1_000
+GRACE = 2  # seconds that a request under way has after SIGTERM
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+
+
+class Question(BaseModel):
+    """One of `question`, `questions` and `image`."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: Text | None = Field(None, description="a text")
+    questions: list[Text] | None = Field(
+        None, description="texts, answered in their order", max_length=MAX_QUESTIONS
+    )
+    image: str | None = Field(None, description="a picture's bytes in base64, of any usual format")
+    k: int = Field(10, ge=1, le=MAX_K, description="how many results", strict=True)
+
+    @model_validator(mode="after")
+    def _one_way(self):
+        given = [n for n in ("question", "questions", "image") if getattr(self, n) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "none of them"
+            raise ValueError(f"expected question, questions or image; received {found}")
+        return self
+
+
+class Together:
+    """Asks a retriever in batches: questions that come while it is busy wait and go together.
+
+    Args:
+        retriever: a `Retriever`.
+    """
+
+    def __init__(self, retriever):
+        self.retriever, self.waiting = retriever, []
+        self.running = None  # keeps the task from the collector
+
+    async def ask(self, questions: list[Any], k: int) -> list[Any]:
+        """`questions`, of one kind, with `k` results each: a list of `Answer`s."""
+        future = asyncio.get_running_loop().create_future()
+        self.waiting.append((questions, k, future))
+        if self.running is None or self.running.done():
+            self.running = asyncio.create_task(self._run())
+        return await future
+
+    async def _run(self):
+        while self.waiting:
+            batch = self._next()
+            questions = [one for each, _, _ in batch for one in each]
+            most = max(k for _, k, _ in batch)
+            try:
+                answers = iter(await asyncio.to_thread(self.retriever.ask, questions, most))
+            except Exception as error:  # each who asked is told
+                for _, _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for each, k, future in batch:
+                own = [_first(next(answers), k) for _ in each]
+                if not future.done():
+                    future.set_result(own)
+
+    def _next(self):
+        """Requests of one kind of question, as many as one batch holds, oldest first."""
+        kind, count, batch = type(self.waiting[0][0][0]), 0, []
+        while self.waiting and type(self.waiting[0][0][0]) is kind:
+            count += len(self.waiting[0][0])
+            if batch and count > MAX_QUESTIONS:
+                break
+            batch.append(self.waiting.pop(0))
+        return batch
+
+
+class Bounded:
+    """ASGI middleware that refuses bodies of more than `MAX_BODY` bytes, whatever they say."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        chunks, size, more = [], 0, scope["method"] not in ("GET", "HEAD")
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            chunks.append(message.get("body", b""))
+            size, more = size + len(chunks[-1]), message.get("more_body", False)
+            if size > MAX_BODY:
+                refusal = _error(413, f"a body may have {MAX_BODY:,} bytes at most")
+                return await refusal(scope, receive, send)
+        body, sent = b"".join(chunks), False
+
+        async def replayed():
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return await self.app(scope, replayed, send)
+
+
+def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> fastapi.FastAPI:
+    """The server as an ASGI application.
+
+    Args:
+        retriever: what answers.
+        hosts: names in a request's Host header that are answered, which keeps pages of other sites
+            from asking a server of this machine; None for all.
+    """
+    app = fastapi.FastAPI(
+        title="Halo Zoo",
+        summary="A gallery that says how sure it is",
+        docs_url=None,
+        redoc_url=None,
+    )
+    together = Together(retriever)
+
+    @app.post("/ask", summary="Ask the gallery")
+    async def ask(asked: Question) -> Any:
+        try:
+            if asked.image is not None:
+                return (await together.ask([_picture(asked.image)], asked.k))[0].to_dict()
+            if asked.question is not None:
+                return (await together.ask([asked.question], asked.k))[0].to_dict()
+            answers = await together.ask(asked.questions, asked.k) if asked.questions else []
+            return {"answers": [answer.to_dict() for answer in answers]}
+        except ValueError as error:
+            return _error(422, str(error))
+
+    @app.get("/health", summary="Whether it answers, and about what")
+    async def health() -> Any:
+        facts = {"items": len(retriever), "side": retriever.side}
+        return {"status": "ok", **facts, "calibrated": retriever.confidence is not None}
+
+    @app.get("/", include_in_schema=False)
+    async def page(request: fastapi.Request) -> HTMLResponse:
+        return HTMLResponse(client_page(app.openapi(), str(request.base_url)))
+
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(fastapi.exceptions.StarletteHTTPException, _refused)
+    app.add_middleware(Bounded)
+    if hosts is not None:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    return app
+
+
+def serve(options: Any) -> None:
+    """`halo search serve`: answers until it is told to end.
+
+    Args:
+        options: with `folder`, `model`, `host` and `port`.
+
+    Raises:
+        InputError: if the folder cannot be read, or the address is taken.
+    """
+    try:
+        listening = socket.create_server((options.host, options.port))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--host {options.host} --port {options.port}: {reason}") from error
+    with contextlib.closing(listening):
+        retriever = Retriever.load(options.folder, options.model)
+        try:
+            retriever.ask("a" if retriever.side == "images" else np.zeros((8, 8, 3), "uint8"), 1)
+        except ValueError as error:  # before a client finds out
+            raise InputError(f"{options.folder}: {error}") from error
+        hosts = (*_LOOPBACK, "testserver") if options.host in _LOOPBACK else None
+        config = uvicorn.Config(
+            application(retriever, hosts),
+            log_level="warning",
+            timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=30,
+        )
+        # uvicorn raises the signal that ended it once more: to be told to end is no failure.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        host, port = listening.getsockname()[:2]
+        print(f"{options.folder}: {len(retriever):,} items at http://{host}:{port}", flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _picture(text):
+    """A picture of base64, as `Retriever.ask` takes it."""
+    try:
+        picture = Image.open(io.BytesIO(base64.b64decode(text, validate=True)))
+        if picture.width * picture.height > MAX_PIXELS:
+            raise InputError(f"image: a picture may have {MAX_PIXELS:,} pixels at most")
+        return picture.convert("RGB")
+    except InputError:
+        raise
+    except (binascii.Error, UnidentifiedImageError) as error:
+        raise InputError("image: expected the base64 of a picture's bytes") from error
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError(f"image: cannot be read: {error}") from error
+
+
+def _first(answer, k):
+    names = None if answer.names is None else answer.names[:k]
+    return dataclasses.replace(answer, ids=answer.ids[:k], scores=answer.scores[:k], names=names)
+
+
+def _error(status, sentence):
+    text = " ".join(str(sentence).split())
+    return JSONResponse({"error": json.loads(json.dumps(text))}, status)
+
+
+async def _not_valid(request, error):
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    if first["type"] == "json_invalid":
+        return _error(422, f"the body is not JSON, at character {where}: {first['ctx']['error']}")
+    said = first["msg"].removeprefix("Value error, ")
+    return _error(422, f"{where}: {said}" if where else said)
+
+
+async def _refused(request, error):
+    return _error(422 if error.status_code == 400 else error.status_code, error.detail)
