@@ -9,39 +9,35 @@ two tables in Markdown, of retrieval and of confidence, mean ± standard deviati
 best first, and writes them as `table.md`.
 """
 
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import birds
 from studies import seed_table
-from studies.seed_table import Column
+from studies.seed_table import Column, Row
 from zoo import cli
 from zoo.cli import setting
-from zoo.errors import InputError
 from zoo.files import RunFolder
 
-RECIPE = Path(__file__).parents[1] / "recipes" / "birds.py"
 # The flags of each row; those that were chosen on val1 are said in docs/results/birds.md.
 ROWS = {
-    "PCME": ("--system=pcme",),
-    "PCME, moment-matched probability": ("--system=moment_matched",),
-    "μ only (PCME)": ("--system=mean_only",),
-    "PCME + DAA": ("--system=pcme", "--daa-weight=1"),
-    "PCME++": ("--system=pcmepp",),
-    "Gaussians, softmax over CSD": ("--system=csd_softmax",),
-    "InfoNCE": ("--system=infonce",),
-    "PFE over InfoNCE": ("--system=pfe", "--learning-rate=3e-3"),
-    "VSE0": ("--system=vse0",),
-    "VSE++": ("--system=vsepp", "--mining=semi_hard"),
-    "VSE∞": ("--system=vse_infinity", "--mining=semi_hard"),
-    "Gaussian VSE++": ("--system=gaussian_vsepp", "--mining=semi_hard"),
-    "PVSE": ("--system=pvse", "--mining=semi_hard"),
-    "DivE": ("--system=dive", "--mining=semi_hard"),
+    "PCME": Row(birds.main, ("--system=pcme",)),
+    "PCME, moment-matched probability": Row(birds.main, ("--system=moment_matched",)),
+    "μ only (PCME)": Row(birds.main, ("--system=mean_only",)),
+    "PCME + DAA": Row(birds.main, ("--system=pcme", "--daa-weight=1")),
+    "PCME++": Row(birds.main, ("--system=pcmepp",)),
+    "Gaussians, softmax over CSD": Row(birds.main, ("--system=csd_softmax",)),
+    "InfoNCE": Row(birds.main, ("--system=infonce",)),
+    "PFE over InfoNCE": Row(
+        birds.main, ("--system=pfe", "--learning-rate=3e-3"), ("--points", "InfoNCE")
+    ),
+    "VSE0": Row(birds.main, ("--system=vse0",)),
+    "VSE++": Row(birds.main, ("--system=vsepp", "--mining=semi_hard")),
+    "VSE∞": Row(birds.main, ("--system=vse_infinity", "--mining=semi_hard")),
+    "Gaussian VSE++": Row(birds.main, ("--system=gaussian_vsepp", "--mining=semi_hard")),
+    "PVSE": Row(birds.main, ("--system=pvse", "--mining=semi_hard")),
+    "DivE": Row(birds.main, ("--system=dive", "--mining=semi_hard")),
 }
-POINTS = {"PFE over InfoNCE": "InfoNCE"}  # rows that begin with the finished run of another
 DIRECTIONS = seed_table.DIRECTIONS
 
 
@@ -54,19 +50,18 @@ class Settings(seed_table.TableSettings):
     image_weights: str | None = setting(None, "of the frozen network, for --data-dir")
     held_out: str = setting("test", "classes to evaluate on, see birds.py")
     rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
-    jobs: int = setting(1, "runs at a time, which share the cores")
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):
         seed_table.check_rows(self.rows, ROWS)
-        if self.jobs < 1:
-            raise ValueError(f"--jobs must be at least 1; received {self.jobs}")
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     if settings.run:
-        run_rows(settings)
+        # A process each: the table has the time and the memory of every run.
+        rows = {name: ROWS[name] for name in settings.rows}
+        seed_table.run_rows(rows, settings, common(settings), apart=True)
     rows = sorted(settings.rows, key=lambda row: -r_precision(settings, row))
     tables = [
         seed_table.markdown(rows, some, settings) for some in (columns(), confidence_columns())
@@ -74,56 +69,12 @@ def main(argv=None):
     seed_table.publish(settings, *tables)
 
 
-def run_rows(settings):
-    """Runs what is not finished, some at a time, each in a process of its own.
-
-    Raises:
-        InputError: if a run failed, after the others have ended.
-    """
-    commands = {
-        seed_table.folder(settings.out, row, seed): command(settings, row, seed)
-        for seed in settings.seeds
-        for row in settings.rows
-    }
-    waiting = {out: line for out, line in commands.items() if not RunFolder(out).finished}
-    threads = str(max(1, (os.cpu_count() or 1) // settings.jobs))
-    environment = {"TF_NUM_INTRAOP_THREADS": threads, **os.environ}
-
-    def run(out):
-        out.mkdir(parents=True, exist_ok=True)
-        with open(out.with_suffix(".log"), "w") as log:
-            return subprocess.run(
-                waiting[out], stdout=log, stderr=subprocess.STDOUT, env=environment, check=False
-            ).returncode
-
-    later = [
-        seed_table.folder(settings.out, row, seed) for row in POINTS for seed in settings.seeds
-    ]
-    codes = {}
-    with ThreadPoolExecutor(settings.jobs) as pool:
-        for stands_on_another in (False, True):
-            ready = [out for out in waiting if (out in later) == stands_on_another]
-            codes |= dict(zip(ready, pool.map(run, ready), strict=True))
-    failed = [str(out.with_suffix(".log")) for out, code in codes.items() if code]
-    if failed:
-        raise InputError(f"{len(failed)} of {len(codes)} runs failed, see {', '.join(failed)}")
-
-
-def command(settings, row, seed):
-    """The command of one run."""
-    flags = [*ROWS[row], "--asp", f"--seed={seed}", f"--held-out={settings.held_out}"]
+def common(settings):
+    """The flags of all rows."""
+    flags = ["--asp", f"--held-out={settings.held_out}"]
     if settings.data_dir is not None:
         flags += [f"--data-dir={settings.data_dir}", f"--image-weights={settings.image_weights}"]
-    if row in POINTS:
-        flags.append(f"--points={seed_table.folder(settings.out, POINTS[row], seed)}")
-    if settings.smoke:
-        flags.append("--smoke")
-    return [
-        sys.executable,
-        str(RECIPE),
-        *flags,
-        f"--out={seed_table.folder(settings.out, row, seed)}",
-    ]
+    return (*flags, "--smoke") if settings.smoke else tuple(flags)
 
 
 def columns():

@@ -1,5 +1,7 @@
 """A table over seeds: runs of recipes, and the mean and standard deviation of what they reached."""
 
+import inspect
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -7,6 +9,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from studies import queue
 from zoo.cli import setting
 from zoo.files import RunFolder, write_text
 from zoo.metrics.statistics import mean_and_deviation
@@ -15,10 +18,18 @@ DIRECTIONS = ("i2t", "t2i")
 
 
 class Row(NamedTuple):
-    """One row of a table: a recipe's `main` with the flags that make it this row."""
+    """One row of a table: a recipe's `main` with the flags that make it this row.
+
+    Attributes:
+        main: of a module of `recipes/` or `studies/`.
+        flags: that make it this row.
+        after: `(flag, row)` where it begins with the finished run of another row of the same seed:
+            the flag that takes that run's folder, and the row's name.
+    """
 
     main: object
     flags: tuple[str, ...] = ()
+    after: tuple[str, str] | None = None
 
 
 class Column(NamedTuple):
@@ -43,6 +54,7 @@ class TableSettings:
     out: Path = setting(Path("runs/table"), "folder of the runs, and of table.md")
     seeds: tuple[int, ...] = setting((0, 1, 2), "of the runs")
     run: bool = setting(True, "train what is not there yet; without it, only the table")
+    jobs: int = setting(1, "runs at a time, which share the cores, each in a process of its own")
 
 
 def check_rows(rows, known):
@@ -71,8 +83,10 @@ def folder(out, name, seed):
     return out / f"{'_'.join(words)}-seed-{seed}"
 
 
-def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
-    """Runs every row with every seed, one after the other; what is finished is not run again.
+def run_rows(rows, settings, common=(), folder=folder, folds=("",), apart=False):
+    """Runs every row with every seed; what is finished is not run again.
+
+    One run at a time is a call in this process; several have a process each.
 
     Args:
         rows: `{name: Row}`.
@@ -80,14 +94,43 @@ def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
         common: flags of all rows.
         folder: function `(out, name, seed)` that gives the folder of a run.
         folds: what is held out in turn, each in a folder of its own; "" for what the rows say.
+        apart: whether each run has a process of its own also where there is one at a time, so that
+            it measures its own time and memory.
+
+    Raises:
+        InputError: if a run in a process of its own failed, after the others have ended.
     """
+    tasks = []
     for seed in settings.seeds:
         for fold in folds:
-            held_out = [f"--held-out={fold}"] if fold else []
             for name, row in rows.items():
+                flags = [*flags_of(row, seed, settings.out / fold, folder), *common]
+                flags += [f"--held-out={fold}"] if fold else []
                 out = folder(settings.out / fold, name, seed)
-                row.main([*row.flags, *common, *held_out, f"--seed={seed}", f"--out={out}"])
-                keras.backend.clear_session()  # graphs of finished runs are of no use to the next
+                flags += [f"--seed={seed}", f"--out={out}"]
+                if not apart and settings.jobs == 1:
+                    row.main(flags)
+                    keras.backend.clear_session()  # graphs of finished runs are of no more use
+                    continue
+                after = row.after and folder(settings.out / fold, row.after[1], seed)
+                tasks.append(queue.Task(out, [*command_of(row.main), *flags], after))
+    queue.run_all(tasks, settings.jobs)
+
+
+def flags_of(row, seed, out, folder=folder):
+    """The flags of a row, and the run of another row that it begins with."""
+    if row.after is None:
+        return list(row.flags)
+    flag, name = row.after
+    return [*row.flags, f"{flag}={folder(out, name, seed)}"]
+
+
+def command_of(main):
+    """The command line of a recipe's or a study's `main`."""
+    path = Path(inspect.getfile(main))
+    if path.parent.name == "studies":
+        return [sys.executable, "-m", f"studies.{path.stem}"]
+    return [sys.executable, str(path)]
 
 
 def markdown(rows, columns, settings, folder=folder, folds=("",)):

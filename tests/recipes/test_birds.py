@@ -122,8 +122,9 @@ def test_classes_to_calibrate_on_are_left_out_of_training():
 @pytest.mark.parametrize("row", birds_table.ROWS)
 def test_the_flags_of_a_row_are_those_of_the_recipe(row):
     table = zoo.cli.parse(birds_table.Settings, [])
-    flags = birds_table.command(table, row, 0)[2:]
-    assert f"--system={zoo.cli.parse(birds.Settings, flags).system}" == birds_table.ROWS[row][0]
+    flags = seed_table.flags_of(birds_table.ROWS[row], 0, table.out)
+    settings = zoo.cli.parse(birds.Settings, [*flags, *birds_table.common(table)])
+    assert f"--system={settings.system}" == birds_table.ROWS[row].flags[0]
 
 
 def test_every_system_trains_what_follows_its_backbone():

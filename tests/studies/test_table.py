@@ -84,3 +84,17 @@ def test_the_rows_are_recipes(name):
     with pytest.raises(SystemExit) as end:
         gaussian_table.ROWS[name].main(["--help"])
     assert end.value.code == 0
+
+
+def test_several_at_a_time_are_commands_in_the_order_of_what_they_need(tmp_path, monkeypatch):
+    waiting = []
+    monkeypatch.setattr(seed_table.queue, "run_all", lambda tasks, jobs: waiting.extend(tasks))
+    settings = birds_table.Settings(out=tmp_path, seeds=(3,), jobs=2)
+    seed_table.run_rows(birds_table.ROWS, settings, birds_table.common(settings))
+    outs = {task.out: task for task in waiting}
+    assert len(outs) == len(birds_table.ROWS)
+    pfe = outs[seed_table.folder(tmp_path, "PFE over InfoNCE", 3)]
+    assert pfe.after in outs
+    assert f"--points={pfe.after}" in pfe.command
+    assert pfe.command[1].endswith("recipes/birds.py")
+    assert seed_table.command_of(gaussian_table.main)[1:] == ["-m", "studies.gaussian_table"]

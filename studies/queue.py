@@ -1,0 +1,59 @@
+"""A queue of runs: what is finished is left out, what was stopped goes on, some at a time."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from zoo.errors import InputError
+from zoo.files import RunFolder
+
+
+class Task(NamedTuple):
+    """A run in a process of its own.
+
+    Attributes:
+        out: its run folder, which says whether it is finished; the log lies beside it.
+        command: of the process.
+        after: the run folder of a task that has to be finished before, or None.
+    """
+
+    out: Path
+    command: Sequence[str]
+    after: Path | None = None
+
+
+def run_all(tasks: Sequence[Task], jobs: int = 1) -> None:
+    """Runs what is not finished, some at a time, and writes what each prints into `OUT.log`.
+
+    Tasks that follow another begin when all that follow none have ended.
+
+    Args:
+        tasks: in the order to begin them.
+        jobs: processes at a time, which share the cores.
+
+    Raises:
+        InputError: if a run failed, after the others have ended.
+    """
+    waiting = [task for task in tasks if not RunFolder(task.out).finished]
+    threads = str(max(1, (os.cpu_count() or 1) // jobs))
+    environment = {"TF_NUM_INTRAOP_THREADS": threads, **os.environ}
+
+    def run(task):
+        task.out.mkdir(parents=True, exist_ok=True)
+        with open(task.out.with_suffix(".log"), "w") as log:
+            return subprocess.run(
+                task.command, stdout=log, stderr=subprocess.STDOUT, env=environment, check=False
+            ).returncode
+
+    codes = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        for follows in (False, True):
+            ready = [task for task in waiting if (task.after is not None) == follows]
+            outs = [task.out for task in ready]
+            codes |= dict(zip(outs, pool.map(run, ready), strict=True))
+    failed = [str(out.with_suffix(".log")) for out, code in codes.items() if code]
+    if failed:
+        raise InputError(f"{len(failed)} of {len(codes)} runs failed, see {', '.join(failed)}")
