@@ -42,7 +42,8 @@ from zoo.files.cache import cache_folder
 import keras
 
 PRESET, PACKAGED_NETWORK = "photos_pfe", "mobilenet_v2"
-LAYERS = {"mobilenet_v2": ("block_13_expand_relu",)}  # whose maps are pooled beside the last
+# Layers whose maps are pooled beside the last: they say where and of what, which the last forgets.
+LAYERS = {"mobilenet_v2": tuple(f"block_{n}_expand_relu" for n in (3, 6, 10, 13, 14, 15, 16))}
 PHASES = ("points", "variances")
 GRU = ("--text=gru", "--start-from")  # of `own_pairs_gru.py`
 

@@ -173,7 +173,7 @@ def points_figures(settings, model, folder):
     run.read_features(*splits)
     heads = run.reader(model)
     encoded = [encode(heads, split.records, split.source) for split in (run.validation, run.test)]
-    probes = make_probes(heads, encoded[0], run.train, settings.seed)
+    probes = make_probes(heads, encoded[0], run.train, settings.seed, whole=model)
     (folder.path / "points").mkdir(exist_ok=True)
     probes.save(folder.path / "points" / FILE)
     results = evaluate(heads, encoded[1], ("own",))

@@ -159,6 +159,7 @@ def calibrate_run(
     encoded: retrieval.EncodedSplit,
     train: Split | None = None,
     seed: int = 0,
+    whole: DualEncoder | None = None,
 ) -> dict[str, Any]:
     """Keeps a run's probes, calibrates both directions on the test gallery by them, and measures.
 
@@ -173,6 +174,7 @@ def calibrate_run(
         train: the `Split` of training, so that the probes know what the model has seen, see
             `zoo.evaluation.known`; without it they decline no strange vector.
         seed: of the queries that are drawn and of the halves.
+        whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Returns:
         A dict by direction: the result of `measure` on the test split, with `declined_as_unknown`,
@@ -185,7 +187,7 @@ def calibrate_run(
     if not same_split(validation, test):
         try:
             seen = retrieval.encode(model, validation.records, validation.source)
-            probes = make_probes(model, seen, train, seed)
+            probes = make_probes(model, seen, train, seed, whole=whole)
             probes.save(folder.probes_path)
         except ValueError as error:
             why_not = str(error)

@@ -21,6 +21,7 @@ def make_probes(
     seed: int = 0,
     images: int = 1000,
     captions: int = MOST,
+    whole: DualEncoder | None = None,
 ) -> Probes:
     """The `zoo.confidence.Probes` of a model.
 
@@ -31,6 +32,7 @@ def make_probes(
         seed: of what is drawn.
         images, captions: how many at most. Captions are drawn of the chosen images first, so that
             both of a pair are there.
+        whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Raises:
         ValueError: if nothing matches, or embeddings are token sequences, which no index holds.
@@ -45,7 +47,7 @@ def make_probes(
     told = np.sort(order[:captions])
     row = np.full(records.num_images, -1)
     row[chosen] = np.arange(len(chosen))
-    seen = {} if train is None else known.known_queries(model, train, held_out, seed)
+    seen = {} if train is None else known.known_queries(model, train, held_out, seed, whole)
     return Probes.of(
         {name: np.asarray(values)[chosen] for name, values in held_out.images.items()},
         {name: np.asarray(values)[told] for name, values in held_out.captions.items()},

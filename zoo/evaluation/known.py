@@ -10,6 +10,7 @@ from zoo.arrays import centres
 from zoo.confidence import KnownQueries
 from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.unknown import LEAST
+from zoo.data.caption_vectors import pooled_vectors
 from zoo.data.captions import WordTokenizer, token_ids, unknown_words
 from zoo.data.split import Split
 from zoo.embeddings import Embedding
@@ -23,7 +24,11 @@ TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 
 def known_queries(
-    model: DualEncoder, train: Split, held_out: EncodedSplit, seed: int = 0
+    model: DualEncoder,
+    train: Split,
+    held_out: EncodedSplit,
+    seed: int = 0,
+    whole: DualEncoder | None = None,
 ) -> dict[str, KnownQueries]:
     """What is usual of queries, images and captions.
 
@@ -32,6 +37,7 @@ def known_queries(
         train: the `zoo.data.Split` that it was trained on.
         held_out: an `EncodedSplit` of images and captions that training has not seen.
         seed: of what is drawn.
+        whole: the model with its frozen backbone of captions, where `model` reads stored vectors.
 
     Returns:
         A dict from `"i2t"` and `"t2i"` to `zoo.confidence.KnownQueries`; a direction with fewer
@@ -64,7 +70,13 @@ def known_queries(
             found[direction] = KnownQueries.fit(seen_means, means[chosen], seed=seed)
     if spelled and len(held_out.records.captions) >= LEAST:
         captions = train.records.captions, held_out.records.captions
-        found["t2i"] = known_texts(lambda ids: _encoded(model, ids), model.tokenizer, *captions)
+
+        def encode(ids):
+            if whole is None or train.records.caption_vectors is None:
+                return _encoded(model, ids)
+            return _encoded(model, pooled_vectors(whole.caption_encoder.get_layer("backbone"), ids))
+
+        found["t2i"] = known_texts(encode, model.tokenizer, *captions)
     return found
 
 

@@ -56,7 +56,7 @@ def _finish(run, similarities, annotations_dir, instances, measure_more):
     if best is not None:
         results["best_epoch"] = best
     results["confidence"] = evaluation.calibrate_run(
-        run.folder, reader, run.validation, run.test, encoded, run.train
+        run.folder, reader, run.validation, run.test, encoded, run.train, whole=model
     )
     split = run.test
     draw(run.folder.plots, results, encoded, model, split.picture, split.true_matches)
