@@ -1,6 +1,8 @@
 """Shows a model and a gallery in the browser.
 
-    python -m demo                                   # the packaged Toy Birds model and its birds
+    python -m demo                                   # the packaged model of photos, and 170 photos
+    python -m demo --photos PHOTOS                   # the same model over your own
+    python -m demo toy_birds_pfe                     # drawn birds, of which everything is known
     python -m demo runs/pcme_cub --data-dir CUB_200_2011
     python -m demo runs/pcme_cub --photos PHOTOS --captions captions.txt
 
@@ -43,7 +45,7 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "run", nargs="?", default="toy_birds_pfe", help="a run folder, or a preset's name"
+        "run", nargs="?", default="photos_pfe", help="a run folder, or a preset's name"
     )
     parser.add_argument("--photos", type=Path, metavar="DIR", help="pictures of your own")
     parser.add_argument(

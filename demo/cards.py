@@ -35,10 +35,19 @@ def _result(gallery, result, side):
     if side == "captions":
         return f"<li><p>{escape(result['name'])}</p>{mark}</li>"
     said = f"Result {result['rank']}: {gallery.describe(result['item'])}"
-    shown = picture(gallery.thumbnail(result["item"]), said, 'width="256" height="256"')
+    shown = picture(gallery.thumbnail(result["item"]), said, 'width="320" height="320"')
+    name = f"<p>{escape(result['name'])}</p>"
+    if gallery.credits is not None:
+        name = _credit(gallery.credits[result["item"]])
+    return f"<li><figure>{shown}<figcaption>{name}{mark}</figcaption></figure></li>"
+
+
+def _credit(credit):
+    """Whose photo it is: on the card's lower edge, where hovering and touching find it."""
+    said = f"Photo {credit.flickr_id} of Flickr, {credit.licence}"
     return (
-        f"<li><figure>{shown}<figcaption><p>{escape(result['name'])}</p>{mark}</figcaption>"
-        "</figure></li>"
+        f'<a class="halo-credit" href="{escape(credit.page)}" title="{escape(said)}" '
+        f'target="_blank" rel="noopener noreferrer">{escape(credit.licence)}</a>'
     )
 
 

@@ -21,7 +21,7 @@ from zoo.search import Index
 
 SIDES = ("images", "captions")
 _OTHER = {"images": "captions", "captions": "images"}
-THUMBNAIL = 256  # pixels of the longer side
+THUMBNAIL = 320  # pixels of the longer side
 _IN_ADDRESSES = ":/?#[]@!$&()*+,;=%~"  # no quotes and no angles, so it stays inside an attribute
 
 
@@ -41,6 +41,9 @@ class Gallery:
         noun: what a picture shows, for sentences.
         probes: of the model, to calibrate on this gallery, or None.
         larger: function from an image's path to a Pillow picture to show, or None for the file.
+        credits: for every image a `zoo.data.Credit`, who may show it, or None.
+        trained_on: what the model has learnt from, a sentence's part, or None.
+        questions: `(label, caption)` to try, or () to find them among the captions.
     """
 
     name: str
@@ -53,6 +56,9 @@ class Gallery:
     noun: str = "picture"
     probes: Probes | None = None
     larger: Callable | None = None
+    credits: list | None = None
+    trained_on: str | None = None
+    questions: tuple[tuple[str, str], ...] = ()
     references: dict = field(init=False)
 
     def __post_init__(self):

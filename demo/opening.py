@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 NONSENSE = "wibble frobnicated zorp with quux"
-_FALLBACK = "a small bird with a red crown and black wings"
+# Of one's own photos nobody knows what they show: what many show, and what few do.
+_OF_PHOTOS = ("people outdoors", "a giraffe", "a dog", "food on a table")
 _ASKED, _LONGEST = 400, 16
 
 
@@ -24,13 +25,15 @@ def examples(service, seed=0):
         seed: of the captions that are drawn.
 
     Returns:
-        `Example`s: of the gallery's own captions the one that is answered most surely, and rightly
-        where that is known; nonsense; and the least sure caption. Of stored vectors the surest and
-        the least sure alone: nothing else can be asked.
+        `Example`s: the gallery's own questions if it has some. Else, of its own captions, the one
+        that is answered most surely, and rightly where that is known; nonsense; and the least sure
+        caption. Of stored vectors the surest and the least sure alone: nothing else can be asked.
     """
     gallery = service.gallery
+    if gallery.questions:
+        return [Example(*one) for one in gallery.questions]
     if not gallery.captions:
-        return [Example("Try", _FALLBACK), Example("Nonsense", NONSENSE)]
+        return [*(Example("Try", text) for text in _OF_PHOTOS), Example("Nonsense", NONSENSE)]
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(gallery.captions))[:_ASKED]
     rows = [row for row in rows if len(gallery.captions[row].split()) <= _LONGEST] or list(rows)

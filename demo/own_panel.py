@@ -37,7 +37,8 @@ def add(service, controls):
         gr.HTML(
             f"<p>Up to {limits.MAX_PHOTOS} photos of {limits.MAX_BYTES // 2**20} MB. They stay "
             "on the machine that runs this demo, for an hour. How often answers are right among "
-            "them is learnt from the model's own held-out questions.</p>"
+            "them is learnt from the model's own held-out questions. "
+            f"{cards.escape(service.gallery.trained_on or '')}</p>"
         )
         files = uploaded_files(file_types=["image"], label="Photos", height=160)
         state = gr.State(None, time_to_live=3600)
@@ -107,6 +108,7 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
         [],
         {"images": embedding},
         probes=gallery.probes,
+        trained_on=gallery.trained_on,
     )
     return own, len(paths) - len(kept)
 

@@ -48,7 +48,8 @@ def build(gallery, metrics=None):
         with gr.Tabs():
             open_link = text_panel.add(service, controls)
             if gallery.encoders.reads_words:
-                image_panel.add(service, controls)
+                if gallery.captions:
+                    image_panel.add(service, controls)
                 if gallery.kind == "a set":
                     elements_panel.add(service)
             map_panel.add(service)
@@ -135,6 +136,8 @@ def _head(gallery):
         text = f"Describe a {gallery.noun}: {found}, and how often such an answer is right."
     else:
         text = f"Choose a caption: {found}, and how often such an answer is right."
+    if gallery.trained_on is not None:
+        text += f" {gallery.trained_on}"
     return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import zoo
@@ -9,16 +10,25 @@ from demo.gallery import Gallery
 from demo.stored_encoders import StoredEncoders
 from zoo import collection, evaluation
 from zoo.collection import Encoded
-from zoo.data import datasets, toy_birds
+from zoo.collection.encoder import weights_sha256
+from zoo.data import datasets, packaged_photos, photo_credits, toy_birds
 from zoo.data.files import check_images
+from zoo.data.packaged_photos import packaged_vectors
 from zoo.data.prompts import spoken
 from zoo.data.toy_birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-from zoo.models.presets import MODEL_FILE, WEIGHTS_FILE, preset_folder
 from zoo.retriever import Encoders
 
-PRESET = "toy_birds_pfe"
+PRESET = "photos_pfe"
+# The page opens on the first two: one whose answer is there, and one whose answer is not.
+_OF_PACKAGED = (
+    ("There", "riding horses on the beach"),
+    ("Not there", "a giraffe"),
+    ("Several", "a pizza on a table"),
+    ("Vague", "snow"),
+    ("Unknown words", "a wibble of frobnicated zorp"),
+)
 _CAPTION_BATCH = 256
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
@@ -27,7 +37,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     """A model with its gallery, encoded; what was encoded before is read back.
 
     Args:
-        run: a preset's name, or the run folder of a recipe.
+        run: a preset's name, or the run folder of a recipe. A preset of photos, which may not bring
+            what it was measured on, has the packaged photos for a gallery.
         folder: a folder of images to take as the gallery, with all folders below it.
         captions: a text, CSV or TSV file of captions to go with `folder`.
         data_dir: the data set of the run, if it has moved.
@@ -42,16 +53,23 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     model = zoo.from_preset(run)
     if model.reads_caption_vectors:
         return _of_vectors(run, folder, data_dir)
-    records = _records(run, data_dir) if folder is None else None
+    card = zoo.list_presets().get(str(run))
+    asks_packaged = folder is None and card is not None and card["data"]["loader"] == "pairs"
+    records = _records(run, data_dir) if folder is None and not asks_packaged else None
     resizing = evaluation.resizing_of(run)
     encoders = Encoders(model, **resizing)
-    packaged = str(run) in zoo.list_presets()
-    model_path = _model_file(preset_folder(run))
     metrics, more = None, {}
-    if not packaged and RunFolder(run).is_run:
+    if card is None and RunFolder(run).is_run:
         metrics = RunFolder(run).metrics
     more["probes"] = evaluation.probes_of(run)
-    if folder is None:
+    if card is not None and "trained_on" in card:
+        more["trained_on"] = f"The model was trained on {re.split('[:;]', card['trained_on'])[0]}."
+    if asks_packaged:
+        paths, credit = packaged_photos(), photo_credits()
+        names = [f"Photo {number}" for number in range(1, len(paths) + 1)]
+        texts, name = [], f"{len(paths)} photos"
+        more |= {"credits": [credit[path.name] for path in paths], "questions": _OF_PACKAGED}
+    elif folder is None:
         paths = [Path(path) for path in records.image_paths]
         names = _names(records, paths)
         texts, name = list(records.captions), records.name
@@ -65,8 +83,11 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         texts = [] if captions is None else collection.list_captions(captions)
         name = Path(folder).name
     cache = cache_folder("demo") if cache is None else cache
-    identity = {"model": _digest(model_path), "image_size": encoders.image_size, **resizing}
-    embeddings = {"images": _encoded(paths, encoders.files, cache, identity, "images", 64)}
+    identity = {"model": weights_sha256(model), "image_size": encoders.image_size, **resizing}
+    images = packaged_vectors(identity["model"]) if asks_packaged else None
+    if images is None:
+        images = _encoded(paths, encoders.files, cache, identity, "images", 64)
+    embeddings = {"images": images}
     if texts:
         embeddings["captions"] = _encoded(
             texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
@@ -93,14 +114,6 @@ def _of_vectors(run, folder, data_dir):
         probes=evaluation.probes_of(run),
     )
     return gallery, RunFolder.existing(run).metrics
-
-
-def _model_file(folder):
-    """The file of a model's weights, which says which model it is."""
-    if folder.is_file():
-        return folder
-    kept = folder / MODEL_FILE
-    return kept if kept.is_file() else folder / WEIGHTS_FILE
 
 
 def _names(records, paths):
@@ -142,11 +155,6 @@ def _encoded(items, encode, cache, identity, side, batch_size):
     pieces = collection.of_items("files" if side == "images" else "texts", items, items)
     collection.encode(pieces, encoder, folder, identity)
     return collection.joined([shard.arrays for shard in collection.Collection(folder).shards()])
-
-
-def _digest(path):
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _records(run, data_dir):

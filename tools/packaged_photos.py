@@ -1,6 +1,7 @@
 """The photos that come with the package: those of COCO's subset that may be shown, made small.
 
     python -m tools.packaged_photos ../shared/data/coco_subset      # zoo/photos
+    python -m tools.packaged_photos --vectors photos_pfe            # and what the demo starts with
 
 Their licences are CC BY 2.0, CC BY-SA 2.0 and "no known copyright restrictions". Photos that may
 not be changed (NoDerivs) or not be sold (NonCommercial) are left out. Metadata are not kept.
@@ -11,9 +12,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 from PIL import Image, ImageOps
 
-from zoo.data.packaged_photos import COLUMNS, CREDITS, FOLDER
+from zoo.cli import run
+from zoo.data.packaged_photos import COLUMNS, CREDITS, FOLDER, VECTORS, packaged_photos
+from zoo.errors import InputError
 
 LICENCES = {
     4: ("CC BY 2.0", "https://creativecommons.org/licenses/by/2.0/"),
@@ -29,6 +33,28 @@ HEAD = """\
 
 def main(argv=None):
     options = _options(argv)
+    if options.vectors is not None:
+        return write_vectors(options.vectors, options.out)
+    if options.source is None:
+        raise InputError("name the folder with captions.json, or --vectors PRESET")
+    return write_photos(options)
+
+
+def write_vectors(preset, out):
+    """Encodes the photos, so that the page need not when it starts."""
+    from zoo import from_preset
+    from zoo.collection.encoder import weights_sha256
+    from zoo.evaluation import resizing_of
+    from zoo.retriever import Encoders
+
+    encoders = Encoders(from_preset(preset), **resizing_of(preset))
+    weights = weights_sha256(encoders.model)
+    np.savez(out / VECTORS, weights_sha256=weights, **encoders.files(packaged_photos()))
+    print(f"{out / VECTORS}: {(out / VECTORS).stat().st_size / 1e6:.1f} MB")
+
+
+def write_photos(options):
+    """Copies the photos that may be shown, smaller, and says whose they are."""
     images = json.loads((options.source / "captions.json").read_text())["images"]
     shown = sorted((one for one in images if one.get("license") in LICENCES), key=_name)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -57,10 +83,11 @@ def _options(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("source", type=Path, help="folder with captions.json and images/")
+    parser.add_argument("source", type=Path, nargs="?", help="folder with captions.json, images/")
+    parser.add_argument("--vectors", metavar="PRESET", help="encode the photos that are there")
     parser.add_argument("--out", type=Path, default=FOLDER)
     return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import zoo
-from demo import page, sources
+from demo import page, sources, verdict_card
 from demo.__main__ import main
 from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
@@ -26,6 +26,21 @@ def _models_are_read_once():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(zoo, "from_preset", functools.cache(zoo.from_preset))
         yield
+
+
+@pytest.mark.skipif("photos_pfe" not in zoo.list_presets(), reason="no preset of photos here")
+def test_it_opens_on_the_packaged_photos_and_encodes_none(monkeypatch):
+    monkeypatch.setattr(sources, "_encoded", lambda *args: pytest.fail("a photo was encoded"))
+    gallery, _ = sources.load()
+    assert (gallery.name, len(gallery.image_paths)) == ("170 photos", 170)
+    there, absent = (caption for _, caption in gallery.questions[:2])
+    service = Service(gallery, UncertaintyQuality(gallery))
+    found = {caption: service.find_images(caption) for caption in (there, absent)}
+    assert found[there]["answer"]["verdict"] == "likely"
+    assert found[absent]["answer"]["verdict"] == "nothing matches"
+    html = verdict_card.answer(gallery, found[there])
+    assert 'href="https://www.flickr.com/photo.gne?id=' in html
+    assert "CC BY" in html
 
 
 def test_a_run_brings_its_held_out_split(gaussians):

@@ -72,12 +72,7 @@ class Encoder:
     @functools.cached_property
     def model_sha256(self) -> str:
         """The hash of all weights, and of how pictures become squares: it knows the vectors."""
-        model, facts = self._facts
-        digest = hashlib.sha256(facts.encode())
-        for weights in model.get_weights():
-            digest.update(repr((weights.shape, weights.dtype)).encode())
-            digest.update(np.ascontiguousarray(weights).tobytes())
-        return digest.hexdigest()
+        return weights_sha256(*self._facts)
 
     @classmethod
     def load(cls, model: Any, side: str, batch_size: int = 64) -> "Encoder":
@@ -199,6 +194,15 @@ class ExportedEncoder(Encoder):
         for path in places.matching(self._folder, "**"):
             digest.update(hashlib.sha256(places.read_bytes(path)).digest())
         return digest.hexdigest()
+
+
+def weights_sha256(model: DualEncoder, facts: str = "") -> str:
+    """The hash of all weights of a model, and of a text beside them."""
+    digest = hashlib.sha256(facts.encode())
+    for weights in model.get_weights():
+        digest.update(repr((weights.shape, weights.dtype)).encode())
+        digest.update(np.ascontiguousarray(weights).tobytes())
+    return digest.hexdigest()
 
 
 def reads_vectors(model: DualEncoder, side: str) -> bool:

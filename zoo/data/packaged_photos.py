@@ -6,8 +6,11 @@ No preset was trained on them.
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 FOLDER = Path(__file__).parents[1] / "photos"
 CREDITS = "CREDITS"
+VECTORS = "vectors.npz"
 COLUMNS = ("file", "flickr_id", "licence", "licence_url", "page")
 
 
@@ -45,3 +48,22 @@ def photo_credits() -> dict[str, Credit]:
     lines = (FOLDER / CREDITS).read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {name: Credit(*rest) for name, *rest in rows[1:]}
+
+
+def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
+    """The embeddings of the packaged photos by one model, which come with them.
+
+    Args:
+        weights_sha256: of the model's weights, as a collection's encoder has it.
+
+    Returns:
+        The embedding of `packaged_photos()`, arrays `(170, dim)`, as that model gives it; None for
+        any other model.
+    """
+    path = FOLDER / VECTORS
+    if not path.is_file():
+        return None
+    with np.load(path) as stored:
+        if str(stored["weights_sha256"]) != weights_sha256:
+            return None
+        return {key: stored[key] for key in stored.files if key != "weights_sha256"}

@@ -131,7 +131,7 @@ class Judge:
             return Judgement(None, NOT_UNDERSTOOD, _sentence(strange))
         if present <= ABSENCE:
             least = round(100 * (1 - ABSENCE))
-            reason = f"Of questions that have an answer here, {least} in 100 look more like it"
+            reason = f"Of 100 questions that have an answer here, {least} find a closer one"
             return Judgement(probability, ABSENT, f"{reason}.", length)
         verdict = LIKELY if probability >= self.threshold else UNSURE
         return Judgement(probability, verdict, self._reason(verdict, probability, words), length)
