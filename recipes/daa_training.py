@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from zoo import encoders, models, report, training
+from zoo import encoders, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, captions, phase_seed, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
@@ -37,6 +37,11 @@ class DAASettings(training.RetrievalSettings):
     daa_temperature: float = setting(0.01, "of the ranks", source="DAA, released code", toy=0.1)
     semantic_temperature: float | None = setting(
         None, "of ranks by semantics; default: the same", source="DAA, released code", toy=0.01
+    )
+    test_similarities: tuple[str, ...] = setting(
+        ("own", "cosine"),
+        f"rankings: own, {', '.join(similarities.NAMES)}; DAA's ASP ranks by the cosine of means",
+        source="DAA, section 4.1",
     )
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(

@@ -52,6 +52,11 @@ class Settings(pcme_cub.Settings):
     variance_attention: bool = setting(
         False, "and in the log variance", source="PCME, appendix C.3", toy=True
     )
+    variance_gru: bool = setting(
+        False,
+        "a second GRU; the paper has two projections of one sentence",
+        source="PCME, appendix C.3",
+    )
     unit_mean: bool = setting(
         False, "means of unit length, which in the plane are a circle that no class gets across"
     )

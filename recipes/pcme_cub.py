@@ -72,6 +72,9 @@ class Settings(training.RetrievalSettings):
     )
     mean_attention: bool = setting(True, "local attention in the mean", source="PCME, table D.3")
     variance_attention: bool = setting(True, "and in the log variance", source="PCME, table D.3")
+    variance_gru: bool = setting(
+        True, "a second GRU for the log variance of captions", source="PCME, released code"
+    )
     squash_variance: bool = setting(
         False, "sigmoid and LayerNorm in the log variance too", source="PCME, table D.3"
     )
@@ -197,6 +200,7 @@ def build(settings, train):
         word_dim=word_dim,
         word_vectors=word_vectors,
         sentence_dim=settings.sentence_dim,
+        variance_gru=settings.variance_gru,
         num_samples=settings.num_samples,
         method=settings.method,
         scale=settings.scale,

@@ -261,7 +261,11 @@ def training_batches(settings, model, train, phase):
 def optimizer(settings, model, learning_rate):
     """AdamP with the paper's groups: backbones slower, their first blocks slowest of all."""
     rates = training.dual_encoder_rates(
-        model, settings.image_rate, settings.caption_rate, settings.layer_decay
+        model,
+        settings.image_rate,
+        settings.caption_rate,
+        settings.layer_decay,
+        settings.decay_last_block,
     )
     optimizer = training.LayerwiseAdamP(
         learning_rate,

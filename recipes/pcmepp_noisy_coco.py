@@ -3,7 +3,7 @@
     python recipes/pcmepp_noisy_coco.py --noise 0.5                        # Toy Birds
     python recipes/pcmepp_noisy_coco.py --noise 0.5 --method vse_infinity  # a baseline
 
-Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 4.3. Everything but
+Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, section 3.2. Everything but
 the training captions is as in `pcmepp_coco.py`, whose flags it has. The test captions are clean.
 """
 

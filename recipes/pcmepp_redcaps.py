@@ -27,7 +27,13 @@ from zoo.data import cub
 from zoo.data.prompts import TEMPLATES, class_prompts, templates
 from zoo.data.split import pictures
 from zoo.embeddings import as_embedding
-from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
+from zoo.metrics.zero_shot import (
+    choose_prompts,
+    mean_embeddings,
+    mean_similarities,
+    top_1,
+    zero_shot_scores,
+)
 
 import numpy as np
 
@@ -47,6 +53,11 @@ class Settings(pcmepp_coco.Settings):
         "80 templates: CLIP's, or the zoo's for birds",
         source="PCME++, appendix C.4",
         toy="zoo",
+    )
+    prompt_mean: Literal["embeddings", "similarities"] = setting(
+        "embeddings",
+        "what is averaged over a class' prompts: their text embeddings, or their similarities",
+        source="PCME++, appendix C.4",
     )
     weights: str | None = setting(None, "of the backbone: a local file, or none as in the paper")
     dim: int = setting(128, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
@@ -115,21 +126,19 @@ def classify(settings, run, model):
     else:
         return {}
     sentences = templates(settings.prompts)
-    similarity, uncertainty, labels = prompt_similarities(model, test, sentences)
-    alone = prompt_similarities(model, test, [ONE_PROMPT])[0][..., 0]
+    scores, filters, labels = prompt_scores(model, test, sentences, settings.prompt_mean)
+    alone = prompt_scores(model, test, [ONE_PROMPT], settings.prompt_mean)[0][..., 0]
     # Half of the images of every class choose, the other half are classified.
     chooses = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         chooses[np.flatnonzero(labels == label)[::2]] = True
     kept = {"all_prompts": len(sentences)}
-    if uncertainty is None:  # of points: there is nothing to filter by
-        uncertainty = np.zeros(similarity.shape[1:])
-    else:
-        validation = similarity[chooses], uncertainty, labels[chooses]
+    if filters:  # points have nothing to filter by
+        validation = scores[chooses], labels[chooses]
         kept["same_k"] = choose_prompts(*validation)
         kept["best_k_per_class"] = choose_prompts(*validation, per_class=True)
     accuracy = {"one_prompt": 100 * top_1(alone[~chooses], labels[~chooses])} | {
-        name: 100 * top_1(zero_shot_scores(similarity[~chooses], uncertainty, k), labels[~chooses])
+        name: 100 * top_1(zero_shot_scores(scores[~chooses], k), labels[~chooses])
         for name, k in kept.items()
     }
     chance = 100 / len(np.unique(labels))
@@ -139,24 +148,31 @@ def classify(settings, run, model):
     return {"zero_shot": {"top_1": accuracy, "kept": kept, "chance": chance}}
 
 
-def prompt_similarities(model, test, sentences):
-    """Every image with every prompt of the classes that are there.
+def prompt_scores(model, test, sentences, prompt_mean):
+    """Every image with every class that is there, by its 1, 2, … most certain prompts.
 
     Returns:
-        `(images, classes, prompts)` similarities, `(classes, prompts)` uncertainties or None for
-        points, and the images' columns.
+        `(images, classes, prompts)` scores, whether there are uncertainties that order the
+        prompts, and the images' columns.
     """
     records = test.records
     present, labels = np.unique(records.image_labels, return_inverse=True)
     prompts = class_prompts([records.class_names[label] for label in present], sentences)
     split = evaluation.encode(model, records, test.source)
-    captions = as_embedding(model.encode_captions(prompts))
-    similarity = np.asarray(model.similarity(split.images, captions))
+    captions = {
+        name: np.asarray(value)
+        for name, value in as_embedding(model.encode_captions(prompts)).items()
+    }
     shape = (len(present), len(sentences))
-    uncertainty = None
-    if split.caption_uncertainty is not None:
+    uncertainty, filters = np.zeros(shape), split.caption_uncertainty is not None
+    if filters:
         uncertainty = np.asarray(model.uncertainty(captions)).reshape(shape)
-    return similarity.reshape(-1, *shape), uncertainty, labels
+    if prompt_mean == "embeddings":
+        captions = mean_embeddings(captions, uncertainty)
+    scores = np.asarray(model.similarity(split.images, captions)).reshape(-1, *shape)
+    if prompt_mean == "similarities":
+        scores = mean_similarities(scores, uncertainty)
+    return scores, filters, labels
 
 
 if __name__ == "__main__":

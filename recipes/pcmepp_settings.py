@@ -109,6 +109,12 @@ class Settings(training.RetrievalSettings):
     layer_decay: float = setting(
         0.7, "factor from a block to the one below", source="PCME++, table B.1"
     )
+    decay_last_block: bool = setting(
+        True,
+        "a backbone's last block has --layer-decay once too, which the table does not print",
+        source="PCME++, released code",
+        toy=False,
+    )
     beta_2: float = setting(0.999, "of AdamP", source="PCME++, table B.1")
     epsilon: float = setting(1e-8, "of AdamP", source="PCME++, table B.1")
     weight_decay: float = setting(1e-4, "but for scale and shift", source="PCME++, table B.1")

@@ -245,7 +245,7 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
         `total_variance` may order them otherwise.
 
     Reference: PCME (Chun et al., CVPR 2021) section 4.4, Pishdad et al. section 3, PCME++ (Chun,
-        ICLR 2024) section 4.3, DivE (Kim et al., CVPR 2023) section 4.4.
+        ICLR 2024) section 3.4, DivE (Kim et al., CVPR 2023) section 4.6.
     """
     embedding = as_embedding(embedding)
     what = kind(embedding)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from zoo.data.prompts import class_prompts, spoken, templates
-from zoo.metrics.zero_shot import choose_prompts, top_1, zero_shot_scores
+from zoo.metrics.zero_shot import (
+    choose_prompts,
+    mean_embeddings,
+    mean_similarities,
+    top_1,
+    zero_shot_scores,
+)
 
 
 def problem(images=60, classes=4, prompts=5, seed=0):
@@ -34,12 +40,30 @@ def test_class_names_are_spoken():
 @pytest.mark.parametrize("kept", [None, 2, [1, 2, 3, 5]])
 def test_scores_are_means_over_the_most_certain_prompts(kept):
     similarity, uncertainty, _ = problem()
-    scores = zero_shot_scores(similarity, uncertainty, kept)
+    scores = zero_shot_scores(mean_similarities(similarity, uncertainty), kept)
     counts = np.broadcast_to(5 if kept is None else kept, (4,))
     for column, count in enumerate(counts):
         chosen = np.argsort(uncertainty[column])[:count]
         expected = similarity[:, column, chosen].mean(axis=1)
         np.testing.assert_allclose(scores[:, column], expected)
+
+
+@pytest.mark.parametrize("length", [1.0, 2.0])
+def test_embeddings_are_averaged_over_the_most_certain_prompts(length):
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(12, 8))
+    mean *= length / np.linalg.norm(mean, axis=1, keepdims=True)
+    log_variance, uncertainty = rng.normal(size=(12, 8)), rng.uniform(size=(3, 4))
+    found = mean_embeddings({"mean": mean, "log_variance": log_variance}, uncertainty)
+    for row in range(12):
+        column, k = divmod(row, 4)
+        chosen = 4 * column + np.argsort(uncertainty[column])[: k + 1]
+        expected = mean[chosen].mean(axis=0)
+        if length == 1:
+            expected /= np.linalg.norm(expected)
+        np.testing.assert_allclose(found["mean"][row], expected, atol=1e-6)
+        variance = np.exp(log_variance[chosen]).mean(axis=0)
+        np.testing.assert_allclose(np.exp(found["log_variance"][row]), variance, rtol=1e-5)
 
 
 def test_ties_are_errors():
@@ -49,8 +73,9 @@ def test_ties_are_errors():
 
 def test_the_common_k_is_the_best_of_all():
     similarity, uncertainty, labels = problem()
-    best = choose_prompts(similarity, uncertainty, labels)
-    accuracy = [top_1(zero_shot_scores(similarity, uncertainty, k), labels) for k in range(1, 6)]
+    scores = mean_similarities(similarity, uncertainty)
+    best = choose_prompts(scores, labels)
+    accuracy = [top_1(zero_shot_scores(scores, k), labels) for k in range(1, 6)]
     assert accuracy[best - 1] == max(accuracy) > accuracy[4]
     assert all(value < max(accuracy) for value in accuracy[best:]), "a larger K is as good"
 
@@ -58,11 +83,12 @@ def test_the_common_k_is_the_best_of_all():
 def test_a_k_of_its_own_for_each_class_is_never_worse_and_cannot_be_bettered_alone():
     for seed in range(5):
         similarity, uncertainty, labels = problem(seed=seed)
-        common = choose_prompts(similarity, uncertainty, labels)
-        own = choose_prompts(similarity, uncertainty, labels, per_class=True, sweeps=20)
+        scores = mean_similarities(similarity, uncertainty)
+        common = choose_prompts(scores, labels)
+        own = choose_prompts(scores, labels, per_class=True, sweeps=20)
 
-        def accuracy(kept, data=(similarity, uncertainty, labels)):
-            return top_1(zero_shot_scores(*data[:2], kept), data[2])
+        def accuracy(kept, scores=scores, labels=labels):
+            return top_1(zero_shot_scores(scores, kept), labels)
 
         assert accuracy(own) >= accuracy(common)
         for column, k in itertools.product(range(4), range(1, 6)):
@@ -74,11 +100,13 @@ def test_a_k_of_its_own_for_each_class_is_never_worse_and_cannot_be_bettered_alo
 def test_wrong_shapes_are_named():
     similarity, uncertainty, labels = problem()
     with pytest.raises(ValueError, match="`similarity`"):
-        zero_shot_scores(similarity, uncertainty.T)
+        mean_similarities(similarity, uncertainty.T)
+    with pytest.raises(ValueError, match="`captions`"):
+        mean_embeddings({"mean": np.ones((3, 8))}, uncertainty)
     with pytest.raises(ValueError, match="`kept`"):
-        zero_shot_scores(similarity, uncertainty, 6)
+        zero_shot_scores(similarity, 6)
     with pytest.raises(ValueError, match="`labels`"):
-        choose_prompts(similarity, uncertainty, labels[:5])
+        choose_prompts(similarity, labels[:5])
 
 
 def test_clips_templates_are_there_by_name():

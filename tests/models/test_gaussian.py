@@ -32,13 +32,14 @@ def test_every_system_of_points_becomes_gaussian(builder, tmp_path):
 
 
 @pytest.mark.parametrize("builder", point_models.BUILDERS)
-def test_all_that_embeds_is_duplicated_and_nothing_shared_but_the_image_backbone(builder):
+def test_all_that_embeds_is_duplicated_but_image_backbone_and_word_vectors_are_shared(builder):
     point = tiny(builder)
     model = zoo.models.gaussian(point)
     backbone = point.image_encoder.get_layer("backbone")
+    words = point.caption_encoder.get_layer("backbone").get_layer("words")
     for encoder, own, shared in (
         (model.image_encoder, point.image_encoder, backbone.trainable_weights),
-        (model.caption_encoder, point.caption_encoder, []),
+        (model.caption_encoder, point.caption_encoder, words.trainable_weights),
     ):
         known = {id(weight) for weight in own.trainable_weights}
         new = [weight for weight in encoder.trainable_weights if id(weight) not in known]
@@ -49,11 +50,13 @@ def test_all_that_embeds_is_duplicated_and_nothing_shared_but_the_image_backbone
 
 @pytest.mark.parametrize("builder", point_models.BUILDERS)
 def test_mean_and_variance_learn_apart(builder):
-    """The gradient of the variance reaches no weight of the mean, and the other way round."""
+    """The gradient of the variance reaches no weight of the mean, and the other way round; the
+    word vectors learn from both."""
     point = tiny(builder, point_models.REGIONS)
     model = zoo.models.gaussian(point)
     data = batch(model)
     own = {id(weight) for weight in point.trainable_weights}
+    words = point.caption_encoder.get_layer("backbone").get_layer("words").trainable_weights[0]
     for part, of_mean in (("mean", True), ("log_variance", False)):
         with tf.GradientTape() as tape:
             embeddings = model(data)
@@ -61,7 +64,10 @@ def test_mean_and_variance_learn_apart(builder):
         variables = [v.value for v in model.trainable_weights]
         gradients = tape.gradient(target, variables)
         for weight, gradient in zip(model.trainable_weights, gradients, strict=True):
-            assert gradient is None or (id(weight) in own) == of_mean, weight.path
+            if weight is words:
+                assert gradient is not None
+            else:
+                assert gradient is None or (id(weight) in own) == of_mean, weight.path
         assert any(gradient is not None for gradient in gradients)
 
 

@@ -122,6 +122,20 @@ def test_heads_alone_train_on_stored_features_and_share_their_weights():
     assert np.abs(before - after).max() > 1e-3
 
 
+def test_in_the_plane_one_gru_is_read_by_two_projections():
+    """PCME, appendix C.3; elsewhere the log variance has a second GRU, as released."""
+    model = tiny_pcme(
+        dim=2, sentence_dim=8, variance_gru=False, mean_attention=False, variance_attention=False
+    )
+    recurrent = [w for w in model.caption_encoder.weights if "gru" in w.path.split("/")[-2]]
+    two = [w for w in tiny_pcme().caption_encoder.weights if "gru" in w.path.split("/")[-2]]
+    assert len(two) == 2 * len(recurrent) > 0
+    head = model.caption_encoder.get_layer("head").get_layer("gaussian")
+    assert head.mean_global.kernel.shape == head.variance_global.kernel.shape == (8, 2)
+    found = model.encode_captions(["a red bird"])
+    assert found.mean().shape == (1, 2)
+
+
 def test_a_vocabulary_is_needed():
     with pytest.raises(ValueError, match="`tokenizer` or `vocabulary_size`"):
         zoo.models.pcme("tiny")

@@ -12,7 +12,7 @@ import daa_training
 import vse_coco
 import zoo
 from studies import daa_figures
-from zoo import cli, data, losses, training
+from zoo import cli, data, evaluation, losses, metrics, similarities, training
 from zoo.data import batches, toy_birds, toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -54,6 +54,19 @@ def test_birds_leave_asp_of_every_epoch_and_of_the_end(birds):
     for side in ("i2t", "t2i"):
         assert ((history[f"val_{side}_asp"] > 30) & (history[f"val_{side}_asp"] < 100)).all()
         assert 40 < birds.metrics["asp"][side] < 100
+        by_cosine = birds.metrics["by_similarity"]["cosine"]["asp"][side]
+        assert by_cosine != birds.metrics["asp"][side]
+        assert by_cosine == pytest.approx(birds.metrics["asp"][side], abs=10)
+
+
+def test_the_cosine_s_asp_is_that_of_a_model_that_ranks_by_cosines(birds):
+    split = data.open(birds.data, "test")
+    model = zoo.from_preset(birds.path)
+    pairs = evaluation.encode(model, split.records, split.source).pairs(similarities.cosine)
+    found = metrics.average_semantic_precision(pairs.kept(), split.records.semantics.matrix())
+    for side in ("i2t", "t2i"):
+        expected = birds.metrics["by_similarity"]["cosine"]["asp"][side]
+        assert 100 * found[side] == pytest.approx(expected, abs=0.01)
 
 
 def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):

@@ -23,7 +23,7 @@ def with_shuffled_captions(records, share, seed=0):
         ValueError: if the share is outside of [0, 1].
 
     Reference: Huang et al., "Learning with Noisy Correspondence", NeurIPS 2021; PCME++ (Chun,
-        ICLR 2024), section 4.3.
+        ICLR 2024), section 3.2.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"`share` must be in [0, 1]; received {share}")

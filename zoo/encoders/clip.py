@@ -69,7 +69,7 @@ def clip_image(
         ValueError: on an unknown name, or more variance blocks than fit before the last block.
         InputError: if the weights are not there or not of this network.
 
-    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
+    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 2.5 and appendix B.
 
     Released code differs: PCME++ normalises by ImageNet's statistics.
     """
@@ -129,7 +129,7 @@ def clip_text(
         ValueError: on an unknown name.
         InputError: if the weights are not there or not of this network.
 
-    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 3.4 and appendix B.
+    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 2.5 and appendix B.
     """
     keras_hub = require("keras_hub", extra="text")
 

@@ -41,13 +41,17 @@ def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
     return keras.Model(images, head_model(output), name="image_encoder")
 
 
-def gaussian_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
+def gaussian_caption_encoder(
+    backbone: keras.Model, dim: int, variance_gru: bool = True, **head: Any
+) -> keras.Model:
     """Captions to Gaussian embeddings.
 
     Args:
         backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
             `zoo.encoders.gru`; or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
         dim: dimension of the embedding.
+        variance_gru: whether the log variance has a second GRU, as the released code has it; else
+            both are linear maps of one sentence, as PCME's experiment in the plane.
         **head: options of `GaussianHead`.
 
     Returns:
@@ -59,7 +63,7 @@ def gaussian_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> ke
         without a sentence local features are its hidden states, and both global features linear
         maps of their mean, as of images.
 
-    Reference: PCME (Chun et al., CVPR 2021), figure 3 (b).
+    Reference: PCME (Chun et al., CVPR 2021), figure 3 (b); appendix C.3 for the plane.
     """
     recurrent = "words" in backbone.output
     names = ("words", "sentence", "mask") if recurrent else ("features", "mask")
@@ -76,9 +80,9 @@ def gaussian_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> ke
     else:
         sentence = inputs["sentence"]
         width = sentence.shape[-1]
-        if head.get("covariance", "ellipsoidal") is not None:
+        if variance_gru and head.get("covariance", "ellipsoidal") is not None:
             _, variance_sentence = SentenceGRU(width, name="variance_gru")(local, mask=mask)
-    project = not recurrent or width != dim
+    project = not recurrent or not variance_gru or width != dim
     gaussian = GaussianHead(dim, project_pooled=project, name="gaussian", **head)
     embedding = gaussian(local, sentence, variance_sentence, mask=mask)
     head_model = keras.Model(inputs, embedding, name="head")

@@ -24,7 +24,7 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
         A Functional `keras.Model` from images to `{"mean", "log_variance"}`, each `(batch, dim)`,
         or `{"mean"}`, of the parts `"backbone"` and `"head"`.
 
-    Reference: PCME++ (Chun, ICLR 2024), section 3.4.
+    Reference: PCME++ (Chun, ICLR 2024), section 2.5.
     """
     images = keras.Input(backbone.input_shape[1:], name="images")
     output = backbone(images)
@@ -51,7 +51,7 @@ def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
         A Functional `keras.Model` from ids `(batch, length)` to `{"mean", "log_variance"}`, each
         `(batch, dim)`, or `{"mean"}`, of the parts `"backbone"` and `"head"`.
 
-    Reference: PCME++ (Chun, ICLR 2024), section 3.4.
+    Reference: PCME++ (Chun, ICLR 2024), section 2.5.
     """
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)

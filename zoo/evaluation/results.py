@@ -8,6 +8,7 @@ from zoo import metrics
 from zoo.data.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.models import DualEncoder
+from zoo.similarities import get, name_of
 
 
 def measure(
@@ -28,20 +29,36 @@ def measure(
 
     Returns:
         `(results, encoded)`: JSON values, those of `evaluate` with `split`, its summary, and where
-        they can be measured `asp`, `coco`, `true_matches` and `ambiguity_spearman`; and the
+        they can be measured `asp`, `coco`, `true_matches` and `ambiguity_spearman`; the first
+        three by the model's own similarity, and under `by_similarity` by each other one; and the
         `EncodedSplit`.
     """
     records = split.records
     encoded = encode(model, records, split.source)
     results = evaluate(model, encoded, similarities)
     results["split"] = records.summary()
-    pairs = None
     if records.semantics is not None or annotations_dir is not None or split.truth is not None:
-        pairs = encoded.pairs(model.similarity).kept()
-    results |= measure_pairs(pairs, split, annotations_dir, instances)
+        own, *others = rankings(model, similarities)
+        results |= measure_pairs(encoded.pairs(own).kept(), split, annotations_dir, instances)
+        if others:
+            results["by_similarity"] = {
+                name_of(other): measure_pairs(
+                    encoded.pairs(other).kept(), split, annotations_dir, instances
+                )
+                for other in others
+            }
     if split.true_matches is not None and encoded.caption_uncertainty is not None:
         results["ambiguity_spearman"] = spearman_of_matches(encoded, split.true_matches)
     return results, encoded
+
+
+def rankings(model: DualEncoder, names: Sequence[str]) -> list[Any]:
+    """The model's own similarity and then those of the names that are others, each once."""
+    found = {name_of(model.similarity): model.similarity}
+    for name in names:
+        similarity = model.similarity if name == "own" else get(name, model)
+        found.setdefault(name_of(similarity), similarity)
+    return list(found.values())
 
 
 def measure_pairs(pairs, split, annotations_dir=None, instances=None):

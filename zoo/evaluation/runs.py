@@ -126,7 +126,7 @@ def ensemble(
     Raises:
         InputError: if a folder holds no run with a model.
 
-    Reference: DivE (Kim et al., CVPR 2023), section 4.2: two seeds.
+    Reference: DivE (Kim et al., CVPR 2023), section 4.3: two seeds.
     """
     parts, retrieval = [], {}
     for path in folders:

@@ -57,7 +57,7 @@ class PooledGaussianHead(keras.layers.Layer):
 
     Relations: with `covariance=None` it is the aggregator of VSE∞ without its residual MLP.
 
-    Reference: PCME++ (Chun, ICLR 2024), section 3.4; GPO and size augmentation: VSE∞ (Chen et
+    Reference: PCME++ (Chun, ICLR 2024), section 2.5; GPO and size augmentation: VSE∞ (Chen et
         al., CVPR 2021), sections 3.2 and 3.3.
 
     Released code differs: the bias of log σ² starts at 0.

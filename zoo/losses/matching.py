@@ -90,7 +90,7 @@ def with_pseudo_positives(matches: Tensor, logits: Tensor) -> Tensor:
     Returns:
         `(N, M)` matches. For the pseudo-positives of the columns, transpose both and the result.
 
-    Reference: PCME++ (Chun, ICLR 2024) section 3.3.
+    Reference: PCME++ (Chun, ICLR 2024) section 2.3.
     """
     label = ops.max(matches, axis=1, keepdims=True)
     first = ops.argmax(matches, axis=1)

@@ -166,7 +166,7 @@ def cider(
     Relations: `Cider(references, variant).score(references, candidates)`; use the class where
         the document frequencies come from another corpus, as in training.
 
-    Reference: DAA (Li et al., NeurIPS 2022) equation 3, with ψ = CIDEr.
+    Reference: DAA (Li et al., NeurIPS 2022), equation 7, with ψ = CIDEr.
     """
     scoring = {key: kwargs.pop(key) for key in ("out", "dtype") if key in kwargs}
     _flatten(references, "references")  # so that an error names what was given here

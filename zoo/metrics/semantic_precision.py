@@ -41,7 +41,7 @@ def average_semantic_precision(
     Relations: one minus the loss `zoo.losses.SemanticPrecision` as its temperature goes to 0,
         where nothing ties.
 
-    Reference: DAA (Li et al., NeurIPS 2022) equations 1 and 2.
+    Reference: DAA (Li et al., NeurIPS 2022), equation 4.
 
     Released code differs: ties are broken by an unstable sort.
     """

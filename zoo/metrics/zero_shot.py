@@ -3,16 +3,87 @@
 import numpy as np
 
 
-def zero_shot_scores(similarity, uncertainty, kept=None):
-    """The score of every class for every image: the mean over its most certain prompts.
+def mean_embeddings(captions, uncertainty):
+    """Each class' mean text embedding over its k most certain prompts, for every k.
 
     ```python
-    scores = zero_shot_scores(np.random.rand(8, 3, 5), np.random.rand(3, 5), kept=2)  # (8, 3)
+    captions = {"mean": np.random.rand(15, 8)}  # three classes, five prompts of each
+    classes = mean_embeddings(captions, np.random.rand(3, 5))  # 15: of the first 1 … 5 prompts
     ```
+
+    Args:
+        captions: points or Gaussians of all prompts, class by class, as a dict of `(classes ·
+            prompts, dim)` arrays.
+        uncertainty: `(classes, prompts)` of the prompts.
+
+    Returns:
+        A dict of such arrays, where row `class · prompts + k − 1` is of k prompts: their mean μ,
+        of length one where the prompts' are, and the mean of their σ².
+
+    Raises:
+        ValueError: if the prompts are neither points nor Gaussians, or not as many as
+            uncertainties.
+
+    Reference: PCME++ (Chun, ICLR 2024), appendix C.4: "the average text embedding". It does not
+        say what becomes of σ² and of the length. CLIP (Radford et al., ICML 2021) makes the mean
+        of its prompts a unit vector again.
+    """
+    uncertainty, mean = np.asarray(uncertainty), np.asarray(captions.get("mean", ()), np.float64)
+    if mean.ndim != 2 or len(mean) != uncertainty.size:
+        raise ValueError(
+            f"`captions` must be points or Gaussians of the {uncertainty.shape} (classes, prompts) "
+            f"of `uncertainty`; received {mean.shape}"
+        )
+    has_unit_length = np.allclose(np.linalg.norm(mean, axis=1), 1, atol=1e-3)
+    mean = _means_of_most_certain(mean.reshape(*uncertainty.shape, -1), uncertainty)
+    if has_unit_length:
+        mean /= np.maximum(np.linalg.norm(mean, axis=-1, keepdims=True), 1e-12)
+    found = {"mean": mean}
+    if "log_variance" in captions:
+        variance = np.exp(np.asarray(captions["log_variance"], np.float64))
+        variance = variance.reshape(*uncertainty.shape, -1)
+        found["log_variance"] = np.log(_means_of_most_certain(variance, uncertainty))
+    return {
+        name: value.reshape(uncertainty.size, -1).astype("float32") for name, value in found.items()
+    }
+
+
+def mean_similarities(similarity, uncertainty):
+    """Each class' mean similarity over its k most certain prompts, for every k.
 
     Args:
         similarity: `(images, classes, prompts)`, higher is better.
         uncertainty: `(classes, prompts)` of the prompts' embeddings.
+
+    Returns:
+        `(images, classes, prompts)` scores, the last axis k − 1.
+
+    Raises:
+        ValueError: if shapes differ.
+
+    Relations: of cosines it ranks as `mean_embeddings` before these are brought to unit length.
+    """
+    similarity, uncertainty = np.asarray(similarity), np.asarray(uncertainty)
+    if similarity.ndim != 3 or similarity.shape[1:] != uncertainty.shape:
+        raise ValueError(
+            "`similarity` must be (images, classes, prompts) and `uncertainty` (classes, prompts); "
+            f"received {similarity.shape} and {uncertainty.shape}"
+        )
+    by_prompt = np.moveaxis(similarity, 0, -1)
+    return np.moveaxis(_means_of_most_certain(by_prompt, uncertainty), -1, 0)
+
+
+def zero_shot_scores(scores, kept=None):
+    """The score of every class for every image, by so many of its most certain prompts.
+
+    ```python
+    scores = mean_similarities(np.random.rand(8, 3, 5), np.random.rand(3, 5))
+    zero_shot_scores(scores, kept=2)  # (8, 3)
+    ```
+
+    Args:
+        scores: `(images, classes, prompts)`, the last axis k − 1: of `mean_similarities`, or the
+            similarities to `mean_embeddings`.
         kept: K, the number of prompts of a class that count: one for all classes or `(classes,)`;
             None: all.
 
@@ -20,16 +91,16 @@ def zero_shot_scores(similarity, uncertainty, kept=None):
         `(images, classes)` scores.
 
     Raises:
-        ValueError: if shapes differ or a K is not from 1 to the number of prompts.
+        ValueError: if a K is not from 1 to the number of prompts.
 
-    Reference: PCME++ (Chun, ICLR 2024), section 4.4.
+    Reference: PCME++ (Chun, ICLR 2024), section 3.5.
     """
-    means = _means_of_most_certain(similarity, uncertainty)
-    _, classes, prompts = means.shape
+    scores = np.asarray(scores)
+    _, classes, prompts = scores.shape
     kept = np.broadcast_to(prompts if kept is None else np.asarray(kept), (classes,))
     if kept.min() < 1 or kept.max() > prompts:
         raise ValueError(f"`kept` must be from 1 to {prompts}; received {kept.tolist()}")
-    return means[:, np.arange(classes), kept - 1]
+    return scores[:, np.arange(classes), kept - 1]
 
 
 def top_1(scores, labels):
@@ -50,16 +121,16 @@ def top_1(scores, labels):
     return float((own > others.max(axis=1)).mean())
 
 
-def choose_prompts(similarity, uncertainty, labels, per_class=False, sweeps=3):
+def choose_prompts(scores, labels, per_class=False, sweeps=3):
     """The number of most certain prompts to keep, chosen on a validation split.
 
     ```python
-    kept = choose_prompts(np.random.rand(8, 3, 5), np.random.rand(3, 5), [0, 1, 2, 0, 1, 2, 0, 1])
+    scores = mean_similarities(np.random.rand(8, 3, 5), np.random.rand(3, 5))
+    kept = choose_prompts(scores, [0, 1, 2, 0, 1, 2, 0, 1])
     ```
 
     Args:
-        similarity: `(images, classes, prompts)` of validation images.
-        uncertainty: `(classes, prompts)`.
+        scores: `(images, classes, prompts)` of validation images, as for `zero_shot_scores`.
         labels: `(images,)` columns of the true classes.
         per_class: whether every class has its own K. From the best common K, each class in turn
             takes the K with the highest accuracy over *all* images, with the other classes fixed.
@@ -69,12 +140,11 @@ def choose_prompts(similarity, uncertainty, labels, per_class=False, sweeps=3):
         K, an int, or `(classes,)` of them; among equally good ones the largest.
 
     Raises:
-        ValueError: if shapes differ.
+        ValueError: if there is not one label an image.
 
-    Reference: PCME++ (Chun, ICLR 2024), section 4.4, "same top-K" and "best top-K per class".
+    Reference: PCME++ (Chun, ICLR 2024), section 3.5, "same top-K" and "best top-K per class".
     """
-    labels = np.asarray(labels)
-    means = _means_of_most_certain(similarity, uncertainty)
+    labels, means = np.asarray(labels), np.asarray(scores)
     if len(labels) != len(means):
         raise ValueError(f"`labels` must be {len(means)}, one an image; received {len(labels)}")
     accuracies = [top_1(means[:, :, k], labels) for k in range(means.shape[2])]
@@ -113,18 +183,12 @@ def _best_of_class(candidates, scores, labels, column, now):
     return now if count[now] == count.max() else _last_best(count)
 
 
-def _means_of_most_certain(similarity, uncertainty):
-    """`(images, classes, prompts)`: at k the mean over the k + 1 most certain prompts."""
-    similarity, uncertainty = np.asarray(similarity), np.asarray(uncertainty)
-    if similarity.ndim != 3 or similarity.shape[1:] != uncertainty.shape:
-        raise ValueError(
-            "`similarity` must be (images, classes, prompts) and `uncertainty` (classes, prompts); "
-            f"received {similarity.shape} and {uncertainty.shape}"
-        )
+def _means_of_most_certain(values, uncertainty):
+    """`(classes, prompts, …)`: at k the mean of the values of the k + 1 most certain prompts."""
     order = np.argsort(uncertainty, axis=1, kind="stable")
-    ordered = np.take_along_axis(similarity, order[None], axis=2)
-    counts = np.arange(1, similarity.shape[2] + 1)
-    return np.cumsum(ordered, axis=2, dtype=np.float64) / counts
+    ordered = np.take_along_axis(values, order[..., None], axis=1)
+    counts = np.arange(1, values.shape[1] + 1)[:, None]
+    return np.cumsum(ordered, axis=1, dtype=np.float64) / counts
 
 
 def _last_best(values):

@@ -6,6 +6,7 @@ from zoo import similarities
 from zoo.encoders.replay import replay
 from zoo.layers.covariance import Covariance
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
+from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.unit_length import UnitLength
 from zoo.models import inputs as checked
 from zoo.models.dual_encoder import DualEncoder
@@ -24,7 +25,8 @@ def gaussian(
 
     The point becomes the mean. Each encoder's learnable embedding layers are duplicated, with
     fresh weights of their own and without the last L2 normalisation, and make log σ². The image
-    backbone is the features' and is shared, as is a caption backbone that is frozen.
+    backbone is the features' and is shared, as is a caption backbone that is frozen. Of a
+    recurrent caption backbone the GRU is duplicated, and the word vectors are shared.
 
     ```python
     model = zoo.models.gaussian(zoo.models.vse_infinity("resnet50", tokenizer), "spherical_mean")
@@ -49,7 +51,7 @@ def gaussian(
             the covariance is unknown.
 
     Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
-        Representations", 2022, section 3.
+        Representations", 2022, sections 3 and 4.2.
     """
     head = (covariance, bounds, initial_log_variance)
     return DualEncoder(
@@ -68,14 +70,18 @@ def _with_variance(encoder, name, share_backbone, covariance, bounds, initial_lo
     checked.check_gives_points(encoder, name)
 
     def is_shared(layer):
-        return layer.name == "backbone" and (share_backbone or not layer.trainable)
+        is_backbone = layer.name == "backbone"
+        return is_backbone and (share_backbone or not layer.trainable or _gru(layer) is not None)
 
     mean, features = replay(encoder, is_shared)
+    for layer, output in features.items():  # the backbone runs once, for both
+        if not share_backbone and layer.trainable:  # section 4.2: the GRU alone is duplicated
+            states, sentence = _duplicate(_gru(layer))(output["words"], mask=output["mask"])
+            features[layer] = {**output, "states": states, "sentence": sentence}
     variance = keras.models.clone_model(
         encoder,
         input_tensors=mean.input,
         clone_function=lambda layer: layer if is_shared(layer) else _duplicate(layer),
-        # The backbone runs once, for both.
         call_function=lambda layer, *args, **kwargs: (
             features[layer] if layer in features else layer(*args, **kwargs)
         ),
@@ -85,6 +91,12 @@ def _with_variance(encoder, name, share_backbone, covariance, bounds, initial_lo
     )
     embedding = {"mean": mean.output["mean"], "log_variance": log_variance}
     return keras.Model(mean.input, embedding, name=name)
+
+
+def _gru(backbone):
+    """The layer that reads the sentence in a recurrent backbone over words, or None."""
+    layers = getattr(backbone, "layers", ())
+    return next((layer for layer in layers if isinstance(layer, SentenceGRU)), None)
 
 
 def _duplicate(layer):

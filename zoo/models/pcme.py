@@ -29,6 +29,7 @@ def pcme(
     seed: int = 0,
     caption_backbone: keras.Model | None = None,
     sentence_dim: int | None = None,
+    variance_gru: bool = True,
     name: str = "pcme",
     **head: Any,
 ) -> DualEncoder:
@@ -66,6 +67,8 @@ def pcme(
             `zoo.encoders.gaussian_caption_encoder`; None for a bidirectional GRU over words.
         sentence_dim: width of that GRU, `dim` if None as in the paper; in a plane two numbers
             cannot carry a sentence.
+        variance_gru: whether the log variance of a caption has a second GRU, see
+            `zoo.encoders.gaussian_caption_encoder`.
         name: of the model.
         **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
             `covariance=None` trains the means alone.
@@ -102,7 +105,7 @@ def pcme(
             max_length=max_length,
         )
     image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
-    caption_encoder = encoders.gaussian_caption_encoder(caption_backbone, dim, **head)
+    caption_encoder = encoders.gaussian_caption_encoder(caption_backbone, dim, variance_gru, **head)
     is_gaussian = head.get("covariance", "ellipsoidal") is not None
     return DualEncoder(
         image_encoder,

@@ -59,7 +59,7 @@ def pcme_bert(
         InputError: if the folder is no preset of BERT.
 
     Reference: DAA (Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic
-        Embedding for Cross-Modal Retrieval", NeurIPS 2022), section 4.1.
+        Embedding for Cross-Modal Retrieval", NeurIPS 2022), section 5.2.
 
     Released code differs: hidden states are projected, normalised and rectified before their
         mean, which counts padding.

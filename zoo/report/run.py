@@ -128,12 +128,17 @@ def show_results(results: dict[str, Any]) -> None:
         )
     for side, found in results.get("confidence", {}).items():
         print(confidence.sentence(side, found))
-    if "asp" in results:
-        both = " / ".join(f"{results['asp'][side]:.1f}" for side in ("i2t", "t2i"))
-        print(f"ASP i2t / t2i {both} %, of a random ranking about 50 %")
-    if "coco" in results:
-        truths = {name: _of_truth(results["coco"], name) for name in ("coco_5k", "cxc", "eccv")}
-        print_results(truths, "by COCO's truths, in %; R-P by CxC's is RPC2")
+    rankings = {"": results} | {
+        f" by {name}": found for name, found in results.get("by_similarity", {}).items()
+    }
+    for by, found in rankings.items():
+        if "asp" in found:
+            both = " / ".join(f"{found['asp'][side]:.1f}" for side in ("i2t", "t2i"))
+            print(f"ASP{by} i2t / t2i {both} %, of a random ranking about 50 %")
+        if "coco" in found:
+            names = ("coco_1k", "coco_5k", "cxc", "eccv")
+            truths = {name: _of_truth(found["coco"], name) for name in names}
+            print_results(truths, f"by COCO's truths{by}, in %; R-P by CxC's is RPC2")
     if "ambiguity_spearman" in results:
         rho = _signed(results["ambiguity_spearman"])
         print(f"Spearman of caption uncertainty and true number of matches {rho}")

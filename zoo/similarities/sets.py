@@ -77,7 +77,7 @@ def smooth_chamfer(images, captions, alpha=16.0):
 
     Relations: `chamfer` as α → ∞, above it by at most (log K + log L) / 2α.
 
-    Reference: DivE (Kim et al., CVPR 2023), equation 5.
+    Reference: DivE (Kim et al., CVPR 2023), equation 6.
     """
     if not alpha > 0:
         raise ValueError(f"`alpha` must be positive; received {alpha}")

@@ -38,7 +38,7 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
     Relations: an exponential moving average, Keras' `use_ema=True`, weights late epochs more.
 
     Reference: Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization,
-        UAI 2018; PCME++ (Chun, ICLR 2024), section 4.1, uses it over the last ten epochs.
+        UAI 2018; PCME++ (Chun, ICLR 2024), section 3.1, uses it over the last ten epochs.
     """
 
     def __init__(self, start_epoch: int, batches: Callable | None = None):
