@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import zoo
+from tools.packaged_photos import LICENCES
 from tools.preset import card_of
 from zoo import training
 from zoo.cli import OneLineParser, run
@@ -33,7 +34,6 @@ from zoo.models.points_of import save_points as write_points
 from zoo.models.presets import from_preset
 
 NAMES = "photos_pfe", "photos_points"
-SHOWN = (4, 5, 7)  # licences: CC BY, CC BY-SA, no known restrictions
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
 IMAGE_WEIGHTS = "weights/mobilenetv2_imagenet_notop.weights.h5"
 ABOUT = {
@@ -104,7 +104,9 @@ def unshown(data):
     """`(file name, caption)` of the photos of COCO's subset that nobody is shown."""
     coco = json.loads((data / "coco_subset" / "captions.json").read_text(encoding="utf-8"))
     names = {
-        image["id"]: image["file_name"] for image in coco["images"] if image["license"] not in SHOWN
+        image["id"]: image["file_name"]
+        for image in coco["images"]
+        if image["license"] not in LICENCES
     }
     return [
         (names[row["image_id"]], row["caption"])

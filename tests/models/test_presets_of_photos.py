@@ -1,0 +1,72 @@
+"""The packaged presets of photos: small, fast, and as good as their card says."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import own_pairs
+import zoo
+from tools import preset_photos
+from zoo.evaluation.retrieval import encode, evaluate
+from zoo.models.presets import PACKAGED
+from zoo.training.run import Run
+
+MOST = 35e6  # bytes of one on the disk
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _there():
+    if not set(preset_photos.NAMES) <= set(zoo.list_presets()):
+        pytest.skip("the presets of photos are not in this checkout")
+
+
+def size(folder):
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+
+
+def test_they_are_small():
+    sizes = [size(PACKAGED / name) for name in preset_photos.NAMES]
+    assert sizes[0] <= MOST
+    assert sizes[1] <= 3e6, "the points have no weights of their own"
+    assert sum(size(PACKAGED / name) for name in zoo.list_presets()) <= 70e6
+
+
+def test_the_points_are_the_means_of_the_gaussians():
+    gaussians, points = (zoo.from_preset(name) for name in preset_photos.NAMES)
+    texts = ["a dog runs in the snow", "a bus"]
+    means = np.asarray(gaussians.encode_captions(texts).mean())
+    np.testing.assert_allclose(points.encode_captions(texts), means, atol=1e-6)
+    assert points.uncertainty_measure is None
+    assert gaussians.uncertainty_measure == "total_variance"
+
+
+def test_a_hundred_photos_take_five_seconds_of_one_core(shared_data):
+    paths = sorted((shared_data / "flickr8k" / "images").glob("*.jpg"))[:164]
+    encoders = zoo.retriever.encoders.Encoders(
+        zoo.from_preset("photos_pfe"), **zoo.evaluation.resizing_of("photos_pfe")
+    )
+    encoders.files(paths[:64])  # what is made once is made
+    start = time.process_time()
+    encoders.files(paths[64:])
+    assert time.process_time() - start <= 5
+
+
+@pytest.mark.very_slow
+def test_they_give_the_figures_of_their_cards(shared_data, tmp_path, monkeypatch):
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+    shown = zoo.list_presets()["photos_pfe"]["data"]
+    options = {name: shown[name] for name in ("image_size", "resize")}
+    data = {"loader": "pairs", "root": str(shared_data / "flickr8k"), **options}
+    split = zoo.data.open(data, "test")
+    for name in preset_photos.NAMES:
+        model = zoo.from_preset(name)
+        run = Run(None)
+        run.read_features(*[own_pairs.stored(split, model)] * 3)
+        heads = run.reader(model)
+        encoded = encode(heads, run.test.records, run.test.source)
+        found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
+        card = zoo.list_presets()[name]["metrics"]
+        for metric in (f"{side}_recall@{k}" for side in ("i2t", "t2i") for k in (1, 5, 10)):
+            assert found[metric] == pytest.approx(card[metric], abs=0.3), (name, metric)
