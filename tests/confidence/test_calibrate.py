@@ -155,8 +155,9 @@ def test_the_size_of_kinds_is_seen(size):
         return unit(centres + 0.4 * rng.normal(size=(kinds * count, DIM)))
 
     own, labels = items(30, 30), np.repeat(np.arange(30), 30)
-    found = kind_size(items(40, size), 40 * size, own, labels[:, None] == labels)
+    found, error = kind_size(items(40, size), 40 * size, own, labels[:, None] == labels)
     assert found == pytest.approx(size, abs=1 + 0.3 * size)
+    assert 0 < error < 1 if size > 1 else error >= 0
 
 
 def test_probes_of_classes_bring_as_many_items_as_the_gallery_has():

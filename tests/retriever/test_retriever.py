@@ -93,7 +93,7 @@ def test_an_answer_is_json(retriever):
     found = json.loads(json.dumps(answer.to_dict()))
     assert found["ids"] == answer.ids.tolist()
     assert found["first_k"] == answer.first_k(0.1)
-    keys = {"question", "verdict", "probability", "reason", "first_k", "ids", "scores"}
+    keys = {"question", "verdict", "probability", "interval", "reason", "first_k", "ids", "scores"}
     assert set(found) == keys
 
 

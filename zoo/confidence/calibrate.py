@@ -13,6 +13,7 @@ from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.kind_size import kind_size
+from zoo.confidence.kind_spread import KindSpread, drawn_together, numbered_kinds
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.scores import dense
 
@@ -86,15 +87,19 @@ def calibrate_on(
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
-    space, copies = index.own_space, None
+    space, copies, size_error = index.own_space, None, 0.0
     if space is not None and length(own) > 1:
         vectors = space.item_vectors(own)
         copies = copy_threshold(vectors)
         if matches is not None and matches_in_gallery is None:
             wanted = matches.astype(np.float32)
             sample = index.vector_sample(SEEN, seed)
-            matches_in_gallery = kind_size(sample, len(index), vectors, wanted.T @ wanted > 0)
-    rows = own_rows(matches, count, length(own), matches_in_gallery, seed)
+            matches_in_gallery, size_error = kind_size(
+                sample, len(index), vectors, wanted.T @ wanted > 0
+            )
+    kinds = numbers if matches is None else numbered_kinds(matches)
+    draws = kinds if matches is None else drawn_together(kinds, seed)
+    rows = own_rows(matches, count, length(own), matches_in_gallery, draws, seed)
     probed = index.probe(queries, own, rows, copies, seed)
     correct = probed.correct
     right = int(correct.sum())
@@ -136,16 +141,25 @@ def calibrate_on(
     outside = confidence.features(probed.without, uncertainty)
     logits = confidence.logistic.logit(inside)
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
-    return dataclasses.replace(confidence, copies=copies, promises=promises)
+    said = confidence.of_features(inside)
+    num_kinds = len(index) / (matches_in_gallery or 1)
+    spread = KindSpread.of(said, correct, numbers, kinds, draws, num_kinds)
+    if spread is not None and size_error and rows.shape[1] > 1:
+        fewer = probed.own_scores[:, : rows.shape[1] // 2].max(axis=1)
+        fewer = fewer > probed.without.top[:, 0]
+        spread = spread.with_size(correct, fewer, rows.shape[1] / (rows.shape[1] // 2), size_error)
+    return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
 
 
-def own_rows(matches, count, num_items, most=None, seed=0):
+def own_rows(matches, count, num_items, most=None, draws=None, seed=0):
     """The rows of the own items that each query wants, `(Q, n)`, −1 where it wants fewer.
 
     Args:
         matches: `(Q, M)` booleans or None, see `calibrate_on`.
         count, num_items: Q and M.
         most: how many a query brings, drawn at random; None for all.
+        draws: `(Q,)` numbers from 0: queries with the same bring the same items; None draws for
+            each.
         seed: of the draw.
 
     Raises:
@@ -168,7 +182,9 @@ def own_rows(matches, count, num_items, most=None, seed=0):
         )
     width = int(wanted.max()) if most is None else checks.whole(most, "matches_in_gallery")
     # A random order of every row with its own items first.
-    order = np.where(matches, np.random.default_rng(seed).random(matches.shape), 2.0)
+    draws = np.arange(count) if draws is None else draws
+    order = np.random.default_rng(seed).random((int(draws.max()) + 1, num_items))
+    order = np.where(matches, order[draws], 2.0)
     width = min(width, int(wanted.max()))
     rows = np.argsort(order, axis=1)[:, :width]
     return np.where(np.arange(width) < wanted[:, None], rows, -1)

@@ -17,6 +17,7 @@ from zoo.confidence.features import (
 )
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.guarantees import candidate_thresholds, certified_threshold
+from zoo.confidence.kind_spread import KindSpread
 from zoo.confidence.logistic import Logistic, isotonic, out_of_fold_logits, platt
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.scores import QueryScores
@@ -57,6 +58,7 @@ class Confidence:
         copies: the cosine from which answers are copies of the first, see
             `zoo.confidence.agreement`, or None.
         promises: what probes told of the gallery, see `calibrate_on`, or None.
+        spread: the `KindSpread`, how far all that is said may be off in this gallery, or None.
 
     Relations: with one feature it is Platt scaling of that feature; σ alone is the case
         `uncertainty` alone.
@@ -78,6 +80,7 @@ class Confidence:
     certificate: Certificate | None = None
     copies: float | None = None
     promises: GalleryPromises | None = None
+    spread: KindSpread | None = None
 
     @classmethod
     def fit(
@@ -186,6 +189,22 @@ class Confidence:
             ValueError: if a shape differs, a number is not finite, or a feature is missing.
         """
         return self.of_features(self.features(similarity, uncertainty, extra=extra))
+
+    def interval(self, probability, error=0.1):
+        """Where the share of right answers to such questions lies, in 1 − error of galleries.
+
+        A probability is the best that the probes tell. What they cannot tell is how much harder or
+        easier the kinds of this gallery are than theirs, which matters where either are few.
+
+        Args:
+            probability: `(Q,)` that was said.
+            error: in (0, 1).
+
+        Returns:
+            `(low, high)`, `(Q,)` each; None where the calibration was not made by
+            `zoo.confidence.calibrate_on`.
+        """
+        return None if self.spread is None else self.spread.interval(probability, error)
 
     def logit(self, similarity, uncertainty=None, *, extra=None):
         """The log odds behind `probability`, before any recalibration, `(Q,)`.

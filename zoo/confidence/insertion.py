@@ -23,6 +23,7 @@ class Probed:
             was not counted.
         match_scores: `(Q,)`, of the probe's best own item.
         size: number of items of G.
+        own_scores: `(Q, n)`, of the own items that were brought, NaN where a probe has fewer.
     """
 
     scores: QueryScores
@@ -32,6 +33,7 @@ class Probed:
     ranks: np.ndarray
     match_scores: np.ndarray
     size: int
+    own_scores: np.ndarray
 
     def __len__(self):
         return len(self.ranks)
@@ -75,7 +77,9 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
     in_sight = is_there | (before < depth) | (without.size == depth)
     ranks = np.where(in_sight, 1.0 + before, np.nan)
     scores = _joined(without, own, answers, own_vectors, centre, copies)
-    return Probed(scores, without, is_there, before == 0, ranks, match_scores, int(without.size[0]))
+    size = int(without.size[0])
+    given = np.asarray(own_scores, np.float64)
+    return Probed(scores, without, is_there, before == 0, ranks, match_scores, size, given)
 
 
 def _joined(without, own, answers, own_vectors, centre, copies):

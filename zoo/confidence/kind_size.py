@@ -22,19 +22,31 @@ def kind_size(gallery, num_items, own, same_kind):
         same_kind: `(M, M)` booleans, whether two of them are of a kind.
 
     Returns:
-        A whole number; 1 where no two of the own items are of a kind.
+        `(size, error)`: a whole number, 1 where no two of the own items are of a kind; and about
+        its relative standard error, since kinds differ in how alike their items are, and are few.
     """
     same = same_kind & ~np.eye(len(own), dtype=bool)
     most = 1 + int(np.ceil(same.sum(axis=1).mean()))
     if not same.any() or len(gallery) < 2:
-        return min(most, num_items)
+        return min(most, num_items), 0.0
     alike, others = _cosines(own), ~same_kind
     bound = np.quantile(alike[others], SHARE) if others.any() else -1.0
     together, apart = np.mean(alike[same] > bound), 1 - SHARE
     found = _cosines(gallery)
     share = ((found > bound).sum() - len(found)) / (len(found) * (len(found) - 1))
     pairs = np.clip((share - apart) / max(together - apart, 1e-9), 0.0, 1.0)
-    return int(np.clip(round(1 + pairs * (num_items - 1)), 1, most))
+    size = int(np.clip(round(1 + pairs * (num_items - 1)), 1, most))
+    return size, _error(alike > bound, same, size, num_items, len(gallery))
+
+
+def _error(is_alike, same, size, num_items, sampled):
+    """Of a kind's share of alike pairs over the kinds here and there, and of counting pairs."""
+    kinds = np.unique(same | np.eye(len(same), dtype=bool), axis=0).astype(np.float64)
+    pairs = np.maximum(1, kinds.sum(axis=1) * (kinds.sum(axis=1) - 1))
+    shares = np.einsum("ki,ki->k", kinds @ (is_alike & same), kinds) / pairs
+    varies = (shares.std() / max(shares.mean(), 1e-9)) ** 2
+    seen = max(1.0, shares.mean() * sampled * (size - 1) * sampled / num_items / 2)
+    return float(np.sqrt(varies / len(kinds) + varies * size / num_items + 1 / seen))
 
 
 def _cosines(vectors):

@@ -10,6 +10,7 @@ import numpy as np
 
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.kind_spread import KindSpread
 from zoo.confidence.logistic import Logistic
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.shift import Reference, direction_names
@@ -57,6 +58,7 @@ def to_json(confidence):
         "known": None if known is None else _known_to_json(known),
         "certificate": None if certificate is None else dataclasses.asdict(certificate),
         "copies": confidence.copies,
+        "kind_spread": None if confidence.spread is None else dataclasses.asdict(confidence.spread),
         "promises": None if confidence.promises is None else _promises_to_json(confidence.promises),
     }
 
@@ -95,6 +97,7 @@ def _confidence(cls, value):
         raise ValueError(f"expected 0 < 'correct' < 'queries'; found {correct} of {queries}")
     gallery, known = value["gallery"], value["known"]
     certificate, copies, promises = (value[name] for name in ("certificate", "copies", "promises"))
+    spread = value["kind_spread"]
     return cls(
         tuple(names),
         temperature,
@@ -109,7 +112,16 @@ def _confidence(cls, value):
         None if certificate is None else _certificate(certificate),
         None if copies is None else _number(copies, "copies"),
         None if promises is None else _promises(promises, len(names)),
+        None if spread is None else _spread(spread),
     )
+
+
+def _spread(value):
+    deviation = _number(value["deviation"], "deviation")
+    kinds = _whole(value["kinds"], "kinds")
+    if deviation < 0 or kinds < 2:
+        raise ValueError("'kind_spread' must have a deviation from 0 and two kinds or more")
+    return KindSpread(deviation, kinds)
 
 
 def _recalibration(value):

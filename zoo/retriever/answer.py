@@ -30,6 +30,9 @@ class Answer:
         probability: that the first answer is right, or None where nothing can be said.
         verdict: `"likely"`, `"unsure"`, `"nothing matches"` or `"not understood"`.
         reason: one sentence.
+        interval: `(low, high)`, between which the share of such questions lies that find the right
+            one first, in nine galleries of ten, see `Confidence.interval`; None without a
+            probability.
     """
 
     question: str
@@ -39,6 +42,7 @@ class Answer:
     probability: float | None
     verdict: str
     reason: str
+    interval: tuple[float, float] | None = None
     _length: Callable | None = dataclasses.field(default=None, repr=False)
 
     def first_k(self, error: float = 0.1) -> int | None:
@@ -63,6 +67,7 @@ class Answer:
             "question": self.question,
             "verdict": self.verdict,
             "probability": self.probability,
+            "interval": None if self.interval is None else list(self.interval),
             "reason": self.reason,
             "first_k": None if enough is None or enough >= sys.maxsize else enough,
             "ids": self.ids.tolist(),

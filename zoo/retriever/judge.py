@@ -19,12 +19,16 @@ FEW_WORDS = 2  # that name something, up to which a question that is unsure is v
 
 
 class Judgement(NamedTuple):
-    """What is said of one question. `length` is a function of an error to a k, or None."""
+    """What is said of one question.
+
+    `length` is a function of an error to a k, or None; `interval` that of `Confidence.interval`.
+    """
 
     probability: float | None
     verdict: str
     reason: str
     length: Callable | None = None
+    interval: tuple[float, float] | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,10 +100,12 @@ class Judge:
         probability = self.confidence.of_features(features)
         logits = self.confidence.logistic.logit(features)
         present = self._presence(features)
+        ends = self.confidence.interval(probability)
         return [
             self._judgement(
                 strange[i],
                 float(probability[i]),
+                None if ends is None else (float(ends[0][i]), float(ends[1][i])),
                 float(logits[i]),
                 present[i],
                 None if words is None else int(words[i]),
@@ -123,7 +129,7 @@ class Judge:
             return Judgement(None, NOT_UNDERSTOOD, _sentence(strange))
         return Judgement(None, UNSURE, _sentence(self.why_not))
 
-    def _judgement(self, strange, probability, logit, present, words):
+    def _judgement(self, strange, probability, ends, logit, present, words):
         def length(error):
             return self._length(error, logit)
 
@@ -132,12 +138,13 @@ class Judge:
         if present <= ABSENCE:
             least = round(100 * (1 - ABSENCE))
             reason = f"Of 100 questions that have an answer here, {least} find a closer one"
-            return Judgement(probability, ABSENT, f"{reason}.", length)
+            return Judgement(probability, ABSENT, f"{reason}.", length, ends)
         verdict = LIKELY if probability >= self.threshold else UNSURE
-        return Judgement(probability, verdict, self._reason(verdict, probability, words), length)
+        reason = self._reason(verdict, probability, ends, words)
+        return Judgement(probability, verdict, reason, length, ends)
 
-    def _reason(self, verdict, probability, words):
-        often = f"{_frequency(probability)} such questions find the right one first"
+    def _reason(self, verdict, probability, ends, words):
+        often = f"{_frequency(probability, ends)} such questions find the right one first"
         if verdict == UNSURE and words is not None and words <= FEW_WORDS:
             return f"Many items fit so short a question; {often}."
         if verdict == LIKELY and self.certified is not None:
@@ -161,8 +168,11 @@ def is_void(confidence: Confidence, size: int) -> bool:
     return made_on is not None and abs(size - made_on.size) > GROWTH * made_on.size
 
 
-def _frequency(probability):
-    """A probability as a number of such questions."""
+def _frequency(probability, ends=None):
+    """A probability as a number of such questions; from … to where it may be off by a tenth."""
+    low, high = (0, 0) if ends is None else (round(10 * end) for end in ends)
+    if high - low > 1 and ends[1] - ends[0] >= 0.2:
+        return f"about {low} to {high} in 10"
     if probability < 0.01:
         return "fewer than 1 in 100"
     if probability < 0.1:

@@ -368,6 +368,7 @@ class Retriever:
                     judgement.probability,
                     judgement.verdict,
                     judgement.reason,
+                    judgement.interval,
                     judgement.length,
                 )
             )

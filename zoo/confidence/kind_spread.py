@@ -1,0 +1,108 @@
+"""How far a probability may be off where the gallery's kinds are few."""
+
+import dataclasses
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import t as student
+
+from zoo.confidence import checks
+
+DRAWS = 4  # of the items of a kind, so that it is seen what the choice of items changes
+
+
+@dataclasses.dataclass(frozen=True)
+class KindSpread:
+    """The standard deviation of a shift that all log odds of one gallery have in common.
+
+    Kinds differ in difficulty by more than their scores tell, and of few photos a kind it matters
+    which. The probes are of K kinds drawn from all that there are, the gallery has C others, and so
+    what is said of it is off by the mean of either. A list of single photos has as many kinds as
+    photos, and the shift is small.
+
+    Attributes:
+        deviation: of the shift, in log odds.
+        kinds: of the probes, K.
+
+    Reference: Liang and Zeger, "Longitudinal data analysis using generalized linear models",
+        Biometrika 1986, for the error of a mean over clusters; the kinds of the gallery add their
+        own, by the method of moments.
+    """
+
+    deviation: float
+    kinds: int
+
+    @classmethod
+    def of(cls, probability, correct, groups, kinds, draws, num_kinds):
+        """Of probes.
+
+        Args:
+            probability: `(Q,)`, said of each.
+            correct: `(Q,)` booleans.
+            groups: `(Q,)` numbers of `zoo.confidence.groups.numbered`; each counts once.
+            kinds: `(Q,)` numbers from 0, what each wants.
+            draws: `(Q,)` numbers from 0 within the kinds: the same had the same items put there.
+            num_kinds: of the gallery, about.
+
+        Returns:
+            A `KindSpread`; None of fewer than two kinds.
+        """
+        count = int(kinds.max()) + 1
+        if count < 2:
+            return None
+        weights = 1 / np.bincount(groups)[groups]
+        weights /= weights.sum()
+        left = weights * (correct - probability)
+        curve = weights * probability * (1 - probability)
+        own = count / (count - 1) * (np.bincount(kinds, left) ** 2).sum() / curve.sum() ** 2
+        together, slopes = np.bincount(draws, left), np.bincount(draws, curve)
+        alone = _by_pair(groups, draws, left)  # what single groups explain
+        between = max(0.0, (together**2).sum() - (alone**2).sum()) / (slopes**2).sum()
+        return cls(float(np.sqrt(own + between / max(1.0, num_kinds))), count)
+
+    def with_size(self, correct, fewer, times, error):
+        """This, and what a wrong number of items a kind adds.
+
+        Args:
+            correct, fewer: `(Q,)` booleans, with all own items put there and with fewer.
+            times: how many times as many are all.
+            error: relative standard error of the number.
+        """
+        odds = [logit(np.clip(np.mean(one), 0.001, 0.999)) for one in (correct, fewer)]
+        slope = (odds[0] - odds[1]) / np.log(times)
+        return dataclasses.replace(self, deviation=float(np.hypot(self.deviation, slope * error)))
+
+    def interval(self, probability, error=0.1):
+        """`(low, high)`, `(Q,)` each: the share of such questions that is right lies between.
+
+        Args:
+            probability: `(Q,)` that was said.
+            error: share of galleries in which it does not.
+
+        Raises:
+            ValueError: if `error` is not in (0, 1).
+        """
+        width = student.ppf(1 - checks.share(error, "error") / 2, self.kinds - 1) * self.deviation
+        odds = logit(np.asarray(probability, np.float64))
+        return expit(odds - width), expit(odds + width)
+
+
+def numbered_kinds(matches):
+    """Of `(Q, M)` booleans, who wants what: questions that want the same have the same number."""
+    return np.unique(np.packbits(matches, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def drawn_together(kinds, seed):
+    """Numbers of the queries of a kind that bring the same items, four draws of each kind."""
+    order = np.random.default_rng(seed).permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    first = np.searchsorted(kinds[order], kinds[order], side="left")
+    draws = np.empty(len(kinds), int)
+    draws[order] = DRAWS * kinds[order] + (np.arange(len(kinds)) - first) % DRAWS
+    return draws
+
+
+def _by_pair(groups, draws, values):
+    """Sums of values over each group within each draw."""
+    pairs = np.unique(np.stack([groups, draws]), axis=1, return_inverse=True)[1].reshape(-1)
+    return np.bincount(pairs, values)
