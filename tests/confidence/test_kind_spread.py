@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from zoo.confidence import Confidence, calibrate_on
-from zoo.confidence.kind_spread import KindSpread, drawn_together, numbered_kinds
+from zoo.confidence.kind_spread import KindSpread, numbered_kinds
 from zoo.search import Index
 
 
@@ -29,7 +29,7 @@ def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
         )
         said = expit(odds + shift)
         groups = np.arange(len(kind))
-        found = KindSpread.of(said, right, groups, kind, drawn_together(kind, 0), others)
+        found = KindSpread.of(said, right, groups, kind, others)
         _, new_odds, new_right = asked(rng, others, 200, spread)
         low, high = found.interval(expit(new_odds + shift), 0.1)
         held.append(low.mean() <= new_right.mean() <= high.mean())
@@ -42,18 +42,14 @@ def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
 def test_of_single_photos_it_is_narrow():
     rng = np.random.default_rng(0)
     kind, odds, right = asked(rng, 1500, 1, 0.5)
-    found = KindSpread.of(expit(odds), right, kind, kind, kind, 1000)
+    found = KindSpread.of(expit(odds), right, kind, kind, 1000)
     low, high = found.interval(np.array([0.5]))
     assert 0.02 < high[0] - low[0] < 0.08
-    assert KindSpread.of(expit(odds), right, kind, 0 * kind, 0 * kind, 5) is None
+    assert KindSpread.of(expit(odds), right, kind, 0 * kind, 5) is None
 
 
-def test_a_kind_is_asked_with_four_draws_of_its_items():
+def test_questions_that_want_the_same_are_of_a_kind():
     kinds = np.random.default_rng(0).integers(0, 5, 200)
-    draws = drawn_together(kinds, 1)
-    assert len(np.unique(draws)) == 20
-    for draw in np.unique(draws):
-        assert len(np.unique(kinds[draws == draw])) == 1
     matches = np.eye(5, dtype=bool)[kinds]
     assert len(np.unique(np.stack([numbered_kinds(matches), kinds]), axis=1).T) == 5
 

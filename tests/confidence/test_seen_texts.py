@@ -79,9 +79,10 @@ def test_phrases_are_cut_from_captions():
 
 
 def test_made_up_texts_keep_their_shape():
-    ids = np.array([[3, 9, 8, 4, 0], [3, 7, 4, 0, 0]])
+    ids = np.array([[3, 9, 8, 4, 0], [3, 7, 4, 0, 0]], np.int32)
     drawn = made_up(ids, WordIds(5, 1000, special=(3, 4)), np.random.default_rng(0))
     np.testing.assert_array_equal(drawn == ids, ids < 5)
+    assert drawn.dtype == np.int32  # what encoders take
     assert drawn.min(where=ids >= 5, initial=1000) >= 5
 
 

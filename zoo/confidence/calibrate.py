@@ -13,7 +13,7 @@ from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.kind_size import kind_size
-from zoo.confidence.kind_spread import KindSpread, drawn_together, numbered_kinds
+from zoo.confidence.kind_spread import KindSpread, numbered_kinds
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.scores import dense
 
@@ -98,8 +98,7 @@ def calibrate_on(
                 sample, len(index), vectors, wanted.T @ wanted > 0
             )
     kinds = numbers if matches is None else numbered_kinds(matches)
-    draws = kinds if matches is None else drawn_together(kinds, seed)
-    rows = own_rows(matches, count, length(own), matches_in_gallery, draws, seed)
+    rows = own_rows(matches, count, length(own), matches_in_gallery, seed)
     probed = index.probe(queries, own, rows, copies, seed)
     correct = probed.correct
     right = int(correct.sum())
@@ -143,7 +142,7 @@ def calibrate_on(
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
     said = confidence.of_features(inside)
     num_kinds = len(index) / (matches_in_gallery or 1)
-    spread = KindSpread.of(said, correct, numbers, kinds, draws, num_kinds)
+    spread = KindSpread.of(said, correct, numbers, kinds, num_kinds)
     if spread is not None and size_error and rows.shape[1] > 1:
         fewer = probed.own_scores[:, : rows.shape[1] // 2].max(axis=1)
         fewer = fewer > probed.without.top[:, 0]
@@ -151,15 +150,13 @@ def calibrate_on(
     return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
 
 
-def own_rows(matches, count, num_items, most=None, draws=None, seed=0):
+def own_rows(matches, count, num_items, most=None, seed=0):
     """The rows of the own items that each query wants, `(Q, n)`, −1 where it wants fewer.
 
     Args:
         matches: `(Q, M)` booleans or None, see `calibrate_on`.
         count, num_items: Q and M.
         most: how many a query brings, drawn at random; None for all.
-        draws: `(Q,)` numbers from 0: queries with the same bring the same items; None draws for
-            each.
         seed: of the draw.
 
     Raises:
@@ -182,9 +179,7 @@ def own_rows(matches, count, num_items, most=None, draws=None, seed=0):
         )
     width = int(wanted.max()) if most is None else checks.whole(most, "matches_in_gallery")
     # A random order of every row with its own items first.
-    draws = np.arange(count) if draws is None else draws
-    order = np.random.default_rng(seed).random((int(draws.max()) + 1, num_items))
-    order = np.where(matches, order[draws], 2.0)
+    order = np.where(matches, np.random.default_rng(seed).random(matches.shape), 2.0)
     width = min(width, int(wanted.max()))
     rows = np.argsort(order, axis=1)[:, :width]
     return np.where(np.arange(width) < wanted[:, None], rows, -1)

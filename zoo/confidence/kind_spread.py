@@ -8,17 +8,14 @@ from scipy.stats import t as student
 
 from zoo.confidence import checks
 
-DRAWS = 4  # of the items of a kind, so that it is seen what the choice of items changes
-
 
 @dataclasses.dataclass(frozen=True)
 class KindSpread:
     """The standard deviation of a shift that all log odds of one gallery have in common.
 
-    Kinds differ in difficulty by more than their scores tell, and of few photos a kind it matters
-    which. The probes are of K kinds drawn from all that there are, the gallery has C others, and so
-    what is said of it is off by the mean of either. A list of single photos has as many kinds as
-    photos, and the shift is small.
+    Kinds differ in difficulty by more than their scores tell. The probes are of K kinds drawn from
+    all that there are, the gallery has C others, and so what is said of it is off by the mean of
+    either. A list of single photos has as many kinds as photos, and the shift is small.
 
     Attributes:
         deviation: of the shift, in log odds.
@@ -33,7 +30,7 @@ class KindSpread:
     kinds: int
 
     @classmethod
-    def of(cls, probability, correct, groups, kinds, draws, num_kinds):
+    def of(cls, probability, correct, groups, kinds, num_kinds):
         """Of probes.
 
         Args:
@@ -41,7 +38,6 @@ class KindSpread:
             correct: `(Q,)` booleans.
             groups: `(Q,)` numbers of `zoo.confidence.groups.numbered`; each counts once.
             kinds: `(Q,)` numbers from 0, what each wants.
-            draws: `(Q,)` numbers from 0 within the kinds: the same had the same items put there.
             num_kinds: of the gallery, about.
 
         Returns:
@@ -54,10 +50,10 @@ class KindSpread:
         weights /= weights.sum()
         left = weights * (correct - probability)
         curve = weights * probability * (1 - probability)
-        own = count / (count - 1) * (np.bincount(kinds, left) ** 2).sum() / curve.sum() ** 2
-        together, slopes = np.bincount(draws, left), np.bincount(draws, curve)
-        alone = _by_pair(groups, draws, left)  # what single groups explain
-        between = max(0.0, (together**2).sum() - (alone**2).sum()) / (slopes**2).sum()
+        by_kind, slopes = np.bincount(kinds, left), np.bincount(kinds, curve)
+        alone = _by_pair(groups, kinds, left)  # what single groups explain
+        own = count / (count - 1) * (by_kind**2).sum() / curve.sum() ** 2
+        between = max(0.0, (by_kind**2).sum() - (alone**2).sum()) / (slopes**2).sum()
         return cls(float(np.sqrt(own + between / max(1.0, num_kinds))), count)
 
     def with_size(self, correct, fewer, times, error):
@@ -92,17 +88,7 @@ def numbered_kinds(matches):
     return np.unique(np.packbits(matches, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def drawn_together(kinds, seed):
-    """Numbers of the queries of a kind that bring the same items, four draws of each kind."""
-    order = np.random.default_rng(seed).permutation(len(kinds))
-    order = order[np.argsort(kinds[order], kind="stable")]
-    first = np.searchsorted(kinds[order], kinds[order], side="left")
-    draws = np.empty(len(kinds), int)
-    draws[order] = DRAWS * kinds[order] + (np.arange(len(kinds)) - first) % DRAWS
-    return draws
-
-
-def _by_pair(groups, draws, values):
-    """Sums of values over each group within each draw."""
-    pairs = np.unique(np.stack([groups, draws]), axis=1, return_inverse=True)[1].reshape(-1)
+def _by_pair(groups, kinds, values):
+    """Sums of values over each group within each kind."""
+    pairs = np.unique(np.stack([groups, kinds]), axis=1, return_inverse=True)[1].reshape(-1)
     return np.bincount(pairs, values)

@@ -52,4 +52,5 @@ def made_up(ids, word_ids: WordIds, rng):
         An array like `ids`; padding, the unknown word and special ids stay.
     """
     is_word = (ids > UNKNOWN_ID) & ~np.isin(ids, word_ids.special)
-    return np.where(is_word, rng.integers(word_ids.first, word_ids.end, ids.shape), ids)
+    drawn = rng.integers(word_ids.first, word_ids.end, ids.shape)
+    return np.where(is_word, drawn, ids).astype(ids.dtype)
