@@ -29,7 +29,7 @@ def size(folder):
 def test_they_are_small():
     sizes = [size(PACKAGED / name) for name in preset_photos.NAMES]
     assert sizes[0] <= MOST
-    assert sizes[1] <= 3e6, "the points have no weights of their own"
+    assert sizes[1] <= 1e4, "the points have no weights of their own"
     assert sum(size(PACKAGED / name) for name in zoo.list_presets()) <= 70e6
 
 

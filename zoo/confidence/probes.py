@@ -11,6 +11,7 @@ import numpy as np
 
 from zoo.arrays import KEYS, length, parts_of, take
 from zoo.confidence.calibrate import calibrate_on
+from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.unknown import KnownQueries
 from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.errors import InputError
@@ -156,6 +157,17 @@ class Probes:
             image_labels=self.image_labels[images],
             caption_labels=self.caption_labels[captions],
             caption_images=None if owners is None else new[owners[captions]],
+        )
+
+    def of_points(self):
+        """The probes of a model whose points are the means of these Gaussians.
+
+        Of images it is not known what training has seen: that was told by the variances too.
+        """
+        known = {side: one for side, one in self.known.items() if isinstance(one.shape, SeenTexts)}
+        images, captions = ({"mean": side["mean"]} for side in (self.images, self.captions))
+        return dataclasses.replace(
+            self, images=images, captions=captions, measure=None, known=known
         )
 
     def save(self, path):

@@ -92,6 +92,7 @@ def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
 
 def _by_length(backbone, ids, name):
     """Yields `(rows, one output of the backbone)`, with no more padding than a batch needs."""
+    ids = np.asarray(ids, np.int32)
     lengths = np.maximum(1, (ids != _NOTHING).sum(axis=1))
     lengths = np.minimum(-(-lengths // _STEP) * _STEP, ids.shape[1])
 

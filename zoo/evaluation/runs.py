@@ -13,8 +13,9 @@ from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
+from zoo.models.points_of import POINTS_FILE
 from zoo.models.preset_folder import CARD_FILE
-from zoo.models.presets import from_preset, list_presets, preset_folder
+from zoo.models.presets import from_preset, list_presets, preset_folder, whole_of
 
 
 def open_run(
@@ -86,6 +87,8 @@ def probes_of(name: str | os.PathLike) -> Probes | None:
         InputError: if their file is damaged.
     """
     folder = preset_folder(name)
+    if folder is not None and (folder / POINTS_FILE).is_file():
+        return Probes.load(RunFolder(whole_of(folder / POINTS_FILE)).probes_path).of_points()
     path = None if folder is None else RunFolder(folder).probes_path
     return Probes.load(path) if path is not None and path.is_file() else None
 

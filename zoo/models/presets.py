@@ -70,7 +70,7 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
             f"{str(name_or_path)!r}"
         )
     if path.name == POINTS_FILE:
-        model = points_of(from_preset(_whole_of(path)))
+        model = points_of(from_preset(whole_of(path)))
         model.origin = str(name_or_path)
         return model
     if path.is_file():
@@ -119,8 +119,12 @@ def _model_path(folder):
     return folder if has_model else None
 
 
-def _whole_of(path):
-    """The folder of the preset that a preset of points names."""
+def whole_of(path: pathlib.Path) -> pathlib.Path:
+    """The folder of the preset that a preset of points names in its file.
+
+    Raises:
+        InputError: if it names none that is there.
+    """
     name = read_object(path).get("points_of")
     folder = path.parent.parent / str(name)
     if not isinstance(name, str) or pathlib.PurePath(name).name != name or not folder.is_dir():
