@@ -1,10 +1,10 @@
-"""`python -m export RUN OUT`: a trained model as a versioned SavedModel with signatures."""
+"""`python -m export RUN OUT`: a trained model as a versioned SavedModel, or for other engines."""
 
 import argparse
 import importlib
 from pathlib import Path
 
-from export.choices import MAX_PIXELS, STORAGE
+from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from zoo.cli import OneLineParser, program, run
 
 
@@ -19,6 +19,12 @@ def _parser():
     parser.add_argument("run", metavar="RUN", help="run folder, preset or .keras file")
     parser.add_argument("out", metavar="OUT", help="folder of the versions, made when missing")
     parser.add_argument("--version", type=int, default=1, help="number of the version (1)")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default=SAVED_MODEL,
+        help=f"{SAVED_MODEL} (default) takes bytes and strings; the others pixels and token ids",
+    )
     parser.add_argument("--image-only", action="store_true", help="no captions, no tokenizer")
     parser.add_argument(
         "--index",

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from export.choices import SAVED_MODEL
+from export.engines import export_engine
 from export.saved_model import export_model
 from zoo import evaluation, models
 from zoo.confidence import Confidence
@@ -15,7 +17,10 @@ from zoo.search import built
 def main(options):
     """Exports what the flags name, and prints what it measured."""
     options = vars(options)
-    name, out, gallery = (options.pop(key) for key in ("run", "out", "gallery"))
+    format, name, out, gallery = (options.pop(key) for key in ("format", "run", "out", "gallery"))
+    if format != SAVED_MODEL:
+        _export_engine(name, out, format, gallery, options)
+        return
     if (Path(name) / built.SETUP).is_file():  # a gallery names its model
         gallery = gallery or Path(name)
         name = str(built.model_of(Path(name)))
@@ -41,6 +46,19 @@ def main(options):
         print(f"{output:32} {error:.2g}")
     print(f"{target}: {', '.join(facts['signatures'])}")
     print(f"serve it: cd {out} && docker compose up")
+
+
+def _export_engine(name, out, format, gallery, options):
+    if gallery is not None:
+        raise InputError(f"--gallery is of --format {SAVED_MODEL}; the judge stays with it")
+    taken = ("image_only", "batch_size", "image_size", "storage")
+    model = models.from_preset(name)
+    target = export_engine(model, out, format, **{name: options[name] for name in taken})
+    facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
+    for output, error in facts["largest_errors"].items():
+        print(f"{output:32} {error:.2g}")
+    print(f"{target}: {', '.join(tower['file'] for tower in facts['towers'].values())}")
+    print(f"try it: cd {out} && python client.py")
 
 
 def _calibrations(gallery):

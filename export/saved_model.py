@@ -88,13 +88,13 @@ def export_model(
     concrete = module.concrete()
     is_new = not out.exists()
     # Names that start with a point are no versions, so a server never sees an unfinished one.
-    with _writing(out):
+    with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         home = out.parent if is_new else out
         partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=home))
     try:
         folder = partial / target.name if is_new else partial
-        with _writing(out):
+        with writing(out):
             tf.saved_model.save(module, str(folder), signatures=concrete)
             write_batching(folder, batch_size)
             write_warmup(folder, concrete, model.tokenizer, batch_size)
@@ -102,7 +102,7 @@ def export_model(
         if storage == "float32":
             _check_errors(errors)
         facts = describe(model, concrete, settings, errors, calibrations)
-        with _writing(out):
+        with writing(out):
             for direction, name in facts["calibrations"].items():
                 calibrations[direction].save(folder / name)
             write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
@@ -120,7 +120,7 @@ def export_model(
 
 
 @contextlib.contextmanager
-def _writing(out):
+def writing(out):
     """Errors of the disk name the folder that was asked for, not the unfinished one."""
     try:
         yield

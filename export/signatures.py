@@ -131,7 +131,7 @@ class Signatures(tf.Module):
                 outputs["probability"] = tf.sigmoid(similarity)
             return outputs
 
-        numbers, side = _image_inputs(model.image_encoder, batch_size, image_size)
+        numbers, side = image_inputs(model.image_encoder, batch_size, image_size)
         strings = tf.TensorSpec((batch_size,), tf.string)
         images = tf.TensorSpec(strings.shape, tf.string, name="images")
         captions = tf.TensorSpec(strings.shape, tf.string, name="captions")
@@ -216,7 +216,7 @@ def _uncertainty(model, embedding):
     return {"uncertainty": model.uncertainty(embedding)}
 
 
-def _image_inputs(encoder, batch_size, image_size):
+def image_inputs(encoder, batch_size, image_size):
     """The spec of the image encoder's numbers, and the size of its images."""
     shape = getattr(encoder, "input_shape", None)
     if (

@@ -1,0 +1,192 @@
+"""Writes a `DualEncoder`'s towers for engines that are not TensorFlow: ONNX, LiteRT, OpenVINO."""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from export.choices import ENGINES
+from export.client_files import write_client
+from export.saved_model import TOLERANCE, writing
+from export.towers import frozen, towers_of
+from zoo.errors import InputError, require
+from zoo.files.atomic import write_text
+
+LITERT_STORAGE = ("float32", "float16", "dynamic_range")
+
+
+def export_engine(
+    model,
+    out,
+    format,
+    image_only=False,
+    batch_size=None,
+    image_size=None,
+    storage="float32",
+):
+    """Writes `OUT`, a file for each tower: pixels to embedding, token ids to embedding.
+
+    | in `OUT` | what |
+    |---|---|
+    | `images.*`, `captions.*` | the towers; ends `.onnx`, `.tflite`, or `.xml` and `.bin` |
+    | `tokenizer.json` | for the package `tokenizers`, where it gives the model's ids |
+    | `client.py` | how to ask, in a few lines |
+    | `export.json` | inputs, outputs and the measured difference from Keras, for programs |
+
+    Strings, JPEG bytes and the judge stay with a SavedModel: these engines have no such operations.
+
+    Args:
+        model: a `DualEncoder`.
+        out: a folder that is not there yet.
+        format: `"onnx"`, `"litert"` or `"openvino"`.
+        image_only: without the caption tower.
+        batch_size: the one size of a batch; None for any.
+        image_size: where the image encoder leaves it free.
+        storage: of LiteRT's weights: `"float32"`, `"float16"`, or `"dynamic_range"`, int8 with a
+            scale for each channel. The other formats take float32.
+
+    Returns:
+        The path of the folder.
+
+    Raises:
+        InputError: if the model, the folder or an option does not fit, or a package is missing.
+        RuntimeError: if the engine's float32 numbers are not Keras' to 1e-4.
+    """
+    out = Path(out)
+    _check(out, format, batch_size, storage)
+    convert, run = _ENGINES[format]
+    towers = towers_of(model, image_only, batch_size, image_size)
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        files, errors = {}, {}
+        for tower in towers:
+            path = partial / f"{tower.side}{ENGINES[format]}"
+            with writing(out):
+                # LiteRT's lists of tensors need a batch of known size.
+                function = frozen(tower, format == "litert", storage == "float16")
+                convert(function, tower, path, storage)
+            inputs = tower.example(model)
+            found, expected = run(path, tower, inputs), tower.expected(inputs)
+            for name, values in expected.items():
+                errors[f"{tower.side}/{name}"] = _difference(found[name], values)
+            files[tower.side] = {
+                "file": path.name,
+                "input": list(tower.spec.shape),
+                "dtype": tower.spec.dtype.name,
+                "outputs": {name: list(expected[name].shape[1:]) for name in tower.outputs},
+            }
+        _check_errors(errors, storage)
+        facts = {"format": format, "storage": storage, "towers": files, "largest_errors": errors}
+        with writing(out):
+            facts["tokenizer"] = write_client(partial, model, format, files)
+            write_text(partial / "export.json", json.dumps(facts, indent=2) + "\n")
+            partial.chmod(0o755)
+            os.rename(partial, out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return out
+
+
+def _check(out, format, batch_size, storage):
+    if format not in ENGINES:
+        raise InputError(f"`format` must be one of {tuple(ENGINES)}; received {format!r}")
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"`batch_size` must be at least 1; received {batch_size}")
+    if storage not in (LITERT_STORAGE if format == "litert" else ("float32",)):
+        raise InputError(
+            f"--storage must be one of {LITERT_STORAGE} with --format litert, and float32 with the "
+            f"others; received {storage!r} with {format}"
+        )
+    if out.exists():
+        raise InputError(f"{out}: exists already; expected a folder that is not there")
+
+
+def _difference(found, expected):
+    """The largest, of values above 1 relative to them; NaN where one is not finite."""
+    return float(np.max(np.abs(found - expected) / np.maximum(1, np.abs(expected)), initial=0))
+
+
+def _check_errors(errors, storage):
+    limit = TOLERANCE if storage == "float32" else np.inf
+    wrong = {name: error for name, error in errors.items() if not error <= limit}
+    if wrong:
+        raise RuntimeError(f"the export differs from its Keras model: {wrong}")
+
+
+@contextlib.contextmanager
+def _as_saved_model(function):
+    module = tf.Module()
+    module.function = function
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, signatures={"serving_default": function})
+        yield folder
+
+
+def _to_onnx(function, tower, path, storage):
+    tf2onnx = require("tf2onnx", extra="engines")
+    from keras.src.export.tf2onnx_lib import patch_tf2onnx
+
+    patch_tf2onnx()  # Keras' own mend, for NumPy 2
+    steps = require("tf2onnx.optimizer", extra="engines")._optimizers
+    # It takes the transposition of an axis of one for a reshaping to the batch it has seen: with
+    # masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
+    before = dict(steps)
+    steps.pop("optimize_transpose", None)
+    try:
+        tf2onnx.convert.from_function(function, [tower.spec], output_path=str(path))
+    finally:
+        steps.clear()
+        steps.update(before)
+
+
+def _run_onnx(path, tower, inputs):
+    onnxruntime = require("onnxruntime", extra="engines")
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    found = session.run(list(tower.outputs), {tower.side: inputs})
+    return dict(zip(tower.outputs, found, strict=True))
+
+
+def _to_litert(function, tower, path, storage):
+    with _as_saved_model(function) as folder:
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        if storage != "float32":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if storage == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        path.write_bytes(converter.convert())
+
+
+def _run_litert(path, tower, inputs):
+    interpreter = require("ai_edge_litert.interpreter", extra="engines")
+    runner = interpreter.Interpreter(model_path=str(path)).get_signature_runner()
+    return runner(**{tower.side: inputs})
+
+
+def _to_openvino(function, tower, path, storage):
+    openvino = require("openvino", extra="engines")
+    with _as_saved_model(function) as folder:
+        network = openvino.convert_model(folder)
+    openvino.save_model(network, path, compress_to_fp16=False)
+
+
+def _run_openvino(path, tower, inputs):
+    openvino = require("openvino", extra="engines")
+    # f32: by default it may compute in bfloat16 where the processor can.
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    network = openvino.Core().compile_model(str(path), "CPU", exact)
+    found = network(inputs)
+    return {name: found[network.output(name)] for name in tower.outputs}
+
+
+_ENGINES = {
+    "onnx": (_to_onnx, _run_onnx),
+    "litert": (_to_litert, _run_litert),
+    "openvino": (_to_openvino, _run_openvino),
+}

@@ -1,0 +1,107 @@
+"""Towers for ONNX Runtime, LiteRT and OpenVINO: Keras' numbers, tokens' ids, sentences."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import zoo
+from export.client_files import tokenizer_of
+from export.engines import export_engine
+from export.towers import frozen, towers_of
+from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
+from zoo.errors import InputError
+
+pytest.importorskip("tf2onnx")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("ai_edge_litert")
+pytest.importorskip("openvino")
+
+
+def client(folder):
+    return subprocess.run(
+        [sys.executable, "client.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("format", ["onnx", "litert", "openvino"])
+def test_any_batch_gives_keras_numbers_and_the_client_runs(pcme, format, tmp_path):
+    out = export_engine(pcme.model, tmp_path / "out", format)
+    facts = json.loads((out / "export.json").read_text())
+    assert set(facts["largest_errors"]) == {
+        f"{side}/{part}" for side in ("images", "captions") for part in ("mean", "log_variance")
+    }
+    assert max(facts["largest_errors"].values()) <= 1e-4
+    assert facts["towers"]["captions"]["input"][0] is None
+    done = client(out)
+    assert done.stdout.count("'mean': (1, ") == 2, done.stderr[-2000:]
+
+
+def test_one_size_of_batch_and_images_alone(pcme, tmp_path):
+    out = export_engine(pcme.model, tmp_path / "out", "onnx", image_only=True, batch_size=2)
+    facts = json.loads((out / "export.json").read_text())
+    assert facts["towers"]["images"]["input"] == [2, 32, 32, 3]
+    assert set(facts["towers"]) == {"images"}
+    assert sorted(path.name for path in out.iterdir()) == [
+        "client.py",
+        "export.json",
+        "images.onnx",
+    ]
+
+
+@pytest.mark.parametrize(("storage", "most"), [("float16", 0.05), ("dynamic_range", 0.2)])
+def test_smaller_weights_of_litert_are_finite_and_near(pcme, storage, most, tmp_path):
+    whole = export_engine(pcme.model, tmp_path / "whole", "litert", image_only=True)
+    small = export_engine(pcme.model, tmp_path / "small", "litert", storage=storage)
+    facts = json.loads((small / "export.json").read_text())
+    assert max(facts["largest_errors"].values()) < most
+    sizes = [(folder / "images.tflite").stat().st_size for folder in (whole, small)]
+    assert sizes[1] < 0.7 * sizes[0]
+
+
+def test_keras_own_layers_unroll_only_while_they_are_exported(pcme):
+    (tower,) = [one for one in towers_of(pcme.model) if one.side == "captions"]
+    unrolled = frozen(tower, unroll=True).get_concrete_function().graph
+    assert not [node for node in unrolled.get_operations() if node.type == "While"]
+    layers = pcme.model.caption_encoder._flatten_layers()
+    recurrent = [layer for layer in layers if isinstance(layer, keras.layers.RNN)]
+    assert recurrent
+    assert not any(layer.unroll for layer in recurrent)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"format": "torch"}, "`format` must be one of"),
+        ({"format": "onnx", "storage": "float16"}, "--storage must be one of"),
+        ({"format": "litert", "storage": "bfloat16"}, "--storage must be one of"),
+        ({"format": "onnx", "batch_size": 0}, "`batch_size` must be at least 1"),
+    ],
+)
+def test_what_does_not_fit_is_said_and_leaves_nothing(pcme, options, says, tmp_path):
+    with pytest.raises(InputError, match=says):
+        export_engine(pcme.model, tmp_path / "out", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_there_is_left_alone(pcme, tmp_path):
+    with pytest.raises(InputError, match="exists already"):
+        export_engine(pcme.model, tmp_path, "onnx")
+
+
+def test_tokenizers_give_the_same_ids():
+    words = zoo.from_preset("toy_birds_pfe").tokenizer
+    pieces = BertTokenizer([*SPECIAL, "a", "bird", "##s", "cafe", ",", "red"], max_words=7)
+    texts = ["A Red bird's wing", "café, a birds", "snow-white «eagle»", "", "12 ½ birds—two"]
+    for ours in (words, pieces):
+        theirs = tokenizer_of(ours).encode_batch(texts)
+        np.testing.assert_array_equal([one.ids for one in theirs], ours(tf.constant(texts)))
