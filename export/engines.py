@@ -59,7 +59,7 @@ def export_engine(
     """
     out = Path(out)
     _check(out, format, batch_size, storage)
-    convert, run = _ENGINES[format]
+    convert, _ = _ENGINES[format]
     towers = towers_of(model, image_only, batch_size, image_size)
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def export_engine(
                 function = frozen(tower, format == "litert", storage == "float16")
                 convert(function, tower, path, storage)
             inputs = tower.example(model)
-            found, expected = run(path, tower, inputs), tower.expected(inputs)
+            found, expected = opened(path, tower, format)(inputs), tower.expected(inputs)
             for name, values in expected.items():
                 errors[f"{tower.side}/{name}"] = _difference(found[name], values)
             files[tower.side] = {
@@ -92,6 +92,17 @@ def export_engine(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return out
+
+
+def opened(path, tower, format):
+    """A function from a tower's inputs to its embedding, computed by an engine.
+
+    Args:
+        path: of the tower's file.
+        tower: an `export.towers.Tower`.
+        format: of the file.
+    """
+    return _ENGINES[format][1](path, tower)
 
 
 def _check(out, format, batch_size, storage):
@@ -146,11 +157,15 @@ def _to_onnx(function, tower, path, storage):
         steps.update(before)
 
 
-def _run_onnx(path, tower, inputs):
+def _open_onnx(path, tower):
     onnxruntime = require("onnxruntime", extra="engines")
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    found = session.run(list(tower.outputs), {tower.side: inputs})
-    return dict(zip(tower.outputs, found, strict=True))
+
+    def ask(inputs):
+        found = session.run(list(tower.outputs), {tower.side: inputs})
+        return dict(zip(tower.outputs, found, strict=True))
+
+    return ask
 
 
 def _to_litert(function, tower, path, storage):
@@ -163,10 +178,10 @@ def _to_litert(function, tower, path, storage):
         path.write_bytes(converter.convert())
 
 
-def _run_litert(path, tower, inputs):
+def _open_litert(path, tower):
     interpreter = require("ai_edge_litert.interpreter", extra="engines")
     runner = interpreter.Interpreter(model_path=str(path)).get_signature_runner()
-    return runner(**{tower.side: inputs})
+    return lambda inputs: runner(**{tower.side: inputs})
 
 
 def _to_openvino(function, tower, path, storage):
@@ -176,17 +191,21 @@ def _to_openvino(function, tower, path, storage):
     openvino.save_model(network, path, compress_to_fp16=False)
 
 
-def _run_openvino(path, tower, inputs):
+def _open_openvino(path, tower):
     openvino = require("openvino", extra="engines")
     # f32: by default it may compute in bfloat16 where the processor can.
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     network = openvino.Core().compile_model(str(path), "CPU", exact)
-    found = network(inputs)
-    return {name: found[network.output(name)] for name in tower.outputs}
+
+    def ask(inputs):
+        found = network(inputs)
+        return {name: found[network.output(name)] for name in tower.outputs}
+
+    return ask
 
 
 _ENGINES = {
-    "onnx": (_to_onnx, _run_onnx),
-    "litert": (_to_litert, _run_litert),
-    "openvino": (_to_openvino, _run_openvino),
+    "onnx": (_to_onnx, _open_onnx),
+    "litert": (_to_litert, _open_litert),
+    "openvino": (_to_openvino, _open_openvino),
 }

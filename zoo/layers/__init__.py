@@ -1,5 +1,6 @@
 """Layers that turn local and global features into embeddings."""
 
+from zoo.layers.brute_force_retrieval import BruteForceRetrieval
 from zoo.layers.covariance import Covariance
 from zoo.layers.directional_head import DirectionalHead
 from zoo.layers.gaussian_head import GaussianHead
@@ -19,6 +20,7 @@ from zoo.layers.uncertainty_token import UncertaintyToken
 from zoo.layers.unit_length import UnitLength
 
 __all__ = [
+    "BruteForceRetrieval",
     "Covariance",
     "DirectionalHead",
     "GaussianHead",
