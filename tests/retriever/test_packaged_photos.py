@@ -1,7 +1,9 @@
 """Sixty ordinary questions over the packaged photos, judged by hand before a model was trained."""
 
+import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -30,11 +32,39 @@ def test_every_photo_has_a_licence_that_lets_it_be_shown_and_changed():
 
 
 @pytest.fixture(scope="module")
-def answers():
+def retriever():
     if "photos_pfe" not in zoo.list_presets():
         pytest.skip("this checkout has no preset of photos")
-    retriever = zoo.Retriever.build(zoo.from_preset("photos_pfe"), packaged_photos())
+    return zoo.Retriever.build(zoo.from_preset("photos_pfe"), packaged_photos())
+
+
+@pytest.fixture(scope="module")
+def answers(retriever):
     return dict(zip(FITTING, retriever.ask(list(FITTING)), strict=True))
+
+
+def understood(retriever, questions):
+    """The share of questions that are."""
+    return np.mean([one.verdict != "not understood" for one in retriever.ask(questions, k=1)])
+
+
+@pytest.mark.slow
+def test_everyday_questions_are_understood_and_strange_ones_are_not(retriever):
+    """Both lists were written before the preset was asked."""
+    everyday, strange = (
+        (FILE.parent / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        for name in ("ordinary_photos", "strange")
+    )
+    assert len(everyday) >= len(strange) >= 200
+    assert understood(retriever, everyday) >= 0.9
+    assert understood(retriever, strange) <= 0.05
+
+
+@pytest.mark.slow
+def test_held_out_captions_are_understood(retriever, shared_data):
+    with open(shared_data / "flickr8k" / "pairs.csv", encoding="utf-8", newline="") as file:
+        captions = [row["caption"] for row in csv.DictReader(file) if row["split"] == "test"]
+    assert understood(retriever, captions[::10]) >= 0.98
 
 
 def first(answer):

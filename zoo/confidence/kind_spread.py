@@ -3,8 +3,7 @@
 import dataclasses
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import t as student
+from scipy.special import expit, logit, stdtrit
 
 from zoo.confidence import checks
 
@@ -78,7 +77,7 @@ class KindSpread:
         Raises:
             ValueError: if `error` is not in (0, 1).
         """
-        width = student.ppf(1 - checks.share(error, "error") / 2, self.kinds - 1) * self.deviation
+        width = stdtrit(self.kinds - 1, 1 - checks.share(error, "error") / 2) * self.deviation
         odds = logit(np.asarray(probability, np.float64))
         return expit(odds - width), expit(odds + width)
 

@@ -8,7 +8,9 @@ from zoo.confidence.scores import DEPTH
 from zoo.search import plan
 
 _BYTES = 2**28  # of answers' vectors that are kept
-COUNTED = 0.2  # share of the probes whose rank is counted over the whole gallery, at most
+# Share of the probes whose rank is counted over the whole gallery, at most, which takes as long as
+# searching two; of a large gallery half of that.
+COUNTED, LARGE = 0.2, 50_000
 
 
 def probe(index, queries, own, rows, copies=None, seed=0):
@@ -66,8 +68,9 @@ def _answers(index, ids, dim):
 def _count(index, queries, probed, seed):
     """Fills in the ranks beyond the answers, of all probes or of a random part of them."""
     beyond = np.isnan(probed.ranks)
-    if beyond.mean() > COUNTED:  # whether a probe is counted must not depend on its rank
-        kept = np.random.default_rng(seed).random(len(beyond)) < COUNTED / beyond.mean()
+    most = COUNTED if len(index) <= LARGE else COUNTED / 2
+    if beyond.mean() > most:  # whether a probe is counted must not depend on its rank
+        kept = np.random.default_rng(seed).random(len(beyond)) < most / beyond.mean()
         probed.ranks[~kept] = np.nan
         beyond &= kept
     chosen = np.flatnonzero(beyond)
