@@ -130,7 +130,10 @@ class Bounded:
             return await self.app(scope, receive, send)
         chunks, size, more = [], 0, scope["method"] not in ("GET", "HEAD")
         while more:
-            message = await receive()
+            try:
+                message = await receive()
+            except asyncio.CancelledError:  # the server ends; half a request needs no answer
+                return None
             if message["type"] == "http.disconnect":
                 return None
             chunks.append(message.get("body", b""))
