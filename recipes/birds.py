@@ -20,8 +20,8 @@ from typing import Literal
 
 import birds_systems
 from zoo import cli, encoders, models, report, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, captions, datasets
+from zoo.cli import differs, setting
+from zoo.data import batches, captions, datasets
 from zoo.data.augmentation import Augmentation
 from zoo.data.features import cached
 from zoo.data.records import Records, joined
@@ -31,20 +31,18 @@ from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
 
-import keras
 import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
+class Settings(training.CUBSettings):
     """Settings chosen on val1 to val3 of the crops; `toy` is for a quick look at Toy Birds."""
 
-    out: Path = setting(Path("runs/birds"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/birds"))
     system: Literal[(*birds_systems.BUILDERS, "pfe")] = setting("pcme", "what to train")
     points: Path | None = setting(None, "run folder of points on the same data, for pfe")
-    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
-        "test", "classes to evaluate on; choose settings on val1 to val3"
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
+        "test", help="classes to evaluate on; choose settings on val1 to val3"
     )
     validation: Literal["val1", "val2", "val3"] | None = setting(
         None,
@@ -53,9 +51,6 @@ class Settings(training.RetrievalSettings):
     )
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "mobilenet_v2", "image network, frozen", toy="tiny"
-    )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
     )
     max_words: int = setting(24, "words of a caption that are read: 95 % of CUB's are whole")
     views: int = setting(4, "of each training picture: whole, mirrored, random parts", toy=2)
@@ -89,7 +84,6 @@ class Settings(training.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        training.check_weights(self, "image_weights", self.backbone)
         if self.views < 1:
             raise ValueError(f"--views must be at least 1; received {self.views}")
         if (self.system == "pfe") != (self.points is not None):
@@ -101,25 +95,11 @@ class Settings(training.RetrievalSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    run = training.start(settings, data(settings))
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        run.read_features(*stored_features(settings, run))
-        fit(settings, run)
-    return report.finish(run, **settings.evaluation(), measure_more=measure_cost)
+    return report.train(settings, data(settings), build, fit, measure_more=measure_cost)
 
 
 def data(settings):
-    return settings.data(
-        "cub",
-        "toy_birds",
-        captions=settings.captions,
-        validation=settings.validation,
-        **settings.pictures(),
-    )
+    return settings.of_cub(validation=settings.validation)
 
 
 def build(settings, train):
@@ -197,26 +177,31 @@ def _everything(run):
 
 
 def fit(settings, run):
-    stream = Stream(
-        batches.class_pairs,
-        run.train,
-        run.model.tokenizer,
-        settings.batch_size,
-        seed=settings.seed,
-        augmentation=Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
-        steps=settings.steps_per_epoch,
-        options={"pairs_per_class": settings.pairs_per_class},
+    """One phase, of the heads over stored features."""
+    run.read_features(*stored_features(settings, run))
+    phase = training.Phase(
+        "training",
+        settings.epochs,
+        rate=training.cosine_after_a_twentieth(settings.learning_rate),
+        model=run.reader(),
     )
-    steps = settings.epochs * stream.steps_per_epoch
-    schedule = keras.optimizers.schedules.CosineDecay(
-        0.0, steps - steps // 20, warmup_target=settings.learning_rate, warmup_steps=steps // 20
-    )
-    optimizer = training.AdamP(
-        schedule, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
-    )
-    reader = run.reader()
-    reader.compile(optimizer=optimizer)
-    run.fit(reader, "training", stream, settings.epochs)
+
+    def pairs(train, seed):
+        return settings.stream(
+            batches.class_pairs,
+            train,
+            run.model.tokenizer,
+            seed,
+            Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
+            pairs_per_class=settings.pairs_per_class,
+        )
+
+    def adamp(model, rate):
+        return training.AdamP(
+            rate, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
+        )
+
+    training.fit(run, [phase], pairs, adamp, settings.seed)
 
 
 def measure_cost(run, model):

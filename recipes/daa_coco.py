@@ -15,7 +15,7 @@ from pathlib import Path
 
 import daa_training
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import differs
 from zoo.data import batches
 
 
@@ -23,7 +23,7 @@ from zoo.data import batches
 class Settings(daa_training.DAASettings):
     """The paper's settings for COCO."""
 
-    out: Path = setting(Path("runs/daa_coco"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/daa_coco"))
 
 
 def main(argv=None):

@@ -18,51 +18,41 @@ from pathlib import Path
 from typing import Literal
 
 import daa_training
-from zoo import cli, encoders
-from zoo.cli import setting
+from zoo import cli, encoders, training
+from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import batches
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(daa_training.DAASettings):
+class Settings(daa_training.DAASettings, training.CUBSettings):
     """The settings for CUB, those of PCME where the paper has none of its own."""
 
-    out: Path = setting(Path("runs/daa_cub"), "run folder to write or resume", identity=False)
-    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
+    out: Path = differs(Path("runs/daa_cub"))
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
         "test",
-        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
-        "settings on, val1 to val3",
+        help="classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to "
+        "choose settings on, val1 to val3",
     )
-    backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "resnet50", "image encoder", source="DAA, section 5.2", toy="tiny"
+    backbone: Literal[encoders.CONVOLUTIONAL] = differs("resnet50")
+    dim: int = differs(512)
+    scale: float = differs(
+        10.0, help="initial a of sigmoid(b - a d), twice the printed 5", toy=AS_DEFAULT
     )
-    dim: int = setting(512, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
-    scale: float = setting(
-        10.0, "initial a of sigmoid(b - a d), twice the printed 5", source="PCME, appendix C.2"
-    )
-    shift: float = setting(10.0, "initial b", source="PCME, appendix C.2")
-    kl_weight: float = setting(
-        1e-3, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=1e-4
-    )
-    uniformity_weight: float = setting(
-        10.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
-    )
+    shift: float = differs(10.0, toy=AS_DEFAULT)
+    kl_weight: float = differs(1e-3)
+    uniformity_weight: float = differs(10.0)
     fine_tuning_rate: float = setting(
         1.0, "factor of the rate in fine-tuning", source="PCME, appendix C.2"
     )
-    batch_size: int = setting(150, "pairs, one a class", source="DAA, section 5.2", toy=90)
-    crop_and_flip: bool = setting(
-        False,
-        "train on random parts of the original, mirrored or not",
-        source="PCME, released code",
+    batch_size: int = differs(150, help="pairs, one a class")
+    crop_and_flip: bool = differs(
+        False, help="train on random parts of the original, mirrored or not", toy=AS_DEFAULT
     )
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
-    return daa_training.train(settings, data, batches.class_pairs)
+    return daa_training.train(settings, settings.of_cub(), batches.class_pairs)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import cli, losses, models, report, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, captions, phase_seed
+from zoo.cli import differs, setting
+from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 from zoo.files import RunFolder
 from zoo.losses.ranking import MINING
@@ -29,16 +29,12 @@ from zoo.models.sgraf import MODULES
 
 import keras
 
-PHASES = ("warm_up", "training")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RetrievalSettings):
     """The papers' settings for Flickr30K; `toy` is what runs on Toy Scenes."""
 
-    out: Path = setting(
-        Path("runs/daa_sgraf_flickr30k"), "run folder to write or resume", identity=False
-    )
+    out: Path = differs(Path("runs/daa_sgraf_flickr30k"))
     ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
     daa_weight: float = setting(
         20.0,
@@ -46,7 +42,7 @@ class Settings(training.RetrievalSettings):
         source="DAA, released code",
         toy=10.0,
     )
-    daa_temperature: float = setting(0.001, "of the ranks", source="DAA, released code", toy=0.01)
+    daa_temperature: float = differs(0.001, help="of the ranks", toy=0.01)
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     module: Literal[MODULES] = setting("sgr", "similarity of the pairs")
     dim: int = setting(
@@ -85,14 +81,7 @@ def main(argv=None):
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data(settings))
         return report.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    run = training.start(settings, data(settings))
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
-    return report.finish(run, **settings.evaluation())
+    return report.train(settings, data(settings), build, fit)
 
 
 def data(settings):
@@ -122,33 +111,26 @@ def build(settings, train):
 def fit(settings, run):
     """All negatives for the warm-up, then those of `--mining`; the rate falls once."""
     easy, rate = settings.warm_up_epochs, settings.learning_rate
-    fit_phase(settings, run, "warm_up", "sum", easy, lambda steps: rate)
-    fit_phase(
-        settings,
-        run,
-        "training",
-        settings.mining,
-        settings.epochs - easy,
-        lambda steps: keras.optimizers.schedules.PiecewiseConstantDecay(
-            [(settings.drop_epoch - easy) * steps], [rate, rate / 10]
+    phases = [
+        training.Phase(
+            "warm_up", easy, rate=rate, loss=losses.TripletRanking(settings.margin, "sum")
         ),
-    )
+        training.Phase(
+            "training",
+            settings.epochs - easy,
+            rate=training.drop_after(rate, settings.drop_epoch - easy),
+            loss=losses.TripletRanking(settings.margin, settings.mining),
+        ),
+    ]
 
+    def pairs(train, seed):
+        words = run.model.tokenizer
+        return settings.stream(batches.image_caption_pairs, train, words, seed, Augmentation())
 
-def fit_phase(settings, run, phase, mining, epochs, schedule):
-    stream = Stream(
-        batches.image_caption_pairs,
-        run.train,
-        run.model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(),
-        steps=settings.steps_per_epoch,
-    )
-    rate = schedule(stream.steps_per_epoch)
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
-    run.model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining))
-    run.fit(run.model, phase, stream, epochs)
+    def adam(model, rate):
+        return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+
+    training.fit(run, phases, pairs, adam, settings.seed)
 
 
 if __name__ == "__main__":

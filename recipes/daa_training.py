@@ -5,19 +5,15 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from zoo import encoders, models, report, similarities, training
-from zoo.cli import setting
-from zoo.data import Stream, captions, phase_seed, read_bert_tokenizer
+from zoo.cli import differs, setting
+from zoo.data import captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
 from zoo.errors import InputError
 
-import keras
-
-PHASES = ("pre_training", "fine_tuning")
-
 
 @dataclass(frozen=True, kw_only=True)
-class DAASettings(training.RetrievalSettings):
+class DAASettings(training.PretrainedSettings):
     """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
 
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
@@ -34,10 +30,8 @@ class DAASettings(training.RetrievalSettings):
         source="DAA, released code",
         toy=0,
     )
-    daa_temperature: float = setting(0.01, "of the ranks", source="DAA, released code", toy=0.1)
-    semantic_temperature: float | None = setting(
-        None, "of ranks by semantics; default: the same", source="DAA, released code", toy=0.01
-    )
+    daa_temperature: float = differs(0.01, help="of the ranks", toy=0.1)
+    semantic_temperature: float | None = differs(None, toy=0.01)
     test_similarities: tuple[str, ...] = setting(
         ("own", "cosine"),
         f"rankings: own, {', '.join(similarities.NAMES)}; DAA's ASP ranks by the cosine of means",
@@ -46,9 +40,6 @@ class DAASettings(training.RetrievalSettings):
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet152", "image encoder", source="DAA, section 5.2", toy="tiny"
-    )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
     )
     bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
     bert_vocabulary: Path | None = setting(None, "its vocab.txt")
@@ -110,7 +101,6 @@ class DAASettings(training.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        training.check_weights(self, "image_weights", self.backbone)
         if self.warm_up_epochs > self.pre_training_epochs:
             raise ValueError("--pre-training-epochs must not be below --warm-up-epochs")
 
@@ -150,43 +140,36 @@ def train(settings, data, pairs):
         data: what is read, a description for `zoo.data.open`.
         pairs: function of `zoo.data.batches` that makes the batches.
     """
-    run = training.start(settings, data)
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        for phase in PHASES:
-            fit_phase(settings, run, phase, pairs)
-    return report.finish(run, **settings.evaluation())
+    return report.train(settings, data, build, lambda settings, run: fit(settings, run, pairs))
 
 
-def fit_phase(settings, run, phase, pairs):
+def fit(settings, run, pairs):
     """The image head and all of the textual encoder first, with a rising rate, then everything."""
-    model, frozen = run.model, phase == "pre_training"
-    model.image_encoder.get_layer("backbone").trainable = not frozen
-    stream = Stream(
-        pairs,
-        run.train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(
+    rate, backbone = settings.learning_rate, run.model.image_encoder.get_layer("backbone")
+    phases = [
+        training.Phase(
+            "pre_training",
+            settings.pre_training_epochs,
+            rate=training.cosine(rate, settings.warm_up_epochs),
+            frozen=[backbone],
+        ),
+        training.Phase(
+            "fine_tuning",
+            settings.fine_tuning_epochs,
+            rate=training.cosine(rate * settings.fine_tuning_rate),
+        ),
+    ]
+
+    def augmented(train, seed):
+        augmentation = Augmentation(
             crop=settings.crop if settings.crop_and_flip else None,
             flip=settings.crop_and_flip,
             cutout=settings.cutout,
             word_dropping=settings.word_dropping,
-        ),
-        steps=settings.steps_per_epoch,
-    )
-    epochs, steps = getattr(settings, f"{phase}_epochs"), stream.steps_per_epoch
-    rising = settings.warm_up_epochs * steps if frozen else 0
-    rate = settings.learning_rate * (1.0 if frozen else settings.fine_tuning_rate)
-    schedule = keras.optimizers.schedules.CosineDecay(
-        0.0 if rising else rate,
-        max(1, epochs * steps - rising),
-        warmup_target=rate if rising else None,
-        warmup_steps=rising,
-    )
-    model.compile(optimizer=training.AdamP(schedule, global_clipnorm=settings.clip_norm))
-    run.fit(model, phase, stream, epochs)
+        )
+        return settings.stream(pairs, train, run.model.tokenizer, seed, augmentation)
+
+    def adamp(model, rate):
+        return training.AdamP(rate, global_clipnorm=settings.clip_norm)
+
+    training.fit(run, phases, augmented, adamp, settings.seed)

@@ -23,14 +23,11 @@ of the three.
 
 from dive_settings import Settings
 from zoo import cli, encoders, evaluation, losses, models, report, training
-from zoo.data import Stream, batches, captions, phase_seed, read_bert_tokenizer
+from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
-import keras
-
-PHASES = ("warm_up", "frozen", "training")
 SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 
 
@@ -54,14 +51,7 @@ def train(settings, data):
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data)
         return report.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    run = training.start(settings, data)
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
-    return report.finish(run, **settings.evaluation(), measure_more=measure_sets)
+    return report.train(settings, data, build, fit, measure_more=measure_sets)
 
 
 def build(settings, train):
@@ -119,72 +109,50 @@ def fit(settings, run):
     """The hinges of all negatives first, against collapse, then of the hardest.
 
     The network over pictures is frozen for the first epochs, at a constant rate as in PVSE's way to
-    train; then the rate falls.
+    train; then the rate falls: as a cosine, or to a tenth after `--drop-epoch`.
     """
+    model, constant = run.model, settings.learning_rate
     easy, frozen = settings.warm_up_epochs, settings.frozen_epochs
-    network = run.model.image_encoder.get_layer("backbone") if frozen else None
-    if frozen:
-        network.trainable = False
-    constant = settings.learning_rate
-    fit_phase(settings, run, "warm_up", "sum", easy, lambda steps: constant)
-    if frozen > easy:
-        fit_phase(settings, run, "frozen", settings.mining, frozen - easy, lambda steps: constant)
-    if frozen:
-        network.trainable = True
     before = max(easy, frozen)
-    rest = settings.epochs - before
-    fit_phase(
-        settings,
-        run,
-        "training",
-        settings.mining,
-        rest,
-        lambda steps: falling_rate(settings, before, rest, steps),
-    )
+    falling = training.cosine(constant)
+    if settings.drop_epoch is not None:
+        falling = training.drop_after(constant, max(settings.drop_epoch - before, 0))
+    network = [model.image_encoder.get_layer("backbone")] if frozen else []
 
+    def hinges(mining):
+        return losses.TripletRanking(settings.margin, mining, reduction="mean")
 
-def falling_rate(settings, before, epochs, steps):
-    """A cosine over some epochs, or a tenth after `--drop-epoch`.
+    mined = hinges(settings.mining)
+    phases = [
+        training.Phase("warm_up", easy, rate=constant, loss=hinges("sum"), frozen=network),
+        training.Phase("frozen", before - easy, rate=constant, loss=mined, frozen=network),
+        training.Phase("training", settings.epochs - before, rate=falling, loss=mined),
+    ]
 
-    Args:
-        settings: DivE's.
-        before: epochs that there were already.
-        epochs: that are left.
-        steps: of an epoch.
-    """
-    peak = settings.learning_rate
-    if settings.drop_epoch is None:
-        return keras.optimizers.schedules.CosineDecay(peak, max(epochs, 1) * steps)
-    drop = max(settings.drop_epoch - before, 0) * steps
-    return keras.optimizers.schedules.PiecewiseConstantDecay([drop], [peak, peak / 10])
+    def images(train, seed):
+        crops = settings.crop_and_flip and settings.features != "regions"
+        return settings.stream(
+            batches.images_with_captions,
+            train,
+            model.tokenizer,
+            seed,
+            Augmentation(
+                crop=settings.crop if crops else None,
+                flip=crops,
+                word_dropping=settings.word_dropping,
+            ),
+            captions_per_image=settings.captions_per_image,
+        )
 
+    def adamw(model, rate):
+        return training.LayerwiseAdamW(
+            rate,
+            weight_decay=settings.weight_decay,
+            global_clipnorm=settings.clip_norm,
+            rates=rates(settings, model),
+        )
 
-def fit_phase(settings, run, phase, mining, epochs, schedule):
-    model = run.model
-    crops = settings.crop_and_flip and settings.features != "regions"
-    stream = Stream(
-        batches.images_with_captions,
-        run.train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(
-            crop=settings.crop if crops else None,
-            flip=crops,
-            word_dropping=settings.word_dropping,
-        ),
-        steps=settings.steps_per_epoch,
-        options={"captions_per_image": settings.captions_per_image},
-    )
-    optimizer = training.LayerwiseAdamW(
-        schedule(stream.steps_per_epoch),
-        weight_decay=settings.weight_decay,
-        global_clipnorm=settings.clip_norm,
-        rates=rates(settings, model),
-    )
-    loss = losses.TripletRanking(settings.margin, mining, reduction="mean")
-    model.compile(optimizer, loss=loss)
-    run.fit(model, phase, stream, epochs)
+    training.fit(run, phases, images, adamw, settings.seed)
 
 
 def rates(settings, model):

@@ -14,16 +14,14 @@ from pathlib import Path
 
 import dive_coco
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(dive_coco.Settings):
     """The paper's settings for Flickr30K, which are those for COCO."""
 
-    out: Path = setting(
-        Path("runs/dive_flickr30k"), "run folder to write or resume", identity=False
-    )
+    out: Path = differs(Path("runs/dive_flickr30k"))
 
 
 def main(argv=None):

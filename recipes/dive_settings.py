@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from zoo import encoders, models, training
-from zoo.cli import setting
+from zoo.cli import differs, setting
 from zoo.data.images import RESIZES
 from zoo.data.random_crops import RandomCrop
 from zoo.layers.slot_attention import NORMALIZE_OVER
@@ -54,10 +54,10 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
+class Settings(training.PretrainedSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Scenes."""
 
-    out: Path = setting(Path("runs/dive_coco"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/dive_coco"))
     ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
     method: Literal["dive", "pvse"] = setting("dive", "slots or PIE-Net")
     features: Literal[FEATURES] = setting(
@@ -65,9 +65,6 @@ class Settings(training.RetrievalSettings):
     )
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
         None, "another network than that of --features", toy="tiny"
-    )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
     )
     bert: Path | None = setting(None, "folder of BERT's preset, for resnext_bert")
     bert_vocabulary: Path | None = setting(None, "its vocab.txt")
@@ -93,7 +90,7 @@ class Settings(training.RetrievalSettings):
         source="DivE, released code",
         toy=False,
     )
-    max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
+    max_words: int = differs(40, toy=48)
     dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
     word_dim: int = setting(300, "of a word vector", source="DivE, released code", toy=64)
     num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
@@ -176,8 +173,6 @@ class Settings(training.RetrievalSettings):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, protocol[name])
         super().__post_init__()
-        used = None if self.ensemble or self.features == "regions" else self.network
-        training.check_weights(self, "image_weights", used)
         if not 0 <= self.warm_up_epochs <= self.epochs:
             raise ValueError("--epochs must not be below --warm-up-epochs")
         if not 0 <= self.frozen_epochs <= self.epochs:
@@ -189,6 +184,10 @@ class Settings(training.RetrievalSettings):
     def crop(self):
         """The random parts of `--crop-and-flip`."""
         return RandomCrop(area=(PROTOCOLS[self.features].smallest_part, 1.0))
+
+    @property
+    def pretrained(self):
+        return None if self.ensemble or self.features == "regions" else self.network
 
     @property
     def network(self):

@@ -17,16 +17,14 @@ from pathlib import Path
 
 import triplet_training
 from zoo import cli, models
-from zoo.cli import setting
+from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(triplet_training.GaussianSettings):
     """The paper's settings for COCO."""
 
-    out: Path = setting(
-        Path("runs/gaussian_vsepp_coco"), "run folder to write or resume", identity=False
-    )
+    out: Path = differs(Path("runs/gaussian_vsepp_coco"))
 
 
 def main(argv=None):

@@ -18,24 +18,18 @@ from typing import Literal
 import gaussian_vsepp_coco
 import triplet_training
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import AS_DEFAULT, differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(gaussian_vsepp_coco.Settings):
     """The paper's settings for Flickr30K."""
 
-    out: Path = setting(
-        Path("runs/gaussian_vsepp_flickr30k"), "run folder to write or resume", identity=False
+    out: Path = differs(Path("runs/gaussian_vsepp_flickr30k"))
+    covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = differs(
+        "spherical_mean", source="Pishdad et al., section 4.4"
     )
-    covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
-        "spherical_mean",
-        "variances of the dimensions: each its own, their mean, or one value",
-        source="Pishdad et al., section 4.4",
-    )
-    similarity: Literal[triplet_training.SIMILARITIES] = setting(
-        "kl", "to train and to rank with", source="Pishdad et al., section 4.4"
-    )
+    similarity: Literal[triplet_training.SIMILARITIES] = differs("kl", toy=AS_DEFAULT)
 
 
 def main(argv=None):

@@ -16,22 +16,18 @@ from typing import Literal
 import triplet_training
 import vsrn_flickr30k
 from zoo import cli, models
-from zoo.cli import setting
+from zoo.cli import AS_DEFAULT, differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(vsrn_flickr30k.Settings, triplet_training.GaussianSettings):
     """VSRN's settings, and what a Gaussian has besides."""
 
-    out: Path = setting(
-        Path("runs/gaussian_vsrn_flickr30k"), "run folder to write or resume", identity=False
-    )
-    margin: float = setting(0.1, "of the triplets", source="Pishdad et al., section 4.2", toy=0.2)
-    similarity: Literal[triplet_training.SIMILARITIES] = setting(
-        "wasserstein_2", "to train and to rank with", source="Pishdad et al., section 4.4"
-    )
-    covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
-        "spherical_mean", "variances of the dimensions: each its own, their mean, or one value"
+    out: Path = differs(Path("runs/gaussian_vsrn_flickr30k"))
+    margin: float = differs(0.1, source="Pishdad et al., section 4.2", toy=0.2)
+    similarity: Literal[triplet_training.SIMILARITIES] = differs("wasserstein_2", toy=AS_DEFAULT)
+    covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = differs(
+        "spherical_mean"
     )
 
 

@@ -29,8 +29,8 @@ from typing import Literal
 import own_pairs_gru
 import own_pairs_next
 from zoo import cli, encoders, losses, models, report, similarities, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, phase_seed
+from zoo.cli import differs, setting
+from zoo.data import Stream, batches
 from zoo.data.bert_tokenizer import read_bert_tokenizer
 from zoo.data.caption_vectors import caption_vectors
 from zoo.data.features import cached
@@ -52,7 +52,7 @@ GRU = ("--text=gru", "--start-from")  # of `own_pairs_gru.py`
 class Settings(training.RetrievalSettings):
     """Settings chosen on the validation photos of Flickr8k; there is no toy data for them."""
 
-    out: Path = setting(Path("runs/own_pairs"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/own_pairs"))
     text: Literal["sentence", "gru"] = setting(
         "sentence", "what reads captions: a pretrained MiniLM, or a GRU trained here"
     )
@@ -80,9 +80,7 @@ class Settings(training.RetrievalSettings):
     max_words: int = setting(32, "word pieces of a caption that are read")
     dim: int = setting(256, "dimensions of the embedding")
     image_size: int = setting(256, "pixels")
-    resize: Literal[RESIZES] = setting(
-        "stretch", "a photo to a square: its middle, or the whole of it stretched"
-    )
+    resize: Literal[RESIZES] = differs("stretch")
     batch_size: int = setting(512, "pairs")
     drop_rate: float = setting(0.7, "channels of a picture's vector that a step leaves out")
     caption_drop_rate: float = setting(0.2, "likewise, of a caption's")
@@ -232,33 +230,44 @@ def fit(settings, run, points):
     """The points alone, then the variances of the frozen points, which lose nothing by it."""
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
-    for tower in towers:
-        tower.trainable = False  # Keras hands down only what changes
-        tower.trainable = True
-    fit_phase(settings, run, heads, "points", settings.epochs, settings.learning_rate)
-    for tower in towers:
-        tower.trainable = False
-        tower.get_layer("dropout").rate = 0.0  # a variance is of the point that will be asked for
-    heads = run.reader(run.model)
-    fit_phase(settings, run, heads, "variances", settings.variance_epochs, settings.variance_rate)
+    rate = training.cosine_after_a_twentieth
 
+    def asked_for():  # a variance is of the point that will be asked for
+        for tower in towers:
+            tower.get_layer("dropout").rate = 0.0
 
-def fit_phase(settings, run, model, phase, epochs, rate):
-    pairs = run.train.records.num_captions // settings.batch_size
-    stream = Stream(
-        batches.image_caption_pairs,
-        run.train,
-        None,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        steps=settings.steps_per_epoch or max(pairs, settings.least_steps),
-    )
-    steps = epochs * stream.steps_per_epoch
-    schedule = keras.optimizers.schedules.CosineDecay(
-        0.0, max(1, steps - steps // 20), warmup_target=rate, warmup_steps=max(1, steps // 20)
-    )
-    model.compile(keras.optimizers.Adam(schedule, beta_2=0.98))
-    run.fit(model, phase, stream, epochs)
+    phases = [
+        training.Phase(
+            "points",
+            settings.epochs,
+            rate=rate(settings.learning_rate),
+            model=heads,
+            then=asked_for,
+        ),
+        training.Phase(
+            "variances",
+            settings.variance_epochs,
+            rate=rate(settings.variance_rate),
+            frozen=towers,
+            model=run.reader(run.model),
+        ),
+    ]
+
+    def pairs(train, seed):
+        least = max(train.records.num_captions // settings.batch_size, settings.least_steps)
+        return Stream(
+            batches.image_caption_pairs,
+            train,
+            None,
+            settings.batch_size,
+            seed=seed,
+            steps=settings.steps_per_epoch or least,
+        )
+
+    def adam(model, rate):
+        return keras.optimizers.Adam(rate, beta_2=0.98)
+
+    training.fit(run, phases, pairs, adam, settings.seed)
 
 
 if __name__ == "__main__":

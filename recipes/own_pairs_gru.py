@@ -19,7 +19,7 @@ import own_pairs_next
 import pcmepp_coco
 import pcmepp_settings
 from zoo import cli, encoders, models
-from zoo.cli import setting
+from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.files import RunFolder
 
 CLIP_FROZEN_EPOCHS = 2  # PCME++, section 3.1
@@ -35,8 +35,8 @@ OF_THE_MODEL = (
 class Settings(pcmepp_settings.Settings):
     """Settings for some thousand pictures and an ImageNet network; the paper's are for COCO."""
 
-    out: Path = setting(Path("runs/own_pairs"), "run folder to write or resume", identity=False)
-    toy: Literal["scenes"] = setting("scenes", "the drawn data, without --data-dir")
+    out: Path = differs(Path("runs/own_pairs"))
+    toy: Literal["scenes"] = differs("scenes")
     image_weights: str | None = setting(
         "imagenet",
         "of the backbone: imagenet (fetched once), a local .h5, .npz or .safetensors file, or none",
@@ -54,8 +54,8 @@ class Settings(pcmepp_settings.Settings):
     held_out_share: float = setting(
         0.1, "images for validation and for the test each, without a column split"
     )
-    method: Literal[pcmepp_settings.METHODS] = setting("pcmepp", "what to train on these towers")
-    dim: int = setting(256, "dimensions of the embedding", toy=64)
+    method: Literal[pcmepp_settings.METHODS] = differs("pcmepp")
+    dim: int = differs(256, source="")
     text: Literal["gru"] = setting("gru", "what reads captions")
     max_words: int = setting(24, "words of a caption that are read", toy=48)
     pseudo_positive_weight: float | None = setting(0.0, "alpha; 0: none")
@@ -66,17 +66,14 @@ class Settings(pcmepp_settings.Settings):
     caption_rate: float | None = setting(
         None, "factor of the text backbone; default: 1 for a GRU, 0.1 for CLIP's", toy=1.0
     )
-    batch_size: int = setting(128, "pairs", source="PCME++, table B.1")
-    steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=32, smoke=2)
+    batch_size: int = differs(128, toy=AS_DEFAULT)
+    steps_per_epoch: int | None = differs(None, toy=32)
     cache_features: bool | None = setting(
         None, "store the frozen backbone's features; default: unless the backbone is CLIP's"
     )
-    epochs: int = setting(30, "in all", toy=48, smoke=3)
-    mean_epochs: int | None = setting(
-        None,
-        f"of these the means alone, first; default: {MEAN_EPOCHS}, 0 with --start-from",
-        toy=16,
-        smoke=0,
+    epochs: int = differs(30, source="")
+    mean_epochs: int | None = differs(
+        None, help=f"of these the means alone, first; default: {MEAN_EPOCHS}, 0 with --start-from"
     )
     frozen_epochs: int | None = setting(
         None,
@@ -89,7 +86,9 @@ class Settings(pcmepp_settings.Settings):
     schedule: Literal["steps", "cosine"] = setting(
         "cosine", "of the last phase's rate", toy="steps"
     )
-    averaged_epochs: int | None = setting(0, "of SWA; 0: none, the best epoch is kept", toy=6)
+    averaged_epochs: int | None = setting(
+        0, "of SWA; 0: none, the best epoch is kept", toy=6, smoke=1
+    )
     mixed_share: float | None = setting(0.25, "images mixed by Mixup or CutMix")
 
     def __post_init__(self):

@@ -21,7 +21,7 @@ from typing import Literal
 
 import own_vectors_methods
 from zoo import cli, report, training
-from zoo.cli import setting
+from zoo.cli import differs, setting
 from zoo.data import Stream, batches, vectors
 from zoo.evaluation import toy_vectors
 
@@ -34,7 +34,7 @@ METHODS = tuple(own_vectors_methods.METHODS)
 class Settings(training.VectorSettings):
     """What to read, and what to make of it."""
 
-    out: Path = setting(Path("runs/own_vectors"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/own_vectors"))
     method: Literal[METHODS] = setting("none", "what to make of the vectors")
     dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
     batch_size: int = setting(1024, "pairs; of data with classes as many of each")
@@ -69,19 +69,25 @@ def fit(settings, run):
         a_class = max(1, batch_size // records.num_classes)
         batch_size = a_class * min(batch_size, records.num_classes)
         options["pairs_per_class"] = a_class
-    stream = Stream(
-        batches.class_pairs if by_class else batches.image_caption_pairs,
-        run.train,
-        None,
-        batch_size,
-        seed=settings.seed,
-        steps=settings.steps_per_epoch,
-        options=options,
+    phase = training.Phase(
+        "training", settings.epochs, rate=training.cosine(settings.learning_rate)
     )
-    steps = settings.epochs * stream.steps_per_epoch
-    rate = keras.optimizers.schedules.CosineDecay(settings.learning_rate, steps)
-    run.model.compile(keras.optimizers.AdamW(rate, weight_decay=1e-4, global_clipnorm=1.0))
-    run.fit(run.model, "training", stream, settings.epochs)
+
+    def pairs(train, seed):
+        return Stream(
+            batches.class_pairs if by_class else batches.image_caption_pairs,
+            train,
+            None,
+            batch_size,
+            seed=seed,
+            steps=settings.steps_per_epoch,
+            options=options,
+        )
+
+    def adamw(model, rate):
+        return keras.optimizers.AdamW(rate, weight_decay=1e-4, global_clipnorm=1.0)
+
+    training.fit(run, [phase], pairs, adamw, settings.seed)
 
 
 if __name__ == "__main__":

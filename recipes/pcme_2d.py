@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pcme_cub
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import AS_DEFAULT, differs, setting
 
 FIGURE_5 = (
     "Western_Grebe",
@@ -36,49 +36,37 @@ FIGURE_5 = (
 class Settings(pcme_cub.Settings):
     """Those of `pcme_cub`, in two dimensions."""
 
-    out: Path = setting(Path("runs/pcme_2d"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/pcme_2d"))
     classes: tuple[str, ...] = setting(
         FIGURE_5, "names of classes to train on and to draw", source="PCME, appendix C.3"
     )
     num_classes: int = setting(9, "instead of these the first ones of the toy data")
-    image_size: int = setting(224, "pixels", source="PCME, released code", toy=32)
-    dim: int = setting(2, "dimensions of the embedding", source="PCME, figure 5")
+    image_size: int = differs(224, toy=32)
+    dim: int = differs(2, source="PCME, figure 5", toy=AS_DEFAULT)
     sentence_dim: int | None = setting(
         1024, "width of a sentence's states", source="PCME, appendix C.3", toy=64
     )
-    mean_attention: bool = setting(
-        False, "local attention in the mean", source="PCME, appendix C.3"
-    )
-    variance_attention: bool = setting(
-        False, "and in the log variance", source="PCME, appendix C.3", toy=True
-    )
-    variance_gru: bool = setting(
+    mean_attention: bool = differs(False, source="PCME, appendix C.3")
+    variance_attention: bool = differs(False, source="PCME, appendix C.3", toy=True)
+    variance_gru: bool = differs(
         False,
-        "a second GRU; the paper has two projections of one sentence",
+        help="a second GRU; the paper has two projections of one sentence",
         source="PCME, appendix C.3",
     )
     unit_mean: bool = setting(
         False, "means of unit length, which in the plane are a circle that no class gets across"
     )
-    scale: float = setting(
-        10.0, "initial a of sigmoid(b - a d)", source="PCME, appendix C.2", toy=3.0
-    )
-    shift: float = setting(10.0, "initial b", source="PCME, appendix C.2", toy=3.0)
+    scale: float = differs(10.0, help="initial a of sigmoid(b - a d)", toy=3.0)
+    shift: float = differs(10.0, help="initial b", toy=3.0)
     log_variance_bias: float = setting(-5.0, "initial log variance")
     # Without it the classes come to lie on a line.
-    uniformity_weight: float = setting(
-        10.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
-    )
+    uniformity_weight: float = differs(10.0)
     batch_size: int = setting(90, "pairs")
     pairs_per_class: int = setting(10, "pairs of a class in a batch: there are few classes")
-    kl_weight: float = setting(
-        1e-3, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=0.3
-    )
-    word_dropping: float = setting(0.1, "probability of losing a word", source="PCME, appendix C.2")
+    kl_weight: float = differs(1e-3, toy=0.3)
+    word_dropping: float = differs(0.1, toy=AS_DEFAULT)
     steps_per_epoch: int | None = setting(60, "a class has few captions", smoke=2)
-    fine_tuning_epochs: int = setting(
-        50, "everything", source="PCME, appendix C.2", toy=40, smoke=1
-    )
+    fine_tuning_epochs: int = differs(50, toy=40)
 
 
 def main(argv=None):

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 import pcme_cub
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,46 +24,26 @@ class Settings(pcme_cub.Settings):
     """The paper's settings for COCO; `toy` is what runs on Toy Scenes."""
 
     default_backbone: ClassVar[str] = "resnet152"
-    out: Path = setting(Path("runs/pcme_coco"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/pcme_coco"))
     captions: Path | None = setting(None, "of CUB; COCO has them in dataset_coco.json")
     held_out: Literal["test", "val"] = setting(
         "test", "the split to evaluate on; choose settings on val"
     )
-    max_words: int = setting(40, "words of a caption that are read", toy=48)
-    dim: int = setting(1024, "dimensions of the embedding", source="PCME, appendix C.2", toy=64)
-    scale: float = setting(
-        30.0,
-        "initial a of sigmoid(b - a d), twice what is printed: the code has sigmoid(2x)",
-        source="PCME, appendix C.2",
-        toy=10.0,
-    )
-    shift: float = setting(30.0, "initial b, likewise", source="PCME, appendix C.2", toy=10.0)
-    kl_weight: float = setting(
-        1e-5, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=1e-4
-    )
-    uniformity_weight: float = setting(
-        0.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
-    )
-    learning_rate: float = setting(
-        2e-4, "peak, cosine decay per phase", source="PCME, appendix C.2", toy=2e-3
-    )
-    fine_tuning_rate: float = setting(
-        0.1, "factor of the rate in fine-tuning", source="PCME, released code", toy=1.0
-    )
-    batch_size: int = setting(128, "pairs", source="PCME, released code", toy=90)
-    warm_up_epochs: int = setting(30, "heads only", source="PCME, appendix C.2", toy=0, smoke=1)
-    fine_tuning_epochs: int = setting(
-        30, "everything", source="PCME, appendix C.2", toy=20, smoke=1
-    )
+    max_words: int = differs(40, toy=48)
+    dim: int = differs(1024)
+    scale: float = differs(30.0, toy=10.0)
+    shift: float = differs(30.0, toy=10.0)
+    kl_weight: float = differs(1e-5)
+    uniformity_weight: float = differs(0.0)
+    learning_rate: float = differs(2e-4)
+    fine_tuning_rate: float = differs(0.1, source="PCME, released code", toy=1.0)
+    batch_size: int = differs(128)
+    warm_up_epochs: int = differs(30)
+    fine_tuning_epochs: int = differs(30)
     cache_features: bool = setting(
         False, "warm up on stored features of the frozen backbone, uncropped", toy=True
     )
-    crop_and_flip: bool = setting(
-        True,
-        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
-        source="PCME, released code",
-        toy=False,
-    )
+    crop_and_flip: bool = differs(True, toy=False)
 
     def __post_init__(self):
         super().__post_init__()

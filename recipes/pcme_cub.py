@@ -17,41 +17,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from zoo import cli, encoders, evaluation, models, report, similarities, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, captions, phase_seed
+import pcme_test_samples
+from zoo import cli, encoders, models, report, training
+from zoo.cli import differs, setting
+from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
-from zoo.metrics import evaluate_retrieval
-from zoo.report.style import PALETTE, new_figure, save, styled
-
-import keras
-
-PHASES = ("warm_up", "fine_tuning")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
+class Settings(training.CUBSettings):
     """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
 
     default_backbone: ClassVar[str] = "resnet50"
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
-    out: Path = setting(Path("runs/pcme_cub"), "run folder to write or resume", identity=False)
-    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
-        "test",
-        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
-        "settings on, val1 to val3",
-    )
+    out: Path = differs(Path("runs/pcme_cub"))
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
         None, "image encoder; default: that of the weights' file name, else resnet50", toy="tiny"
     )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
-    )
     glove: Path | None = setting(None, "text file of word vectors to start from")
-    image_size: int = setting(224, "pixels", source="PCME, released code", toy=64)
+    image_size: int = differs(224, source="PCME, released code")
     crop_fraction: float = setting(
         224 / 256,
         "side of a photo's middle, of the shorter side",
@@ -63,7 +49,7 @@ class Settings(training.RetrievalSettings):
         300, "dimensions of a word vector", source="PCME, released code", toy=64
     )
     sentence_dim: int | None = setting(None, "width of a sentence's states; default: --dim")
-    max_words: int = setting(40, "words of a caption that are read", toy=24)
+    max_words: int = differs(40)
     mean_only: bool = setting(False, "train points instead of Gaussians", source="PCME, table 2")
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
         "ellipsoidal",
@@ -131,15 +117,10 @@ class Settings(training.RetrievalSettings):
         "numbers of samples J to rank by in the end, such as 1 3 7 15",
         source="PCME, figure E.1",
     )
-    test_similarities: tuple[str, ...] = setting(
-        ("own", "euclidean"),
-        f"rankings: own, {', '.join(similarities.NAMES)}",
-        source="PCME, table E.1",
-    )
+    test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME, table E.1")
 
     def __post_init__(self):
         super().__post_init__()
-        training.check_weights(self, "image_weights", self.network)
         if self.squash_variance and not self.variance_attention:
             raise ValueError("--squash-variance squashes the branch of --variance-attention")
         if self.crop_and_flip and self.cache_features and self.warm_up_epochs:
@@ -148,22 +129,14 @@ class Settings(training.RetrievalSettings):
             raise ValueError("--test-samples must be positive, and points have no samples")
 
     @property
+    def pretrained(self):
+        return self.network
+
+    @property
     def network(self):
         """The name of the image encoder: as given, or as the weights' file is named."""
         named = encoders.backbone_of_file(self.image_weights)
         return self.backbone or named or self.default_backbone
-
-    @property
-    def head(self):
-        """The options of both towers' `GaussianHead`."""
-        return {
-            "covariance": None if self.mean_only else self.covariance,
-            "mean_attention": self.mean_attention,
-            "variance_attention": self.variance_attention,
-            "squash_variance": self.squash_variance,
-            "unit_mean": self.unit_mean,
-            "log_variance_bias": self.log_variance_bias,
-        }
 
 
 def main(argv=None):
@@ -172,20 +145,12 @@ def main(argv=None):
 
 
 def data(settings):
-    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
+    return settings.of_cub()
 
 
 def train(settings, data):
-    """Builds, fits and evaluates."""
-    run = training.start(settings, data)
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
-    more = measure_samples(settings) if settings.test_samples else None
-    return report.finish(run, **settings.evaluation(), measure_more=more)
+    more = pcme_test_samples.measure(settings) if settings.test_samples else None
+    return report.train(settings, data, build, fit, measure_more=more)
 
 
 def build(settings, train):
@@ -196,104 +161,56 @@ def build(settings, train):
     return models.pcme(
         encoders.convolutional(settings.network, settings.image_size, settings.image_weights),
         tokenizer,
-        dim=settings.dim,
         word_dim=word_dim,
         word_vectors=word_vectors,
-        sentence_dim=settings.sentence_dim,
-        variance_gru=settings.variance_gru,
-        num_samples=settings.num_samples,
-        method=settings.method,
-        scale=settings.scale,
-        shift=settings.shift,
-        kl_weight=settings.kl_weight,
-        uniformity_weight=settings.uniformity_weight,
-        seed=settings.seed,
-        **settings.head,
+        covariance=None if settings.mean_only else settings.covariance,
+        **settings.named("dim", "sentence_dim", "variance_gru", "num_samples", "method", "scale"),
+        **settings.named("shift", "kl_weight", "uniformity_weight", "seed", "mean_attention"),
+        **settings.named("variance_attention", "squash_variance", "unit_mean"),
+        log_variance_bias=settings.log_variance_bias,
     )
 
 
 def fit(settings, run):
     """Warm-up of the heads over frozen networks, words and GRU among them, then everything."""
     backbone = run.model.image_encoder.get_layer("backbone")
-    extractors = [backbone]
-    if settings.freeze_text:
-        extractors.append(run.model.caption_encoder.get_layer("backbone"))
-    if settings.warm_up_epochs:
-        for extractor in extractors:
-            extractor.trainable = False
-        if settings.cache_features:
-            heads = run.model.with_image_encoder(run.model.image_encoder.get_layer("head"))
-            fit_phase(settings, run, heads, "warm_up", *run.stored_features(backbone))
-        else:
-            fit_phase(settings, run, run.model, "warm_up", run.train, run.validation)
-    if settings.fine_tuning_epochs:
-        for extractor in extractors:
-            extractor.trainable = True
-        fit_phase(settings, run, run.model, "fine_tuning", run.train, run.validation)
-
-
-def fit_phase(settings, run, model, phase, train, validation):
-    epochs = getattr(settings, f"{phase}_epochs")
-    by_class = train.records.class_names is not None
-    crop = settings.crop if settings.crop_and_flip else None
-    stream = Stream(
-        batches.class_pairs if by_class else batches.image_caption_pairs,
-        train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(
-            crop=crop,
-            flip=settings.crop_and_flip,
-            cutout=settings.cutout,
-            word_dropping=settings.word_dropping,
-        ),
-        steps=settings.steps_per_epoch,
-        options={"pairs_per_class": settings.pairs_per_class} if by_class else {},
-    )
+    words = run.model.caption_encoder.get_layer("backbone")
+    heads = {}
+    if settings.warm_up_epochs and settings.cache_features:
+        heads = dict(zip(("model", "splits"), run.without_backbone(), strict=True))
     rate = settings.learning_rate
-    if phase == "fine_tuning":
-        rate *= settings.fine_tuning_rate
-    schedule = keras.optimizers.schedules.CosineDecay(rate, epochs * stream.steps_per_epoch)
-    model.compile(optimizer=training.AdamP(schedule))
-    run.fit(model, phase, stream, epochs, validation=validation)
+    phases = [
+        training.Phase(
+            "warm_up",
+            settings.warm_up_epochs,
+            rate=training.cosine(rate),
+            frozen=[backbone, words] if settings.freeze_text else [backbone],
+            **heads,
+        ),
+        training.Phase(
+            "fine_tuning",
+            settings.fine_tuning_epochs,
+            rate=training.cosine(rate * settings.fine_tuning_rate),
+        ),
+    ]
 
+    def pairs(train, seed):
+        by_class = train.records.class_names is not None
+        return settings.stream(
+            batches.class_pairs if by_class else batches.image_caption_pairs,
+            train,
+            run.model.tokenizer,
+            seed,
+            Augmentation(
+                crop=settings.crop if settings.crop_and_flip else None,
+                flip=settings.crop_and_flip,
+                cutout=settings.cutout,
+                word_dropping=settings.word_dropping,
+            ),
+            **({"pairs_per_class": settings.pairs_per_class} if by_class else {}),
+        )
 
-def measure_samples(settings):
-    """A function `(run, model) -> dict` of retrieval by so many samples of each Gaussian.
-
-    As many are drawn at test time as `--test-samples` say, whatever the training took.
-    """
-
-    def measure(run, model):
-        encoded = evaluation.encode(model, run.test.records, run.test.source)
-        scale, shift = float(model.similarity.scale), float(model.similarity.shift)
-        found = {}
-        for count in settings.test_samples:
-            similarity = similarities.MatchProbability(scale, shift, count, settings.seed)
-            pairs = encoded.pairs(similarity).kept()
-            found[str(count)] = evaluate_retrieval(pairs, encoded.relevance)
-        save(samples_plot(found), run.folder.plots / "test_samples.png")
-        return {"test_samples": found}
-
-    return measure
-
-
-@styled
-def samples_plot(found):
-    """R-Precision of both directions over the number of samples."""
-    figure = new_figure(5.0, 3.6)
-    axis = figure.subplots()
-    counts = sorted(found, key=int)
-    for side, name, color in zip(
-        ("i2t", "t2i"), ("image to text", "text to image"), PALETTE, strict=False
-    ):
-        values = [found[count][f"{side}_r_precision"] for count in counts]
-        axis.plot([int(count) for count in counts], values, marker="o", color=color, label=name)
-    axis.set(xlabel="samples J at test time", ylabel="R-Precision in %", xscale="log")
-    axis.set_xticks([int(count) for count in counts], counts)
-    axis.legend()
-    return figure
+    training.fit(run, phases, pairs, lambda model, rate: training.AdamP(rate), settings.seed)
 
 
 if __name__ == "__main__":

@@ -19,18 +19,14 @@ from pcmepp_settings import DISTANCES, Settings
 from zoo import cli, encoders, losses, models, report, similarities, training
 from zoo.data import (
     MixedStream,
-    Stream,
     batches,
     captions,
     clip_tokenizer,
-    phase_seed,
     sources,
 )
 from zoo.data.size_augmentation import SizeAugmentation
 
-import keras
-
-PHASES = ("frozen", "means", "training")
+PHASES = ("frozen", "means", "training")  # as their seeds count them
 SQUARED = (
     similarities.ClosedFormSampledDistance,
     similarities.SquaredEuclidean,
@@ -62,15 +58,15 @@ def train(settings, data, prepare=lambda run: None, measure_more=None, make=None
         measure_more: function `(run, model) -> dict` of further results.
     """
     # The weights of the last epochs are averaged, so there is no best one to choose.
-    run = training.start(settings, data, select="last" if settings.averaged_epochs else None)
-    if run.finished:
-        return report.show(run)
-    prepare(run)
-    with run.replicas():
-        model = (make or build)(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
-    return report.finish(run, **settings.evaluation(), measure_more=measure_more)
+    return report.train(
+        settings,
+        data,
+        make or build,
+        fit,
+        prepare=prepare,
+        measure_more=measure_more,
+        select="last" if settings.averaged_epochs else None,
+    )
 
 
 def tokenizer(settings, records):
@@ -131,70 +127,91 @@ def fit(settings, run):
 
     A backbone that is to be frozen is so while the means are alone too.
     """
-    backbone = run.model.image_encoder.get_layer("backbone")
-    early, train, validation = run.model, run.train, run.validation
-    if settings.frozen_epochs:
-        backbone.trainable = False
-        if settings.cache_features:
-            early = run.model.with_image_encoder(encoders.head_alone(run.model.image_encoder))
-            train, validation = run.stored_features(backbone)
+    model = run.model
+    backbone = model.image_encoder.get_layer("backbone")
+    early, splits = model, (run.train, run.validation)
+    if settings.frozen_epochs and settings.cache_features:
+        early, splits = run.without_backbone()
+    rate, phases = settings.learning_rate, []
     if settings.mean_epochs:
-        fit_means(settings, run, early, train, validation)
-    if settings.frozen_epochs:
-        freeze_pretrained(backbone)
-        stream = training_batches(settings, early, train, "frozen")
-        rate = settings.learning_rate
-        if not settings.training_epochs:  # this phase is the last
-            rate = learning_rate(settings, settings.frozen_epochs, stream.steps_per_epoch)
-        early.compile(optimizer(settings, early, rate))
-        run.fit(early, "frozen", stream, settings.frozen_epochs, validation=validation)
-        thaw(backbone)
-    if settings.training_epochs:
-        fit_everything(settings, run)
+        means, variances = means_alone(settings, early)
+        phases.append(
+            training.Phase(
+                "means",
+                settings.mean_epochs,
+                rate=lambda epochs, steps: training.WarmUpThenDrops(
+                    rate, settings.warm_up_epochs * steps
+                ),
+                frozen=[*([backbone] if settings.frozen_epochs else []), *variances],
+                model=means,
+                splits=splits,
+                then=lambda: hand_over(means.similarity, model),
+            )
+        )
+    is_last = not settings.training_epochs
+    phases += [
+        training.Phase(
+            "frozen",
+            settings.frozen_epochs,
+            rate=falling_rate(settings) if is_last else rate,
+            frozen=pretrained(backbone) if settings.frozen_epochs else [],
+            model=early,
+            splits=splits,
+        ),
+        training.Phase(
+            "training",
+            settings.training_epochs,
+            rate=falling_rate(settings),
+            stateful_callbacks=lambda stream: averaging(settings, stream),
+        ),
+    ]
+
+    def pairs(train, seed):
+        return training_batches(settings, model.tokenizer, train, seed)
+
+    def adamp(model, rate):
+        return optimizer(settings, model, rate)
+
+    training.fit(run, phases, pairs, adamp, settings.seed, order=PHASES)
 
 
-def thaw(backbone):
-    """Makes all of a backbone trainable, whatever of it was frozen."""
-    backbone.trainable = False  # Keras passes on to the parts only what changes the whole
-    backbone.trainable = True
+def pretrained(backbone):
+    """The layers that a backbone has weights for: CLIP's new blocks of the variance train."""
+    return [layer for layer in backbone.layers if "variance" not in layer.name]
 
 
-def freeze_pretrained(backbone):
-    """Freezes what a backbone has weights for: CLIP's new blocks of the variance train."""
-    thaw(backbone)  # a frozen model has no part that trains
-    for layer in backbone.layers:
-        layer.trainable = "variance" in layer.name
+def averaging(settings, stream):
+    """The weights of the last epochs are averaged."""
+    if not settings.averaged_epochs:
+        return {}
+    steps, first = stream.steps_per_epoch, settings.training_epochs - settings.averaged_epochs
+    own = training.StochasticWeightAveraging(first, lambda: stream(0).take(min(20, steps)))
+    return {"swa": own}
 
 
-def fit_means(settings, run, model, train, validation):
-    """What CLIP's weights bring: means that rank better than chance before there is a variance."""
-    stream = training_batches(settings, model, train, "means")
+def means_alone(settings, model):
+    """What CLIP's weights bring: means that rank better than chance before there is a variance.
+
+    Returns:
+        The model of the means, which shares `model`'s towers, and the layers of the variances.
+    """
     towers = model.image_encoder, model.caption_encoder
-    means, variances = model, []
     if isinstance(model.loss, losses.TripletRanking):  # hardest negatives would collapse here
         sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")
-        means = models.DualEncoder(
-            *towers, model.similarity, sum_of_hinges, tokenizer=model.tokenizer
-        )
+        words = model.tokenizer
+        return models.DualEncoder(*towers, model.similarity, sum_of_hinges, tokenizer=words), []
     if isinstance(model.loss, losses.MatchingCrossentropy):
         distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
         loss = losses.MatchingCrossentropy()
         means = models.DualEncoder(*towers, distance, loss, tokenizer=model.tokenizer)
-        variances = [part for tower in towers for part in tower.get_layer("head").variance_parts]
-    for part in variances:
-        part.trainable = False
-    warm_up = settings.warm_up_epochs * stream.steps_per_epoch
-    rate = training.WarmUpThenDrops(settings.learning_rate, warm_up)
-    means.compile(optimizer(settings, means, rate))
-    run.fit(means, "means", stream, settings.mean_epochs, validation=validation)
-    for part in variances:
-        part.trainable = True
-    if means.similarity is not model.similarity:
-        hand_over(means.similarity, model)
+        return means, [part for tower in towers for part in tower.get_layer("head").variance_parts]
+    return model, []
 
 
 def hand_over(learned, model):
     """Begins with the logits that the means have learned: CSD's shift makes up for its Σσ²."""
+    if learned is model.similarity:
+        return
     if not isinstance(model.similarity, SQUARED):
         return  # PCME's distance is a root, for which another scale and shift are right
     total = 0.0
@@ -206,47 +223,33 @@ def hand_over(learned, model):
     model.similarity.shift.assign(shift + scale * total)
 
 
-def fit_everything(settings, run):
-    model, stream = run.model, training_batches(settings, run.model, run.train, "training")
-    steps, epochs = stream.steps_per_epoch, settings.training_epochs
-    model.compile(optimizer(settings, model, learning_rate(settings, epochs, steps)))
-    averaging = {}
-    if settings.averaged_epochs:
-        averaging["swa"] = training.StochasticWeightAveraging(
-            epochs - settings.averaged_epochs, lambda: stream(0).take(min(20, steps))
-        )
-    run.fit(model, "training", stream, epochs, stateful_callbacks=averaging)
-
-
-def learning_rate(settings, epochs, steps):
+def falling_rate(settings):
     """A linear warm-up, then steps for COCO or a cosine for RedCaps."""
-    peak, rising = settings.learning_rate, settings.warm_up_epochs * steps
-    if settings.schedule == "steps":
-        return training.WarmUpThenDrops(peak, rising, [(epochs - settings.last_epochs) * steps])
-    return keras.optimizers.schedules.CosineDecay(
-        0.0 if rising else peak,
-        max(1, epochs * steps - rising),
-        warmup_target=peak if rising else None,
-        warmup_steps=rising,
-    )
+    if settings.schedule == "cosine":
+        return training.cosine(settings.learning_rate, settings.warm_up_epochs)
+
+    def steps_down(epochs, steps):
+        drop = (epochs - settings.last_epochs) * steps
+        rising = settings.warm_up_epochs * steps
+        return training.WarmUpThenDrops(settings.learning_rate, rising, [drop])
+
+    return steps_down
 
 
-def training_batches(settings, model, train, phase):
+def training_batches(settings, tokenizer, train, seed):
     """Pairs of classes (Toy Birds) or of captions (COCO), augmented and mixed."""
     by_class = train.records.class_names is not None
     crops = settings.crop_and_flip and isinstance(train.source, sources.Pictures)
-    stream = Stream(
+    stream = settings.stream(
         batches.class_pairs if by_class else batches.image_caption_pairs,
         train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=SizeAugmentation(
+        tokenizer,
+        seed,
+        SizeAugmentation(
             crop=settings.crop if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
         ),
-        steps=settings.steps_per_epoch,
     )
     if not settings.mixed_share:
         return stream

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pcmepp_coco
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import differs, setting
 from zoo.data.noise import with_shuffled_captions
 
 
@@ -20,9 +20,7 @@ from zoo.data.noise import with_shuffled_captions
 class Settings(pcmepp_coco.Settings):
     """PCME++'s settings, and how much is wrong."""
 
-    out: Path = setting(
-        Path("runs/pcmepp_noisy_coco"), "run folder to write or resume", identity=False
-    )
+    out: Path = differs(Path("runs/pcmepp_noisy_coco"))
     noise: float = setting(
         0.2, "share of the captions shuffled", source="PCME++, section 3.2", kind="share"
     )

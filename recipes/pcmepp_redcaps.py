@@ -22,7 +22,7 @@ from typing import Literal
 
 import pcmepp_coco
 from zoo import cli, evaluation
-from zoo.cli import setting
+from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import cub
 from zoo.data.prompts import TEMPLATES, class_prompts, templates
 from zoo.data.split import pictures
@@ -44,9 +44,7 @@ ONE_PROMPT = "a photo of a {}."
 class Settings(pcmepp_coco.Settings):
     """The paper's settings for RedCaps, from scratch: no backbone is slowed down or frozen."""
 
-    out: Path = setting(
-        Path("runs/pcmepp_redcaps"), "run folder to write or resume", identity=False
-    )
+    out: Path = differs(Path("runs/pcmepp_redcaps"))
     classes_dir: Path | None = setting(None, "set in CUB's layout to classify")
     prompts: Literal[TEMPLATES] = setting(
         "clip",
@@ -60,32 +58,26 @@ class Settings(pcmepp_coco.Settings):
         source="PCME++, appendix C.4",
     )
     weights: str | None = setting(None, "of the backbone: a local file, or none as in the paper")
-    dim: int = setting(128, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
+    dim: int = differs(128)
     pseudo_positive_weight: float | None = setting(
         0.0, "alpha; 0: none", source="PCME++, table B.1", toy=None
     )
-    kl_weight: float = setting(1e-6, "beta of VIB; 0: none", source="PCME++, table B.1", toy=1e-4)
+    kl_weight: float = differs(1e-6, toy=1e-4)
     mixed_share: float | None = setting(
         0.0, "images mixed by Mixup or CutMix", source="PCME++, table B.1", toy=None
     )
-    drop_rate: float = setting(0.0, "visual tokens left out", source="PCME++, table B.1", toy=0.2)
-    word_dropping: float = setting(
-        0.0, "words masked, replaced, deleted", source="PCME++, table B.1", toy=0.2
-    )
-    beta_2: float = setting(0.98, "of AdamP", source="PCME++, table B.1", toy=0.999)
-    epsilon: float = setting(1e-6, "of AdamP", source="PCME++, table B.1", toy=1e-8)
-    weight_decay: float = setting(
-        0.2, "but for scale and shift", source="PCME++, table B.1", toy=1e-4
-    )
+    drop_rate: float = differs(0.0, source="PCME++, table B.1", toy=0.2)
+    word_dropping: float = differs(0.0, source="PCME++, table B.1", toy=0.2)
+    beta_2: float = differs(0.98, toy=0.999)
+    epsilon: float = differs(1e-6, toy=1e-8)
+    weight_decay: float = differs(0.2, toy=1e-4)
     schedule: Literal["steps", "cosine"] = setting(
         "cosine", "of the rate after the linear warm-up", source="PCME++, table B.1", toy="steps"
     )
-    batch_size: int = setting(1536, "pairs", source="PCME++, table B.1", toy=90)
-    image_rate: float = setting(1.0, "factor of the image backbone", source="PCME++, table B.1")
-    caption_rate: float = setting(1.0, "factor of the text backbone", source="PCME++, table B.1")
-    layer_decay: float = setting(
-        1.0, "factor from a block to the one below", source="PCME++, table B.1"
-    )
+    batch_size: int = differs(1536)
+    image_rate: float = differs(1.0, toy=AS_DEFAULT)
+    caption_rate: float = differs(1.0, toy=AS_DEFAULT)
+    layer_decay: float = differs(1.0)
     frozen_epochs: int = setting(0, "image backbone frozen")
     last_epochs: int = setting(0, "at a tenth of the rate, with steps", toy=6, smoke=1)
     averaged_epochs: int | None = setting(0, "of SWA; 0: none", toy=None)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from zoo import encoders, similarities, training
-from zoo.cli import setting
+from zoo import encoders, training
+from zoo.cli import differs, setting
 from zoo.data.images import RESIZES
 from zoo.data.random_crops import RandomCrop
 
@@ -26,7 +26,7 @@ class Settings(training.RetrievalSettings):
 
     crop: ClassVar[RandomCrop] = RandomCrop(sides=(0.6, 1.0))
 
-    out: Path = setting(Path("runs/pcmepp_coco"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/pcmepp_coco"))
     toy: Literal["birds", "scenes"] = setting("birds", "the drawn data, without --data-dir")
     toy_images: int | None = setting(None, "scenes to draw for --toy scenes; default: 1200")
     method: Literal[METHODS] = setting("pcmepp", "what to train on these towers")
@@ -37,7 +37,7 @@ class Settings(training.RetrievalSettings):
         training.UNSAID, "of the backbone: a local file, or none; must be said with --data-dir"
     )
     bpe: Path | None = setting(None, "CLIP's bpe_simple_vocab_16e6.txt.gz, for a CLIP backbone")
-    image_size: int = setting(224, "pixels", source="PCME++, released code", toy=32)
+    image_size: int = differs(224, source="PCME++, released code", toy=32)
     resize: Literal[RESIZES] = setting(
         "stretch",
         "a photo to a square: its middle, or the whole of it",
@@ -146,11 +146,7 @@ class Settings(training.RetrievalSettings):
         "of SWA; 0: none; default: --last-epochs for pcmepp and mean_only, else 0",
         source="PCME++, section 3.1",
     )
-    test_similarities: tuple[str, ...] = setting(
-        ("own", "euclidean"),
-        f"rankings: own, {', '.join(similarities.NAMES)}",
-        source="PCME++, table C.4",
-    )
+    test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME++, table C.4")
 
     def __post_init__(self):
         super().__post_init__()

@@ -17,23 +17,19 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import cli, encoders, metrics, models, report, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, captions, phase_seed, toy_birds
+from zoo.cli import differs, setting
+from zoo.data import batches, captions, toy_birds
 from zoo.data.augmentation import Augmentation
-
-import keras
-
-PHASES = ("points", "variances")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
+class Settings(training.CUBSettings):
     """Settings for CUB; `toy` is what runs on Toy Birds."""
 
-    out: Path = setting(Path("runs/pfe_cub"), "run folder to write or resume", identity=False)
-    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
-        "test", "classes to evaluate on; choose settings on val1 to val3, without --validation"
+    out: Path = differs(Path("runs/pfe_cub"))
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
+        "test",
+        help="classes to evaluate on; choose settings on val1 to val3, without --validation",
     )
     validation: Literal["val1", "val2", "val3", "none"] = setting(
         "val1",
@@ -43,9 +39,6 @@ class Settings(training.RetrievalSettings):
     more_classes: int = setting(0, "further species to draw and to train on", toy=360, smoke=0)
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "mobilenet_v2", "image encoder", toy="tiny_layout"
-    )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
     )
     dim: int = setting(512, "dimensions of the embedding", toy=64)
     word_dim: int = setting(300, "dimensions of a word vector", toy=64)
@@ -67,7 +60,6 @@ class Settings(training.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        training.check_weights(self, "image_weights", self.backbone)
         if self.more_classes and self.data_dir is not None:
             raise ValueError(f"--more-classes are drawn: no --data-dir; received {self.data_dir}")
         if self.validation != "none" and self.held_out != "test":
@@ -95,13 +87,9 @@ def main(argv=None):
 
 
 def data(settings):
-    return settings.data(
-        "cub",
-        "toy_birds",
-        captions=settings.captions,
+    return settings.of_cub(
         validation=None if settings.validation == "none" else settings.validation,
         more_classes=settings.more_classes or None,
-        **settings.pictures(),
     )
 
 
@@ -121,28 +109,26 @@ def build(settings, train):
 
 def fit(settings, run, points):
     """The points alone, then the variances of the frozen points."""
-    for encoder in (points.image_encoder, points.caption_encoder):
-        encoder.trainable = True
-    fit_phase(settings, run, points, "points", settings.epochs, settings.learning_rate)
-    for encoder in (points.image_encoder, points.caption_encoder):
-        encoder.trainable = False
-    rate = settings.variance_rate
-    fit_phase(settings, run, run.model, "variances", settings.variance_epochs, rate)
+    phases = [
+        training.Phase(
+            "points",
+            settings.epochs,
+            rate=training.cosine(settings.learning_rate),
+            model=points,
+        ),
+        training.Phase(
+            "variances",
+            settings.variance_epochs,
+            rate=training.cosine(settings.variance_rate),
+            frozen=[points.image_encoder, points.caption_encoder],
+        ),
+    ]
 
+    def pairs(train, seed):
+        shown = Augmentation(flip=settings.flip, word_dropping=settings.word_dropping)
+        return settings.stream(batches.class_pairs, train, points.tokenizer, seed, shown)
 
-def fit_phase(settings, run, model, phase, epochs, rate):
-    stream = Stream(
-        batches.class_pairs,
-        run.train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(flip=settings.flip, word_dropping=settings.word_dropping),
-        steps=settings.steps_per_epoch,
-    )
-    schedule = keras.optimizers.schedules.CosineDecay(rate, epochs * stream.steps_per_epoch)
-    model.compile(optimizer=training.AdamP(schedule))
-    run.fit(model, phase, stream, epochs)
+    training.fit(run, phases, pairs, lambda model, rate: training.AdamP(rate), settings.seed)
 
 
 def oracle(run, model):

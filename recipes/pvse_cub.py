@@ -16,31 +16,20 @@ from typing import Literal
 
 from dive_coco import measure_sets
 from zoo import cli, encoders, models, report, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, captions, phase_seed
+from zoo.cli import differs, setting
+from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 
 import keras
 
-PHASES = ("warm_up", "fine_tuning")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
+class Settings(training.CUBSettings):
     """PVSE's settings in PCME's comparison on CUB; `toy` is what runs on Toy Birds."""
 
-    out: Path = setting(Path("runs/pvse_cub"), "run folder to write or resume", identity=False)
-    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
-        "test",
-        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
-        "settings on, val1 to val3",
-    )
+    out: Path = differs(Path("runs/pvse_cub"))
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet50", "image encoder", source="PCME, appendix C.2", toy="tiny"
-    )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
     )
     crop_fraction: float = setting(
         224 / 256,
@@ -69,26 +58,10 @@ class Settings(training.RetrievalSettings):
     )
     word_dropping: float = setting(0.1, "words left out", source="PCME, appendix C.2", toy=0.3)
 
-    def __post_init__(self):
-        super().__post_init__()
-        training.check_weights(self, "image_weights", self.backbone)
-
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    run = training.start(settings, data(settings))
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        for phase in PHASES:
-            fit_phase(settings, run, phase)
-    return report.finish(run, **settings.evaluation(), measure_more=measure_sets)
-
-
-def data(settings):
-    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
+    return report.train(settings, settings.of_cub(), build, fit, measure_more=measure_sets)
 
 
 def build(settings, train):
@@ -106,24 +79,24 @@ def build(settings, train):
     )
 
 
-def fit_phase(settings, run, phase):
+def fit(settings, run):
     """Warm-up with a frozen backbone, then everything."""
-    model, epochs = run.model, getattr(settings, f"{phase}_epochs")
-    model.image_encoder.get_layer("backbone").trainable = phase == "fine_tuning"
-    stream = Stream(
-        batches.class_pairs,
-        run.train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, PHASES),
-        augmentation=Augmentation(word_dropping=settings.word_dropping),
-        steps=settings.steps_per_epoch,
-    )
-    schedule = keras.optimizers.schedules.CosineDecay(
-        settings.learning_rate, max(epochs, 1) * stream.steps_per_epoch
-    )
-    model.compile(keras.optimizers.Adam(schedule, global_clipnorm=settings.clip_norm))
-    run.fit(model, phase, stream, epochs)
+    rate = training.cosine(settings.learning_rate)
+    backbone = run.model.image_encoder.get_layer("backbone")
+    phases = [
+        training.Phase("warm_up", settings.warm_up_epochs, rate=rate, frozen=[backbone]),
+        training.Phase("fine_tuning", settings.fine_tuning_epochs, rate=rate),
+    ]
+
+    def pairs(train, seed):
+        augmentation = Augmentation(word_dropping=settings.word_dropping)
+        words = run.model.tokenizer
+        return settings.stream(batches.class_pairs, train, words, seed, augmentation)
+
+    def adam(model, rate):
+        return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+
+    training.fit(run, phases, pairs, adam, settings.seed)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from zoo import encoders, losses, models, report, similarities, training
-from zoo.cli import setting
-from zoo.data import Stream, batches, captions, phase_seed
+from zoo.cli import differs, setting
+from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
 from zoo.data.random_crops import RandomCrop
 from zoo.losses.ranking import MINING
@@ -17,7 +17,7 @@ SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripletSettings(training.RetrievalSettings):
+class TripletSettings(training.PretrainedSettings):
     """The settings of Pishdad et al., 2022, which are VSE++'s and VSRN's; `toy` is for scenes."""
 
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
@@ -26,13 +26,10 @@ class TripletSettings(training.RetrievalSettings):
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet152", "network over pictures", source="Pishdad et al., section 4.2", toy="tiny"
     )
-    image_weights: str | None = setting(
-        training.UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
-    )
     fine_tune: bool = setting(
         False, "train the network over pictures in all epochs, for one without weights", toy=True
     )
-    image_size: int = setting(224, "pixels", toy=32)
+    image_size: int = differs(224, toy=32)
     crop_fraction: float = setting(
         224 / 256,
         "side of a photo's middle, of the shorter side",
@@ -45,7 +42,7 @@ class TripletSettings(training.RetrievalSettings):
     word_dim: int = setting(
         300, "dimensions of a word vector", source="Pishdad et al., section 4.2", toy=64
     )
-    max_words: int = setting(40, "words of a caption that are read", toy=48)  # of several birds
+    max_words: int = differs(40, toy=48)
     min_count: int = setting(4, "rarer words are unknown", source="VSE++, released code", toy=1)
     margin: float = setting(0.2, "of the triplets", source="Pishdad et al., section 4.2")
     mining: Literal[MINING] = setting(
@@ -75,8 +72,6 @@ class TripletSettings(training.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        network = self.backbone if self.features == "pictures" else None
-        training.check_weights(self, "image_weights", network)
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
             raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
         if self.fine_tuning_epochs and self.features == "regions":
@@ -85,10 +80,8 @@ class TripletSettings(training.RetrievalSettings):
             )
 
     @property
-    def phases(self):
-        """The names of the phases."""
-        tuned = ("fine_tuning",) if self.fine_tuning_epochs else ()
-        return ("sum_of_hinges", self.mining, *tuned)
+    def pretrained(self):
+        return self.backbone if self.features == "pictures" else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +101,7 @@ class GaussianSettings(TripletSettings):
         10.0, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
     )
     initial_log_variance: float = setting(0.0, "at the start; 0 is the middle of the bounds")
-    test_similarities: tuple[str, ...] = setting(
-        ("own", "euclidean"), f"rankings: own, {', '.join(similarities.NAMES)}"
-    )
+    test_similarities: tuple[str, ...] = differs(("own", "euclidean"))
 
     def of_gaussian(self):
         """The options of `zoo.models.gaussian`."""
@@ -173,58 +164,58 @@ def train(settings, loader, build, prepare=lambda settings, model: model):
         prepare: function of the settings and the model that gives the model to fit in its place,
             with the same weights.
     """
-    run = training.start(settings, data(settings, loader))
-    if run.finished:
-        return report.show(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run, prepare(settings, run.model))
-    return report.finish(run, **settings.evaluation())
+
+    def fit(settings, run):
+        fit_phases(settings, run, prepare(settings, run.model))
+
+    return report.train(settings, data(settings, loader), build, fit)
 
 
-def fit(settings, run, model):
+def fit_phases(settings, run, model):
     """The sum of all hinges first, then the hardest negatives; the network over pictures last."""
-    phases = settings.phases
     warm_up, rate = settings.warm_up_epochs, settings.learning_rate
-    stream = batches_of(settings, run, model, phases[0])
-    compile_with(settings, model, rate, "sum")
-    run.fit(model, phases[0], stream, warm_up, [collapse_check(settings, stream)])
-    stream = batches_of(settings, run, model, phases[1])
-    schedule = keras.optimizers.schedules.PiecewiseConstantDecay(
-        [(settings.drop_epoch - warm_up) * stream.steps_per_epoch], [rate, rate / 10]
-    )
-    compile_with(settings, model, schedule, settings.mining)
-    rest = settings.epochs - warm_up
-    run.fit(model, phases[1], stream, rest, [collapse_check(settings, stream)])
+    hinges = losses.TripletRanking(settings.margin, mining="sum")
+    mined = losses.TripletRanking(settings.margin, mining=settings.mining)
+    known = {"model": model, "callbacks": lambda stream: [collapse_check(settings, stream)]}
+    frozen = []
+    if settings.fine_tuning_epochs and not settings.fine_tune:
+        frozen = [model.image_encoder.get_layer("backbone")]
+    phases = [
+        training.Phase("sum_of_hinges", warm_up, rate=rate, loss=hinges, frozen=frozen, **known),
+        training.Phase(
+            settings.mining,
+            settings.epochs - warm_up,
+            rate=training.drop_after(rate, settings.drop_epoch - warm_up),
+            loss=mined,
+            frozen=frozen,
+            **known,
+        ),
+    ]
     if settings.fine_tuning_epochs:
-        model.image_encoder.get_layer("backbone").trainable = True
-        stream = batches_of(settings, run, model, phases[2])
-        compile_with(settings, model, settings.fine_tuning_rate, settings.mining)
-        check = collapse_check(settings, stream)
-        run.fit(model, phases[2], stream, settings.fine_tuning_epochs, [check])
+        phases.append(
+            training.Phase(
+                "fine_tuning",
+                settings.fine_tuning_epochs,
+                rate=settings.fine_tuning_rate,
+                loss=mined,
+                **known,
+            )
+        )
 
-
-def batches_of(settings, run, model, phase):
-    crops = settings.crop_and_flip and settings.features == "pictures"
-    return Stream(
-        batches.image_caption_pairs,
-        run.train,
-        model.tokenizer,
-        settings.batch_size,
-        seed=phase_seed(settings.seed, phase, settings.phases),
-        augmentation=Augmentation(
+    def pairs(train, seed):
+        crops = settings.crop_and_flip and settings.features == "pictures"
+        augmentation = Augmentation(
             crop=settings.crop if crops else None,
             flip=crops,
             word_dropping=settings.word_dropping,
-        ),
-        steps=settings.steps_per_epoch,
-    )
+        )
+        words = model.tokenizer
+        return settings.stream(batches.image_caption_pairs, train, words, seed, augmentation)
 
+    def adam(model, rate):
+        return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
 
-def compile_with(settings, model, rate, mining):
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
-    model.compile(optimizer, loss=losses.TripletRanking(settings.margin, mining=mining))
+    training.fit(run, phases, pairs, adam, settings.seed)
 
 
 def collapse_check(settings, stream):

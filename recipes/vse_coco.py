@@ -17,14 +17,14 @@ from pathlib import Path
 
 import triplet_training
 from zoo import cli, models
-from zoo.cli import setting
+from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(triplet_training.TripletSettings):
     """The settings for COCO."""
 
-    out: Path = setting(Path("runs/vse_coco"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/vse_coco"))
 
 
 def main(argv=None):

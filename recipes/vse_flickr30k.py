@@ -16,14 +16,14 @@ from pathlib import Path
 import triplet_training
 import vse_coco
 from zoo import cli
-from zoo.cli import setting
+from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(vse_coco.Settings):
     """The settings for Flickr30K, which are those for COCO."""
 
-    out: Path = setting(Path("runs/vse_flickr30k"), "run folder to write or resume", identity=False)
+    out: Path = differs(Path("runs/vse_flickr30k"))
 
 
 def main(argv=None):

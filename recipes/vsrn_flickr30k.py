@@ -16,21 +16,17 @@ from typing import Literal
 
 import triplet_training
 from zoo import cli, models
-from zoo.cli import setting
+from zoo.cli import differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(triplet_training.TripletSettings):
     """The settings for Flickr30K."""
 
-    out: Path = setting(
-        Path("runs/vsrn_flickr30k"), "run folder to write or resume", identity=False
-    )
-    features: Literal["pictures", "regions"] = setting("regions", "what is read of an image")
-    dim: int = setting(
-        2048, "dimensions of the embedding", source="Pishdad et al., section 4.2", toy=64
-    )
-    margin: float = setting(0.2, "of the triplets", source="VSRN, released code")
+    out: Path = differs(Path("runs/vsrn_flickr30k"))
+    features: Literal["pictures", "regions"] = differs("regions")
+    dim: int = differs(2048)
+    margin: float = differs(0.2, source="VSRN, released code")
     num_layers: int = setting(4, "graph convolutions", source="VSRN, released code", toy=2)
     captioning_weight: float = setting(
         1.0, "of the second loss; 0: none", source="VSRN, released code", toy=0.0

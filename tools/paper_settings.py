@@ -1,20 +1,26 @@
-"""Every builder with the settings of its paper and its command, in Markdown, from the recipes.
+"""Every builder with its paper's command and main settings, in Markdown, from the recipes.
 
     python -m tools.paper_settings                              # on the terminal
     python -m tools.paper_settings --out docs/models/settings.md
 
-A setting is listed if the recipe names a source for its value; `--help` of the recipe has all.
+`--help` of a recipe has all of its settings, with their sources.
 """
 
 import dataclasses
 import importlib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import halo_zoo
 from zoo import cli
 from zoo.cli import setting
 from zoo.files.atomic import write_text
+
+RECIPES = str(halo_zoo.applications_folder() / "recipes")
+if RECIPES not in sys.path:
+    sys.path.append(RECIPES)  # they are scripts beside each other
 
 
 class System(NamedTuple):
@@ -35,6 +41,7 @@ class System(NamedTuple):
     settings: str | None = None
 
 
+MAIN = ("dim", "batch_size", "learning_rate", "epochs", "warm_up_epochs", "fine_tuning_epochs")
 COCO = "--data-dir coco"
 CLIP = "--backbone vit_b_32 --weights clip.safetensors --bpe bpe_simple_vocab_16e6.txt.gz"
 IMAGENET = "--image-weights imagenet"
@@ -155,14 +162,13 @@ def main(argv=None):
 def page():
     """The whole page in Markdown."""
     head = (
-        "# Every builder, its paper's settings and its command\n\n"
-        "Written by `python -m tools.paper_settings --out docs/models/settings.md` from the "
-        "recipes' own\ndefaults; a test compares the two. *toy*: what a run without `--data-dir` "
-        "takes instead. `--help` has\nevery other flag.\n\n"
-        "Files by their public names: `glove.840B.300d.txt` (GloVe, 2.2 M words), `coco` and "
-        "`CUB_200_2011` as in\n[data](../data.md), `eccv_caption` the folder of that package's "
-        "annotations. With `--annotations-dir` the ids\nof the test split are checked before "
-        "training; PMRP is measured too where the data have\n"
+        "# Every builder, its paper's command and main settings\n\n"
+        "Look up what a recipe trains with. `halo train RECIPE --help` lists every flag with its "
+        "value, the\nvalue on the toy data and its source in the paper; "
+        "`tests/golden/flags.txt` of a checkout has "
+        "them all.\n\n"
+        "`--annotations-dir` is the folder of ECCV Caption's annotations: the ids of the test "
+        "split are checked\nbefore training, and PMRP is measured too where the data have "
         "`annotations/instances_val2014.json`.\n\n"
         "**Which epoch is kept**: `--select best`, that with the best RSUM on the validation "
         "split, is every recipe's\ndefault. Pishdad et al. (section 4.3) and PCME++ without SWA "
@@ -176,25 +182,22 @@ def page():
 def section(system):
     """One recipe: its command, what it shows of photos, and the settings whose source it names."""
     module = importlib.import_module(system.settings or system.recipe)
-    settings, toy = of_paper(module.Settings, system.flags), cli.parse(module.Settings, [])
+    settings = of_paper(module.Settings, system.flags)
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
-    lines = [
-        f"## {system.title}\n",
-        f"{builders}\n",
-        *commands(system),
-        *photos(settings),
-        "| setting | paper | toy | source |",
-        "|---|---|---|---|",
-    ]
-    for field in dataclasses.fields(module.Settings):
-        source = field.metadata.get("source", "")
-        of_daa = source.startswith("DAA")  # every recipe has DAA's flags
-        if source and (not of_daa or "DAA" in system.title):
-            name = field.name.replace("_", "-")
-            paper, own = (value(getattr(one, field.name)) for one in (settings, toy))
-            other = "" if own == paper else own
-            lines.append(f"| `--{name}` | {paper} | {other} | {source} |")
-    return "\n".join(lines) + "\n"
+    lines = [f"## {system.title}\n", f"{builders}\n", *commands(system), *photos(settings)]
+    return "\n".join([*lines, main_settings(module.Settings, settings)]) + "\n"
+
+
+def main_settings(settings_class, settings):
+    """The settings that one asks for first, in a line, each with its source."""
+    fields = {field.name: field for field in dataclasses.fields(settings_class)}
+    said = []
+    for name in MAIN:
+        if name in fields and getattr(settings, name) is not None:
+            source = fields[name].metadata.get("source")
+            said.append(f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`")
+            said[-1] += f" ({source})" if source else ""
+    return f"Defaults: {', '.join(said)}."
 
 
 def commands(system):

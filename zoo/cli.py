@@ -65,6 +65,45 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+AS_DEFAULT: Any = object()  # `differs(toy=AS_DEFAULT)`: the toy data have no value of their own
+
+
+def differs(default: Any, **changes: Any) -> Any:
+    """A setting that a parent of the class has already, with another default.
+
+    Its help, source, toy and smoke values are the parent's where none is given. The class needs
+    `inherit` in its `__init_subclass__`, as `zoo.training.RunSettings` has it.
+
+    ```python
+    class Settings(pcme_cub.Settings):
+        dim: int = differs(1024)
+    ```
+
+    Args:
+        default: the value.
+        **changes: what of `setting` differs too; `AS_DEFAULT` takes a toy or smoke value away.
+    """
+    return dataclasses.field(default=default, metadata={"differs": changes})
+
+
+def inherit(settings_class: type) -> None:
+    """Completes the settings of a class that are declared by `differs`.
+
+    Raises:
+        TypeError: if no parent has the setting.
+    """
+    for name, own in list(vars(settings_class).items()):
+        if not isinstance(own, dataclasses.Field) or "differs" not in own.metadata:
+            continue
+        parents = (getattr(one, "__dataclass_fields__", {}) for one in settings_class.__mro__[1:])
+        base = next((fields[name] for fields in parents if name in fields), None)
+        if base is None:
+            raise TypeError(f"{settings_class.__qualname__}.{name} differs from no parent's")
+        metadata = {**base.metadata, **own.metadata["differs"]}
+        metadata = {key: value for key, value in metadata.items() if value is not AS_DEFAULT}
+        setattr(settings_class, name, dataclasses.field(default=own.default, metadata=metadata))
+
+
 def parse(
     settings_class: type[Settings],
     argv: Sequence[str] | None = None,

@@ -15,6 +15,7 @@ from studies import pcmepp_table, toy_2d
 from zoo import cli, data, evaluation, training
 from zoo.data import toy_birds
 from zoo.files import RunFolder
+from zoo.training.phases import freeze
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
@@ -229,12 +230,12 @@ def test_while_clip_is_frozen_its_new_blocks_train():
     pytest.importorskip("keras_hub")
     backbone = zoo.encoders.clip_image("tiny", image_size=32, variance_blocks=2)
     every = len(backbone.trainable_variables)
-    pcmepp_coco.freeze_pretrained(backbone)
+    freeze(pcmepp_coco.pretrained(backbone), [backbone])
     left = backbone.trainable_variables
     assert left
     assert all("variance" in variable.path for variable in left)
     assert len({path.path.split("/")[0] for path in left}) == 3, "two blocks and a norm"
-    pcmepp_coco.thaw(backbone)
+    freeze([], [backbone])
     assert len(backbone.trainable_variables) == every
 
 
@@ -245,10 +246,10 @@ def test_a_step_over_a_frozen_clip_moves_its_new_block(birds):
     backbone = zoo.encoders.clip_image("tiny", image_size=16)
     words = pcmepp_coco.tokenizer(settings, train.records)
     model = zoo.models.pcmepp(backbone, words, dim=8, word_dim=8)
-    pcmepp_coco.freeze_pretrained(backbone)
+    freeze(pcmepp_coco.pretrained(backbone), [backbone])
     model.compile(pcmepp_coco.optimizer(settings, model, 1e-2))
     before = {variable.path: np.array(variable) for variable in backbone.weights}
-    stream = pcmepp_coco.training_batches(settings, model, train, "frozen")
+    stream = pcmepp_coco.training_batches(settings, model.tokenizer, train, seed=0)
     model.fit(stream(0).take(2), verbose=0)
     moved = {v.path for v in backbone.weights if (np.array(v) != before[v.path]).any()}
     assert moved

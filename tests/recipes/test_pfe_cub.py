@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pfe_cub
-from zoo import cli, data, models
+from zoo import cli, data, models, training
 
 pytestmark = pytest.mark.slow
 
@@ -33,24 +33,24 @@ def test_variances_are_learnt_and_the_oracle_is_ahead(finished):
 
 
 def test_stopped_between_the_phases_it_ends_as_if_it_had_not_been(finished, tmp_path, monkeypatch):
-    fit_phase, before = pfe_cub.fit_phase, {}
+    fit, before = training.Run.fit, {}
     test = data.open({"loader": "toy_birds"}, "test")
     inputs = {
         "encode_images": np.stack([test.picture(index) for index in range(4)]),
         "encode_captions": list(test.records.captions[:4]),
     }
 
-    def stops(settings, run, model, phase, *rest):
+    def stops(run, model, phase, *rest, **options):
         if phase == "variances":
             for encode, given in inputs.items():
                 found = getattr(run.model, encode)(given)
                 before[encode] = np.asarray(found.mean()), np.asarray(found.stddev())
             raise KeyboardInterrupt
-        fit_phase(settings, run, model, phase, *rest)
+        fit(run, model, phase, *rest, **options)
 
     command = ["--smoke", f"--out={tmp_path / 'run'}"]
     with monkeypatch.context() as patch:
-        patch.setattr(pfe_cub, "fit_phase", stops)
+        patch.setattr(training.Run, "fit", stops)
         with pytest.raises(KeyboardInterrupt):
             pfe_cub.main(command)
     pfe_cub.main(command)

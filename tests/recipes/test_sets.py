@@ -138,11 +138,13 @@ def fitted(settings, steps=10):
     encoder = types.SimpleNamespace(get_layer=lambda name: network)
     run = types.SimpleNamespace(model=types.SimpleNamespace(image_encoder=encoder))
 
-    def keep(settings, run, phase, mining, epochs, schedule):
-        phases.append((phase, epochs, not network.trainable, schedule(steps)))
+    def keep(run, given, *_, **__):
+        for phase in (one for one in given if one.epochs):
+            rate = phase.rate(phase.epochs, steps) if callable(phase.rate) else phase.rate
+            phases.append((phase.name, phase.epochs, network in phase.frozen, rate))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dive_coco, "fit_phase", keep)
+        patch.setattr(training, "fit", keep)
         dive_coco.fit(settings, run)
     return phases
 

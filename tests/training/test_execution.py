@@ -1,3 +1,4 @@
+import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ from zoo import models
 from zoo.data.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.training import Execution, RunSettings, fit_phase, on_one_device, strategy
+from zoo.training import Execution, Run, RunSettings, fit_phase, on_one_device, strategy
 from zoo.training.strategies import is_chief
 
 WORDS = WordTokenizer(["bird", "red"], max_words=4)
@@ -134,3 +135,21 @@ def test_another_backend_is_one_sentence(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(InputError, match=r"needs Keras' backend tensorflow .*; received jax$"):
         Execution.of(RunSettings())
+
+
+@pytest.mark.parametrize(
+    ("strategy", "size", "expected"),
+    [
+        ("tpu", 150, "a multiple of the 4 replicas of --strategy tpu; received 150"),
+        ("mirrored", 3, "at least the number of the 4 replicas of --strategy mirrored; received 3"),
+    ],
+)
+def test_what_replicas_cannot_share_is_refused(strategy, size, expected, tmp_path, monkeypatch):
+    """Also where the split has fewer rows than --batch-size."""
+    four = SimpleNamespace(num_replicas_in_sync=4)
+    monkeypatch.setattr(Execution, "devices", property(lambda execution: four))
+    run = Run(RunFolder.open(tmp_path, {}), Execution(strategy=strategy))
+    stream = SimpleNamespace(size=size)
+    with pytest.raises(InputError, match=re.escape(expected)):
+        run.fit(None, "training", stream, epochs=1)
+    Execution(strategy=strategy).check_batch(152)

@@ -108,6 +108,11 @@ class MixedStream:
         return mix_batches(self.stream(start_step), self.share, **given)
 
     @property
+    def size(self) -> int:
+        """What is in a batch."""
+        return self.stream.size
+
+    @property
     def steps_per_epoch(self) -> int:
         return self.stream.steps_per_epoch
 

@@ -7,6 +7,7 @@ import keras
 
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
+from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 
@@ -89,21 +90,16 @@ def pcme(
         on 128 rows drawn with replacement; a sentence's state is both directions of the GRU at
         the last word.
     """
-    if tokenizer is vocabulary_size is caption_backbone is None:
-        raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
-    if tokenizer is not None:
-        vocabulary_size = tokenizer.vocabulary_size()
-        max_length = tokenizer.max_words
-    if not isinstance(image_backbone, keras.Model):
-        image_backbone = encoders.convolutional(image_backbone, image_size, image_weights)
-    if caption_backbone is None:
-        caption_backbone = encoders.gru(
-            vocabulary_size,
-            sentence_dim or dim,
-            word_dim=word_dim,
-            word_vectors=word_vectors,
-            max_length=max_length,
-        )
+    image_backbone = backbones.pictures(image_backbone, image_size, image_weights)
+    caption_backbone = backbones.captions(
+        caption_backbone,
+        tokenizer,
+        vocabulary_size,
+        sentence_dim or dim,
+        max_length,
+        word_dim=word_dim,
+        word_vectors=word_vectors,
+    )
     image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
     caption_encoder = encoders.gaussian_caption_encoder(caption_backbone, dim, variance_gru, **head)
     is_gaussian = head.get("covariance", "ellipsoidal") is not None

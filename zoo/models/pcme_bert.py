@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from zoo import encoders
+from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pcme import pcme
 
@@ -68,10 +69,7 @@ def pcme_bert(
         vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
     if caption_backbone is None:
         if vocabulary_size is None:
-            raise ValueError(
-                "one of `caption_backbone`, `tokenizer` and `vocabulary_size` must be given; "
-                "received none"
-            )
+            raise ValueError(backbones.NOTHING)
         caption_backbone = encoders.bert(None, vocabulary_size, max_length, dropout, **SMALL)
     elif isinstance(caption_backbone, (str, os.PathLike)):
         caption_backbone = encoders.bert(caption_backbone, max_length=max_length)

@@ -1,8 +1,7 @@
 """What the builders of PCME++, VSE∞ and InfoNCE share: their towers."""
 
-import keras
-
 from zoo import encoders
+from zoo.models import backbones
 
 
 def pooled_encoders(
@@ -46,19 +45,16 @@ def pooled_encoders(
     Raises:
         ValueError: if there is nothing to make a caption encoder of.
     """
-    if caption_backbone is None:
-        if tokenizer is None and vocabulary_size is None:
-            raise ValueError(
-                "one of `caption_backbone`, `tokenizer` and `vocabulary_size` must be given; "
-                "received none"
-            )
-        if tokenizer is not None:
-            vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
-        caption_backbone = encoders.gru(
-            vocabulary_size, dim, word_dim=word_dim, merge="ave", max_length=max_length
-        )
-    if not isinstance(image_backbone, keras.Model):
-        image_backbone = encoders.convolutional(image_backbone, image_size, image_weights)
+    caption_backbone = backbones.captions(
+        caption_backbone,
+        tokenizer,
+        vocabulary_size,
+        dim,
+        max_length,
+        word_dim=word_dim,
+        merge="ave",
+    )
+    image_backbone = backbones.pictures(image_backbone, image_size, image_weights)
     return (
         encoders.pooled_image_encoder(image_backbone, dim, drop_rate=drop_rate, seed=seed, **head),
         encoders.pooled_caption_encoder(caption_backbone, dim, **head),

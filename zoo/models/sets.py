@@ -4,6 +4,7 @@ import keras
 
 from zoo import encoders, similarities
 from zoo.embeddings import SET
+from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 # Of sets and of nothing else.
@@ -61,17 +62,10 @@ def set_backbones(
             "`image_backbone` must be a name, a keras.Model, or a shape (num_regions, "
             f"region_dim); received {image_backbone!r}"
         )
-    if caption_backbone is not None:
-        return images, caption_backbone
-    if tokenizer is None and vocabulary_size is None:
-        raise ValueError(
-            "one of `caption_backbone`, `tokenizer` and `vocabulary_size` must be given; "
-            "received none"
-        )
-    if tokenizer is not None:
-        vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
     options = {"word_dim": word_dim, "merge": merge, "word_vectors": word_vectors}
-    return images, encoders.gru(vocabulary_size, dim, max_length=max_length, **options)
+    return images, backbones.captions(
+        caption_backbone, tokenizer, vocabulary_size, dim, max_length, **options
+    )
 
 
 def set_similarity(name, alpha=16.0):

@@ -7,6 +7,7 @@ import keras
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
+from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 MODULES = ("saf", "sgr", "both")
@@ -77,18 +78,16 @@ def sgraf(
     """
     if module not in MODULES:
         raise ValueError(f"`module` must be one of {MODULES}; received {module!r}")
-    if caption_backbone is tokenizer is vocabulary_size is None:
-        raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
-    if tokenizer is not None:
-        vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = caption_backbone or encoders.gru(
+    words = backbones.captions(
+        caption_backbone,
+        tokenizer,
         vocabulary_size,
         dim,
+        max_length,
         word_dim=word_dim,
         merge="ave",
         word_vectors=word_vectors,
-        max_length=max_length,
         dropout=dropout,
         seed=seed,
     )

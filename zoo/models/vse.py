@@ -8,6 +8,7 @@ import keras
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
+from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 
@@ -65,8 +66,15 @@ def vsepp(
         BMVC 2018.
     """
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = caption_backbone or word_network(
-        tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length
+    words = backbones.captions(
+        caption_backbone,
+        tokenizer,
+        vocabulary_size,
+        dim,
+        max_length,
+        word_dim=word_dim,
+        word_vectors=word_vectors,
+        bidirectional=False,
     )
     return DualEncoder(
         encoders.mean_image_encoder(backbone, dim),
@@ -104,23 +112,3 @@ def vse0(
         Models", 2014, as Faghri et al. (BMVC 2018) call it.
     """
     return vsepp(image_backbone, tokenizer, mining="sum", **options)
-
-
-def word_network(tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length):
-    """The GRU in one direction that VSE++ and VSRN read captions with.
-
-    Raises:
-        ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
-    """
-    if tokenizer is None and vocabulary_size is None:
-        raise ValueError("either `tokenizer` or `vocabulary_size` must be given; received neither")
-    if tokenizer is not None:
-        vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
-    return encoders.gru(
-        vocabulary_size,
-        dim,
-        word_dim=word_dim,
-        bidirectional=False,
-        word_vectors=word_vectors,
-        max_length=max_length,
-    )

@@ -9,8 +9,8 @@ from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
 from zoo.encoders.replay import replay
 from zoo.layers.region_reasoning import RegionReasoning
+from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.vse import word_network
 
 
 def vsrn(
@@ -58,8 +58,15 @@ def vsrn(
         after them; for Flickr30K a BatchNorm follows the GRU over regions.
     """
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = caption_backbone or word_network(
-        tokenizer, vocabulary_size, dim, word_dim, word_vectors, max_length
+    words = backbones.captions(
+        caption_backbone,
+        tokenizer,
+        vocabulary_size,
+        dim,
+        max_length,
+        word_dim=word_dim,
+        word_vectors=word_vectors,
+        bidirectional=False,
     )
     return DualEncoder(
         encoders.reasoning_image_encoder(backbone, dim, num_layers),

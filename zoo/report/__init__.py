@@ -7,7 +7,7 @@ from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sh
 from zoo.report.page import write_report
 from zoo.report.results import draw, print_results
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
-from zoo.report.run import finish, finish_ensemble, show, show_results
+from zoo.report.run import finish, finish_ensemble, show, show_results, train
 from zoo.report.section import ReportedRun, of_model
 from zoo.report.semantic_plots import positives_plot, precision_at_plot
 from zoo.report.style import save
@@ -41,6 +41,7 @@ __all__ = [
     "show",
     "show_results",
     "text_to_image_sheet",
+    "train",
     "training_curves",
     "uncertainty_against_matches",
     "write_report",

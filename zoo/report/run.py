@@ -14,6 +14,47 @@ from zoo.report.results import draw, print_results
 from zoo.report.style import save
 
 
+def train(
+    settings: Any,
+    data: dict[str, Any],
+    build: Callable,
+    fit: Callable,
+    prepare: Callable | None = None,
+    measure_more: Callable | None = None,
+    select: str | None = None,
+) -> dict[str, Any] | None:
+    """A recipe from start to end: the data, the model, its phases, the evaluation.
+
+    ```python
+    def main(argv=None):
+        settings = zoo.cli.parse(Settings, argv, description=__doc__)
+        return zoo.report.train(settings, settings.data("cub", "toy_birds"), build, fit)
+    ```
+
+    Args:
+        settings: a `RetrievalSettings`.
+        data: what to read, a description for `zoo.data.open`.
+        build: function `(settings, train split) -> DualEncoder`.
+        fit: function `(settings, run)` that trains `run.model`, by `zoo.training.fit`.
+        prepare: function of the run that may replace its splits.
+        measure_more: function `(run, model) -> dict` of further results.
+        select: see `zoo.training.start`.
+
+    Returns:
+        The results, as `finish`.
+    """
+    run = training.start(settings, data, select)
+    if run.finished:
+        return show(run)
+    if prepare is not None:
+        prepare(run)
+    with run.replicas():
+        model = build(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return finish(run, **settings.evaluation(), measure_more=measure_more)
+
+
 def finish(
     run: training.Run,
     similarities: Sequence[str] = ("own",),

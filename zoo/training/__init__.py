@@ -14,10 +14,19 @@ from zoo.training.layerwise import (
     rates_by_depth,
 )
 from zoo.training.micro_batches import distribute, in_micro_batches
-from zoo.training.phases import fit_phase
+from zoo.training.one_phase import fit_phase
+from zoo.training.phases import Phase, fit
+from zoo.training.rates import cosine, cosine_after_a_twentieth, drop_after
 from zoo.training.resume import Resume
 from zoo.training.run import Run, check_benchmark, start
-from zoo.training.settings import UNSAID, RetrievalSettings, RunSettings, check_weights
+from zoo.training.settings import (
+    UNSAID,
+    CUBSettings,
+    PretrainedSettings,
+    RetrievalSettings,
+    RunSettings,
+    check_weights,
+)
 from zoo.training.strategies import strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
 from zoo.training.tower_rates import dual_encoder_rates
@@ -29,6 +38,7 @@ __all__ = [
     "UNSAID",
     "AdamP",
     "BestEpoch",
+    "CUBSettings",
     "CollapseCheck",
     "CollapseWarning",
     "Execution",
@@ -37,6 +47,8 @@ __all__ = [
     "LayerwiseAdamP",
     "LayerwiseAdamW",
     "LayerwiseRates",
+    "Phase",
+    "PretrainedSettings",
     "Resume",
     "RetrievalSettings",
     "Run",
@@ -48,8 +60,12 @@ __all__ = [
     "check_benchmark",
     "check_weights",
     "clip_the_sum",
+    "cosine",
+    "cosine_after_a_twentieth",
     "distribute",
+    "drop_after",
     "dual_encoder_rates",
+    "fit",
     "fit_phase",
     "in_micro_batches",
     "on_one_device",

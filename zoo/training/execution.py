@@ -96,8 +96,8 @@ class Execution:
         if size < replicas or (self.strategy == "tpu" and size % replicas):
             expected = "a multiple" if self.strategy == "tpu" else "at least the number"
             raise InputError(
-                f"--batch-size must be {expected} of the {replicas} replicas of --strategy "
-                f"{self.strategy}; received {size}"
+                f"--batch-size, and what the training split has at most, must be {expected} of the "
+                f"{replicas} replicas of --strategy {self.strategy}; received {size}"
             )
 
     def prepare(self, model: keras.Model) -> None:

@@ -1,74 +1,118 @@
-"""One phase of training: Keras' `fit`, from where the run stopped if it did."""
+"""The phases of a run as data, and the one function that fits a list of them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import keras
 
-from zoo.cli import verbosity
-from zoo.files import RunFolder
-from zoo.training.execution import Execution
-from zoo.training.finite import FiniteCheck
-from zoo.training.history import HistoryFile
-from zoo.training.resume import Resume
+from zoo.data import datasets
+from zoo.data.streams import phase_seed
+from zoo.training.run import Run
 
 
-def fit_phase(
-    folder: RunFolder,
-    model: keras.Model,
-    phase: str,
-    stream: Callable,
-    epochs: int,
-    steps: int,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    stateful_callbacks: dict[str, Any] | None = None,
-    execution: Execution | None = None,
-) -> None:
-    """Fits a compiled model for some epochs, with a checkpoint and a row of history after each.
+@dataclass(frozen=True)
+class Phase:
+    """One phase of training: what is frozen, at which rate, for how long.
+
+    ```python
+    network = model.image_encoder.get_layer("backbone")
+    [
+        zoo.training.Phase("warm_up", epochs=10, rate=zoo.training.cosine(1e-4), frozen=[network]),
+        zoo.training.Phase("fine_tuning", epochs=50, rate=zoo.training.cosine(1e-5)),
+    ]
+    ```
 
     Args:
-        folder: the `RunFolder`.
-        model: built and compiled for this phase.
-        phase: its name, letters, digits and `_`. Each phase has checkpoints of its own.
-        stream: function from the number of the first step to an endless `tf.data.Dataset` of
-            global batches from that step on, such as a `zoo.data.Stream`; if it also takes
-            `shard`, of a worker's share of them, see `zoo.training.distribute`.
+        name: letters, digits and `_`; its checkpoints and rows of history have it.
         epochs: of this phase; 0 leaves it out.
-        steps: batches an epoch.
-        callbacks: further ones; what they add to the logs is in the history.
-        stateful_callbacks: callbacks by name whose state goes into the checkpoints, see `Resume`;
-            they are called before it.
-        execution: on which replicas, and how compiled; an `Execution`, or None for one device.
-
-    Raises:
-        InputError: if the loss is no longer finite, or nothing can be written.
+        rate: the learning rate, or a function `(epochs, steps of an epoch) -> schedule`.
+        frozen: layers and models that do not train in this phase. What another phase freezes and
+            this one does not, trains.
+        loss: in place of the model's own.
+        model: what to fit in place of the run's model, with the same weights.
+        splits: `(training split, validation split)` as that model reads them; default: the run's.
+        callbacks: function of the phase's stream that gives further callbacks.
+        stateful_callbacks: likewise `{name: callback}` of those whose state is in checkpoints.
+        then: function without arguments to call when the phase is done.
     """
-    if not epochs:
-        return
-    execution = execution or Execution()
-    micro_batches = execution.gradient_accumulation
-    execution.prepare(model)
-    resume = Resume(
-        folder.checkpoints, phase, stateful_callbacks=stateful_callbacks, writes=execution.is_chief
-    )
-    done = resume.restore(model)
-    execution.agree(done)
-    if done and execution.is_chief:
-        print(f"{phase}: {done} of {epochs} epochs are done already")
-    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, micro_batches)
-    model.fit(
-        execution.batches(stream, done * steps),
-        epochs=epochs,
-        initial_epoch=done,
-        steps_per_epoch=steps * micro_batches,
-        shuffle=False,  # the stream is shuffled already
-        verbose=verbosity(shown=execution.is_chief),
-        callbacks=[
-            check,
-            *callbacks,
-            *([HistoryFile(folder.history_path, phase)] if execution.is_chief else []),
-            *execution.callbacks(folder, phase),
-            *(stateful_callbacks or {}).values(),
-            resume,
-        ],
-    )
+
+    name: str
+    epochs: int
+    _: KW_ONLY
+    rate: float | Callable[[int, int], Any]
+    frozen: Sequence[keras.layers.Layer] = ()
+    loss: keras.losses.Loss | None = None
+    model: keras.Model | None = None
+    splits: tuple[datasets.Split, datasets.Split] | None = None
+    callbacks: Callable[[Any], list] | None = None
+    stateful_callbacks: Callable[[Any], dict[str, Any]] | None = None
+    then: Callable[[], None] | None = None
+
+
+def fit(
+    run: Run,
+    phases: Sequence[Phase],
+    batches: Callable[[datasets.Split, int], Any],
+    optimizer: Callable[[keras.Model, Any], keras.optimizers.Optimizer],
+    seed: int = 0,
+    order: Sequence[str] | None = None,
+) -> None:
+    """Fits the phases of a run one after the other; what is done already is not done again.
+
+    Args:
+        run: with its model built, in the scope of `run.replicas()`.
+        phases: in the order to fit them.
+        batches: function of a training split and a seed that gives a `zoo.data.Stream`.
+        optimizer: function of the model that is fitted and a learning rate.
+        seed: of the run; every phase draws batches of its own.
+        order: the names of all phases as their seeds count them; default: as they are fitted.
+    """
+    order = order or [phase.name for phase in phases]
+    frozen_in_some = _parts(part for phase in phases for part in phase.frozen)
+    for phase in phases:
+        freeze(phase.frozen, frozen_in_some)
+        if not phase.epochs:
+            continue
+        model = run.model if phase.model is None else phase.model
+        train, validation = phase.splits or (run.train, run.validation)
+        stream = batches(train, phase_seed(seed, phase.name, order))
+        rate = phase.rate
+        if callable(rate):
+            rate = rate(phase.epochs, stream.steps_per_epoch)
+        # A model that is compiled without a loss has its own.
+        model.compile(
+            optimizer(model, rate), **({} if phase.loss is None else {"loss": phase.loss})
+        )
+        run.fit(
+            model,
+            phase.name,
+            stream,
+            phase.epochs,
+            phase.callbacks(stream) if phase.callbacks else (),
+            phase.stateful_callbacks(stream) if phase.stateful_callbacks else None,
+            validation=validation,
+        )
+        if phase.then is not None:
+            phase.then()
+
+
+def freeze(frozen: Sequence[keras.layers.Layer], among: Sequence[keras.layers.Layer]) -> None:
+    """Freezes some layers, and makes all of others trainable, whatever of them was frozen.
+
+    Args:
+        frozen: what does not train.
+        among: layers that train unless they are frozen.
+    """
+    kept = {id(part) for part in frozen}
+    for part in among:
+        if id(part) not in kept:
+            part.trainable = False  # Keras hands down only what changes
+            part.trainable = True
+    for part in frozen:
+        part.trainable = False
+
+
+def _parts(parts):
+    """Each once, in order; a layer is not compared by value."""
+    return list({id(part): part for part in parts}.values())

@@ -17,7 +17,7 @@ from zoo.files.cache import cache_folder
 from zoo.files.lock import locked
 from zoo.files.run_folder import RunFolder
 from zoo.training.execution import Execution, on_one_device
-from zoo.training.phases import fit_phase
+from zoo.training.one_phase import fit_phase
 from zoo.training.refusals import check_rankings, one_line
 from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
 
@@ -56,7 +56,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
     else:
         folder = RunFolder(settings.out)
     run = Run(folder, execution, (select or settings.select) == "best")
-    run.rankings = settings.test_similarities
+    run.rankings = getattr(settings, "test_similarities", ())
     if not folder.finished:
         keras.utils.set_random_seed(settings.seed)
         if settings.mixed_precision:
@@ -184,6 +184,17 @@ class Run:
             return reader
         return reader.with_caption_encoder(encoders.head_alone(model.caption_encoder))
 
+    def without_backbone(self) -> tuple[Any, tuple[datasets.Split, ...]]:
+        """What a phase with a frozen image backbone fits: the rest, on the backbone's features.
+
+        Returns:
+            `(model, (train, validation))`: a `DualEncoder` that shares the weights of `self.model`,
+            and the splits as it reads them, see `stored_features`.
+        """
+        encoder = self.model.image_encoder
+        heads = self.model.with_image_encoder(encoders.head_alone(encoder))
+        return heads, self.stored_features(encoder.get_layer("backbone"))
+
     def stored_features(self, backbone: keras.Model) -> tuple[datasets.Split, ...]:
         """The training and the validation split as features of a frozen backbone.
 
@@ -224,6 +235,8 @@ class Run:
             validation: the validation split as `model` reads its images; default: as it is.
         """
         check_rankings(self.model, self.rankings)
+        if (size := getattr(stream, "size", None)) is not None:  # the split may have fewer rows
+            self.execution.check_batch(size)
         checkpoints = self.folder.checkpoints
         checks = [Validation(validation or self.validation)]
         if self.keeps_best:

@@ -1,13 +1,15 @@
 """The flags of training runs: those of every run, and those of every retrieval model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from zoo import losses, similarities
+from zoo import cli, losses, similarities
 from zoo.cli import setting
 from zoo.data.images import RESIZES
-from zoo.data.split import RESIZING
+from zoo.data.split import RESIZING, Split
+from zoo.data.streams import Stream
 from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.metrics.cider_score import VARIANTS
 
@@ -53,7 +55,7 @@ class RunSettings:
     data_dir: Path | None = setting(
         None, "folder of the real data set; without it the recipe runs on the embedded toy data"
     )
-    out: Path | None = setting(None, "run folder to write or to resume", identity=False)
+    out: Path | None = setting(None, "run folder to write or resume", identity=False)
     smoke: bool = setting(False, "a run of seconds that only shows that everything works")
     strategy: Literal["one", "mirrored", "multi_worker", "tpu"] = setting(
         "one", "where to train: one device, all of this host, several hosts, TPUs", identity=False
@@ -72,6 +74,14 @@ class RunSettings:
     )
     tensorboard: bool = setting(False, "write logs for TensorBoard", identity=False)
     seed: int = setting(0, "seed of weights, batches, augmentation and sampling")
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        cli.inherit(cls)
+
+    def named(self, *names: str) -> dict[str, Any]:
+        """Some settings by their names, for a builder that calls them the same."""
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +191,36 @@ class RetrievalSettings(RankingSettings):
             if value is not None
         }
 
+    def stream(
+        self,
+        make: Callable,
+        split: Split,
+        tokenizer: Any,
+        seed: int,
+        augmentation: Any = None,
+        **options: Any,
+    ) -> Stream:
+        """The batches of a phase: `--batch-size` in each, `--steps-per-epoch` an epoch.
+
+        Args:
+            make: of `zoo.data.batches`.
+            split: what to read.
+            tokenizer: of the model.
+            seed: of the phase.
+            augmentation: of pictures, features and words.
+            **options: further ones of `make`.
+        """
+        return Stream(
+            make,
+            split,
+            tokenizer,
+            self.batch_size,
+            seed=seed,
+            augmentation=augmentation,
+            steps=self.steps_per_epoch,
+            options=options,
+        )
+
     def evaluation(self) -> dict[str, Any]:
         """What to measure on the test split, for `zoo.report.finish`."""
         return {"similarities": self.test_similarities, **self.benchmark()}
@@ -195,3 +235,37 @@ class RetrievalSettings(RankingSettings):
             "annotations_dir": self.annotations_dir,
             "instances": instances if instances and instances.is_file() else None,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainedSettings(RetrievalSettings):
+    """Pictures read by a network of ImageNet, whose weights must be said with real data."""
+
+    image_weights: str | None = setting(
+        UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_weights(self, "image_weights", self.pretrained)
+
+    @property
+    def pretrained(self) -> str | None:
+        """The name of the network that the weights are of, or None where none is used."""
+        return self.backbone
+
+
+@dataclass(frozen=True, kw_only=True)
+class CUBSettings(PretrainedSettings):
+    """CUB-200-2011, whose classes are split, and its captions."""
+
+    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
+    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
+        "test",
+        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
+        "settings on, val1 to val3",
+    )
+
+    def of_cub(self, **options: Any) -> dict[str, Any]:
+        """What is read: CUB, or Toy Birds without data; see `data`."""
+        return self.data("cub", "toy_birds", captions=self.captions, **options, **self.pictures())

@@ -74,5 +74,8 @@ def _tpu():
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, tf.errors.OpError) as error:
-        raise InputError(f"--strategy tpu found no TPU: {error}") from error
+        raise InputError(
+            f"--strategy tpu found no TPU: {error} (a TPU VM needs the packages tensorflow-tpu, in "
+            "place of tensorflow, and libtpu; see docs/training.md)"
+        ) from error
     return tf.distribute.TPUStrategy(resolver)
