@@ -1,13 +1,18 @@
-"""One judge: the retriever, the report's gallery in memory and an export's signatures agree."""
+"""One judge: the retriever, the command line, the demo, the report and an export agree."""
+
+import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import zoo
+from demo import sources
+from demo.service import Service
 from export.signatures import Signatures
 from zoo import evaluation
 from zoo.confidence.scores import DEPTH
+from zoo.search.__main__ import main as search
 
 COUNT = 500
 
@@ -77,3 +82,47 @@ def test_the_report_gives_the_retrievers_probabilities(birds, answers):
     expected = [answer.probability for answer in answers if answer.probability is not None]
     np.testing.assert_allclose(probability[there], expected, atol=1e-5)
     assert confidence.first_k(0.1) == retriever.confidence.first_k(0.1)
+
+
+def test_the_command_line_gives_the_retrievers_verdicts(birds, answers, tmp_path, capsys):
+    birds[2].save(tmp_path / "index")
+    lines = [answer.question for answer in answers]
+    (tmp_path / "questions.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    capsys.readouterr()
+    flags = ["--queries", str(tmp_path / "questions.txt"), "--json"]
+    search(["query", str(tmp_path / "index"), *flags, "--model", "toy_birds_pfe"])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    _same([(one["verdict"], one["probability"]) for one in found], answers)
+
+
+def test_the_demo_gives_the_retrievers_verdicts(answers, tmp_path):
+    gallery, _ = sources.load("toy_birds_pfe", cache=tmp_path)
+    texts = [answer.question for answer in answers]
+    judged = gallery.judge("captions", gallery.encoders.captions(texts), texts)
+    _same([(one.verdict, one.probability) for one in judged], answers)
+    shown = [Service(gallery, None).find_images(text)["answer"] for text in texts[-8:]]
+    _same([(one["verdict"], one["probability"]) for one in shown], answers[-8:])
+
+
+def _same(found, answers):
+    assert len(found) == len(answers)
+    same = [one == answer.verdict for (one, _), answer in zip(found, answers, strict=True)]
+    assert np.mean(same) >= 0.998  # one may lie on a threshold
+    expected = [-1.0 if a.probability is None else a.probability for a in answers]
+    probability = [-1.0 if one is None else one for _, one in found]
+    np.testing.assert_allclose(probability, expected, atol=1e-5)
+
+
+def test_pictures_that_ask_captions_are_judged_alike(birds):
+    model, encoded, _ = birds
+    captions = zoo.Retriever.build(model, encoded.captions, side="captions")
+    pictures = {name: values[:100] for name, values in encoded.images.items()}
+    found = captions.ask([{name: one[row] for name, one in pictures.items()} for row in range(100)])
+    confidence = evaluation.calibrated(captions.probes, model.similarity, encoded, "i2t")
+    scores = captions.index.query_scores(pictures, copies=confidence.copies)
+    uncertainty = np.asarray(zoo.embeddings.log_uncertainty(pictures, model.uncertainty_measure))
+    probability = confidence.probability(scores, uncertainty)
+    there = said(found)
+    expected = [answer.probability for answer in found if answer.probability is not None]
+    assert there.mean() > 0.9
+    np.testing.assert_allclose(probability[there], expected, atol=1e-5)

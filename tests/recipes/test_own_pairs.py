@@ -9,12 +9,15 @@ import own_pairs
 import own_pairs_gru
 import own_pairs_next
 import zoo
+from demo import sources
+from demo.service import Service
 from tiny_sentence import random_weights, write_checkpoint
 from zoo import cli
 from zoo.data.caption_vectors import caption_states, caption_vectors, pooled_vectors
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.text_weights import text_folder
+from zoo.retriever import VERDICTS
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +70,11 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(photos, minilm, tmp_
     found = zoo.evaluation.evaluate(model, encoded, ("own",))["retrieval"]["csd"]
     assert found["rsum"] == pytest.approx(results["retrieval"]["csd"]["rsum"], abs=1.0)
     assert RunFolder.existing(out).probes_path.is_file()
+    # `halo demo RUN --photos DIR` answers, whatever it thinks of so small a run.
+    gallery, _ = sources.load(out, folder=photos, cache=tmp_path / "cache")
+    answer = Service(gallery, None).find_images("a red bird")["answer"]
+    assert answer["verdict"] in VERDICTS
+    assert answer["results"]
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
