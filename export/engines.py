@@ -13,7 +13,7 @@ import tensorflow as tf
 from export.choices import ENGINES
 from export.client_files import write_client
 from export.saved_model import TOLERANCE, writing
-from export.towers import frozen, towers_of
+from export.towers import frozen, towers_of, with_batch
 from zoo.errors import InputError, require
 from zoo.files.atomic import write_text
 
@@ -45,7 +45,7 @@ def export_engine(
         out: a folder that is not there yet.
         format: `"onnx"`, `"litert"` or `"openvino"`.
         image_only: without the caption tower.
-        batch_size: the one size of a batch; None for any.
+        batch_size: the one size of a batch; None for any, and of a recurrent tower for LiteRT 1.
         image_size: where the image encoder leaves it free.
         storage: of LiteRT's weights: `"float32"`, `"float16"`, or `"dynamic_range"`, int8 with a
             scale for each channel. The other formats take float32.
@@ -60,7 +60,11 @@ def export_engine(
     out = Path(out)
     _check(out, format, batch_size, storage)
     convert, _ = _ENGINES[format]
-    towers = towers_of(model, image_only, batch_size, image_size)
+    towers = [
+        # LiteRT's loops need a batch of known size.
+        one if batch_size or format != "litert" or not one.is_recurrent else with_batch(one, 1)
+        for one in towers_of(model, image_only, batch_size, image_size)
+    ]
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
@@ -69,9 +73,7 @@ def export_engine(
         for tower in towers:
             path = partial / f"{tower.side}{ENGINES[format]}"
             with writing(out):
-                # LiteRT's lists of tensors need a batch of known size.
-                function = frozen(tower, format == "litert", storage == "float16")
-                convert(function, tower, path, storage)
+                convert(frozen(tower, storage == "float16"), tower, path, storage)
             inputs = tower.example(model)
             found, expected = opened(path, tower, format)(inputs), tower.expected(inputs)
             for name, values in expected.items():

@@ -1,6 +1,5 @@
 """The two towers of a model as graphs of numbers alone, their weights constants."""
 
-import contextlib
 from typing import NamedTuple
 
 import keras
@@ -11,7 +10,7 @@ from tensorflow.python.framework import convert_to_constants
 from export.signatures import image_inputs
 from zoo.errors import InputError
 
-_HALF = 6e4  # float16 ends at 65,504; what masks is larger, and would become infinite
+_SMALL, _LARGE = 6.2e-5, 6e4  # what float16 holds: normal numbers from 6.1e-5 to 65,504
 
 
 class Tower(NamedTuple):
@@ -28,6 +27,11 @@ class Tower(NamedTuple):
     spec: tf.TensorSpec
     encoder: keras.Model
     outputs: tuple[str, ...]
+
+    @property
+    def is_recurrent(self):
+        """Whether it has a recurrent layer."""
+        return any(isinstance(one, keras.layers.RNN) for one in self.encoder._flatten_layers())
 
     def expected(self, inputs):
         """What Keras gives, a dict of arrays."""
@@ -70,12 +74,17 @@ def towers_of(model, image_only=False, batch_size=None, image_size=None):
     ]
 
 
-def frozen(tower, unroll=False, fits_half=False):
+def with_batch(tower, size):
+    """A `Tower` for batches of one size."""
+    spec = tf.TensorSpec((size, *tower.spec.shape[1:]), tower.spec.dtype, tower.spec.name)
+    return tower._replace(spec=spec)
+
+
+def frozen(tower, fits_half=False):
     """A tower as a `tf.function` from its input to a dict, without variables.
 
     Args:
         tower: a `Tower`.
-        unroll: whether recurrent layers are written step by step, without lists of tensors.
         fits_half: whether constants stay in float16's range, for weights that are stored so.
     """
 
@@ -83,19 +92,13 @@ def frozen(tower, unroll=False, fits_half=False):
         found = tower.encoder(inputs, training=False)
         return [tf.cast(found[name], tf.float32) for name in tower.outputs]
 
-    with _unrolled(tower.encoder) if unroll else contextlib.nullcontext():
-        traced = tf.function(call, input_signature=[tower.spec], autograph=False)
-        constant = convert_to_constants.convert_variables_to_constants_v2(
-            traced.get_concrete_function(), lower_control_flow=False
-        )
+    traced = tf.function(call, input_signature=[tower.spec], autograph=False)
+    constant = convert_to_constants.convert_variables_to_constants_v2(
+        traced.get_concrete_function(), lower_control_flow=False
+    )
     graph = constant.graph.as_graph_def()
     if fits_half:
-        for node in graph.node:
-            if node.op == "Const" and node.attr["dtype"].type == tf.float32.as_datatype_enum:
-                values = tf.make_ndarray(node.attr["value"].tensor)
-                if values.size and np.abs(values).max() > _HALF:
-                    clipped = tf.make_tensor_proto(np.clip(values, -_HALF, _HALF))
-                    node.attr["value"].tensor.CopyFrom(clipped)
+        _fit_half(graph)
     names = [tensor.name for tensor in constant.outputs]
     given = constant.inputs[0].name
 
@@ -106,15 +109,15 @@ def frozen(tower, unroll=False, fits_half=False):
     return tf.function(rebuilt, input_signature=[tower.spec], autograph=False)
 
 
-@contextlib.contextmanager
-def _unrolled(encoder):
-    """Recurrent layers step by step."""
-    layers = [one for one in encoder._flatten_layers() if isinstance(one, keras.layers.RNN)]
-    before = [layer.unroll for layer in layers]
-    for layer in layers:
-        layer.unroll = True
-    try:
-        yield
-    finally:
-        for layer, value in zip(layers, before, strict=True):
-            layer.unroll = value
+def _fit_half(graph):
+    """Keeps constants in float16's range: what masks would be infinite, an epsilon zero."""
+    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+        for node in nodes:
+            if node.op != "Const" or node.attr["dtype"].type != tf.float32.as_datatype_enum:
+                continue
+            values = tf.make_ndarray(node.attr["value"].tensor)
+            fitting = np.clip(values, -_LARGE, _LARGE)
+            if values.size == 1 and 0 < abs(values.item()) < _SMALL:
+                fitting = np.full_like(values, np.copysign(_SMALL, values.item()))
+            if not np.array_equal(values, fitting):
+                node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(fitting))
