@@ -18,8 +18,8 @@ from export.signatures import Signatures
 from zoo import evaluation
 from zoo.collection import Encoder, of_items
 from zoo.data import batches, datasets, images, own_pairs, shards, sources
-from zoo.data.captions import WordTokenizer
-from zoo.data.files import FORMATS
+from zoo.data.reading.files import FORMATS
+from zoo.data.text.captions import WordTokenizer
 from zoo.evaluation import encode as encode_split
 from zoo.models import DualEncoder
 from zoo.similarities import Cosine

@@ -18,7 +18,7 @@ from zoo import collection, embeddings
 from zoo.arrays import parts_of
 from zoo.collection import Collection, Encoded, Encoder, containers, shards
 from zoo.data import images
-from zoo.data.captions import word_tokenizer
+from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (200, 0, 0), (90, 90, 90)]

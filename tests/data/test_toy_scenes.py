@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from zoo.data import coco, flickr30k, toy_scenes
-from zoo.data.toy_scenes import scene
+from zoo.data.toy.scenes import scene
 from zoo.errors import InputError
 
 
@@ -126,9 +126,9 @@ def test_captions_are_true_of_their_scene_and_their_numbers_are_exact(scenes_roo
 
 
 def test_relations_and_different_mentions_are_told_apart():
-    from zoo.data.toy_birds.attributes import NAMES, codes, sample_species
-    from zoo.data.toy_scenes.statements import Statement
-    from zoo.data.toy_scenes.truth import true_of
+    from zoo.data.toy.birds.attributes import NAMES, codes, sample_species
+    from zoo.data.toy.scenes.statements import Statement
+    from zoo.data.toy.scenes.truth import true_of
 
     first = sample_species(np.random.default_rng(0), 1)[0] | {"crown": "red"}
     second = first | {"crown": "blue"}

@@ -8,7 +8,7 @@ import pytest
 from synthetic_run import encoded, records
 from zoo import evaluation
 from zoo.commands import confidence as flags_of
-from zoo.data.captions import normalise, unknown_words, word_tokenizer
+from zoo.data.text.captions import normalise, unknown_words, word_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation import command, unknown_study
 from zoo.evaluation.known import coordinates, query_facts

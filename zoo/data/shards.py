@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.cli import verbosity
-from zoo.data import images
+from zoo.data.reading import images
 from zoo.data.records import Records
 from zoo.errors import InputError
 

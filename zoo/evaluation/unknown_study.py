@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from zoo.confidence import KnownQueries
 from zoo.data import images
-from zoo.data.files import SUFFIXES, existing_folder
+from zoo.data.reading.files import SUFFIXES, existing_folder
 from zoo.errors import InputError
 from zoo.evaluation.known import facts_of_split, query_facts
 from zoo.evaluation.retrieval import EncodedSplit, embed
