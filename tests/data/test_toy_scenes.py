@@ -11,6 +11,7 @@ from PIL import Image
 from zoo.data import coco, flickr30k, toy_scenes
 from zoo.data.toy.scenes import scene
 from zoo.errors import InputError
+from zoo.metrics import read_instance_labels
 
 
 def _files(root):
@@ -79,7 +80,7 @@ def test_flickr30ks_formats_agree_with_cocos(scenes_root, test_records):
 
 def test_instances_are_the_birds(scenes_root, test_records):
     files = list((scenes_root / "coco" / "annotations").glob("instances_*.json"))
-    labels = coco.category_labels(files, test_records.image_ids)
+    labels = read_instance_labels(files, test_records.image_ids)
     truth = toy_scenes.read_truth(scenes_root)
     boxes = {}
     for file in files:

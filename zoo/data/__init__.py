@@ -18,7 +18,7 @@ What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
 
 import sys
 
-from zoo.data import batches, datasets, shards, sources
+from zoo.data import batches, datasets, sources
 from zoo.data.augmentation import Augmentation
 from zoo.data.batches import crop_triplets, streams
 from zoo.data.batches.streams import MixedStream, Stream, phase_seed
@@ -88,7 +88,6 @@ __all__ = [
     "read_bert_tokenizer",
     "read_clip_tokenizer",
     "regions",
-    "shards",
     "sources",
     "streams",
     "toy_birds",

@@ -74,48 +74,6 @@ def load(
     return gather(name, items, images, image_size, problems, missing, verbose)
 
 
-def category_labels(
-    instances: str | os.PathLike | Sequence[str | os.PathLike], image_ids: Sequence[int]
-) -> np.ndarray:
-    """Which object categories each image shows, as PMRP compares them.
-
-    Args:
-        instances: `instances_*.json`, or several.
-        image_ids: of the images, in order. An image without annotation shows nothing.
-
-    Returns:
-        bool `(N, num_categories)`, categories by rising id.
-
-    Raises:
-        InputError: if a file is not what it has to be, or names an unknown category.
-    """
-    files = [instances] if isinstance(instances, str | Path) else list(instances)
-    rows = {int(number): row for row, number in enumerate(image_ids)}
-    contents = [(file, read_json(file)) for file in files]
-    for file, content in contents:
-        _check_keys(file, content, ("categories", "annotations"))
-    for file, content in contents:
-        for number, category in enumerate(content["categories"]):
-            if not has_fields(category, id=int):
-                raise InputError(f"{file}: categories[{number}]: expected an 'id'")
-    numbers = sorted({category["id"] for _, c in contents for category in c["categories"]})
-    columns = {number: column for column, number in enumerate(numbers)}
-    labels = np.zeros((len(rows), len(columns)), bool)
-    for file, content in contents:
-        for number, annotation in enumerate(content["annotations"]):
-            if not has_fields(annotation, image_id=int, category_id=int):
-                where = f"{file}: annotations[{number}]"
-                raise InputError(f"{where}: expected 'image_id' and 'category_id'")
-            if annotation["category_id"] not in columns:
-                raise InputError(
-                    f"{file}: annotation {annotation.get('id')} has the unknown category "
-                    f"{annotation['category_id']}"
-                )
-            if annotation["image_id"] in rows:
-                labels[rows[annotation["image_id"]], columns[annotation["category_id"]]] = True
-    return labels
-
-
 def _coco_items(contents, problems):
     items, seen = {}, set()
     for path, content in contents:

@@ -78,7 +78,7 @@ def prepare(
 ) -> tf.Tensor:
     """The bytes of a picture to what an image encoder is fed, uint8 `(size, size, 3)`.
 
-    Training, evaluation, search, shards, the demo and the exported model all call this, so they
+    Training, evaluation, search, the demo and the exported model all call this, so they
     see the same pixels.
 
     Args:
