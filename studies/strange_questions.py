@@ -1,5 +1,12 @@
-"""Questions that a model of birds, or of any one kind of thing, cannot know: are they declined?"""
+"""Questions that a model of birds, or of any one kind of thing, cannot know: are they declined?
 
+    python -m studies.strange_questions toy_birds_pfe --photos PHOTOS
+
+asks a calibrated model invented words, other languages, plain colours and, if given, other photos,
+and says which share it declines, beside that of the test split's own queries.
+"""
+
+import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -7,12 +14,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from zoo.cli import OneLineParser, run
 from zoo.confidence import KnownQueries
 from zoo.data import images
 from zoo.data.reading.files import SUFFIXES, existing_folder
 from zoo.errors import InputError
+from zoo.evaluation import EncodedSplit, encode, open_run, probes_of, resizing_of
 from zoo.evaluation.known import facts_of_split, query_facts
-from zoo.evaluation.retrieval import EncodedSplit, embed
+from zoo.evaluation.retrieval import embed
+from zoo.files import RunFolder
 from zoo.models import DualEncoder
 
 LENGTHS, EACH = (1, 2, 3, 4, 5, 6, 8), 20  # of texts of invented words
@@ -71,6 +81,26 @@ OTHER_LANGUAGES = (
     "Avis parva capite rubro et alis nigris.",
     "'n Klein voëltjie met 'n rooi kop en swart vlerke.",
 )
+
+
+def main(argv=None):
+    """The shares of questions that one run declines because it does not know them."""
+    options = _parser().parse_args(argv)
+    model, test = open_run(options.run, options.data_dir)
+    own = probes_of(options.run)
+    if own is None or not own.known:
+        raise InputError(
+            f"{options.run}: has no probes that know what training has seen; make them with "
+            "`python -m zoo.evaluation probes`"
+        )
+    encoded = encode(model, test.records, test.source)
+    resizing = resizing_of(options.run)
+    result = unknown_study(model, own.known, encoded, resizing, options.photos, options.seed)
+    for name, one in result.items():
+        print(f"{name}: declined {one['declined']} of {one['queries']} ({one['share']:.1%})")
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        RunFolder(options.out).write_json("unknown.json", result)
 
 
 def unknown_study(
@@ -162,3 +192,21 @@ def _photos(rng, folder, size, resizing):
         images.prepare(tf.io.read_file(str(paths[i])), size, **resizing) for i in sorted(chosen)
     ]
     return np.stack(pixels).astype(np.float32)
+
+
+def _parser():
+    parser = OneLineParser(
+        prog="python -m studies.strange_questions",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", metavar="RUN", help="a run folder, or the name of a preset")
+    parser.add_argument("--photos", type=Path, help="folder of photos of other things")
+    parser.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")
+    parser.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
+    parser.add_argument("--out", type=Path, help="folder for unknown.json")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

@@ -5,19 +5,18 @@ import json
 import numpy as np
 import pytest
 
+from studies import strange_questions
 from synthetic_run import encoded, records
 from zoo import evaluation
-from zoo.commands import confidence as flags_of
 from zoo.data.text.captions import normalise, unknown_words, word_tokenizer
 from zoo.errors import InputError
-from zoo.evaluation import command, unknown_study
 from zoo.evaluation.known import coordinates, query_facts
 
 
 @pytest.mark.slow
 def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, capsys):
     """140 texts of invented words, 50 in other languages and 30 plain colours; its own hardly."""
-    flags_of.main(["unknown", "toy_birds_pfe", f"--out={tmp_path}"])
+    strange_questions.main(["toy_birds_pfe", f"--out={tmp_path}"])
     found = json.loads((tmp_path / "unknown.json").read_text())
     asked = {name: one["queries"] for name, one in found.items()}
     assert asked == {
@@ -48,10 +47,10 @@ def _encoded(model, texts):
 
 
 def test_invented_words_are_of_eight_lengths_and_plain_colours_are_plain():
-    texts = unknown_study.invented_texts(np.random.default_rng(0))
+    texts = strange_questions.invented_texts(np.random.default_rng(0))
     assert len(texts) == len(set(texts)) == 140
     assert {len(text.split()) for text in texts} == {1, 2, 3, 4, 5, 6, 8}
-    shown = unknown_study.plain_colours(np.random.default_rng(0), 5)
+    shown = strange_questions.plain_colours(np.random.default_rng(0), 5)
     assert shown.shape == (30, 5, 5, 3)
     assert (shown == shown[:, :1, :1]).all()
     assert len(np.unique(shown[:, 0, 0], axis=0)) > 25
@@ -88,7 +87,7 @@ def test_coordinates_hold_the_variance_of_gaussians_and_the_mean_of_valid_tokens
 
 
 def test_a_model_that_knows_nothing_of_its_training_is_refused(monkeypatch):
-    monkeypatch.setattr(command, "open_run", lambda *_: (None, None))
-    monkeypatch.setattr(command, "probes_of", lambda name: None)
+    monkeypatch.setattr(strange_questions, "open_run", lambda *_: (None, None))
+    monkeypatch.setattr(strange_questions, "probes_of", lambda name: None)
     with pytest.raises(InputError, match="has no probes that know what training has seen"):
-        flags_of.main(["unknown", "run"])
+        strange_questions.main(["run"])

@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from zoo import evaluation
+from studies import expansion as study
+from studies.together import together
 from zoo.data.records import Records
 from zoo.errors import InputError
-from zoo.evaluation import EncodedSplit, __main__, augment_gallery, expand_queries, expansion
+from zoo.evaluation import EncodedSplit, augment_gallery, expand_queries, expansion
 from zoo.similarities import Cosine
 
 RNG = np.random.default_rng(0)
@@ -73,8 +74,8 @@ def encoded():
 
 
 def test_retrieval_by_class_is_better_where_neighbours_are_of_the_class(encoded):
-    found = evaluation.expansion_study(encoded, Cosine(), neighbours=8)
-    assert set(found) == set(expansion.WAYS)
+    found = study.expansion_study(encoded, Cosine(), neighbours=8)
+    assert set(found) == set(study.WAYS)
     for direction in ("i2t", "t2i"):
         for way in ("gallery", "queries", "both"):
             key = f"{direction}_r_precision"
@@ -90,26 +91,26 @@ def test_the_command_prints_and_keeps_the_table(encoded, tmp_path, monkeypatch, 
         similarity = Cosine()
 
     split = type("Split", (), {"records": encoded.records, "source": None})
-    monkeypatch.setattr(__main__, "open_run", lambda *_: (Model, split))
-    monkeypatch.setattr(__main__, "encode", lambda *_: encoded)
+    monkeypatch.setattr(study, "open_run", lambda *_: (Model, split))
+    monkeypatch.setattr(study, "encode", lambda *_: encoded)
     out = tmp_path / "out"
-    __main__.main(["expansion", "one", "two", f"--out={out}", "--neighbours=8"])
+    study.main(["one", "two", f"--out={out}", "--neighbours=8"])
     table = (out / "expansion.md").read_text()
     assert table in capsys.readouterr().out
     assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == [
-        f"| {title}" for title in expansion.WAYS.values()
+        f"| {title}" for title in study.WAYS.values()
     ]
     kept = json.loads((out / "expansion.json").read_text())
     plain = kept["all"]["plain"]["i2t_r_precision"]
     assert plain["runs"] == 2
     assert plain["deviation"] == 0
     assert f"{plain['mean']:.1f} ± 0.0 / " in table
-    __main__.main(["expansion", "one", "two", "--together", f"--out={out}", "--neighbours=8"])
+    study.main(["one", "two", "--together", f"--out={out}", "--neighbours=8"])
     one = json.loads((out / "expansion.json").read_text())["runs"]
     assert list(one) == ["one and two"]  # two times the same, so the cosines are the same
     assert one["one and two"]["both"] == pytest.approx(kept["runs"]["one"]["both"])
     with pytest.raises(InputError, match="--ranking must not be given with --together"):
-        __main__.main(["expansion", "one", "--together", "--ranking=cosine"])
+        study.main(["one", "--together", "--ranking=cosine"])
 
 
 def test_models_side_by_side_rank_by_their_mean_cosine(encoded):
@@ -120,19 +121,19 @@ def test_models_side_by_side_rank_by_their_mean_cosine(encoded):
             for side in (encoded.images, encoded.captions)
         ),
     )
-    both = evaluation.together([encoded, other])
+    both = together([encoded, other])
     cosines = [
         np.asarray(Cosine(scale=1.0)(one.images, one.captions)) for one in (encoded, other, both)
     ]
     np.testing.assert_allclose(cosines[2], (cosines[0] + cosines[1]) / 2, atol=1e-6)
     fewer = dataclasses.replace(encoded.records, image_ids=encoded.records.image_ids + 1)
     with pytest.raises(ValueError, match="of the same images and captions"):
-        evaluation.together([encoded, EncodedSplit(fewer, encoded.images, encoded.captions)])
+        together([encoded, EncodedSplit(fewer, encoded.images, encoded.captions)])
     sets = {"elements": np.ones((80, 2, 4))}, {"elements": np.ones((160, 2, 4))}
     with pytest.raises(ValueError, match="one mean an item; received a set"):
-        evaluation.together([EncodedSplit(encoded.records, *sets)])
+        together([EncodedSplit(encoded.records, *sets)])
     with pytest.raises(ValueError, match="at least one"):
-        evaluation.together([])
+        together([])
 
 
 @pytest.mark.parametrize(
