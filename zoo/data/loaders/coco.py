@@ -10,9 +10,10 @@ import numpy as np
 
 from zoo.data.loaders.items import Item, gather, has_fields
 from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_items
-from zoo.data.reading.files import read_json, read_lines
+from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 
 def load(
