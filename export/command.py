@@ -1,4 +1,4 @@
-"""What `halo export` does."""
+"""The command `halo export`."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from zoo.search import built
 
 
 def main(options):
-    """Exports what the flags name, and prints what it measured."""
+    """Exports the model that the flags name, and prints its differences from Keras."""
     options = vars(options)
     format, name, out, gallery = (options.pop(key) for key in ("format", "run", "out", "gallery"))
     if format != SAVED_MODEL:

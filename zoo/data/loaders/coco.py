@@ -107,7 +107,7 @@ def _coco_items(contents, problems):
 
 
 def _places(name, path):
-    """Where an image may lie: in the folder itself, or in that of its COCO split."""
+    """Possible places of an image: the folder itself, or the folder of its COCO split."""
     split = re.search(r"(train|val|test)20\d\d", name) or re.search(
         r"(train|val|test)20\d\d", path.name
     )
