@@ -96,7 +96,7 @@ def _names(out, setup):
 
 
 def new_index(out: Path) -> Path:
-    """A folder for the next index. What earlier builds left unfinished is deleted."""
+    """A folder for the next index. Unfinished indexes of earlier builds are deleted."""
     named = _named(out)[0]
     for path in _indexes(out):
         if path.name != named:
