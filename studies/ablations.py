@@ -68,13 +68,10 @@ class Settings(seed_table.TableSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    common = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
-    if settings.smoke:
-        common.append("--smoke")
-    common += [f"--{flag}" for flag in settings.also]
+    common = seed_table.common(settings)
     folds = settings.folds or ("",)
     if settings.run:
-        seed_table.run_rows(settings.chosen, settings, tuple(common), folds=folds)
+        seed_table.run_rows(settings.chosen, settings, common, folds=folds)
     shown = columns_of(SWEEPS[settings.sweep])
     table = seed_table.markdown(settings.chosen, shown, settings, folds=folds)
     seed_table.publish(settings, table)

@@ -64,6 +64,13 @@ def check_rows(rows, known):
         raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
 
 
+def common(settings):
+    """The flags of all rows, of settings with `data_dir`, `smoke` and `also`."""
+    data = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
+    smoke = ["--smoke"] if settings.smoke else []
+    return (*data, *smoke, *(f"--{flag}" for flag in settings.also))
+
+
 def publish(settings, *parts):
     """Prints a table and writes it as `table.md`.
 
