@@ -63,7 +63,7 @@ class Settings(seed_table.TableSettings):
     @property
     def _is_of_cub(self):
         """Whether the sweep's recipes hold out such classes."""
-        return self.sweep.startswith("pcme_") and self.sweep != "pcme_coco"
+        return self.sweep.startswith("pcme_") and self.sweep != "pcme_methods_coco"
 
 
 def main(argv=None):

@@ -34,7 +34,7 @@ OF_COCO = {
 }
 
 SWEEPS = {
-    "pcme_cub": Sweep(  # tables 2 and E.2; E.3 with --also held-out=seen_test
+    "pcme_methods_cub": Sweep(  # tables 2 and E.2; E.3 with --also held-out=seen_test
         POINTS | rows_of(pcme_cub.main, GAUSSIANS),
         columns.CUB,
         Curves(  # figure E.2
@@ -46,7 +46,7 @@ SWEEPS = {
             columns.CUB,
         ),
     ),
-    "pcme_coco": Sweep(  # tables 3, E.4 and E.5
+    "pcme_methods_coco": Sweep(  # tables 3, E.4 and E.5
         rows_of(dive_coco.main, OF_COCO) | rows_of(pcme_coco.main, GAUSSIANS), columns.PCME_COCO
     ),
     "pcme_regularisers": Sweep(  # table D.1: KL and uniformity, with and without

@@ -65,12 +65,17 @@ class Settings(seed_table.TableSettings):
     def __post_init__(self):
         seed_table.check_rows(self.rows, ROWS)
 
+    @property
+    def chosen(self):
+        """The rows to run."""
+        return {name: ROWS[name] for name in self.rows}
+
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     if settings.run:
-        chosen = {name: ROWS[name] for name in settings.rows}
-        seed_table.run_rows(chosen, settings, seed_table.common(settings), folder=folder)
+        common = seed_table.common(settings)
+        seed_table.run_rows(settings.chosen, settings, common, folder=folder)
     shown = [
         *columns.PCMEPP,
         columns.whole_split("map@r"),

@@ -129,7 +129,7 @@ def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
     "flags",
     [
         ["--sweep=dive_sets", "--folds", "val1"],
-        ["--sweep=pcme_coco", "--folds", "val1"],
+        ["--sweep=pcme_methods_coco", "--folds", "val1"],
         ["--sweep=pcme_heads", "--folds", "val4"],
     ],
 )

@@ -106,12 +106,46 @@ def embed(encoder, inputs):
         encoder: of images or of captions.
         inputs: a `tf.data.Dataset` of its batches.
     """
-    if encoder.distribute_strategy is tf.distribute.get_strategy() is _ONE_DEVICE:
+    strategy = encoder.distribute_strategy
+    if strategy is tf.distribute.get_strategy() is _ONE_DEVICE:
         return encoder.predict(inputs, verbose=0)
-    # `predict` would spread the batches over replicas, and wait for other workers.
-    forward = tf.function(lambda batch: encoder(batch, training=False), reduce_retracing=True)
-    parts = [tf.nest.map_structure(np.asarray, forward(batch)) for batch in inputs]
+    if strategy.extended._in_multi_worker_mode():
+        # `predict` would wait for the other workers; each of them encodes all rows itself.
+        forward = tf.function(lambda batch: encoder(batch, training=False), reduce_retracing=True)
+        parts = [tf.nest.map_structure(np.asarray, forward(batch)) for batch in inputs]
+    else:
+        parts = list(_on_replicas(encoder, strategy, inputs))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _on_replicas(encoder, strategy, inputs):
+    """Encodes each batch on all replicas of this process, every one its share of the rows.
+
+    All shares have the shape of the first batch's, filled up with zeros: a TPU compiles a program
+    for each shape. What is computed outside of `strategy.run` would run on its host.
+    """
+    count = strategy.num_replicas_in_sync
+    forward = tf.function(
+        lambda rows: strategy.run(lambda own: encoder(own, training=False), args=(rows,))
+    )
+    size = None
+    for batch in inputs:
+        rows = np.asarray(batch)
+        size = size or -(-len(rows) // count)
+        shares = np.zeros((count, size, *rows.shape[1:]), rows.dtype)
+        shares.reshape(count * size, *rows.shape[1:])[: len(rows)] = rows
+        given = shares[0]
+        if count > 1:
+            given = strategy.experimental_distribute_values_from_function(
+                lambda context, shares=shares: tf.constant(shares[context.replica_id_in_sync_group])
+            )
+        found = forward(given)
+        yield {
+            name: np.concatenate(
+                [np.asarray(part) for part in strategy.experimental_local_results(values)]
+            )[: len(rows)]
+            for name, values in found.items()
+        }
 
 
 def evaluate(
