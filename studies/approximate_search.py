@@ -126,12 +126,9 @@ def measure(encoded, scores, settings):
         other = of_pairs(directions[1].T)
         results |= {key: value for key, value in other.items() if "t2i" in key}
         for name in [key for key in results if key.endswith("rsum")]:
-            recalls = [
-                value
-                for key, value in results.items()
-                if key.startswith(name.removesuffix("rsum")) and "recall@" in key
-            ]
-            results[name] = float(sum(recalls))
+            truth = name.removesuffix("rsum")
+            starts = tuple(f"{truth}{side}_recall@" for side in seed_table.DIRECTIONS)
+            results[name] = sum(value for key, value in results.items() if key.startswith(starts))
     if settings.annotations_dir is None:
         return {"retrieval": {"this": results}}
     return {"coco": results}

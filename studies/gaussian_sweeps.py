@@ -66,12 +66,12 @@ SWEEPS = {
         | rows_of(gaussian_vsrn_flickr30k.main, {"Gaussian VSRN": ["--covariance=ellipsoidal"]}),
         TABLES_1_AND_2,
     ),
-    "gaussian_vse_flickr30k": Sweep(  # tables 3 and 7
+    "gaussian_vse_f30k": Sweep(  # tables 3 and 7
         rows_of(vse_flickr30k.main, VSE_POINTS)
         | rows_of(gaussian_vsepp_flickr30k.main, {"Gaussian VSE++": [], "Gaussian VSE++ ft": [FT]}),
         FLICKR30K,
     ),
-    "gaussian_vsrn_flickr30k": Sweep(  # tables 3 and 8
+    "gaussian_vsrn_f30k": Sweep(  # tables 3 and 8
         rows_of(vsrn_flickr30k.main, VSRN_POINTS)
         | rows_of(gaussian_vsrn_flickr30k.main, {"Gaussian VSRN": []}),
         FLICKR30K,

@@ -150,7 +150,8 @@ class Where(keras.layers.Layer):
 
     def call(self, inputs):
         context = tf.distribute.get_replica_context()
-        SEEN.add(None if context is None else tf.get_static_value(context.replica_id_in_sync_group))
+        number = context and context.replica_id_in_sync_group
+        SEEN.add(int(tf.get_static_value(number)) if tf.is_tensor(number) else number)
         return inputs
 
 

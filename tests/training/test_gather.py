@@ -26,7 +26,7 @@ class Replica:
     def all_gather(self, values, axis):
         self.sent[self.replica_id_in_sync_group] = values
         if None in self.sent:  # the first round: not all have sent yet
-            return values
+            return [tf.concat([value] * len(self.sent), axis) for value in values]
         return [tf.concat(parts, axis) for parts in zip(*self.sent, strict=True)]
 
 
