@@ -214,7 +214,7 @@ def test_operations_of_a_pair_grow_with_the_elements(tmp_path):
     found = similarity_flops.main([*flags, "--num-slots=4"])
     assert found["products"] == 4 * 4 * 64
     assert 2 * found["products"] < found["smooth-Chamfer (DivE)"] < 4 * found["products"]
-    assert found["SGR"] > 10 * found["smooth-Chamfer (DivE)"]
+    assert found["SGR"] > found["SAF"]  # its graph, three steps of it
     fewer = similarity_flops.main([*flags, "--num-slots=2"])
     assert fewer["products"] == found["products"] / 4
     assert fewer["cosine"] == found["cosine"]
