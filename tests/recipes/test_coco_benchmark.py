@@ -111,6 +111,9 @@ def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path
     for side in ("i2t", "t2i"):
         assert 0 <= run.metrics["coco"][f"coco_5k_{side}_pmrp"] <= 100
     assert run.metrics["coco"]["pmrp_images_left_out"] >= 0
+    by_means = run.metrics["by_similarity"]["euclidean"]["coco"]  # the other test-time similarity
+    assert by_means.keys() == run.metrics["coco"].keys()
+    assert by_means != run.metrics["coco"]
     assert list(training.read_history(run.history_path)["phase"]) == ["warm_up", "fine_tuning"]
 
 
