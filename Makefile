@@ -48,7 +48,7 @@ benchmarks: setup
 
 # The tables of docs/models.md, from the settings and results in docs/runs.
 models-page: setup
-	$(BIN)/python -m tools.models_page docs/runs/* --papers --out docs/models.md
+	$(BIN)/python -m tools.models_page docs/runs/* --brief --out docs/models.md
 
 clean:
 	rm -rf runs build dist .pytest_cache .ruff_cache
