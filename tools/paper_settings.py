@@ -163,18 +163,16 @@ def page():
     """The whole page in Markdown."""
     head = (
         "# Every builder, its paper's command and main settings\n\n"
-        "Look up what a recipe trains with. `halo train RECIPE --help` lists every flag with its "
-        "value, the\nvalue on the toy data and its source in the paper; "
-        "`tests/golden/flags.txt` of a checkout has "
+        "What a recipe trains with. `halo train RECIPE --help` lists every flag with its value, "
+        "the value on\nthe toy data and its source; `tests/golden/flags.txt` of a checkout has "
         "them all.\n\n"
-        "`--annotations-dir` is the folder of ECCV Caption's annotations: the ids of the test "
-        "split are checked\nbefore training, and PMRP is measured too where the data have "
-        "`annotations/instances_val2014.json`.\n\n"
-        "**Which epoch is kept**: `--select best`, that with the best RSUM on the validation "
-        "split, is every recipe's\ndefault. Pishdad et al. (section 4.3) and PCME++ without SWA "
-        "(section 3.1) select so; with SWA\nPCME++ keeps the last average, and so does its "
-        "recipe. VSE++, VSRN, PVSE, SGRAF and DivE do so in their\ncode. PCME and DAA print no "
-        "rule: `--select last` keeps their last epoch.\n"
+        "`--annotations-dir` is the folder of ECCV Caption's annotations; ids of the test split "
+        "are checked before\ntraining. PMRP needs `annotations/instances_val2014.json` too.\n\n"
+        "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
+        "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
+        "of VSE++, VSRN, PVSE, SGRAF and DivE. With SWA\nPCME++ keeps the last average. PCME and "
+        "DAA print no rule: `--select last` keeps their last epoch.\n\n"
+        "**Of photos** each section says what evaluation sees, and what training.\n"
     )
     return "\n".join([head, *map(section, SYSTEMS)])
 
@@ -227,16 +225,16 @@ def photos(settings):
         return []
     if not hasattr(settings, "image_weights") and not hasattr(settings, "weights"):
         return []
-    shown = "the whole of it, stretched to a square"
+    shown = "the whole, stretched to a square"
     if settings.resize == "crop":
-        shown = f"the square of {settings.crop_fraction:.1%} of the shorter side in its middle"
+        shown = f"the middle {settings.crop_fraction:.1%} of the shorter side"
     trained = "the same"
     if getattr(settings, "crop_and_flip", False):
         crop = settings.crop
         low, high = crop.area or crop.sides
-        of = "of the original's area" if crop.area else "of the original's height and width"
-        trained = f"a random part of {low:.0%} to {high:.0%} {of}, mirrored or not"
-    return [f"Of a photo evaluation sees {shown}; training {trained}.\n"]
+        of = "of the area" if crop.area else "of height and width"
+        trained = f"random parts, {low:.0%} to {high:.0%} {of}, mirrored or not"
+    return [f"Photos: {shown}; {trained}.\n"]
 
 
 def value(default):
