@@ -41,7 +41,7 @@ wheel: setup
 
 # Strictly, without network: a dead link is an error. In build/site.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks

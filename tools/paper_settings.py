@@ -8,7 +8,9 @@
 
 import dataclasses
 import importlib
+import re
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -187,20 +189,25 @@ def section(system):
 
 
 def main_settings(settings_class, settings):
-    """The settings that one asks for first, in a line, each with its source."""
+    """The settings that one asks for first, in a line, by their sources."""
     fields = {field.name: field for field in dataclasses.fields(settings_class)}
-    said = []
+    said = {}
     for name in MAIN:
         if name in fields and getattr(settings, name) is not None:
-            source = fields[name].metadata.get("source")
-            said.append(f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`")
-            said[-1] += f" ({source})" if source else ""
-    return f"Defaults: {', '.join(said)}."
+            flag = f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`"
+            said.setdefault(fields[name].metadata.get("source") or "ours", []).append(flag)
+    by_source = "; ".join(f"{', '.join(flags)} ({source})" for source, flags in said.items())
+    return f"Defaults: {by_source}."
 
 
 def commands(system):
     """The command, as it can be pasted, and what else may be chosen."""
-    lines = [f"```bash\npython recipes/{system.recipe}.py {first_of(system.flags)}\n```\n"]
+    # Lines of a page, broken before a flag.
+    command = f"python recipes/{system.recipe}.py {first_of(system.flags)}"
+    glued = re.sub(r"(--\S+) (?!--)", r"\1\0", command)
+    lines = textwrap.wrap(glued, 68, break_long_words=False, break_on_hyphens=False)
+    block = " \\\n    ".join(lines).replace("\0", " ")
+    lines = [f"```bash\n{block}\n```\n"]
     start, _, optional = system.flags.partition(" [")
     if optional or "|" in start:
         flag, choices = (optional.rstrip("]") or start).split()[-2:]
