@@ -173,18 +173,18 @@ def page():
         "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
         "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
         "of VSE++, VSRN, PVSE, SGRAF and DivE. With SWA\nPCME++ keeps the last average. PCME and "
-        "DAA print no rule: `--select last` keeps their last epoch.\n\n"
-        "**Of photos** each section says what evaluation sees, and what training.\n"
+        "DAA print no rule: `--select last` keeps their last epoch. What a model sees of a photo: "
+        "[data](../data.md#the-papers-data).\n"
     )
     return "\n".join([head, *map(section, SYSTEMS)])
 
 
 def section(system):
-    """One recipe: its command, what it shows of photos, and the settings whose source it names."""
+    """One recipe: its command, and the settings whose source it names."""
     module = importlib.import_module(system.settings or system.recipe)
     settings = of_paper(module.Settings, system.flags)
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
-    lines = [f"## {system.title}\n", f"{builders}\n", *commands(system), *photos(settings)]
+    lines = [f"## {system.title}\n", f"{builders}\n", *commands(system)]
     return "\n".join([*lines, main_settings(module.Settings, settings)]) + "\n"
 
 
@@ -224,24 +224,6 @@ def of_paper(settings_class, flags):
 def first_of(flags):
     """The flags without the optional ones, and with the first of several values."""
     return flags.partition(" [")[0].partition("|")[0]
-
-
-def photos(settings):
-    """What is seen of a photo, as a paragraph; nothing of those that are not read."""
-    if getattr(settings, "features", "pictures") == "regions" or not hasattr(settings, "resize"):
-        return []
-    if not hasattr(settings, "image_weights") and not hasattr(settings, "weights"):
-        return []
-    shown = "the whole, stretched to a square"
-    if settings.resize == "crop":
-        shown = f"the middle {settings.crop_fraction:.1%} of the shorter side"
-    trained = "the same"
-    if getattr(settings, "crop_and_flip", False):
-        crop = settings.crop
-        low, high = crop.area or crop.sides
-        of = "of the area" if crop.area else "of height and width"
-        trained = f"random parts, {low:.0%} to {high:.0%} {of}, mirrored or not"
-    return [f"Photos: {shown}; {trained}.\n"]
 
 
 def value(default):
