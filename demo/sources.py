@@ -34,7 +34,7 @@ _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each sh
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
-    """A model with its gallery, encoded; what was encoded before is read back.
+    """A model with its gallery, encoded; stored embeddings are read back.
 
     Args:
         run: a preset's name, or the run folder of a recipe. A preset of photos, which may not bring

@@ -57,7 +57,9 @@ class Settings(training.CUBSettings):
         source="PCME, table D.2",
     )
     mean_attention: bool = setting(True, "local attention in the mean", source="PCME, table D.3")
-    variance_attention: bool = setting(True, "and in the log variance", source="PCME, table D.3")
+    variance_attention: bool = setting(
+        True, "local attention in the log variance", source="PCME, table D.3"
+    )
     variance_gru: bool = setting(
         True, "a second GRU for the log variance of captions", source="PCME, released code"
     )

@@ -97,7 +97,7 @@ def test_bad_entries(photos, tmp_path, change, why, kind):
 def test_a_file_cut_off_is_named_with_its_line(tmp_path):
     text = json.dumps(_content(), indent=1)
     (tmp_path / "captions.json").write_text(text[: len(text) // 2])
-    with pytest.raises(InputError, match=r"captions.json:\d+: not whole JSON"):
+    with pytest.raises(InputError, match=r"captions.json:\d+: this is not valid JSON"):
         _load(tmp_path / "captions.json")
     (tmp_path / "captions.json").write_text("[]")
     with pytest.raises(InputError, match="expected a list 'images'"):

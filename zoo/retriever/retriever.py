@@ -437,7 +437,7 @@ class Retriever:
         return Judge(confidence, known=known, gallery=confidence.gallery)
 
     def _seen_again(self):
-        """After a change: the judge knows what gallery is asked now."""
+        """After a change of the gallery: its identity, for the judge."""
         judge = self._judge
         if judge is None:
             return

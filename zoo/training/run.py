@@ -121,7 +121,7 @@ class Run:
         return self.folder.finished
 
     def open_data(self, data: dict[str, Any]) -> None:
-        """Opens the three splits, and writes down what they hold and what was left out of them.
+        """Opens the three splits, and writes their sizes and what was left out of them.
 
         Raises:
             InputError: if the data are not there, or have changed since the run began.

@@ -10,9 +10,10 @@ import numpy as np
 
 from zoo.data.loaders.items import Item, gather, has_fields
 from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_items
-from zoo.data.reading.files import read_json, read_lines
+from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 
 def load(
@@ -106,7 +107,7 @@ def _coco_items(contents, problems):
 
 
 def _places(name, path):
-    """Where an image may lie: in the folder itself, or in that of its COCO split."""
+    """Possible places of an image: the folder itself, or the folder of its COCO split."""
     split = re.search(r"(train|val|test)20\d\d", name) or re.search(
         r"(train|val|test)20\d\d", path.name
     )

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from zoo.data.loaders.items import Item, gather
 from zoo.data.loaders.karpathy import is_karpathy, karpathy_items
-from zoo.data.reading.files import read_json, read_lines
+from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 SPLITS = ("train", "val", "test")
 

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from zoo.data.loaders.items import Item, gather, has_fields
-from zoo.data.reading.files import read_json
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 _FOLDERS = ("VG_100K/", "VG_100K_2/", "")
 _BOX = ("x", "y", "width", "height")

@@ -13,7 +13,7 @@ DEFAULT_CANDIDATES = 200
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """A plain function of `zoo.similarities`. The class that owns it answers for it.
+    """Wraps a plain function of `zoo.similarities` with the attributes of its class.
 
     Attributes:
         owner: a subclass of `Similarity` with a `function`.
@@ -44,7 +44,7 @@ class Quantity:
 
 
 def resolve(similarity):
-    """A similarity layer or a `Quantity` out of what the user gave.
+    """The similarity layer or `Quantity` that a name, a function or a layer stands for.
 
     Raises:
         ValueError: if a name is unknown.
