@@ -19,14 +19,13 @@ from export.signatures import Signatures
 from relative import difference
 from zoo import data, embeddings, models, report, similarities
 from zoo.arrays import as_arrays
+from zoo.confidence.judge import UNSURE, Judgement
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, POINT, TOKENS
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.page import sections_of
 from zoo.retriever import Encoders
-from zoo.retriever.answer import UNSURE
-from zoo.retriever.judge import Judgement
 from zoo.search import SPACES, Index
 
 

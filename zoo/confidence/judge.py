@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.confidence import Confidence, GalleryIdentity, KnownQueries
-from zoo.confidence.confidence import GROWTH
+from zoo.confidence.confidence import GROWTH, Confidence
+from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.scores import QueryScores
-from zoo.confidence.unknown import reasons
-from zoo.retriever.answer import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE
+from zoo.confidence.unknown import KnownQueries, reasons
 
+LIKELY, UNSURE = "likely", "unsure"
+ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"
+VERDICTS = (LIKELY, UNSURE, ABSENT, NOT_UNDERSTOOD)
 ABSENCE = 0.05  # share of questions with an answer that may be told there is none
 USUAL = 0.5  # the probability from which an answer is likely where nothing is certified
 FEW_WORDS = 2  # that name something, up to which a question that is unsure is vague
