@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from zoo.metrics.blocks import row_blocks
-from zoo.report.section import Number, Section
+from zoo.report.section import Number, Section, of_error
 from zoo.report.style import (
     DIRECTION_STYLE,
     DIRECTIONS,
@@ -158,7 +158,7 @@ def _error(run, label, bins, of):
         weights = np.bincount(rows.astype(int), minlength=len(flat)).astype(float)
         return calibration_error((weights @ flat).reshape(1, BINS, 3))
 
-    estimate = run.estimate(statistic, np.arange(len(flat)))
+    estimate = of_error(run.estimate(statistic, np.arange(len(flat))))
     return Number(f"ECE of the raw probability, {label}", estimate, "points", ".2f", of)
 
 

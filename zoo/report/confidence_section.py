@@ -7,7 +7,7 @@ from zoo.evaluation.calibration import cross_fitted
 from zoo.evaluation.known import facts_of_split
 from zoo.metrics import risk_coverage
 from zoo.report.judged import RUNS_OWN, SCORES, UNION
-from zoo.report.section import Number, Section
+from zoo.report.section import Number, Section, of_error
 from zoo.report.style import (
     DIRECTIONS,
     GREY,
@@ -49,7 +49,7 @@ def section(run):
         numbers += [
             Number(
                 f"{words}: calibration error of {name}",
-                run.estimate(expected_calibration_error, values, correct).scaled(100),
+                of_error(run.estimate(expected_calibration_error, values, correct).scaled(100)),
                 "points",
             )
             for name, values in probabilities.items()
@@ -68,8 +68,7 @@ def section(run):
         "How sure an answer is, by the query's uncertainty, by what its scores over the gallery "
         "say, and by calibrated probabilities made of these. nAUC is the area that leaving out "
         "unsure queries gains: 0 for leaving out at random, 1 for an oracle. Cross-fitted means "
-        "learnt without a fifth of this split's queries and applied to that fifth. A resample "
-        "holds some queries twice, so that intervals of calibration errors lean upwards."
+        "learnt without a fifth of this split's queries and applied to that fifth."
     )
     if run.probes is not None:
         text += (

@@ -239,6 +239,17 @@ def generic_caption(records):
     return "this is a bird." if birds > 0.5 else "a picture."
 
 
+def of_error(estimate):
+    """The `Estimate` of a calibration error, its interval about the value.
+
+    A resample holds some queries twice, which adds to how far bins are off: an interval of
+    resamples leans upwards and may leave the value out. Its width is kept.
+    """
+    width = (estimate.high - estimate.low) / 2
+    ends = max(0.0, estimate.value - width), estimate.value + width
+    return estimate._replace(low=ends[0], high=ends[1])
+
+
 def by_direction(function):
     """The items of `function(direction, words)` for both directions, as a tuple."""
     return tuple(
