@@ -12,10 +12,10 @@ from zoo import collection, evaluation
 from zoo.collection import Encoded
 from zoo.collection.encoder import weights_sha256
 from zoo.data import datasets, packaged_photos, photo_credits, toy_birds
-from zoo.data.files import check_images
-from zoo.data.packaged_photos import packaged_vectors
-from zoo.data.prompts import spoken
-from zoo.data.toy_birds.writing import MANIFEST
+from zoo.data.loaders.packaged_photos import packaged_vectors
+from zoo.data.reading.files import check_images
+from zoo.data.text.prompts import spoken
+from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.retriever import Encoders

@@ -23,10 +23,10 @@ from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
 from zoo.data.augmentation import Augmentation
-from zoo.data.features import cached
+from zoo.data.augmentation.views import Views
 from zoo.data.records import Records, joined
 from zoo.data.sources import Features, Pictures
-from zoo.data.views import Views
+from zoo.data.sources.features import cached
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder

@@ -22,7 +22,7 @@ from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
-from zoo.data.random_crops import RandomCrop
+from zoo.data.augmentation.random_crops import RandomCrop
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ import zoo
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
-from zoo.data.images import read
+from zoo.data.reading.images import read
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 

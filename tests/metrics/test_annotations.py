@@ -87,6 +87,14 @@ def test_categories_must_agree(tmp_path):
         read_instance_labels([path, second], [100])
 
 
+def test_an_annotation_of_no_category_is_named(tmp_path):
+    content = json.loads(annotation_folder.write_instances(tmp_path / "a.json").read_text())
+    content["annotations"].append({"id": 999, "image_id": 100, "category_id": 2})
+    path = written(tmp_path, json.dumps(content), "b.json")
+    with pytest.raises(InputError, match=r"b.json: .*annotation 999 has the unknown category 2"):
+        read_instance_labels(path, [100])
+
+
 def test_relevance_counts_what_the_gallery_lacks():
     relevance = relevance_of_matches({1: [10, 11, 99], 2: [98]}, [2, 1, 3], [11, 10])
     assert [sorted(relevance.positives(query)) for query in range(3)] == [[], [0, 1], []]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 from zoo.embeddings import as_embedding
 from zoo.errors import InputError
 

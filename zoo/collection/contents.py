@@ -19,7 +19,7 @@ import numpy as np
 from zoo.collection import places
 from zoo.collection.shards import Encoded, joined, read_contents, read_rejected, read_shard
 from zoo.collection.work import CONTAINER, FILES, ROWS, TEXTS, Work
-from zoo.data.vector_files import located, read_vectors
+from zoo.data.reading.vector_files import located, read_vectors
 from zoo.errors import InputError
 
 

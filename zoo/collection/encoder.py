@@ -18,8 +18,8 @@ from zoo.collection import contents, places, shards
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
 from zoo.data import images
-from zoo.data.files import why_unreadable
-from zoo.data.vector_files import read_vectors
+from zoo.data.reading.files import why_unreadable
+from zoo.data.reading.vector_files import read_vectors
 from zoo.errors import InputError
 from zoo.evaluation.runs import resizing_of
 from zoo.models import DualEncoder

@@ -10,9 +10,9 @@ from zoo.arrays import centres
 from zoo.confidence import KnownQueries
 from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.unknown import LEAST
-from zoo.data.caption_vectors import pooled_vectors
-from zoo.data.captions import WordTokenizer, token_ids, unknown_words
-from zoo.data.split import Split
+from zoo.data.sources.caption_vectors import pooled_vectors
+from zoo.data.sources.split import Split
+from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words
 from zoo.embeddings import Embedding
 from zoo.evaluation.phrases import made_up, phrases
 from zoo.evaluation.retrieval import EncodedSplit, embed

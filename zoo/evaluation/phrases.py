@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.data.captions import FUNCTION_WORDS, UNKNOWN_ID, WordIds, words_of
+from zoo.data.text.captions import FUNCTION_WORDS, UNKNOWN_ID, WordIds, words_of
 
 LONGEST = 4  # words of a phrase
 _ARTICLES = {"a", "an", "the"}

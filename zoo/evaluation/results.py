@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo import metrics
-from zoo.data.split import Split
+from zoo.data.sources.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.models import DualEncoder
 from zoo.similarities import get, name_of

@@ -135,8 +135,13 @@ def read_instance_labels(
                 coco = coco_class(str(path))
             found = sorted(coco.getCatIds())
             for image_id in labels.keys() & coco.imgs.keys():
-                annotations = coco.imgToAnns.get(image_id, ())
-                labels[image_id] |= {item["category_id"] for item in annotations}
+                for item in coco.imgToAnns.get(image_id, ()):
+                    if item["category_id"] not in coco.cats:
+                        raise ValueError(
+                            f"annotation {item.get('id')} has the unknown category "
+                            f"{item['category_id']}"
+                        )
+                    labels[image_id].add(item["category_id"])
         except (AssertionError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: expected COCO instances JSON; {error!r:.200}") from error
         if categories is not None and found != categories:

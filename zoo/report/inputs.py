@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
-from zoo.data.captions import drop_words, normalise, token_ids
 from zoo.data.seeding import step_seed
+from zoo.data.text.captions import drop_words, normalise, token_ids
 from zoo.embeddings import uncertainty
 from zoo.metrics import bootstrap, spearman
 from zoo.metrics.statistics import nan_mean, percentage

@@ -6,7 +6,7 @@ import tensorflow as tf
 from zoo import embeddings
 from zoo.arrays import parts_of
 from zoo.data import images
-from zoo.data.captions import unknown_words
+from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError
 
 _BATCH = 64

@@ -14,8 +14,8 @@ from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
 from zoo.confidence.judge import Judge, is_void
 from zoo.confidence.scores import DEPTH
-from zoo.data.captions import unknown_words
-from zoo.data.files import check_images
+from zoo.data.reading.files import check_images
+from zoo.data.text.captions import unknown_words
 from zoo.embeddings import EmbeddingLike, log_uncertainty
 from zoo.errors import InputError
 from zoo.evaluation import probes_of, resizing_of
