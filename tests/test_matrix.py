@@ -170,7 +170,8 @@ def test_the_report_calibrates_probabilities_only(system, split):
         values = [np.asarray(system.model.uncertainty(side)) for side in sides]
     encoded = EncodedSplit(split.records, *sides, *values)
     run = report.ReportedRun("tiny", encoded, system.similarity, model=system.model, resamples=3)
-    sections = {part.name: part for part in itertools.islice(sections_of(run), 3)}
+    sections = {part.name: part for part in itertools.islice(sections_of(run), 4)}
+    assert len(sections["opening"].tables[0].rows) == 4
     assert sections["retrieval"].numbers
     assert sections["confidence"].text
     assert bool(sections["calibration"].figures) == system.model.gives_match_probability
