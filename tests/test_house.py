@@ -28,6 +28,7 @@ ORDER = (
     ("retriever",),
     ("report",),
     ("commands",),
+    ("extras",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 ENTRIES = {"__init__"}  # what gathers the rooms for the user
