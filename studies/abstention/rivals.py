@@ -105,7 +105,8 @@ def vilu(told, rows, seed=0):
         return np.log(said) - np.log1p(-said)
 
     # Its curve is fitted on what it has not learnt from.
-    part = dataclasses.replace(told, right=told.right[is_held_out], groups=told.groups[is_held_out])
+    groups = np.unique(told.groups[is_held_out], return_inverse=True)[1]
+    part = dataclasses.replace(told, right=told.right[is_held_out], groups=groups)
     return part.probability(logit(told.inside)[is_held_out], logit(rows))
 
 

@@ -122,7 +122,7 @@ def test_hugging_face_folders_that_keras_hub_converts(tmp_path):
     backbone, preprocessor = tiny_hub("metaclip2")
     write_metaclip_2(backbone, preprocessor, tmp_path)
     model = zoo.models.keras_hub(tmp_path)
-    # Its own preprocessor has 77 ids, which these few positions do not hold.
+    # KerasHub's default are 77 ids, which these few positions do not hold.
     assert model.tokenizer.max_words == LENGTH
     ids, images, texts, logits = theirs(backbone, preprocessor, IMAGES, TEXTS)
     np.testing.assert_array_equal(model.tokenize(TEXTS), ids)

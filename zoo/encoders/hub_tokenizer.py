@@ -47,8 +47,13 @@ class HubTokenizer(SubwordTokenizer):
         self.cleaning = cleaning
 
     @classmethod
-    def of(cls, preprocessor: keras.layers.Layer) -> "HubTokenizer":
-        """That of a KerasHub preprocessor of CLIP, SigLIP or MetaCLIP 2."""
+    def of(cls, preprocessor: keras.layers.Layer, most: int) -> "HubTokenizer":
+        """That of a KerasHub preprocessor of CLIP, SigLIP or MetaCLIP 2.
+
+        Args:
+            preprocessor: KerasHub's.
+            most: ids that the network has positions for.
+        """
         tokenizer = preprocessor.tokenizer
         if hasattr(tokenizer, "merges"):
             cleaning = CLIP
@@ -62,7 +67,7 @@ class HubTokenizer(SubwordTokenizer):
         )
         return cls(
             tokenizer,
-            preprocessor.sequence_length,
+            min(preprocessor.sequence_length, most),
             tuple(None if one is None else int(one) for one in ends),
             int(tokenizer.pad_token_id),
             cleaning,

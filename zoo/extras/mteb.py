@@ -41,6 +41,9 @@ class MtebModel:
             leaves the model's similarity.
         name: in the results, `"organization/model"`; default: the preset's.
 
+    Attributes:
+        retriever: the `zoo.Retriever` of the corpus that was indexed last, or None.
+
     Raises:
         MissingPackageError: without mteb.
 
@@ -58,7 +61,7 @@ class MtebModel:
             self.probes = None if origin is None else probes_of(origin)
             self.encoders = Encoders(self.model, **resizing)
         self.judged = judged
-        self._retriever = self._ids = None
+        self.retriever = self._ids = None
         called = self.model.name if origin is None else str(origin).rstrip("/").rpartition("/")[2]
         self.mteb_model_meta = meta(
             loader=None,
@@ -91,7 +94,7 @@ class MtebModel:
         """
         side = "images" if "image" in corpus.column_names else "captions"
         self._ids = list(corpus["id"])
-        self._retriever = Retriever.build(
+        self.retriever = Retriever.build(
             self.model, self._embedded(corpus, side), probes=self.probes, side=side
         )
 
@@ -106,7 +109,7 @@ class MtebModel:
         Raises:
             ValueError: before `index`, or where a question and the corpus are of one kind.
         """
-        retriever = self._retriever
+        retriever = self.retriever
         if retriever is None:
             raise ValueError("`index` must be called before `search`")
         asked_by = {"images": "captions", "captions": "images"}[retriever.side]
@@ -172,7 +175,7 @@ class MtebModel:
         if not self.judged:
             return scores[:, 0].astype(float)
         texts = list(queries["text"]) if side == "captions" else None
-        judged = self._retriever.judged(embedded, side, texts)
+        judged = self.retriever.judged(embedded, side, texts)
         # A question that is not understood is answered last of all.
         return [0.0 if one.probability is None else one.probability for one in judged]
 

@@ -75,8 +75,9 @@ def keras_hub(
         limit = max(100.0, scale * (1 + 1e-6))  # CLIP's clip, where training ended at it
         similarity = similarities.Cosine(scale, learn_scale=True, max_scale=limit)
         loss = losses.InfoNCE()
-    tokenizer = None if preprocessor is None else HubTokenizer.of(preprocessor)
-    length = backbone.text_encoder.max_sequence_length if tokenizer is None else tokenizer.max_words
+    length = backbone.text_encoder.max_sequence_length
+    tokenizer = None if preprocessor is None else HubTokenizer.of(preprocessor, length)
+    length = length if tokenizer is None else tokenizer.max_words
     return DualEncoder(
         hub_image_encoder(backbone, _scaling(backbone, preprocessor)),
         hub_caption_encoder(backbone, length),
