@@ -54,7 +54,7 @@ class _Recorder:
 
     def port_weight(self, keras_variable, hf_weight_key, hook_fn=None):
         wanted = np.asarray(keras_variable)
-        self.arrays[hf_weight_key] = np.ascontiguousarray(_undone(wanted, hook_fn))
+        self.arrays[hf_weight_key] = np.array(_undone(wanted, hook_fn), order="C")
 
 
 def _undone(wanted, hook):

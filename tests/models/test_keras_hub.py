@@ -8,7 +8,7 @@ import pytest
 
 import zoo
 from tiny_hub import FAMILIES, LENGTH, SIZE, TEXTS, tiny_hub
-from zoo.encoders import HubTokenizer
+from zoo.encoders.hub_tokenizer import HubTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import resizing_of
 

@@ -11,7 +11,6 @@ from zoo.encoders.convolutional import (
 from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.gru import gru
 from zoo.encoders.head_alone import head_alone
-from zoo.encoders.hub_tokenizer import HubTokenizer
 from zoo.encoders.hub_towers import (
     hub_caption_encoder,
     hub_image_encoder,
@@ -42,7 +41,6 @@ __all__ = [
     "CLIP",
     "CONVOLUTIONAL",
     "FROM_SCRATCH",
-    "HubTokenizer",
     "backbone_of_file",
     "bert",
     "clip_blocks",

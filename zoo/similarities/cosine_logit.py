@@ -43,7 +43,6 @@ class CosineLogit(Similarity):
     embeddings = (POINT,)
     space = "cosine"
     from_space = staticmethod(unchanged)
-    function = staticmethod(cosine)
     is_log_odds = True
     needs_model = True
 
