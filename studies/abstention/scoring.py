@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from studies.abstention.questions import ANSWERABLE, PARAPHRASED, REMOVED, UNKNOWN
+from studies.abstention.questions import ANSWERABLE, KINDS, PARAPHRASED, REMOVED, UNKNOWN
 from zoo.confidence import abstention_auc, expected_calibration_error
 from zoo.errors import InputError
 
@@ -74,7 +74,8 @@ def measured(truth, confidence, presence):
         confidence: `(R,)`, that the first answer is right.
         presence: `(R,)`, that anything matches.
     """
-    rows = {name: np.flatnonzero(truth["kind"] == name) for name in np.unique(truth["kind"])}
+    kind = _numbers(truth["kind"])
+    rows = {name: np.flatnonzero(kind == number) for number, name in enumerate(KINDS)}
     asked, said = rows[ANSWERABLE], rows[PARAPHRASED]
     right = truth["right"]
     is_probability = confidence.min() >= 0 and confidence.max() <= 1
@@ -92,6 +93,7 @@ def measured(truth, confidence, presence):
 
 def with_intervals(truth, confidence, presence, draws=DRAWS, seed=0):
     """`{measure: (value, low, high)}`, of 95 % of bootstrap draws of groups."""
+    truth = {**truth, "kind": _numbers(truth["kind"])}  # strings would take most of the time
     value = measured(truth, confidence, presence)
     found = [
         measured({name: truth[name][rows] for name in truth}, confidence[rows], presence[rows])
@@ -108,6 +110,7 @@ def with_intervals(truth, confidence, presence, draws=DRAWS, seed=0):
 
 def differences(truth, first, second, draws=DRAWS, seed=0):
     """As `with_intervals`, of one file less another over the same draws."""
+    truth = {**truth, "kind": _numbers(truth["kind"])}
     value = _less(measured(truth, *first), measured(truth, *second))
     found = []
     for rows in resamples(truth["group"], draws, seed):
@@ -155,3 +158,10 @@ def area_of_risk(confidence, right):
 
 def _less(first, second):
     return {name: first[name] - second[name] for name in first}
+
+
+def _numbers(kind):
+    """The places of kinds in `KINDS`; numbers stay."""
+    if kind.dtype.kind in "iu":
+        return kind
+    return np.select([kind == name for name in KINDS], np.arange(len(KINDS)), -1)
