@@ -19,7 +19,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 
 # Exact versions for every supported Python and platform, and nothing about where they come from.
 lock: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra all --extra dev --universal --python-version 3.11 \
 		--no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
 
 lint: setup
