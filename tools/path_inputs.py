@@ -1,6 +1,6 @@
 """What a user of each of the four paths has (tools/paths.py), where it is not given: drawn here.
 
-python -m tools.path_inputs runs/drawn/photos       # a folder of photos to train on, for `make`
+python -m tools.path_inputs runs/toy_photos     # a folder of photos to train on, for `make`
 """
 
 import csv
@@ -19,7 +19,7 @@ DRAWN = 200  # photos
 def main(argv=None):
     parser = OneLineParser(prog="python -m tools.path_inputs", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="a new folder, for photos and pairs.csv")
-    parser.add_argument("--count", type=int, default=480, help="of the photos, at most 480 (480)")
+    parser.add_argument("--count", type=int, default=DRAWN, help="of the photos, at most 480 (200)")
     options = parser.parse_args(argv)
     draw_photos(options.folder, options.count)
 

@@ -57,8 +57,8 @@ def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
         weights_sha256: of the model's weights, as a collection's encoder has it.
 
     Returns:
-        The embedding of `packaged_photos()`, float32 arrays `(170, dim)`, as that model gives it but
-        for the rounding to half precision in which they are kept; None for any other model.
+        The embedding of `packaged_photos()`, float32 arrays `(170, dim)`, as that model gives it
+        and rounded to half precision, in which they are kept; None for any other model.
     """
     path = FOLDER / VECTORS
     if not path.is_file():
