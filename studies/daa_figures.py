@@ -20,7 +20,7 @@ import numpy as np
 
 from zoo import cli, evaluation, metrics, report, training
 from zoo.cli import setting
-from zoo.data.semantics import semantics
+from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder, write_text
 from zoo.metrics.cider_score import VARIANTS

@@ -21,7 +21,7 @@ if NAME == "mirrored":
     )
 
 from zoo import global_batch, losses, models, training  # noqa: E402
-from zoo.data.captions import WordTokenizer  # noqa: E402
+from zoo.data.text.captions import WordTokenizer  # noqa: E402
 from zoo.training import Execution  # noqa: E402
 
 DEVICES = training.strategy(NAME)

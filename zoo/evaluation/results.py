@@ -1,11 +1,11 @@
-"""Everything that is measured of a model on a split: what metrics.json holds."""
+"""All measurements of a model on a split, as metrics.json holds them."""
 
 import os
 from collections.abc import Sequence
 from typing import Any
 
 from zoo import metrics
-from zoo.data.split import Split
+from zoo.data.sources.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.models import DualEncoder
 from zoo.similarities import get, name_of
@@ -18,7 +18,7 @@ def measure(
     annotations_dir: str | os.PathLike | None = None,
     instances: Any = None,
 ) -> tuple[dict[str, Any], EncodedSplit]:
-    """Retrieval, what uncertainties tell, and what else the split knows the truth of.
+    """Retrieval, the quality of uncertainties, and comparisons with the split's known truth.
 
     Args:
         model: a `DualEncoder` with a tokenizer.
