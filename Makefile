@@ -52,14 +52,14 @@ wheel: setup
 
 # Strictly, without network: a dead link is an error. In build/site.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks
 
 # The tables of docs/models.md, from the settings and results in docs/runs.
 models-page: setup
-	$(BIN)/python -m tools.models_page docs/runs/* --papers --out docs/models.md
+	$(BIN)/python -m tools.models_page docs/runs/* --brief --out docs/models.md
 
 clean:
 	rm -rf runs build dist .pytest_cache .ruff_cache
