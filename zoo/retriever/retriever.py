@@ -283,7 +283,7 @@ class Retriever:
         """
         folder = Path(folder)
         setup, names, index = built.load(folder)
-        model, origin, resizing = opened(built.model_of(folder) if model is None else model)
+        model, origin, resizing = opened(built.model_of(folder, setup) if model is None else model)
         where = folder / setup.get("index", built.INDEX)
         probes = Probes.load(where / PROBES) if (where / PROBES).is_file() else None
         if probes is None and origin is not None:
