@@ -14,8 +14,8 @@ INDEX := runs/packaged_photos
 all: setup $(DRAWN)/pairs.csv
 	$(BIN)/python recipes/own_pairs.py --data-dir $(DRAWN) --held-out-share 0.2 --epochs 4 --out $(RUN)
 	$(BIN)/python -m zoo.search build zoo/photos $(INDEX) --model photos_pfe
-	$(BIN)/python -m zoo.search query $(INDEX) -k 3 \
-		"a bus on a city street" "people outdoors" "a giraffe"
+	$(BIN)/python -m zoo.search query $(INDEX) \
+		"a bus on a city street" "people outdoors" "a giraffe" -k 3
 
 $(DRAWN)/pairs.csv: | setup
 	$(BIN)/python -m tools.path_inputs $(DRAWN) --count 260

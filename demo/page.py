@@ -96,6 +96,7 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         mcp_server=False,
         enable_monitoring=False,
         run_history=False,
+        _frontend=False,  # no look at its own page, which a busy machine does not show in 3 s
         footer_links=[],
         favicon_path=_HERE / "favicon.png",
         theme=_theme(),
