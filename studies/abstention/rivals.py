@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from zoo.confidence.features import candidate_temperatures, query_features
-from zoo.retriever.answer import NOT_UNDERSTOOD
+from zoo.confidence.judge import NOT_UNDERSTOOD
 
 DRAWS = 30  # of noise
 NOISES = (0.05, 0.1, 0.2, 0.4, 0.8)  # lengths of it, beside unit vectors
