@@ -11,6 +11,8 @@ import tensorflow as tf
 import zoo
 from export.client_files import tokenizer_of
 from export.engines import export_engine
+from tiny_sentence import LENGTH, PIECES, random_weights, write_checkpoint
+from tiny_towers import encoders
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.errors import InputError
 
@@ -44,6 +46,23 @@ def test_any_batch_gives_keras_numbers_and_the_client_runs(pcme, format, tmp_pat
     assert rows == (1 if format == "litert" else None)  # whose loops need a known size
     done = client(out)
     assert done.stdout.count("'mean': (1, ") == 2, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("format", ["onnx", "litert", "openvino"])
+def test_a_pretrained_sentence_is_exported_with_its_own_gelu(format, tmp_path):
+    """MiniLM's is made of erfc, which ONNX has not: tf2onnx wrote a file that nothing opens."""
+    folder = write_checkpoint(tmp_path / "bert", random_weights())
+    captions = zoo.encoders.sentence_encoder(folder, 4, LENGTH)
+    model = zoo.models.DualEncoder(
+        encoders("point")[0],
+        captions,
+        zoo.similarities.Cosine(),
+        loss=zoo.losses.InfoNCE(),
+        tokenizer=BertTokenizer(PIECES, LENGTH),
+    )
+    out = export_engine(model, tmp_path / "out", format)
+    facts = json.loads((out / "export.json").read_text())
+    assert facts["largest_errors"]["captions/mean"] <= 1e-5
 
 
 def test_one_size_of_batch_and_images_alone(pcme, tmp_path):

@@ -143,7 +143,7 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
 def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     pytest.importorskip("gradio")
     from demo import limits, page, sources
-    from zoo.retriever.answer import VERDICTS
+    from zoo.confidence.judge import VERDICTS
 
     run = tmp_path / "run"
     texts = [f"noisy  bird {row // 2}" for row in range(300)]

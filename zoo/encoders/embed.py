@@ -31,13 +31,16 @@ def embed(encoder: keras.layers.Layer, inputs: Any, batch_size: int = 256) -> An
     batches = inputs
     if is_array:
         batches = [inputs[at : at + batch_size] for at in range(0, len(inputs), batch_size)]
-    forward = _forward(encoder, spread)
-    parts = [keras.tree.map_structure(ops.convert_to_numpy, forward(batch)) for batch in batches]
+    if spread and not encoder.distribute_strategy.extended._in_multi_worker_mode():
+        parts = list(_on_replicas(encoder, batches))
+    else:
+        forward = _forward(encoder, spread)
+        parts = [keras.tree.map_structure(ops.convert_to_numpy, forward(one)) for one in batches]
     return keras.tree.map_structure(lambda *values: np.concatenate(values), *parts)
 
 
 def _is_spread(encoder):
-    """Whether `predict` would spread batches over replicas, and wait for other workers."""
+    """Whether the encoder is one of several replicas, as `predict` sees it."""
     if keras.backend.backend() != "tensorflow" or not hasattr(encoder, "predict"):
         return False
     import tensorflow as tf  # here, so that the zoo also imports on another backend
@@ -47,6 +50,8 @@ def _is_spread(encoder):
 
 
 def _forward(encoder, spread):
+    """The encoder in inference. `predict` would wait for other workers; each encodes all rows."""
+
     def forward(batch):
         return encoder(ops.convert_to_tensor(batch), training=False)
 
@@ -55,3 +60,37 @@ def _forward(encoder, spread):
     import tensorflow as tf
 
     return tf.function(forward, reduce_retracing=True)
+
+
+def _on_replicas(encoder, batches):
+    """Encodes each batch on all replicas of this process, every one its share of the rows.
+
+    All shares have the shape of the first batch's, filled up with zeros: a TPU compiles a program
+    for each shape. What is computed outside of `strategy.run` would run on its host.
+    """
+    import tensorflow as tf
+
+    strategy = encoder.distribute_strategy
+    count = strategy.num_replicas_in_sync
+    forward = tf.function(
+        lambda rows: strategy.run(lambda own: encoder(own, training=False), args=(rows,))
+    )
+    size = None
+    for batch in batches:
+        rows = np.asarray(batch)
+        size = size or -(-len(rows) // count)
+        shares = np.zeros((count, size, *rows.shape[1:]), rows.dtype)
+        shares.reshape(count * size, *rows.shape[1:])[: len(rows)] = rows
+        given = shares[0]
+        if count > 1:
+            given = strategy.experimental_distribute_values_from_function(
+                lambda context, shares=shares: tf.constant(shares[context.replica_id_in_sync_group])
+            )
+
+        found = forward(given)
+        yield {
+            name: np.concatenate(
+                [np.asarray(part) for part in strategy.experimental_local_results(values)]
+            )[: len(rows)]
+            for name, values in found.items()
+        }

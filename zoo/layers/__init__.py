@@ -3,6 +3,7 @@
 from zoo.layers.brute_force_retrieval import BruteForceRetrieval
 from zoo.layers.covariance import Covariance
 from zoo.layers.directional_head import DirectionalHead
+from zoo.layers.distribution import Distribution
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.global_attention import GlobalAttention
@@ -23,6 +24,7 @@ __all__ = [
     "BruteForceRetrieval",
     "Covariance",
     "DirectionalHead",
+    "Distribution",
     "GaussianHead",
     "GeneralizedPooling",
     "GlobalAttention",

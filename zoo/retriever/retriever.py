@@ -12,6 +12,7 @@ import numpy as np
 from zoo.arrays import as_arrays, length
 from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
+from zoo.confidence.judge import Judge, is_void
 from zoo.confidence.scores import DEPTH
 from zoo.data.reading.files import check_images
 from zoo.data.text.captions import unknown_words
@@ -24,7 +25,6 @@ from zoo.models import DualEncoder
 from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
 from zoo.retriever.encoders import Encoders, measure_of
-from zoo.retriever.judge import Judge, is_void
 from zoo.retriever.training_photos import training_note
 from zoo.search import Index, built
 
@@ -321,7 +321,7 @@ class Retriever:
         texts: Sequence[str] | None = None,
         found: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> list:
-        """A `zoo.retriever.judge.Judgement` of each question.
+        """A `zoo.retriever.Judgement` of each question.
 
         Args:
             queries: embeddings, a dict of arrays.

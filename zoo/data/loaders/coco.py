@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data.loaders.items import Item, gather, has_fields
+from zoo.data.loaders.gather import Item, gather, has_fields
 from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_items
 from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems

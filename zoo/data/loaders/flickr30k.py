@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from zoo.data.loaders.items import Item, gather
+from zoo.data.loaders.gather import Item, gather
 from zoo.data.loaders.karpathy import is_karpathy, karpathy_items
 from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems

@@ -1,6 +1,6 @@
 """Karpathy's JSON of a captioned data set: `dataset_coco.json`, `dataset_flickr30k.json`."""
 
-from zoo.data.loaders.items import Item, has_fields
+from zoo.data.loaders.gather import Item, has_fields
 
 SPLITS = ("train", "val", "test", "restval")
 

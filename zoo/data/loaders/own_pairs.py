@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.loaders import arrow_folder
-from zoo.data.loaders.items import Item, gather
+from zoo.data.loaders.gather import Item, gather
 from zoo.data.loaders.own_rows import read_rows
 from zoo.data.reading.files import name_on_disk
 from zoo.data.records import Loaded, Problems, Records

@@ -4,7 +4,7 @@ import math
 import os
 from pathlib import Path
 
-from zoo.data.loaders.items import Item, gather, has_fields
+from zoo.data.loaders.gather import Item, gather, has_fields
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json
