@@ -26,6 +26,8 @@ CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 # Pages whose blocks are run by tests of their own.
 ELSEWHERE = {
     "confidence.md": "tests/test_documentation.py",
+    "start/quickstart.md": "tests/test_documentation.py",
+    "tutorials/dont_know.md": "tests/test_documentation.py",
     "questions.md": "tests/test_documentation.py",
     "extending.md": "tests/test_documentation.py",
     "vectors.md": "tests/test_documentation.py",
@@ -33,8 +35,6 @@ ELSEWHERE = {
     "demo.md": "tests/demo/test_api.py",
 }
 RUN_HERE = {
-    "start/quickstart.md": "uncertainty",
-    "tutorials/dont_know.md": "right without declining",
     "tutorials/photos.md": "",
     "help/troubleshooting.md": "",
     "concepts/embeddings.md": "-8",

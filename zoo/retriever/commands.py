@@ -105,9 +105,12 @@ def query(options):
     if options.k < 1:
         raise InputError(f"-k must be at least 1; received {options.k}")
     retriever = Retriever.load(options.folder, options.model)
+    is_one = len(options.text) == 1 or not (options.text or options.queries)
     try:
         for questions in _questions(options, retriever):
             for answer in retriever.ask(questions, options.k, options.max_uncertainty):
+                if not (is_one or options.json):
+                    print(answer.question)
                 print(json.dumps(answer.to_dict()) if options.json else _lines(answer), flush=True)
     except ValueError as error:
         raise InputError(f"{options.folder}: {error}") from error
