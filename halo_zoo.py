@@ -40,7 +40,7 @@ COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
     "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.commands.evaluate"),
     "confidence": Command(
-        "confidence | unknown | probes RUN",
+        "measure | probes RUN",
         "how sure a run's answers are, and whether it is true",
         "zoo.commands.confidence",
     ),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from zoo.data.files import check_images
+from zoo.data.reading.files import check_images
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 25_000_000

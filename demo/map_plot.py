@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.reference import OF_SIGMA, number
-from zoo.data.prompts import spoken
+from zoo.data.text.prompts import spoken
 from zoo.embeddings import kind
 from zoo.report.ellipses import ellipse_axes, principal_plane
 from zoo.report.style import GREY, PALETTE

@@ -12,10 +12,10 @@ from zoo import collection, evaluation
 from zoo.collection import Encoded
 from zoo.collection.encoder import weights_sha256
 from zoo.data import datasets, packaged_photos, photo_credits, toy_birds
-from zoo.data.files import check_images
-from zoo.data.packaged_photos import packaged_vectors
-from zoo.data.prompts import spoken
-from zoo.data.toy_birds.writing import MANIFEST
+from zoo.data.loaders.packaged_photos import packaged_vectors
+from zoo.data.reading.files import check_images
+from zoo.data.text.prompts import spoken
+from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.retriever import Encoders
@@ -34,7 +34,7 @@ _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each sh
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
-    """A model with its gallery, encoded; what was encoded before is read back.
+    """A model with its gallery, encoded; stored embeddings are read back.
 
     Args:
         run: a preset's name, or the run folder of a recipe. A preset of photos, which may not bring

@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.bert_tokenizer import END, START, UNKNOWN, BertTokenizer
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.bert_tokenizer import END, START, UNKNOWN, BertTokenizer
+from zoo.data.text.captions import WordTokenizer
 from zoo.errors import require
 from zoo.files.atomic import write_text
 

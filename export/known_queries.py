@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from zoo.confidence.seen_texts import NEAREST, SeenTexts
 from zoo.confidence.unknown import ERROR, MOSTLY
-from zoo.data.captions import FUNCTION_WORDS, WordTokenizer, normalise
+from zoo.data.text.captions import FUNCTION_WORDS, WordTokenizer, normalise
 
 
 class KnownQueriesFunction(tf.Module):

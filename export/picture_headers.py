@@ -4,7 +4,9 @@ import tensorflow as tf
 
 _HEADER = 32  # bytes; in every format but JPEG, width and height lie in them
 _PNG = b"\x89PNG\r\n\x1a\n"
-NAMES = "JPEG, PNG, GIF, BMP or WebP"  # all of `zoo.data.files.FORMATS`; MPO is JPEG's bytes
+NAMES = (
+    "JPEG, PNG, GIF, BMP or WebP"  # all of `zoo.data.reading.files.FORMATS`; MPO is JPEG's bytes
+)
 
 
 def size(content):

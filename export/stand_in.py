@@ -33,7 +33,7 @@ class SavedModelService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self.signatures = self.loaded.signatures
 
     def run(self, name, inputs):
-        """Arrays of a signature; inputs are made what the signature says, or refused."""
+        """Arrays of a signature; inputs are cast to its dtypes, or refused."""
         function = self.signatures[name or "serving_default"]
         specs = function.structured_input_signature[1]
         if set(inputs) != set(specs):

@@ -23,10 +23,10 @@ from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
 from zoo.data.augmentation import Augmentation
-from zoo.data.features import cached
+from zoo.data.augmentation.views import Views
 from zoo.data.records import Records, joined
 from zoo.data.sources import Features, Pictures
-from zoo.data.views import Views
+from zoo.data.sources.features import cached
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder
@@ -169,7 +169,7 @@ def stored_features(settings, run):
 
 
 def _everything(run):
-    """The splits of the data set when nothing is left out: the run's own, if they are that."""
+    """All classes: the run's splits if none is held out, else opened anew."""
     data = {name: value for name, value in run.folder.data.items() if name != "validation"}
     if (data := {**data, "held_out": "test"}) == run.folder.data:
         return run.train, run.validation, run.test

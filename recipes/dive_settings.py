@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 from zoo import encoders, models, training
 from zoo.cli import differs, setting
-from zoo.data.images import RESIZES
-from zoo.data.random_crops import RandomCrop
+from zoo.data.augmentation.random_crops import RandomCrop
+from zoo.data.reading.images import RESIZES
 from zoo.layers.slot_attention import NORMALIZE_OVER
 from zoo.losses.ranking import MINING
 

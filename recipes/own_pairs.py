@@ -31,11 +31,11 @@ import own_pairs_next
 from zoo import cli, encoders, losses, models, report, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches
-from zoo.data.bert_tokenizer import read_bert_tokenizer
-from zoo.data.caption_vectors import caption_vectors
-from zoo.data.features import cached
-from zoo.data.images import RESIZES
+from zoo.data.reading.images import RESIZES
 from zoo.data.sources import Features
+from zoo.data.sources.caption_vectors import caption_vectors
+from zoo.data.sources.features import cached
+from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 

@@ -20,7 +20,7 @@ from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.augmentation import Augmentation
-from zoo.data.random_crops import RandomCrop
+from zoo.data.augmentation.random_crops import RandomCrop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,9 @@ class Settings(training.CUBSettings):
         source="PCME, table D.2",
     )
     mean_attention: bool = setting(True, "local attention in the mean", source="PCME, table D.3")
-    variance_attention: bool = setting(True, "and in the log variance", source="PCME, table D.3")
+    variance_attention: bool = setting(
+        True, "local attention in the log variance", source="PCME, table D.3"
+    )
     variance_gru: bool = setting(
         True, "a second GRU for the log variance of captions", source="PCME, released code"
     )

@@ -17,14 +17,9 @@ import math
 
 from pcmepp_settings import DISTANCES, Settings
 from zoo import cli, encoders, losses, models, report, similarities, training
-from zoo.data import (
-    MixedStream,
-    batches,
-    captions,
-    clip_tokenizer,
-    sources,
-)
-from zoo.data.size_augmentation import SizeAugmentation
+from zoo.data import MixedStream, batches, captions, sources
+from zoo.data.augmentation.size_augmentation import SizeAugmentation
+from zoo.data.text import clip_tokenizer
 
 PHASES = ("frozen", "means", "training")  # as their seeds count them
 SQUARED = (

@@ -24,8 +24,8 @@ import pcmepp_coco
 from zoo import cli, evaluation
 from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import cub
-from zoo.data.prompts import TEMPLATES, class_prompts, templates
-from zoo.data.split import pictures
+from zoo.data.sources.split import pictures
+from zoo.data.text.prompts import TEMPLATES, class_prompts, templates
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import (
     choose_prompts,

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from zoo import encoders, training
 from zoo.cli import differs, setting
-from zoo.data.images import RESIZES
-from zoo.data.random_crops import RandomCrop
+from zoo.data.augmentation.random_crops import RandomCrop
+from zoo.data.reading.images import RESIZES
 
 # "tiny" is the convolutional one; CLIP's is for tests.
 BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))

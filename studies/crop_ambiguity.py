@@ -32,7 +32,7 @@ import zoo
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
-from zoo.data.images import read
+from zoo.data.reading.images import read
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 
@@ -183,7 +183,7 @@ def draw(run, table, records, triplets, measured, rows=5):
 
 
 def sheet(records, triplets, measured):
-    """Some triplets and what `measure` said of them, as a figure."""
+    """Some triplets with their measurements, as a figure."""
     return report.crop_sheet(
         [read(records.image_paths[triplet.image]).numpy() for triplet in triplets],
         [triplet.boxes for triplet in triplets],

@@ -23,7 +23,7 @@ import numpy as np
 from studies import daa_retrieved
 from zoo import cli, evaluation, metrics, report, training
 from zoo.cli import setting
-from zoo.data.semantics import semantics
+from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder, write_text
 from zoo.metrics.blocks import as_similarity

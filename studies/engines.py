@@ -20,7 +20,7 @@ from export.engines import export_engine, opened
 from export.towers import towers_of
 from zoo.cli import OneLineParser, run
 from zoo.data.batches import image_batches
-from zoo.data.captions import token_ids
+from zoo.data.text.captions import token_ids
 from zoo.evaluation import open_run
 from zoo.evaluation.retrieval import encode
 from zoo.metrics import evaluate_retrieval

@@ -19,10 +19,10 @@ import keras
 from zoo import cli, encoders, layers, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, phase_seed
-from zoo.data.bert_tokenizer import read_bert_tokenizer
-from zoo.data.caption_vectors import caption_states
-from zoo.data.features import cached
 from zoo.data.sources import Features
+from zoo.data.sources.caption_vectors import caption_states
+from zoo.data.sources.features import cached
+from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.encoders.regions import RegionMask
 from zoo.files.cache import cache_folder
 

@@ -91,7 +91,7 @@ def folder(out, name, seed):
 
 
 def run_rows(rows, settings, common=(), folder=folder, folds=("",), apart=False):
-    """Runs every row with every seed; what is finished is not run again.
+    """Runs every row with every seed; finished runs are not repeated.
 
     One run at a time is a call in this process; several have a process each.
 

@@ -13,8 +13,8 @@ from demo.__main__ import main as demo
 from export import warmup
 from zoo import encoders
 from zoo.collection import direct, places, shards
-from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
-from zoo.data.clip_tokenizer import ClipTokenizer
+from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
+from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.errors import MissingPackageError, require
 from zoo.metrics import read_instance_labels
 from zoo.training import Execution, RunSettings

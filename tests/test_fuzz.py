@@ -22,8 +22,8 @@ from mutations import mutated
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
 from zoo.data import cub, own_pairs, toy_birds, toy_scenes
-from zoo.data.captions import WordTokenizer, read_glove
-from zoo.data.files import check_images
+from zoo.data.reading.files import check_images
+from zoo.data.text.captions import WordTokenizer, read_glove
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
 from zoo.search import Index, ShardedIndex

@@ -29,6 +29,19 @@ ORDER = (
     ("report",),
     ("commands",),
 )
+# The rooms of `zoo/data`, likewise; the last are the files of its hall, which know all of them.
+DATA = (
+    ("seeding", "reading"),
+    ("text",),
+    ("records",),
+    ("sources",),
+    ("augmentation",),
+    ("batches",),
+    ("loaders",),
+    ("toy",),
+    ("by_name",),
+    ("datasets",),
+)
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 ENTRIES = {"__init__"}  # what gathers the rooms for the user
 APPLICATIONS = ("recipes", "export", "demo", "benchmarks", "tools", "tests")
@@ -65,3 +78,19 @@ def test_imports_go_one_way(path):
         assert top not in APPLICATIONS, f"{path}:{line}: the library imports {name}"
         if top == "zoo" and room not in ENTRIES and rest:
             assert LEVEL.get(rest[0], len(ORDER)) <= LEVEL[room], f"{path}:{line}: {name}"
+
+
+def test_imports_go_one_way_in_data():
+    level = {room: level for level, rooms in enumerate(DATA) for room in rooms}
+    folder = ROOT / "zoo" / "data"
+    seen = set()
+    for path in sorted(folder.rglob("*.py")):
+        room = path.relative_to(folder).parts[0].removesuffix(".py")
+        if room in ENTRIES:
+            continue
+        seen.add(room)
+        for line, name in imports(path):
+            if name.startswith("zoo.data."):
+                below = name.split(".")[2]
+                assert level.get(below, len(DATA)) <= level[room], f"{path}:{line}: {name}"
+    assert seen == set(level)

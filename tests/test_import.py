@@ -1,5 +1,6 @@
 """What a fresh process finds after `import zoo` alone."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -7,8 +8,8 @@ import sys
 import pytest
 
 import zoo
-from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 CODE = """
 import os, sys
@@ -74,3 +75,10 @@ def test_every_class_is_registered_whatever_is_imported_first(first):
     )
     assert done.stdout == "True True True\n", done.stderr[-2000:]
     assert done.stderr == ""
+
+
+def test_public_modules_of_data_are_imported_in_each_way():
+    for name in ("coco", "cub", "flickr30k", "regions", "toy_birds", "toy_scenes", "visual_genome"):
+        module = importlib.import_module(f"zoo.data.{name}")
+        assert module is getattr(zoo.data, name)
+        assert callable(module.generate if name.startswith("toy") else module.load)

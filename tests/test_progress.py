@@ -12,7 +12,7 @@ import tensorflow as tf
 from zoo import collection
 from zoo.cli import verbosity
 from zoo.collection import Encoded
-from zoo.data import cub, features, shards, sources, toy_birds
+from zoo.data import cub, features, sources, toy_birds
 from zoo.files import RunFolder
 from zoo.metrics import cider_factors
 from zoo.training import fit_phase
@@ -43,11 +43,6 @@ def count_words(records, folder):
     cider_factors(records.captions, groups, verbose=True)
 
 
-def write_shards(records, folder):
-    shards.write(records, folder / "shards", num_shards=2)
-    shards.read(folder / "shards", image_size=32)
-
-
 def encode_captions(records, folder):
     def encoder(work, advance):
         advance(work.count)
@@ -66,7 +61,7 @@ def fit(records, folder):
     fit_phase(run, model, "training", lambda step: batches, epochs=2, steps=3)
 
 
-BARS = [store_features, count_words, write_shards, encode_captions, fit]
+BARS = [store_features, count_words, encode_captions, fit]
 
 
 @pytest.mark.parametrize("show", BARS, ids=lambda show: show.__name__)

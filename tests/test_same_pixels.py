@@ -17,9 +17,9 @@ from export import requests
 from export.signatures import Signatures
 from zoo import evaluation
 from zoo.collection import Encoder, of_items
-from zoo.data import batches, datasets, images, own_pairs, shards, sources
-from zoo.data.captions import WordTokenizer
-from zoo.data.files import FORMATS
+from zoo.data import batches, datasets, images, own_pairs, sources
+from zoo.data.reading.files import FORMATS
+from zoo.data.text.captions import WordTokenizer
 from zoo.evaluation import encode as encode_split
 from zoo.models import DualEncoder
 from zoo.similarities import Cosine
@@ -57,23 +57,23 @@ def table(tmp_path):
     return tmp_path / "pairs.csv"
 
 
-def test_every_way_gives_the_same_pixels(table, tmp_path):
+def test_every_way_gives_the_same_pixels(table):
     """In a process of its own, where the functions of `tf.data` are optimised too."""
-    done = forked.run(EVERY_WAY, Path(__file__).parent, table, tmp_path)
+    done = forked.run(EVERY_WAY, Path(__file__).parent, table)
     assert done.returncode == 0, done.stderr
 
 
 EVERY_WAY = """
 import sys
 from pathlib import Path
-folder, table, place = map(Path, sys.argv[1:])
+folder, table = map(Path, sys.argv[1:])
 sys.path.insert(0, str(folder))
 import test_same_pixels
-test_same_pixels.check_every_way(table, place)
+test_same_pixels.check_every_way(table)
 """
 
 
-def check_every_way(table, tmp_path):
+def check_every_way(table):
     model = _model()
     records, dataset = own_pairs.load(table, image_size=SIZE, verbose=False)
     paths = list(records.image_paths)
@@ -83,10 +83,6 @@ def check_every_way(table, tmp_path):
 
     def pairs(given):
         return np.stack([pair["images"] for pair in given.as_numpy_iterator()])
-
-    def stored():
-        shards.write(records, tmp_path / "shards", num_shards=1, verbose=False)
-        return pairs(shards.read(tmp_path / "shards", image_size=SIZE, verbose=False))
 
     def trained(cache):
         source = sources.Pictures(records, SIZE, cache=cache)
@@ -113,7 +109,6 @@ def check_every_way(table, tmp_path):
 
     ways = {
         "pairs": lambda: pairs(dataset),
-        "shards": stored,
         "training, cached": lambda: trained(True),
         "training, not cached": lambda: trained(False),
         "evaluation": encoded,

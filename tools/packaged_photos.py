@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from zoo.cli import run
-from zoo.data.packaged_photos import COLUMNS, CREDITS, FOLDER, VECTORS, packaged_photos
+from zoo.data.loaders.packaged_photos import COLUMNS, CREDITS, FOLDER, VECTORS, packaged_photos
 from zoo.errors import InputError
 
 LICENCES = {

@@ -19,5 +19,4 @@ BY_KIND = {
 KINDS = ("flat", "hnsw", "ivfpq")  # of an index
 DTYPES = ("float32", "float16")  # of vectors in shards
 RESAMPLES = 500  # of the bootstrap
-NEIGHBOURS, WEIGHT = 20, 0.5  # chosen on val1 of real birds, see docs/results/birds.md
 DIVISIONS = 5  # of the test queries, each used both ways

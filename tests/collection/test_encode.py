@@ -16,9 +16,10 @@ import zoo
 from export import export_model
 from zoo import collection, embeddings
 from zoo.arrays import parts_of
+from zoo.choices import DTYPES
 from zoo.collection import Collection, Encoded, Encoder, containers, shards
 from zoo.data import images
-from zoo.data.captions import word_tokenizer
+from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (200, 0, 0), (90, 90, 90)]
@@ -201,7 +202,7 @@ def test_a_container_that_ends_too_early_gives_what_it_holds(pictures, tmp_path)
         list(containers.read(pictures / "photos.tfrecord-00000-of-00001", "images", "photo"))
 
 
-@pytest.mark.parametrize("dtype", shards.DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_a_shard_gives_back_every_kind_of_embedding(tmp_path, dtype):
     rng = np.random.default_rng(0)
     kinds = [

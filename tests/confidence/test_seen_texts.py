@@ -7,7 +7,7 @@ import tensorflow as tf
 from export.known_queries import KnownQueriesFunction
 from zoo.confidence import Confidence, KnownQueries, Probes, calibrate_on
 from zoo.confidence.seen_texts import SeenTexts
-from zoo.data.captions import WordIds
+from zoo.data.text.captions import WordIds
 from zoo.evaluation.phrases import made_up, phrases
 from zoo.search import Index
 

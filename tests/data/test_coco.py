@@ -7,6 +7,7 @@ import pytest
 
 from zoo.data import coco
 from zoo.errors import InputError
+from zoo.metrics import read_instance_labels
 
 
 def _content():
@@ -96,7 +97,7 @@ def test_bad_entries(photos, tmp_path, change, why, kind):
 def test_a_file_cut_off_is_named_with_its_line(tmp_path):
     text = json.dumps(_content(), indent=1)
     (tmp_path / "captions.json").write_text(text[: len(text) // 2])
-    with pytest.raises(InputError, match=r"captions.json:\d+: not whole JSON"):
+    with pytest.raises(InputError, match=r"captions.json:\d+: this is not valid JSON"):
         _load(tmp_path / "captions.json")
     (tmp_path / "captions.json").write_text("[]")
     with pytest.raises(InputError, match="expected a list 'images'"):
@@ -130,29 +131,11 @@ def test_karpathys_format_and_its_restval(photos, tmp_path):
         _load(_write(file, broken), photos, split="test")
 
 
-def test_category_labels(tmp_path):
-    content = {
-        "categories": [{"id": 1}, {"id": 44}, {"id": 3}],
-        "annotations": [
-            {"id": 1, "image_id": 9, "category_id": 44},
-            {"id": 2, "image_id": 9, "category_id": 1},
-            {"id": 3, "image_id": 8, "category_id": 3},
-        ],
-    }
-    file = _write(tmp_path / "instances.json", content)
-    np.testing.assert_array_equal(
-        coco.category_labels(file, [7, 9]), [[False, False, False], [True, False, True]]
-    )
-    content["annotations"].append({"id": 4, "image_id": 9, "category_id": 2})
-    with pytest.raises(InputError, match="annotation 4 has the unknown category 2"):
-        coco.category_labels(_write(file, content), [7, 9])
-
-
 def test_the_real_subset(shared_data):
     folder = shared_data / "coco_subset"
     records = _load(folder / "captions.json", folder / "images")
     assert (records.num_images, records.num_captions) == (569, 2846)
-    labels = coco.category_labels(folder / "instances.json", records.image_ids)
+    labels = read_instance_labels(folder / "instances.json", records.image_ids)
     assert labels.shape == (569, 80)
     assert labels.any(1).sum() == 341
     whole = _load(shared_data / "coco_annotations" / "captions_val2017.json")

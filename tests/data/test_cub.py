@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from zoo.data import cub
-from zoo.data.cub_splits import read_split
-from zoo.data.files import read_numbered
+from zoo.data.loaders.cub_splits import read_split
+from zoo.data.reading.files import read_numbered
 from zoo.data.records import Problems
 from zoo.errors import InputError
 

@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageOps
 
-from zoo.data import files, images
-from zoo.data.orientation import jpeg_orientation
+from zoo.data import images
+from zoo.data.reading import files
+from zoo.data.reading.orientation import jpeg_orientation
 from zoo.data.seeding import step_seed
 
 
@@ -131,7 +132,7 @@ def test_what_a_cut_jpeg_states_is_not_read_outside_of_it():
 
 
 def one_of_each_format():
-    """`{format: bytes}`, a photo in each format of `zoo.data.files.FORMATS`."""
+    """`{format: bytes}`, a photo in each format of `zoo.data.reading.files.FORMATS`."""
     photo = Image.fromarray(_picture())
     return {kind: _encode(photo, format=kind) for kind in files.FORMATS}
 

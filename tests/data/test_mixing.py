@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data import mixing
+from zoo.data.augmentation import mixing
 from zoo.data.seeding import step_seed
 
 

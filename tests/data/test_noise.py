@@ -3,8 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from zoo.data.noise import with_shuffled_captions
 from zoo.data.records import Records
+from zoo.data.records.noise import with_shuffled_captions
 
 
 def records(count=200):

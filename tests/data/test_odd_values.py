@@ -7,6 +7,7 @@ import pytest
 
 from zoo.data import coco, flickr30k, own_pairs, visual_genome
 from zoo.errors import InputError
+from zoo.metrics import read_instance_labels
 
 ODD = (None, True, -1, 1.5, float("nan"), 10**30, "", "x\0y", [], [None], {}, {"id": []})
 
@@ -33,6 +34,7 @@ def _karpathy():
 
 def _instances():
     return {
+        "images": [{"id": 1}],
         "categories": [{"id": 1}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1}],
     }
@@ -55,7 +57,7 @@ LOADERS = {
     "flickr30k": (_karpathy, lambda path, **kw: flickr30k.load(path, **kw)),
     "by_name": (_by_name, lambda path, **kw: flickr30k.load(path, **kw)),
     "visual_genome": (_visual_genome, lambda path, **kw: visual_genome.load(path, **kw)),
-    "instances": (_instances, lambda path, **kw: coco.category_labels(path, [1, 2])),
+    "instances": (_instances, lambda path, **kw: read_instance_labels(path, [1])),
 }
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data import row_reader as module
-from zoo.data.row_reader import row_reader
+from zoo.data.reading import row_reader as module
+from zoo.data.reading.row_reader import row_reader
 from zoo.data.sources import Features
 
 

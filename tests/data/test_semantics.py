@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from zoo import metrics
 from zoo.data import batches, cub, sources
-from zoo.data.captions import normalise, word_tokenizer
-from zoo.data.mixing import mix_batches
+from zoo.data.augmentation.mixing import mix_batches
 from zoo.data.records import Records
-from zoo.data.semantics import semantics
+from zoo.data.records.semantics import semantics
+from zoo.data.text.captions import normalise, word_tokenizer
 
 RNG = np.random.default_rng(0)
 WORDS = ["Red", "blue", "bird", "wing", "a", "small,", "the", "branch."]
@@ -171,7 +171,7 @@ def test_the_cache_is_read_and_equal(tmp_path, capsys, monkeypatch):
     first = semantics(split, "cider_d", tmp_path)
     assert "caption" in capsys.readouterr().out, "no progress was shown"
     assert len(files(tmp_path)) == 1
-    monkeypatch.setattr("zoo.data.semantics.cider_factors", None)  # it must not count again
+    monkeypatch.setattr("zoo.data.records.semantics.cider_factors", None)  # it must not count again
     again = semantics(split, "cider_d", tmp_path)
     every = np.arange(N), np.arange(N * EACH)
     np.testing.assert_array_equal(again.block(*every), first.block(*every))
@@ -239,7 +239,7 @@ def test_a_process_that_dies_while_writing_leaves_no_file(tmp_path, monkeypatch)
         path.write_bytes(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("zoo.data.semantics.np.savez", die)
+    monkeypatch.setattr("zoo.data.records.semantics.np.savez", die)
     with pytest.raises(KeyboardInterrupt):
         semantics(records(), "cider", tmp_path, verbose=False)
     assert files(tmp_path) == []

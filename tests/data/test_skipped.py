@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from zoo.data import own_pairs, write_skipped
-from zoo.data.files import check_images
+from zoo.data.reading.files import check_images
 from zoo.errors import InputError
 
 

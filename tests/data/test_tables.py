@@ -7,7 +7,7 @@ from PIL import Image
 
 from zoo import data
 from zoo.data import own_pairs
-from zoo.data.tables import read_table
+from zoo.data.reading.tables import read_table
 from zoo.errors import InputError
 
 

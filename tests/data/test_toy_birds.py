@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from zoo.data import cub, toy_birds
-from zoo.data.toy_birds import attributes
-from zoo.data.toy_birds.wording import describe
+from zoo.data.toy.birds import attributes
+from zoo.data.toy.birds.wording import describe
 from zoo.errors import InputError
 
 SIZES = {"num_classes": 12, "images_per_class": 5, "image_size": 32}
@@ -138,7 +138,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
     def fail(*_):
         raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr("zoo.data.toy_birds.truth.write", fail)
+    monkeypatch.setattr("zoo.data.toy.birds.truth.write", fail)
     with pytest.raises(RuntimeError):
         toy_birds.generate(tmp_path / "birds", **SIZES)
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from zoo.data import coco, flickr30k, toy_scenes
-from zoo.data.toy_scenes import scene
+from zoo.data.toy.scenes import scene
 from zoo.errors import InputError
+from zoo.metrics import read_instance_labels
 
 
 def _files(root):
@@ -79,7 +80,7 @@ def test_flickr30ks_formats_agree_with_cocos(scenes_root, test_records):
 
 def test_instances_are_the_birds(scenes_root, test_records):
     files = list((scenes_root / "coco" / "annotations").glob("instances_*.json"))
-    labels = coco.category_labels(files, test_records.image_ids)
+    labels = read_instance_labels(files, test_records.image_ids)
     truth = toy_scenes.read_truth(scenes_root)
     boxes = {}
     for file in files:
@@ -126,9 +127,9 @@ def test_captions_are_true_of_their_scene_and_their_numbers_are_exact(scenes_roo
 
 
 def test_relations_and_different_mentions_are_told_apart():
-    from zoo.data.toy_birds.attributes import NAMES, codes, sample_species
-    from zoo.data.toy_scenes.statements import Statement
-    from zoo.data.toy_scenes.truth import true_of
+    from zoo.data.toy.birds.attributes import NAMES, codes, sample_species
+    from zoo.data.toy.scenes.statements import Statement
+    from zoo.data.toy.scenes.truth import true_of
 
     first = sample_species(np.random.default_rng(0), 1)[0] | {"crown": "red"}
     second = first | {"crown": "blue"}

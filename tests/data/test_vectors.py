@@ -5,7 +5,7 @@ import pytest
 
 from zoo import data
 from zoo.data import batches, vectors
-from zoo.data.vector_files import read_column, read_vectors
+from zoo.data.reading.vector_files import read_column, read_vectors
 from zoo.errors import InputError
 
 RNG = np.random.default_rng(0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from zoo.data import sources
-from zoo.data.random_crops import RandomCrop
-from zoo.data.views import Views
+from zoo.data.augmentation.random_crops import RandomCrop
+from zoo.data.augmentation.views import Views
 
 
 @pytest.fixture(scope="module")

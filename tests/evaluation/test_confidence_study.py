@@ -132,7 +132,7 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
     monkeypatch.setattr(command, "open_run", opened)
     monkeypatch.setattr(command, "encode", lambda model, shown, source: splits[source])
     flags = ["--divisions=1", "--held-out=val2", f"--out={tmp_path / 'study'}"]
-    flags_of.main(["confidence", "one", "other", *flags])
+    flags_of.main(["measure", "one", "other", *flags])
     table = (tmp_path / "study" / "confidence.md").read_text()
     assert table in capsys.readouterr().out
     written = json.loads((tmp_path / "study" / "confidence.json").read_text())
@@ -145,6 +145,6 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
     }
     assert asked[:2] == [("test", "val2"), ("validation", None)]
     with pytest.raises(InputError, match="--divisions must be at least 1; received 0"):
-        flags_of.main(["confidence", "one", "--divisions=0"])
+        flags_of.main(["measure", "one", "--divisions=0"])
     with pytest.raises(InputError, match="--ranking"):
-        flags_of.main(["confidence", "one", "--ranking=cosinus"])
+        flags_of.main(["measure", "one", "--ranking=cosinus"])

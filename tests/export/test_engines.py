@@ -11,7 +11,7 @@ import tensorflow as tf
 import zoo
 from export.client_files import tokenizer_of
 from export.engines import export_engine
-from zoo.data.bert_tokenizer import SPECIAL, BertTokenizer
+from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.errors import InputError
 
 pytest.importorskip("tf2onnx")

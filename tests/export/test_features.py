@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import zoo
 from export import export_model
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from clusters import clusters
 from zoo import models
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 from zoo.files import RunFolder
 from zoo.training import Execution, fit_phase
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import zoo
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 BUILDERS = ("vse0", "vsepp", "vse_infinity", "infonce", "vsrn")
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]

@@ -87,6 +87,14 @@ def test_categories_must_agree(tmp_path):
         read_instance_labels([path, second], [100])
 
 
+def test_an_annotation_of_no_category_is_named(tmp_path):
+    content = json.loads(annotation_folder.write_instances(tmp_path / "a.json").read_text())
+    content["annotations"].append({"id": 999, "image_id": 100, "category_id": 2})
+    path = written(tmp_path, json.dumps(content), "b.json")
+    with pytest.raises(InputError, match=r"b.json: .*annotation 999 has the unknown category 2"):
+        read_instance_labels(path, [100])
+
+
 def test_relevance_counts_what_the_gallery_lacks():
     relevance = relevance_of_matches({1: [10, 11, 99], 2: [98]}, [2, 1, 3], [11, 10])
     assert [sorted(relevance.positives(query)) for query in range(3)] == [[], [0, 1], []]
@@ -99,7 +107,7 @@ def test_relevance_counts_what_the_gallery_lacks():
         (read_matches, "[1]", "file.json: expected an object"),
         (read_matches, '{"a": [1]}', "file.json: entry 'a'"),
         (read_matches, '{"1": 2}', "file.json: entry '1'"),
-        (read_matches, '{\n"1": [2],\n', r"file.json:3: expected JSON"),
+        (read_matches, '{\n"1": [2],\n', r"file.json:3: this is not valid JSON"),
         (read_ids, "1\ntwo\n", "file.json:2: expected one id a line; received 'two'"),
         (read_cxc, HEADER + "a:1,x_2.jpg,3\na:1,x_y.jpg,3\n", "file.json:3: expected caption"),
         (read_cxc, "a,b\n1,2\n", "file.json:2: expected caption"),

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from zoo.data.prompts import class_prompts, spoken, templates
+from zoo.data.text.prompts import class_prompts, spoken, templates
 from zoo.metrics.zero_shot import (
     choose_prompts,
     mean_embeddings,

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import zoo
 from zoo import encoders
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 
 RNG = np.random.default_rng(0)

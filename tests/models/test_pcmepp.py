@@ -5,7 +5,7 @@ import tensorflow as tf
 
 import zoo
 from zoo import similarities, training
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 # A few steps of a model: tracing them takes longer. They are compiled in `test_compiled_steps`.
 pytestmark = pytest.mark.usefixtures("run_eagerly")

@@ -30,7 +30,6 @@ def test_they_are_small():
     sizes = [size(PACKAGED / name) for name in preset_photos.NAMES]
     assert sizes[0] <= MOST
     assert sizes[1] <= 1e4, "the points have no weights of their own"
-    assert sum(size(PACKAGED / name) for name in zoo.list_presets()) <= 70e6
 
 
 def test_the_points_are_the_means_of_the_gaussians():

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import zoo
 from zoo import encoders, losses, similarities
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 # Two steps of a model: tracing them takes longer. They are compiled in `test_compiled_steps`.
 pytestmark = pytest.mark.usefixtures("run_eagerly")

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import zoo
 from zoo import embeddings, losses, metrics, similarities
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 # Two steps of a model: tracing them takes longer. A step is compiled below.
 pytestmark = pytest.mark.usefixtures("run_eagerly")

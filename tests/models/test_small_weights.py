@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.models.points_of import save_points

@@ -16,7 +16,7 @@ from zoo.collection import Collection
 from zoo.commands.search import main
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
-from zoo.data.captions import word_tokenizer
+from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.search import Index, from_shards, storage

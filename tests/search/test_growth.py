@@ -14,7 +14,7 @@ from zoo import collection
 from zoo.collection import Collection, Encoded, Encoder, contents
 from zoo.collection.growth import follow
 from zoo.commands.search import main
-from zoo.data.captions import word_tokenizer
+from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.search import built
 

@@ -9,10 +9,10 @@ import pytest
 import zoo
 from tools import preset_photos
 from zoo.confidence.probes import contents_hash
-from zoo.data.packaged_photos import FOLDER
+from zoo.data.loaders.packaged_photos import FOLDER
 from zoo.data.records import Records
 from zoo.data.sources import Features
-from zoo.data.split import Split
+from zoo.data.sources.split import Split
 from zoo.evaluation import probes_of
 
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from zoo import encoders, losses, models
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 
 WORDS = WordTokenizer(["bird", "red", "blue", "wing", "a", "small"], max_words=4)
 SIZE = {"tokenizer": WORDS, "dim": 6, "word_dim": 4, "image_size": 16}

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from zoo import models
-from zoo.data.captions import WordTokenizer
+from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.training import (

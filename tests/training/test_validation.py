@@ -8,9 +8,9 @@ import pytest
 
 from zoo import models
 from zoo.data import Split
-from zoo.data.captions import WordTokenizer
 from zoo.data.records import Records
 from zoo.data.sources import Features
+from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import encode
 from zoo.metrics import evaluate_retrieval

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from zoo.collection import containers, listing, places
-from zoo.data.tables import SEPARATORS
-from zoo.data.vector_files import read_vectors
+from zoo.data.reading.tables import SEPARATORS
+from zoo.data.reading.vector_files import read_vectors
 from zoo.errors import InputError
 
 FILES, TEXTS, ROWS, CONTAINER = "files", "texts", "rows", "container"
@@ -90,7 +90,7 @@ def plan(
         shard_size: items a shard, of everything else.
         column: of a table or a container, see `containers.read`.
         names_column: likewise.
-        of_vectors: whether the source is a file of vectors, see `zoo.data.vector_files`.
+        of_vectors: whether the source is a file of vectors, see `zoo.data.reading.vector_files`.
         names: what to call the rows of a file of vectors; None for their numbers.
 
     Raises:

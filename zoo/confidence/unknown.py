@@ -48,7 +48,7 @@ class KnownQueries:
 
     @classmethod
     def fit(cls, training_means, means, *, rank=64, seed=0):
-        """Learns what is usual.
+        """Learns the usual range.
 
         Args:
             training_means: `(N, dim)`, vectors of queries that the model was trained with: means,

@@ -1,36 +1,61 @@
-"""Data: loaders that return records and a pipeline, tokenisers, augmentation, batches."""
+"""Data: loaders that return records and a pipeline, tokenisers, augmentation, batches.
 
-from zoo.data import (
-    batches,
-    captions,
+Rooms, each of which imports the ones before it:
+
+    reading       files, tables, arrays and pictures, with errors that say where
+    text          captions to word ids; tokenizers; prompts
+    records       what a split is: images, captions, which belongs to which
+    sources       where the images of a batch come from; a split
+    augmentation  what training does to pictures and words
+    batches       for training and for encoding
+    loaders       one file for each data set, from its files to records
+    toy           drawn data sets with the truth about ambiguity
+
+In the hall: `seeding`, which all use; `by_name`, the loaders that `datasets.open` knows.
+
+What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
+"""
+
+import sys
+
+from zoo.data import batches, datasets, sources
+from zoo.data.augmentation import Augmentation
+from zoo.data.batches import crop_triplets, streams
+from zoo.data.batches.streams import MixedStream, Stream, phase_seed
+from zoo.data.datasets import LOADERS, Split, open
+from zoo.data.loaders import (
     class_folders,
     coco,
-    crop_triplets,
     cub,
-    datasets,
-    features,
     flickr30k,
-    images,
     own_pairs,
-    prompts,
     regions,
-    shards,
-    sources,
-    streams,
-    toy_birds,
-    toy_scenes,
     vectors,
     visual_genome,
 )
-from zoo.data.augmentation import Augmentation
-from zoo.data.bert_tokenizer import BertTokenizer, read_bert_tokenizer
-from zoo.data.captions import WordTokenizer, word_tokenizer
-from zoo.data.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
-from zoo.data.datasets import LOADERS, Split, open
-from zoo.data.packaged_photos import packaged_photos, photo_credits
+from zoo.data.loaders.packaged_photos import packaged_photos, photo_credits
+from zoo.data.reading import images
 from zoo.data.records import Loaded, Records, Skipped
-from zoo.data.skipped import write_skipped
-from zoo.data.streams import MixedStream, Stream, phase_seed
+from zoo.data.records.skipped import write_skipped
+from zoo.data.sources import features
+from zoo.data.text import captions, prompts
+from zoo.data.text.bert_tokenizer import BertTokenizer, read_bert_tokenizer
+from zoo.data.text.captions import WordTokenizer, word_tokenizer
+from zoo.data.text.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
+from zoo.data.toy import birds as toy_birds
+from zoo.data.toy import scenes as toy_scenes
+
+# `from zoo.data.cub import load` as well as `zoo.data.cub.load`, as `os` does for `os.path`.
+_PUBLIC = {
+    "coco": coco,
+    "cub": cub,
+    "flickr30k": flickr30k,
+    "regions": regions,
+    "toy_birds": toy_birds,
+    "toy_scenes": toy_scenes,
+    "visual_genome": visual_genome,
+}
+sys.modules.update({f"{__name__}.{name}": module for name, module in _PUBLIC.items()})
 
 __all__ = [
     "LOADERS",
@@ -63,7 +88,6 @@ __all__ = [
     "read_bert_tokenizer",
     "read_clip_tokenizer",
     "regions",
-    "shards",
     "sources",
     "streams",
     "toy_birds",

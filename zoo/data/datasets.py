@@ -1,6 +1,6 @@
 """Data sets by name: a run's `config.json` names a loader and its options, and `open` opens them.
 
-A new data set is one loader function and one line in `LOADERS` (`zoo.data.loaders`), and its test.
+A new data set is one loader function and one line in `LOADERS` (`zoo.data.by_name`), and its test.
 """
 
 import dataclasses
@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from zoo.data.loaders import LOADERS
-from zoo.data.semantics import semantics
-from zoo.data.split import Split
+from zoo.data.by_name import LOADERS
+from zoo.data.records.semantics import semantics
+from zoo.data.sources.split import Split
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 
@@ -30,7 +30,7 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
             and `skip_bad`, whether to leave out and count what is bad. Loaders of pictures take
             `image_size`, `resize` and `crop_fraction`, see `pictures`. With `semantics`,
             `{"variant": "cider", "splits": ["train"]}`, the records of these splits know what
-            their captions have in common, see `zoo.data.semantics`.
+            their captions have in common, see `zoo.data.records.semantics`.
         split: `"train"`, `"validation"` or `"test"`.
 
     Returns:

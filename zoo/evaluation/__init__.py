@@ -3,7 +3,7 @@
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrate_run, calibrated
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
-from zoo.evaluation.expansion import augment_gallery, expand_queries, expansion_study
+from zoo.evaluation.expansion import augment_gallery, expand_queries
 from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
@@ -16,7 +16,6 @@ from zoo.evaluation.runs import (
     resizing_of,
 )
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
-from zoo.evaluation.together import together
 from zoo.evaluation.vector_export import toy_vectors, write_vectors
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "ensemble",
     "evaluate",
     "expand_queries",
-    "expansion_study",
     "make_probes",
     "measure",
     "measure_sets",
@@ -43,7 +41,6 @@ __all__ = [
     "resizing_of",
     "spearman_of_matches",
     "summarise_studies",
-    "together",
     "toy_vectors",
     "write_vectors",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.confidence import PORTABLE, Confidence, Probes, abstention_auc, confidence_quality
 from zoo.confidence.calibrate import FAILURE, LEAST_CERTIFYING, RISK
-from zoo.data.split import Split
+from zoo.data.sources.split import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.held_out import make_probes

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from zoo.data.captions import FUNCTION_WORDS, UNKNOWN_ID, WordIds, words_of
+from zoo.data.text.captions import FUNCTION_WORDS, UNKNOWN_ID, WordIds, words_of
 
 LONGEST = 4  # words of a phrase
 _ARTICLES = {"a", "an", "the"}
 
 
 def phrases(captions, rng, longest=LONGEST):
-    """A phrase of each caption: up to four of its words in a row, as far as they name something.
+    """A phrase of each caption: up to four words in a row, cut to an article and content words.
 
     ```python
     zoo.evaluation.phrases.phrases(["A black dog runs on the beach."], np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Everything that is measured of a model on a split: what metrics.json holds."""
+"""All measurements of a model on a split, as metrics.json holds them."""
 
 import os
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zoo import metrics
-from zoo.data.split import Split
+from zoo.data.sources.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.relevance import LabelRelevance
@@ -25,7 +25,7 @@ def measure(
     annotations_dir: str | os.PathLike | None = None,
     instances: Any = None,
 ) -> tuple[dict[str, Any], EncodedSplit]:
-    """Retrieval, what uncertainties tell, and what else the split knows the truth of.
+    """Retrieval, the quality of uncertainties, and comparisons with the split's known truth.
 
     Args:
         model: a `DualEncoder` with a tokenizer.

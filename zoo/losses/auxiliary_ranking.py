@@ -35,7 +35,7 @@ class AuxiliaryRanking(Auxiliary):
         captions: likewise, M of them.
         logits: `(N, M)`, the model's own; not read where samples are drawn.
         matches: `(N, M)` in [0, 1].
-        semantic: `(N, M)`, see `zoo.data.semantics`.
+        semantic: `(N, M)`, see `zoo.data.records.semantics`.
 
     Output: a float32 scalar, unweighted.
 
@@ -83,7 +83,7 @@ class AuxiliaryRanking(Auxiliary):
         if target is None:
             raise ValueError(
                 f"{self.name!r} needs batches with {self.target!r} (images, captions); "
-                "received none, see `zoo.data.semantics`"
+                "received none, see `zoo.data.records.semantics`"
             )
         if self.num_samples is None:
             return self.loss(target, logits)

@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import io
-import json
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from zoo.errors import InputError, require
+from zoo.files.json_files import read_json
 from zoo.metrics.relevance import MatrixRelevance
 
 
@@ -27,7 +27,7 @@ def read_matches(path: str | os.PathLike) -> dict[int, list[int]]:
     Raises:
         InputError: if the file is missing or is anything else, naming file and entry.
     """
-    matches = _json(path)
+    matches = read_json(path)
     if not isinstance(matches, dict):
         raise InputError(f"{path}: expected an object from ids to lists of ids")
     result = {}
@@ -135,8 +135,13 @@ def read_instance_labels(
                 coco = coco_class(str(path))
             found = sorted(coco.getCatIds())
             for image_id in labels.keys() & coco.imgs.keys():
-                annotations = coco.imgToAnns.get(image_id, ())
-                labels[image_id] |= {item["category_id"] for item in annotations}
+                for item in coco.imgToAnns.get(image_id, ()):
+                    if item["category_id"] not in coco.cats:
+                        raise ValueError(
+                            f"annotation {item.get('id')} has the unknown category "
+                            f"{item['category_id']}"
+                        )
+                    labels[image_id].add(item["category_id"])
         except (AssertionError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: expected COCO instances JSON; {error!r:.200}") from error
         if categories is not None and found != categories:
@@ -190,10 +195,3 @@ def _existing(path):
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     return path
-
-
-def _json(path):
-    try:
-        return json.loads(_existing(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: expected JSON; {error.msg}") from error

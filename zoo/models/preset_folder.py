@@ -4,13 +4,13 @@ import json
 import os
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import keras
 
 from zoo.errors import InputError
+from zoo.files.atomic import atomic_folder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.small_weights import shrink
 
@@ -73,10 +73,8 @@ def write_preset(
     path = pathlib.Path(path)
     if path.exists():
         raise InputError(f"{path}: exists already, and presets are not overwritten")
-    path.parent.mkdir(parents=True, exist_ok=True)
     card = {"name": path.name, **(card or {})}
-    unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
+    with atomic_folder(path) as unfinished:
         write(unfinished)
         text = json.dumps(card, indent=2, sort_keys=True)
         (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
@@ -85,11 +83,6 @@ def write_preset(
             if not pathlib.Path(file).is_file():
                 raise InputError(f"{file}: not a file")
             shutil.copy(file, unfinished)
-        unfinished.chmod(0o755)  # mkdtemp's 0700 would follow the folder wherever it is copied
-        os.replace(unfinished, path)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def model_card(card: dict[str, Any]) -> str:

@@ -6,9 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
-from zoo.data.captions import drop_words, normalise, token_ids
 from zoo.data.seeding import step_seed
+from zoo.data.text.captions import drop_words, normalise, token_ids
 from zoo.embeddings import uncertainty
+from zoo.encoders.embed import embed
 from zoo.metrics import bootstrap, spearman
 from zoo.metrics.statistics import nan_mean, percentage
 from zoo.report.section import Number, Section
@@ -68,7 +69,7 @@ def dropped_uncertainty(run, chosen, mode, rates=DROPPED):
 
 def measured(run, encoder, inputs):
     """The uncertainties of some inputs, by the run's measure."""
-    embedding = encoder.predict(np.asarray(inputs), batch_size=64, verbose=0)
+    embedding = embed(encoder, np.asarray(inputs), batch_size=64)
     return np.asarray(uncertainty(embedding, run.split.measure_name))
 
 

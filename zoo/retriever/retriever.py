@@ -13,8 +13,8 @@ from zoo.arrays import as_arrays, length
 from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
 from zoo.confidence.scores import DEPTH
-from zoo.data.captions import unknown_words
-from zoo.data.files import check_images
+from zoo.data.reading.files import check_images
+from zoo.data.text.captions import unknown_words
 from zoo.embeddings import EmbeddingLike, log_uncertainty
 from zoo.errors import InputError
 from zoo.evaluation import probes_of, resizing_of
@@ -437,7 +437,7 @@ class Retriever:
         return Judge(confidence, known=known, gallery=confidence.gallery)
 
     def _seen_again(self):
-        """After a change: the judge knows what gallery is asked now."""
+        """After a change of the gallery: its identity, for the judge."""
         judge = self._judge
         if judge is None:
             return

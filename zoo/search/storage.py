@@ -26,7 +26,7 @@ from filelock import FileLock
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
-from zoo.search import kinds, plan, units
+from zoo.search import kinds, plan, scoring
 from zoo.search.columns import open_column
 
 VERSION = 2
@@ -171,7 +171,7 @@ def saved_similarity(folder, description):
         InputError: if there is no such similarity.
     """
     try:
-        return units.from_json(description["similarity"])
+        return scoring.from_json(description["similarity"])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{Path(folder) / MANIFEST}: its similarity: {reason}") from error

@@ -8,10 +8,10 @@ import keras
 
 from zoo import encoders, metrics
 from zoo.data import datasets
-from zoo.data.features import cached
-from zoo.data.fingerprints import data_sha256
-from zoo.data.skipped import write_skipped
+from zoo.data.records.fingerprints import data_sha256
+from zoo.data.records.skipped import write_skipped
 from zoo.data.sources import Features
+from zoo.data.sources.features import cached
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 from zoo.files.lock import locked
@@ -121,7 +121,7 @@ class Run:
         return self.folder.finished
 
     def open_data(self, data: dict[str, Any]) -> None:
-        """Opens the three splits, and writes down what they hold and what was left out of them.
+        """Opens the three splits, and writes their sizes and what was left out of them.
 
         Raises:
             InputError: if the data are not there, or have changed since the run began.

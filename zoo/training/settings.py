@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from zoo import cli, losses, similarities
 from zoo.cli import setting
-from zoo.data.images import RESIZES
-from zoo.data.split import RESIZING, Split
-from zoo.data.streams import Stream
+from zoo.data.batches.streams import Stream
+from zoo.data.reading.images import RESIZES
+from zoo.data.sources.split import RESIZING, Split
 from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.metrics.cider_score import VARIANTS
 

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from zoo import evaluation, metrics
-from zoo.data.split import Split
+from zoo.data.sources.split import Split
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.atomic import atomic

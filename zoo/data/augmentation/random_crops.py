@@ -1,0 +1,104 @@
+"""Random parts of pictures for training, cut out of the original before anything is resized."""
+
+import math
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from zoo.data.reading.images import decode, resize
+from zoo.data.seeding import uniform
+
+_CROP = 1  # the purpose of these draws, see `seeding.uniform`
+_ATTEMPTS = 10
+NUMBERS = 2 * _ATTEMPTS + 2
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """Which part of a picture a training step sees, stretched to the square of the encoder.
+
+    Exactly one of both is given:
+
+    Attributes:
+        area: smallest and largest share of the picture's area. Width / height is between 3/4 and
+            4/3; of ten draws the first that fits is taken, else the middle. As torchvision's
+            `RandomResizedCrop`, of which VSE++ and PCME take `(0.08, 1.0)`.
+        sides: smallest and largest share of the height, and the same share of the width, so that
+            the part has the shape of the picture, as VSE∞ and PCME++ take `(0.6, 1.0)`.
+
+    Raises:
+        ValueError: if both or none is given, or not 0 < smallest ≤ largest ≤ 1.
+
+    Released code: VSE++'s data.py, PCME's datasets/_transforms.py, PCME++'s pcmepp/datasets.py; the
+    papers do not say.
+    """
+
+    area: tuple[float, float] | None = None
+    sides: tuple[float, float] | None = None
+
+    def __post_init__(self):
+        if (self.area is None) == (self.sides is None):
+            raise ValueError(
+                f"one of `area` and `sides` must be given; received {self.area} and {self.sides}"
+            )
+        low, high = self.area or self.sides
+        if not 0 < low <= high <= 1:
+            raise ValueError(f"a range of shares must be within (0, 1]; received {(low, high)}")
+
+    def draws(self, seed, rows, shard=(0, 1)):
+        """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`.
+
+        Args:
+            seed: int64 `(2,)`, see `seeding.step_seed`.
+            rows: pictures of this shard.
+            shard: see `seeding.uniform`.
+        """
+        return uniform(seed, _CROP, rows, NUMBERS, shard)
+
+    def cut(self, contents, size, numbers):
+        """A part of one picture, uint8 `(size, size, 3)`.
+
+        Args:
+            contents: a string scalar, the bytes of a file.
+            size: height and width.
+            numbers: `(NUMBERS,)`, a row of `draws`.
+        """
+        picture = decode(contents)
+        top, left, tall, wide = self.box(tf.shape(picture)[0], tf.shape(picture)[1], numbers)
+        part = resize(picture[top : top + tall, left : left + wide], size, mode="stretch")
+        return tf.cast(tf.round(part), tf.uint8)
+
+    def box(self, height, width, numbers):
+        """`(top, left, height, width)` of the part, int32, of a picture of this size."""
+        height, width = tf.cast(height, tf.float32), tf.cast(width, tf.float32)
+        tall, wide, placed = (self._by_area if self.area else self._by_sides)(
+            height, width, numbers
+        )
+        tall, wide = tf.maximum(tall, 1.0), tf.maximum(wide, 1.0)
+        place = tf.where(placed, numbers[-2:], 0.5)
+        top = tf.floor(place[0] * (height - tall + tf.cast(placed, tf.float32)))
+        left = tf.floor(place[1] * (width - wide + tf.cast(placed, tf.float32)))
+        return tuple(tf.cast(value, tf.int32) for value in (top, left, tall, wide))
+
+    def _by_area(self, height, width, numbers):
+        low, high = self.area
+        shares = (low + (high - low) * numbers[:_ATTEMPTS]) * height * width
+        bound = math.log(4 / 3)
+        ratios = tf.exp(bound * (2 * numbers[_ATTEMPTS : 2 * _ATTEMPTS] - 1))
+        wide, tall = tf.round(tf.sqrt(shares * ratios)), tf.round(tf.sqrt(shares / ratios))
+        inside = (wide <= width) & (tall <= height)
+        first = tf.argmax(inside)
+        # The largest part in the middle whose shape is within the bounds.
+        most_wide = tf.minimum(width, tf.round(height * 4 / 3))
+        most_tall = tf.minimum(height, tf.round(width * 4 / 3))
+        placed = tf.reduce_any(inside)
+        return (
+            tf.where(placed, tall[first], most_tall),
+            tf.where(placed, wide[first], most_wide),
+            placed,
+        )
+
+    def _by_sides(self, height, width, numbers):
+        low, high = self.sides
+        share = low + (high - low) * numbers[0]
+        return tf.floor(height * share), tf.floor(width * share), tf.constant(True)

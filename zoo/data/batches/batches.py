@@ -1,0 +1,231 @@
+"""Batches: for training, each a pure function of (seed, step); for encoding, all in order.
+
+A batch is a dict: `images` (float32 pictures in 0 … 255, or features), `captions` (int32 word
+ids, or float32 vectors of records with `caption_vectors`), `image_labels` and `caption_labels`
+(int32; equal labels match), and, of records with semantics, `semantic` (float32, the batch's
+images × all its captions over all shards).
+"""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from zoo.data.batches.training_steps import check_sizes, training
+from zoo.data.reading import images
+from zoo.data.records import Records
+from zoo.data.seeding import epoch_order, step_seed, uniform
+from zoo.data.text.captions import token_ids
+
+_CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24
+
+
+def class_pairs(
+    records: Records,
+    tokenizer: Any,
+    source: Any,
+    batch_size: int | None = None,
+    seed: int = 0,
+    shard: tuple[int, int] = (0, 1),
+    pairs_per_class: int = 1,
+    **options: Any,
+) -> tf.data.Dataset:
+    """One caption with its image from each of the classes, as PCME trains on CUB.
+
+    A caption's class is drawn first (all classes, or as many random ones as the batch holds), then
+    one of its captions, each with the same probability.
+
+    Args:
+        records: of the training split.
+        tokenizer: strings to ids, such as `captions.WordTokenizer`; None of vectors.
+        source: `sources.Pictures` or `sources.Features` of these records.
+        batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class; None:
+            that many.
+        seed: of everything random.
+        shard: `(index, count)`: yield the `index`-th of `count` equal pieces of every batch.
+        pairs_per_class: how many captions of a class, drawn alone each; more than one where there
+            are few classes.
+        **options: `start_step`, the first step to yield, so that a resumed run goes on where it
+            was; `num_steps`, how many steps to yield, by default without end; `augmentation`, an
+            `Augmentation`, by default none.
+
+    Returns:
+        A `tf.data.Dataset` of batches of fixed shapes. Step s is the same whatever the number of
+        parallel calls and wherever the run started.
+
+    Raises:
+        ValueError: if `batch_size` is no number from 1 to `pairs_per_class` times the number of
+            classes that `shard` and `pairs_per_class` divide.
+
+    Reference: PCME (Chun et al., CVPR 2021), supplementary A.
+    """
+    labels, counts = np.unique(records.caption_labels, return_counts=True)
+    most = pairs_per_class * len(labels)
+    batch_size = most if batch_size is None else batch_size
+    check_sizes(batch_size, most, "pairs of all classes", shard)
+    if pairs_per_class < 1 or batch_size % pairs_per_class:
+        raise ValueError(
+            f"`pairs_per_class` must be a whole number ≥ 1 that divides the {batch_size} pairs of "
+            f"a batch; received {pairs_per_class}"
+        )
+    members = tf.constant(np.argsort(records.caption_labels, kind="stable"))
+    starts = tf.constant(np.cumsum(counts) - counts)
+    counts = tf.constant(counts)
+    caption_image = tf.constant(records.caption_image)
+
+    def draw(step):
+        chosen = step_seed(seed, step)
+        classes = tf.argsort(uniform(chosen, _CLASSES, 1, len(labels))[0])
+        classes = tf.repeat(classes[: batch_size // pairs_per_class], pairs_per_class)
+        size = tf.gather(counts, classes)
+        share = uniform(chosen, _MEMBERS, 1, batch_size)[0]
+        place = tf.cast(tf.cast(share, tf.float64) * tf.cast(size, tf.float64), tf.int64)
+        chosen = tf.gather(members, tf.gather(starts, classes) + place)
+        return tf.gather(caption_image, chosen), chosen
+
+    sizes = (batch_size, batch_size)
+    return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
+
+
+def image_caption_pairs(
+    records: Records,
+    tokenizer: Any,
+    source: Any,
+    batch_size: int,
+    seed: int = 0,
+    shard: tuple[int, int] = (0, 1),
+    **options: Any,
+) -> tf.data.Dataset:
+    """Captions with their images, every caption once an epoch, in an order of that epoch's own.
+
+    An epoch has `steps_per_epoch(records, batch_size)` steps; the captions that fill no batch are
+    left out of it, other ones each time. Several captions of an image may meet in a batch; their
+    labels are equal.
+
+    Args and Returns as for `class_pairs`, except that `batch_size` may be up to the number of
+    captions.
+
+    Raises:
+        ValueError: if `batch_size` is no number from 1 to that of captions that `shard` divides.
+    """
+    total = records.num_captions
+    check_sizes(batch_size, total, "captions", shard)
+    caption_image = tf.constant(records.caption_image)
+
+    def draw(step):
+        chosen = epoch_order(seed, step, batch_size, total)
+        return tf.gather(caption_image, chosen), chosen
+
+    sizes = (batch_size, batch_size)
+    return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
+
+
+def images_with_captions(
+    records: Records,
+    tokenizer: Any,
+    source: Any,
+    batch_size: int,
+    captions_per_image: int | None = None,
+    seed: int = 0,
+    shard: tuple[int, int] = (0, 1),
+    **options: Any,
+) -> tf.data.Dataset:
+    """Images with all, or several, of their captions; every image once an epoch.
+
+    `images` and `image_labels` have `batch_size` rows, `captions` and `caption_labels`
+    `captions_per_image` times as many, those of an image one after the other. An epoch has
+    `num_images // batch_size` steps, each epoch an order of its own.
+
+    Args:
+        records: of the training split.
+        tokenizer, source, seed, options: as for `class_pairs`.
+        batch_size: images a batch over all shards.
+        captions_per_image: of an image that has more of them, others are drawn each time. None:
+            as many as the image with the fewest has, which is all of them on Flickr30K; COCO's
+            images have five to seven.
+        shard: as for `class_pairs`; an image's captions stay with it.
+
+    Raises:
+        ValueError: if `batch_size` is no number from 1 to that of images that `shard` divides, or
+            some image has fewer captions than `captions_per_image`.
+
+    Reference: DivE (Kim et al., CVPR 2023), section 4.1.
+    """
+    total = records.num_images
+    check_sizes(batch_size, total, "images", shard)
+    counts = np.bincount(records.caption_image, minlength=total)
+    each = int(counts.min()) if captions_per_image is None else captions_per_image
+    if not 1 <= each <= counts.min():
+        raise ValueError(
+            f"`captions_per_image` must be from 1 to {counts.min()}, the fewest that an image has; "
+            f"received {captions_per_image}"
+        )
+    members = tf.constant(np.argsort(records.caption_image, kind="stable"))
+    starts, most = tf.constant(np.cumsum(counts) - counts), int(counts.max())
+    counts = tf.constant(counts)
+
+    def draw(step):
+        chosen = epoch_order(seed, step, batch_size, total)
+        keys = uniform(step_seed(seed, step), _SEVERAL, batch_size, most)
+        there = tf.range(most, dtype=tf.int64) < tf.gather(counts, chosen)[:, None]
+        # The smallest keys of those that are there, in the order of the captions.
+        places = tf.argsort(tf.where(there, keys, 2.0), axis=1)[:, :each]
+        places = tf.cast(tf.sort(places, axis=1), tf.int64)
+        captions = tf.gather(members, tf.gather(starts, chosen)[:, None] + places)
+        return chosen, tf.reshape(captions, [-1])
+
+    sizes = (batch_size, batch_size * each)
+    return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
+
+
+def steps_per_epoch(records: Records, batch_size: int) -> int:
+    """How many whole batches the captions make."""
+    return records.num_captions // batch_size
+
+
+def image_batches(records: Records, source: Any, batch_size: int = 64) -> tf.data.Dataset:
+    """All images in order, for encoding: `images` and `image_labels`; none is dropped."""
+    labels = tf.data.Dataset.from_tensor_slices(records.image_labels).batch(batch_size)
+    shown = source.in_order(batch_size).map(lambda batch: tf.cast(batch, tf.float32))
+    batches = tf.data.Dataset.zip({"images": shown, "image_labels": labels})
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def caption_batches(records: Records, tokenizer: Any, batch_size: int = 256) -> tf.data.Dataset:
+    """All captions in order, for encoding: `captions` and `caption_labels`."""
+    if records.caption_vectors is not None:
+        vectors = records.caption_vectors.in_order(batch_size)
+        labels = tf.data.Dataset.from_tensor_slices(records.caption_labels).batch(batch_size)
+        shown = vectors.map(lambda batch: tf.cast(batch, tf.float32))
+        batches = tf.data.Dataset.zip({"captions": shown, "caption_labels": labels})
+        return batches.prefetch(tf.data.AUTOTUNE)
+    columns = {
+        "captions": token_ids(tokenizer, records.captions),
+        "caption_labels": records.caption_labels,
+    }
+    batches = tf.data.Dataset.from_tensor_slices(columns).batch(batch_size)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def pairs(records: Records, image_size: int | None = 224) -> tf.data.Dataset:
+    """Every caption with its image, one an element, in the order of the captions.
+
+    `images` float32 `(image_size, image_size, 3)`, `captions` string, `image_labels` and
+    `caption_labels` int32: what `.batch(n)` turns into batches that only lack tokenising. With
+    `image_size` None, `images` holds the paths.
+    """
+    columns = {
+        "images": list(records.image_paths[records.caption_image]),
+        "captions": list(records.captions),
+        "image_labels": records.caption_labels,
+        "caption_labels": records.caption_labels,
+    }
+
+    def load(element):
+        picture = images.prepare(tf.io.read_file(element["images"]), image_size)
+        return {**element, "images": tf.cast(picture, tf.float32)}
+
+    dataset = tf.data.Dataset.from_tensor_slices(columns)
+    if image_size is None:
+        return dataset
+    return dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)

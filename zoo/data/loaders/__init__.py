@@ -1,0 +1,1 @@
+"""Loaders: one file for each data set, from its files to records and a pipeline."""

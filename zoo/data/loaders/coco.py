@@ -1,0 +1,148 @@
+"""COCO captions: the original JSON files, with Karpathy's division in either of its forms."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.data.loaders.items import Item, gather, has_fields
+from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_items
+from zoo.data.reading.files import read_lines
+from zoo.data.records import Loaded, Problems
+from zoo.errors import InputError
+from zoo.files.json_files import read_json
+
+
+def load(
+    captions: str | os.PathLike | Sequence[str | os.PathLike],
+    images: str | os.PathLike | None = None,
+    ids: Any = None,
+    split: str | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
+    """Reads COCO captions, whole or a part of them.
+
+    Args:
+        captions: `captions_*.json` in COCO's format, or several (Karpathy's division needs those
+            of train2014 and val2014 together), or `dataset_coco.json` in Karpathy's.
+        images: the folder of the images; they may lie in `train2014/`, `val2014/` and so on below
+            it. None: the captions alone.
+        ids: the captions to keep: an array of annotation ids, or a file of them (`.npy`, or text
+            with one a line), such as PCME's `coco_test_ids.npy`. None: all.
+        split: for `dataset_coco.json`: `"train"` (which, as everyone does, has `restval` in it),
+            `"val"`, `"test"` or `"restval"`.
+        image_size: height and width of the images in the dataset.
+        skip_bad: leave out what is bad, and count it, instead of raising.
+        missing: what to do about photos that are not there, and about captions that `ids` names
+            and the files lack: `"skip"` reports them and goes on, `"error"` raises.
+        verbose: print one line with the counts.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own. `image_ids` and
+        `caption_ids` are COCO's.
+
+    Raises:
+        ValueError: if `split` or `missing` is unknown.
+        InputError: if something is not there or not what it has to be, or `split` does not go
+            with the files.
+
+    Reference: Lin et al., "Microsoft COCO" (ECCV 2014); Karpathy and Fei-Fei (CVPR 2015).
+    """
+    if split is not None and split not in SPLITS:
+        raise ValueError(f"`split` must be one of {SPLITS} or None; received {split!r}")
+    files = [captions] if isinstance(captions, str | Path) else list(captions)
+    problems = Problems(skip_bad)
+    contents = [(Path(file).expanduser(), read_json(file)) for file in files]
+    if is_karpathy(contents[0][1]):
+        items = karpathy_items(*contents[0], split, problems, "cocoid")
+    elif split is not None:
+        raise InputError(
+            f"{files[0]}: `split` must be None for files in COCO's own format; give `ids`, or "
+            "dataset_coco.json"
+        )
+    else:
+        items = _coco_items(contents, problems)
+    wanted = None if ids is None else _read_ids(ids)
+    if wanted is not None:
+        items = _keep(list(items), wanted, files, problems, missing)
+    name = " ".join(["COCO", *([split] if split else [path.stem for path, _ in contents])])
+    return gather(name, items, images, image_size, problems, missing, verbose)
+
+
+def _coco_items(contents, problems):
+    items, seen = {}, set()
+    for path, content in contents:
+        _check_keys(path, content, ("images", "annotations"))
+        for entry in content["images"]:
+            if not has_fields(entry, id=int, file_name=str):
+                problems.bad("bad entries", path, f"expected 'id' and 'file_name' in {entry!r}")
+                continue
+            where = f"{path}: image {entry['id']}"
+            if entry["id"] in items:
+                problems.bad("duplicate images", where, "the id occurs twice")
+            else:
+                name = entry["file_name"]
+                items[entry["id"]] = Item(_places(name, path), entry["id"], [], [], where)
+        for entry in content["annotations"]:
+            if not has_fields(entry, id=int, image_id=int, caption=object):
+                why = f"expected 'id', 'image_id' and 'caption' in {entry!r}"
+                problems.bad("bad entries", path, why)
+                continue
+            where = f"{path}: annotation {entry['id']}"
+            if entry["id"] in seen:
+                problems.bad("duplicate captions", where, "the id occurs twice")
+            elif entry["image_id"] not in items:
+                problems.bad("captions without image", where, f"unknown image {entry['image_id']}")
+            else:
+                seen.add(entry["id"])
+                items[entry["image_id"]].captions.append(entry["caption"])
+                items[entry["image_id"]].caption_ids.append(entry["id"])
+    return items.values()
+
+
+def _places(name, path):
+    """Possible places of an image: the folder itself, or the folder of its COCO split."""
+    split = re.search(r"(train|val|test)20\d\d", name) or re.search(
+        r"(train|val|test)20\d\d", path.name
+    )
+    return (name, f"{split[0]}/{name}") if split else (name,)
+
+
+def _keep(items, wanted, files, problems, missing):
+    found, kept = set(), []
+    for item in items:
+        pairs = [p for p in zip(item.captions, item.caption_ids, strict=True) if p[1] in wanted]
+        if pairs:
+            captions, numbers = map(list, zip(*pairs, strict=True))
+            found.update(numbers)
+            kept.append(item._replace(captions=captions, caption_ids=numbers))
+    absent = sorted(wanted - found)
+    if absent and missing == "error":
+        raise InputError(f"{files[0]}: no caption {absent[0]}, nor {len(absent) - 1:,} others")
+    for number in absent:
+        problems.missing("missing captions", f"caption {number}")
+    return kept
+
+
+def _read_ids(ids):
+    if not isinstance(ids, str | Path):
+        return {int(number) for number in ids}
+    path = Path(ids).expanduser()
+    try:
+        if path.suffix == ".npy":
+            return {int(number) for number in np.load(path, allow_pickle=False).ravel()}
+        return {int(text) for text in read_lines(path) if text.strip()}
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a list of ids ({error})") from error
+
+
+def _check_keys(path, content, keys):
+    for key in keys:
+        if not isinstance(content, dict) or not isinstance(content.get(key), list):
+            raise InputError(f"{path}: expected a list {key!r}, as COCO's files have it")

@@ -1,0 +1,195 @@
+"""CUB-200-2011 with Reed's captions: the real set, a part of it, or Toy Birds."""
+
+import os
+from typing import Any
+
+from zoo.data import batches
+from zoo.data.loaders.cub_captions import open_captions
+from zoo.data.loaders.cub_splits import SPLITS, read_split
+from zoo.data.reading.files import (
+    check_images,
+    existing_folder,
+    read_numbered,
+    safe_relative,
+    whole_number,
+)
+from zoo.data.records import Loaded, Problems, Records
+from zoo.errors import InputError
+
+CAPTIONS_PER_IMAGE = 10
+
+
+def load(
+    root: str | os.PathLike,
+    captions: str | os.PathLike | None = None,
+    split: str = "trainval",
+    image_size: int = 224,
+    splits: Any = None,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
+    """Reads one split of CUB-200-2011 with ten captions an image.
+
+    Args:
+        root: the folder `CUB_200_2011`, with `images.txt`, `classes.txt`,
+            `image_class_labels.txt` and `images/`.
+        captions: Reed's captions: a folder `text_c10` of `CLASS/IMAGE.txt` with ten lines each,
+            or an archive of it (`.tar.gz`). By default `text_c10` or `text_c10.tar.gz` in `root`.
+        split: after Xian et al. (CVPR 2017), as in PCME. `"trainval"`: the 150 classes to train
+            on, without the images of `"seen_test"`; `"test"`: the 50 unseen classes;
+            `"seen_test"`: held-out images of the training classes; `"train1"` … `"train3"` and
+            `"val1"` … `"val3"`: three divisions of the 150 into 100 and 50.
+        image_size: height and width of the images in the dataset.
+        splits: a folder with `trainvalclasses.txt` and so on. By default `splits_pcme_xian` in
+            `root` if it is there, else the division of the real set, which the zoo has.
+        skip_bad: leave out what is bad, and count it, instead of raising.
+        missing: what to do when `images.txt` lists photos that are not there: `"skip"` goes on
+            with the others and reports it, `"error"` raises.
+        verbose: print one line with the counts.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`. `records.skipped` lists all that was left out. The
+        dataset yields one caption with its image: `images` `(image_size, image_size, 3)` float32
+        in 0 … 255, `captions` string, `image_labels` and `caption_labels` int32.
+
+    Raises:
+        ValueError: if `split` or `missing` is unknown.
+        InputError: if something is not there, cannot be read, or is not what it has to be.
+
+    Reference: Wah et al., "The Caltech-UCSD Birds-200-2011 Dataset"; Reed et al., "Learning Deep
+        Representations of Fine-Grained Visual Descriptions" (CVPR 2016).
+    """
+    if split not in SPLITS:
+        raise ValueError(f"`split` must be one of {SPLITS}; received {split!r}")
+    if missing not in ("skip", "error"):
+        raise ValueError(f"`missing` must be 'skip' or 'error'; received {missing!r}")
+    root = existing_folder(root, "data folder")
+    problems = Problems(skip_bad)
+    class_names = _read_classes(root)
+    images = _read_images(root, class_names, problems)
+    _check_folders(root, class_names, images, problems)
+    chosen, in_split = read_split(root, splits, split, class_names, images, problems)
+    for label in sorted(chosen - {label for _, label in images.values()}):
+        problems.bad(
+            "classes without images", root / "images.txt", f"no image of {class_names[label]}"
+        )
+    kept = _present(root, class_names, images, in_split, chosen, problems, missing)
+    kept = _readable(root, images, kept, problems)
+    texts, recoded = _read_captions(root, captions, images, kept, problems)
+    kept = [number for number in kept if number in texts]
+    if not kept:
+        raise InputError(f"{root}: no image of the split {split!r} is left to use")
+    records = Records(
+        name=f"{root.name} {split}",
+        image_paths=[str(root / "images" / images[number][0]) for number in kept],
+        captions=[caption for number in kept for caption in texts[number]],
+        caption_image=[i for i, number in enumerate(kept) for _ in texts[number]],
+        image_labels=[images[number][1] for number in kept],
+        image_ids=kept,
+        class_names=class_names,
+        skipped=tuple(problems.skipped),
+        recoded=tuple(recoded),
+    )
+    if verbose:
+        print(records.summary())
+    return Loaded(records, lambda: batches.pairs(records, image_size))
+
+
+def _read_classes(root):
+    path = root / "classes.txt"
+    table = read_numbered(path)
+    for position, (number, (line, _)) in enumerate(table.items(), start=1):
+        if number != position:
+            raise InputError(f"{path}:{line}: expected class {position}, found {number}")
+    return tuple(name for _, name in table.values())
+
+
+def _read_images(root, class_names, problems):
+    """`{image number: (file name, label)}` of every image that the tables list."""
+    names = read_numbered(root / "images.txt")
+    path = root / "image_class_labels.txt"
+    labels = read_numbered(path)
+    images = {}
+    for number, (line, name) in names.items():
+        where = f"{root / 'images.txt'}:{line}"
+        if not safe_relative(name):
+            problems.bad("unsafe file names", where, f"{name!r} leads out of the data folder")
+        elif number not in labels:
+            problems.bad("images without class", where, f"image {number} has no line in {path}")
+        else:
+            line, label = labels[number]
+            if not 1 <= (whole_number(label) or 0) <= len(class_names):
+                problems.bad("unknown classes", f"{path}:{line}", f"unknown class {label!r}")
+            else:
+                images[number] = (name, int(label) - 1)
+    for number in labels.keys() - names.keys():
+        line, _ = labels[number]
+        problems.bad("labels without image", f"{path}:{line}", f"unknown image {number}")
+    return images
+
+
+def _check_folders(root, class_names, images, problems):
+    folder = existing_folder(root / "images")
+    known = set(class_names) | {name.split("/")[0] for name, _ in images.values()}
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir() and not entry.name.startswith(".") and entry.name not in known:
+            problems.bad("unknown classes", entry, "a class that classes.txt does not list")
+
+
+def _present(root, class_names, images, in_split, chosen, problems, missing):
+    """Of the split's images those whose photo is there; a class may be there not at all."""
+    by_class = {}
+    for number, (name, label) in images.items():
+        if label in chosen:
+            by_class.setdefault(label, []).append((number, name))
+    kept, absent = [], []
+    for label, members in by_class.items():
+        folders = {(root / "images" / name).parent for _, name in members}
+        there = {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
+        found = [number for number, name in members if root / "images" / name in there]
+        if not found and any(folder.is_dir() for folder in folders):
+            where = sorted(folders)[0]
+            problems.bad("classes without images", where, f"no image of {class_names[label]}")
+        elif not found:
+            problems.missing("missing classes", class_names[label])
+        found = set(found)
+        kept += [number for number, _ in members if number in found and in_split(number)]
+        absent += [number for number, _ in members if number not in found and in_split(number)]
+    for number in sorted(absent):
+        problems.missing("missing photos", root / "images" / images[number][0])
+    if absent and missing == "error":
+        raise InputError(
+            f"{root / 'images'}: {len(absent):,} photos that images.txt lists are not there, "
+            f"the first is {images[min(absent)][0]}"
+        )
+    return sorted(kept)
+
+
+def _readable(root, images, kept, problems):
+    paths = [root / "images" / images[number][0] for number in kept]
+    readable = []
+    for number, path, why in zip(kept, paths, check_images(paths), strict=True):
+        if why is None:
+            readable.append(number)
+        else:
+            problems.bad("bad images", path, why)
+    return readable
+
+
+def _read_captions(root, captions, images, kept, problems):
+    source = open_captions(root, captions)
+    texts, recoded = {}, []
+    for number, found in zip(kept, source.read([images[n][0] for n in kept]), strict=True):
+        lines, why, where, clean = found
+        if why is None and len(lines) != CAPTIONS_PER_IMAGE:
+            why = f"expected {CAPTIONS_PER_IMAGE} captions, found {len(lines)}"
+        if why is None and "" in lines:
+            where, why = f"{where}:{lines.index('') + 1}", "an empty caption"
+        if why is not None:
+            problems.bad("bad caption files", where, why)
+            continue
+        texts[number] = lines
+        if not clean:
+            recoded.append(str(where))
+    return texts, recoded

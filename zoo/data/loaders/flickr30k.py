@@ -1,0 +1,101 @@
+"""Flickr30K: Karpathy's JSON, or the original token file with a list of images."""
+
+import os
+from pathlib import Path
+
+from zoo.data.loaders.items import Item, gather
+from zoo.data.loaders.karpathy import is_karpathy, karpathy_items
+from zoo.data.reading.files import read_lines
+from zoo.data.records import Loaded, Problems
+from zoo.errors import InputError
+from zoo.files.json_files import read_json
+
+SPLITS = ("train", "val", "test")
+
+
+def load(
+    captions: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    split: str = "train",
+    split_file: str | os.PathLike | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
+    """Reads one split of Flickr30K.
+
+    Args:
+        captions: `dataset_flickr30k.json` in Karpathy's format; or a JSON object
+            `{file name: {"split": …, "captions": […]}}`; or the original
+            `results_20130124.token` (`name.jpg#0<tab>caption`), which needs `split_file`. A
+            `.json.gz` is unpacked.
+        images: the folder of the images, or None for the captions alone.
+        split: `"train"` (29,000 images), `"val"` (1,014) or `"test"` (1,000).
+        split_file: for the token file: the names of the split's images, one a line, with or
+            without `.jpg`.
+        image_size: height and width of the images in the dataset.
+        skip_bad: leave out what is bad, and count it, instead of raising.
+        missing: what to do about photos that are not there: `"skip"` reports them and goes on,
+            `"error"` raises.
+        verbose: print one line with the counts.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own.
+
+    Raises:
+        ValueError: if `split` or `missing` is unknown.
+        InputError: if something is not there or not what it has to be.
+
+    Reference: Young et al., "From image descriptions to visual denotations" (TACL 2014).
+    """
+    if split not in SPLITS:
+        raise ValueError(f"`split` must be one of {SPLITS}; received {split!r}")
+    path = Path(captions).expanduser()
+    problems = Problems(skip_bad)
+    if ".json" in path.suffixes:
+        content = read_json(path)
+        if is_karpathy(content):
+            # Karpathy's `imgid` is a running number; the file name is Flickr's own id.
+            items = karpathy_items(path, content, split, problems, "filename")
+        else:
+            items = _items_by_name(path, content, split, problems)
+    elif split_file is None:
+        raise InputError(f"{path}: a token file needs `split_file`, the names of the images")
+    else:
+        items = _token_items(path, Path(split_file).expanduser(), problems)
+    return gather(f"Flickr30K {split}", items, images, image_size, problems, missing, verbose)
+
+
+def _items_by_name(path, content, split, problems):
+    if not isinstance(content, dict) or not content:
+        raise InputError(f"{path}: expected 'images' with 'sentences', or an object by file name")
+    for name, entry in content.items():
+        where = f"{path}: {name}"
+        if not isinstance(entry, dict) or not isinstance(entry.get("captions"), list):
+            problems.bad("bad entries", where, "expected 'split' and a list 'captions'")
+        elif entry.get("split") not in SPLITS:
+            problems.bad("bad entries", where, f"unknown split {entry.get('split')!r}")
+        elif entry["split"] == split:
+            yield Item((name,), name, entry["captions"], None, where)
+
+
+def _token_items(path, split_file, problems):
+    found = {}
+    for line, text in enumerate(read_lines(path), start=1):
+        key, tab, caption = text.partition("\t")
+        name, mark, number = key.partition("#")
+        if not tab or not mark or not number.isdigit():
+            why = f"expected 'name.jpg#number<tab>caption', found {text[:60]!r}"
+            problems.bad("bad lines", f"{path}:{line}", why)
+            continue
+        item = found.setdefault(name, Item((name,), name, [], None, f"{path}:{line}"))
+        item.captions.append(caption)
+    for line, text in enumerate(read_lines(split_file), start=1):
+        if name := text.strip():
+            name = name if "." in name else f"{name}.jpg"
+            if name in found:
+                yield found[name]
+            else:
+                where = f"{split_file}:{line}"
+                problems.bad("images without captions", where, f"{path} has no caption of {name}")

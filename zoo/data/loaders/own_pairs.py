@@ -1,0 +1,195 @@
+"""Pictures and captions of one's own: a table, a text file a picture, or a `datasets` folder."""
+
+import os
+import unicodedata
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from zoo.data.loaders import arrow_folder
+from zoo.data.loaders.items import Item, gather
+from zoo.data.loaders.own_rows import read_rows
+from zoo.data.reading.files import name_on_disk
+from zoo.data.records import Loaded, Problems, Records
+from zoo.errors import InputError
+
+TABLES = ("pairs.csv", "pairs.tsv", "pairs.jsonl")
+MOST_HELD_OUT = 5000  # images of a split that nobody has named
+
+
+def load(
+    table: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    image_column: str = "image",
+    caption_column: str = "caption",
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+    separator: str | None = None,
+) -> Loaded:
+    """Reads image paths and captions: a CSV, TSV or JSON Lines file, or a folder.
+
+    ```
+    image,caption
+    holiday/beach.jpg,two children build a castle
+    holiday/beach.jpg,a castle of sand
+    ```
+
+    An image may have several rows; a caption that an image has already is left out and reported.
+    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings. Of a
+    folder, the captions of `beach.jpg` are the lines of `beach.txt`, or it is what Hugging Face's
+    `datasets` wrote by `save_to_disk`.
+
+    Args:
+        table: the file, `.csv` and `.tsv` with a first line that names the columns; or the folder.
+        images: the folder that the paths are relative to, by default the table's own.
+        image_column: name of the column, or key, of the path; of a `datasets` folder, of the
+            pictures.
+        caption_column: name of the column, or key, of the caption.
+        image_size: height and width of the images in the dataset.
+        skip_bad: leave out what is bad, and count it, instead of raising.
+        missing: what to do about photos that are not there: `"skip"` reports them and goes on,
+            `"error"` raises.
+        verbose: print one line with the counts.
+        separator: between the fields of a table: one character, or `"tab"`; by default a comma in
+            `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own; its id is its path
+        as the table has it first, relative to the folder of the images.
+
+    Raises:
+        ValueError: if `missing` is unknown.
+        InputError: if something is not there or not what it has to be, with file and line.
+    """
+    table = Path(table).expanduser()
+    problems = Problems(skip_bad)
+    columns = (image_column, caption_column)
+    items, _, images = _read(table, columns, problems, separator, images)
+    return gather(table.name, items, images, image_size, problems, missing, verbose)
+
+
+def load_split(
+    root: str | os.PathLike,
+    split: str,
+    held_out_share: float = 0.1,
+    seed: int = 0,
+    skip_bad: bool = False,
+    image_column: str = "image",
+    caption_column: str = "caption",
+    separator: str | None = None,
+) -> Records:
+    """The records of one split of a folder of one's own.
+
+    What the table's column `split` says holds. Where there is no such column, a share of the
+    images is drawn for validation and for the test each, up to 5,000; where it names only one of
+    the two, the other is drawn out of the training images.
+
+    Args:
+        root: a folder with one of `TABLES`, with a text file a picture, or of `datasets`.
+        split: `"train"`, `"validation"` or `"test"`.
+        held_out_share: of the images, for validation and for the test each, in (0, 0.5).
+        seed: of the draw.
+        skip_bad: see `load`; a photo that is not there is bad.
+        image_column, caption_column, separator: see `load`.
+
+    Returns:
+        `Records`.
+
+    Raises:
+        InputError: as `load`, if there is no such folder, a split has no image, or the share is
+            out of range.
+    """
+    root = Path(root).expanduser()
+    if not root.exists():
+        raise InputError(f"{root}: no such folder")
+    if not isinstance(held_out_share, int | float) or not 0 < held_out_share < 0.5:
+        raise InputError(f"data: `held_out_share` must be in (0, 0.5); received {held_out_share}")
+    source, *others = [root / name for name in TABLES if (root / name).exists()] or [root]
+    problems = Problems(skip_bad)
+    for other in others:
+        problems.missing("other tables", other, f"{source.name} is read")
+    items, splits, folder = _read(source, (image_column, caption_column), problems, separator)
+    if skip_bad:  # before the division, so that it is of the photos that are there
+        there = [os.path.isfile(folder / item.files[0]) for item in items]
+        for item, found in zip(items, there, strict=True):
+            if not found:
+                problems.missing("missing photos", folder / item.files[0])
+        items = [item for item, found in zip(items, there, strict=True) if found]
+        splits = [split for split, found in zip(splits, there, strict=True) if found]
+    divided = _divide(splits, held_out_share, seed)
+    empty = [name for name, images in divided.items() if not len(images)]
+    if empty:
+        raise InputError(
+            f"{source}: expected three images at least, one for validation and one for the test; "
+            f"found {len(items)} with captions, and none for {', '.join(empty)}"
+        )
+    own = Problems(skip_bad)
+    if split == "train":  # what is wrong with rows is said once
+        own.skipped = problems.skipped
+    name = f"{source.name} {split}"
+    missing = "skip" if skip_bad else "error"
+    return gather(name, [items[i] for i in divided[split]], folder, 224, own, missing).records
+
+
+def _read(source, columns, problems, separator=None, images=None):
+    """`(items, splits, folder of the images)`; a split is None where nothing says so."""
+    if arrow_folder.is_datasets_folder(source):
+        rows, folder = arrow_folder.read_rows(source, columns, problems)
+    else:
+        rows = read_rows(source, (*columns, "split"), problems, separator)
+        folder = source if source.is_dir() else source.parent
+    folder = folder if images is None else Path(images).expanduser()
+    found, splits, known = {}, {}, defaultdict(set)
+    for row in rows:
+        empty = [not isinstance(text, str) or not text.strip() for text in row.captions]
+        if any(empty) or not row.captions:
+            problems.bad("empty captions", row.where, f"expected text as {columns[1]!r}")
+        told = _relative(Path(row.image).as_posix(), folder)
+        name = unicodedata.normalize("NFC", told)  # one image, however its name is written
+        if name not in found:
+            files = (name_on_disk(folder, told),)
+            found[name] = Item(files, told, [], None, row.where)
+        item = found[name]
+        if splits.setdefault(name, row.split) != row.split:
+            why = f"{told} is of the split {splits[name]!r} already"
+            problems.bad("images of two splits", row.where, why)
+            continue
+        for text, bad in zip(row.captions, empty, strict=True):
+            if bad:
+                continue
+            if text.strip() in known[name]:
+                problems.missing("duplicate pairs", row.where, f"{name} has this caption already")
+                continue
+            known[name].add(text.strip())
+            item.captions.append(text)
+    kept = [name for name, item in found.items() if item.captions]
+    return [found[name] for name in kept], [splits[name] for name in kept], folder
+
+
+def _relative(path, folder):
+    """A path relative to the folder, if it is an absolute one that lies in it, else as it is."""
+    if not os.path.isabs(path) or "\0" in path:
+        return path
+    for real in (os.path.abspath, os.path.realpath):
+        for root in (os.path.abspath, os.path.realpath):
+            if Path(real(path)).is_relative_to(root(folder)):
+                return Path(real(path)).relative_to(root(folder)).as_posix()
+    return path
+
+
+def _divide(splits, share, seed):
+    """The indices of the images of each split."""
+    named = {
+        name: [index for index, split in enumerate(splits) if split == name]
+        for name in ("train", "validation", "test")
+    }
+    free = named["train"] + [index for index, split in enumerate(splits) if split is None]
+    order = np.random.default_rng(seed).permutation(sorted(free))
+    count = min(MOST_HELD_OUT, max(1, int(share * len(splits) + 1e-9)))
+    for name in ("test", "validation"):
+        if not named[name]:
+            named[name], order = order[:count], order[count:]
+    return {**named, "train": order}

@@ -1,0 +1,134 @@
+"""Pictures and captions of one's own, row by row: tables, JSON Lines, a text file a picture."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from zoo.data.reading.files import SUFFIXES, read_lines, read_text
+from zoo.data.reading.tables import SEPARATORS, read_header, read_table
+from zoo.errors import InputError
+
+JSON_LINES = (".jsonl", ".ndjson")
+_SPLITS = {
+    "train": "train",
+    "restval": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+}
+
+
+class Row(NamedTuple):
+    """What one row says.
+
+    Attributes:
+        where: file and line, for messages.
+        image: path of a picture, relative to the folder of the pictures.
+        captions: of it; not checked yet.
+        split: `"train"`, `"validation"` or `"test"`, or None where nothing says so.
+    """
+
+    where: str
+    image: str
+    captions: list
+    split: str | None = None
+
+
+def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
+    """The rows of a table, of JSON Lines, or of a folder with a text file a picture.
+
+    Args:
+        source: the file or the folder.
+        columns: names of the columns, or keys, of image, caption and split; a table that has no
+            column of the last name says nothing about splits.
+        problems: a `Problems`, which is told of what is wrong.
+        separator: see `zoo.data.reading.tables.separator_of`.
+
+    Raises:
+        InputError: if the source is of no such kind, or as `problems` decides.
+    """
+    if source.is_dir():
+        return _text_files(source, problems)
+    if source.suffix in SEPARATORS:
+        return _table(source, columns, problems, separator)
+    if source.suffix in JSON_LINES:
+        return _json_lines(source, columns, problems)
+    kinds = ", ".join((*SEPARATORS, *JSON_LINES))
+    raise InputError(f"{source}: expected a file of one of the kinds {kinds}")
+
+
+def split_of(name, where, problems):
+    """A split by one of its usual names, or None, which `problems` is told of."""
+    known = _SPLITS.get(name.strip().lower()) if isinstance(name, str) else None
+    if known is None:
+        names = ", ".join(_SPLITS)
+        problems.bad("unknown splits", where, f"expected a split of {names}; found {name!r}")
+    return known
+
+
+def _table(table, columns, problems, separator):
+    def bad(where, why):
+        kind = "rows with too many fields" if " fields, found " in why else "broken rows"
+        problems.bad(kind, where, why)
+
+    image, caption, split = columns
+    has_splits = split in read_header(table, separator)
+    wanted = [image, caption, split] if has_splits else [image, caption]
+    for line, values in read_table(table, wanted, bad, separator):
+        yield from _row(f"{table}:{line}", image, values, has_splits, problems)
+
+
+def _json_lines(table, columns, problems):
+    def bad(where, why):
+        problems.bad("bad lines", where, why)
+
+    image, caption, split = columns
+    # A text may hold U+2028 and others of `str.splitlines`.
+    for line, text in enumerate(read_text(table, bad).split("\n"), start=1):
+        if not text.strip():
+            continue
+        where = f"{table}:{line}"
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
+            bad(where, f"not JSON ({getattr(error, 'msg', error)})")
+            continue
+        if not isinstance(row, dict) or not all(key in row for key in (image, caption)):
+            problems.bad("bad lines", where, f"expected an object with {(image, caption)}")
+            continue
+        values = [row[image], row[caption], row.get(split)]
+        yield from _row(where, image, values, split in row, problems)
+
+
+def _row(where, column, values, has_split, problems):
+    image, captions, *split = values
+    if not isinstance(image, str) or not image.strip():
+        problems.bad("rows without image", where, f"expected a path as {column!r}")
+        return
+    known = split_of(split[0], where, problems) if has_split else None
+    if has_split and known is None:
+        return
+    captions = captions if isinstance(captions, list) else [captions]
+    yield Row(where, image.strip(), captions, known)
+
+
+def _text_files(folder, problems):
+    """`beach.jpg` beside `beach.txt`, whose lines are its captions; empty lines are left out."""
+    pictures = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    texts = {path.with_suffix("") for path in folder.rglob("*.txt")}
+    if not any(path.with_suffix("") in texts for path in pictures):
+        raise InputError(
+            f"{folder}: expected pairs.csv, pairs.tsv, pairs.jsonl, a text file beside each "
+            "picture (beach.jpg and beach.txt), or a Hugging Face datasets folder; found none"
+        )
+    for path in pictures:
+        text = path.with_suffix(".txt")
+        if path.with_suffix("") not in texts:
+            problems.missing("photos without a text file", path)
+            continue
+        captions = [line for line in read_lines(text) if line.strip()]
+        yield Row(str(text), path.relative_to(folder).as_posix(), captions or [""])
+    for stem in sorted(texts - {path.with_suffix("") for path in pictures}):
+        problems.missing("text files without a photo", stem.with_suffix(".txt"))

@@ -1,0 +1,69 @@
+"""The 170 freely licensed photos that come with the package, to ask about at once.
+
+No preset was trained on them.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+FOLDER = Path(__file__).parents[2] / "photos"
+CREDITS = "CREDITS"
+VECTORS = "vectors.npz"
+COLUMNS = ("file", "flickr_id", "licence", "licence_url", "page")
+
+
+class Credit(NamedTuple):
+    """Who may do what with a photo.
+
+    Attributes:
+        flickr_id: of the photo.
+        licence: its name, `"CC BY 2.0"`.
+        licence_url: the text of the licence.
+        page: the photo's page on Flickr, which names its author.
+    """
+
+    flickr_id: str
+    licence: str
+    licence_url: str
+    page: str
+
+
+def packaged_photos() -> list[Path]:
+    """The photos that come with the package, JPEG files of at most 320 pixels, by name.
+
+    ```python
+    retriever = zoo.Retriever.build(zoo.from_preset("photos_pfe"), zoo.data.packaged_photos())
+    ```
+
+    Returns:
+        170 paths. Their names are those of COCO's images.
+    """
+    return sorted(FOLDER.glob("*.jpg"))
+
+
+def photo_credits() -> dict[str, Credit]:
+    """The `Credit` of each packaged photo by the name of its file, as `photos/CREDITS` says."""
+    lines = (FOLDER / CREDITS).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {name: Credit(*rest) for name, *rest in rows[1:]}
+
+
+def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
+    """The embeddings of the packaged photos by one model, which come with them.
+
+    Args:
+        weights_sha256: of the model's weights, as a collection's encoder has it.
+
+    Returns:
+        The embedding of `packaged_photos()`, arrays `(170, dim)`, as that model gives it; None for
+        any other model.
+    """
+    path = FOLDER / VECTORS
+    if not path.is_file():
+        return None
+    with np.load(path) as stored:
+        if str(stored["weights_sha256"]) != weights_sha256:
+            return None
+        return {key: stored[key] for key in stored.files if key != "weights_sha256"}

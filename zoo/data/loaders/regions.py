@@ -1,0 +1,236 @@
+"""Precomputed region features, in the files that SCAN published and its successors read."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from zoo.data.loaders.karpathy import is_karpathy, karpathy_items
+from zoo.data.reading.files import existing_folder, read_lines, whole_number
+from zoo.data.records import Loaded, Problems, Records
+from zoo.data.sources import Features
+from zoo.errors import InputError
+from zoo.files.json_files import read_json
+
+SPLITS = ("train", "dev", "test", "testall")
+CAPTIONS_PER_IMAGE = 5
+
+
+def load(
+    root: str | os.PathLike, split: str = "train", skip_bad: bool = False, verbose: bool = True
+) -> Loaded:
+    """Reads one split of precomputed region features with its captions.
+
+    Args:
+        root: the folder with `{split}_ims.npy`, float `(rows, regions, dim)`, `{split}_caps.txt`,
+            one caption a line, five an image, and, if it is there, `{split}_ids.txt`, an id a
+            line for every image, row or caption. Images may be stored once, or five times in a
+            row, once for each caption. COCO's benchmarks ask for the ids of captions, which
+            SCAN's files lack: either `{split}_caption_ids.txt`, one a line beside `_caps.txt`, or
+            Karpathy's `dataset_coco.json` in the folder, of which `test` and `testall` take the
+            ids of images and captions, if its sentences are those of `_caps.txt`. For `testall`
+            the ids are those of ECCV Caption's `coco_test_ids.npy`, in its order.
+        split: `"train"`, `"dev"`, `"test"` or, for COCO, `"testall"`.
+        skip_bad: leave out empty captions, and count them, instead of raising.
+        verbose: print one line with the counts.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own. The dataset yields
+        one caption with its regions: `images` float `(regions, dim)`, `captions` string,
+        `image_labels` and `caption_labels` int32. `features(records)` is the source for
+        `zoo.data.batches`. The features are read through the memory map.
+
+    Raises:
+        ValueError: if `split` is unknown.
+        InputError: if something is not there or not what it has to be; an array of Python objects
+            (a pickle) is refused unread.
+
+    Reference: Lee et al., "Stacked Cross Attention for Image-Text Matching" (ECCV 2018).
+    """
+    if split not in SPLITS:
+        raise ValueError(f"`split` must be one of {SPLITS}; received {split!r}")
+    root = existing_folder(root, "data folder")
+    problems = Problems(skip_bad)
+    path = root / f"{split}_ims.npy"
+    array = open_array(path)
+    captions_path = root / f"{split}_caps.txt"
+    lines = read_lines(captions_path)
+    num_images, every = _layout(path, len(array), captions_path, len(lines))
+    ids = _ids(root / f"{split}_ids.txt", num_images, len(array), len(lines), problems)
+    caption_ids, coco_ids = _caption_ids(root, split, captions_path, lines, verbose)
+    if coco_ids is not None:
+        ids = coco_ids
+    kept = [bool(text.strip()) for text in lines]
+    for line in np.flatnonzero(~np.array(kept)):
+        problems.bad("empty captions", f"{captions_path}:{line + 1}", "an empty caption")
+    owner = np.arange(len(lines)) // CAPTIONS_PER_IMAGE
+    images = [image for image in np.unique(owner[kept]) if ids[image] is not None]
+    for image in sorted(set(range(num_images)) - set(owner[kept])):
+        where = f"{captions_path}:{CAPTIONS_PER_IMAGE * image + 1}"
+        problems.bad("images without captions", where, f"image {image} has none that is not empty")
+    if not images:
+        raise InputError(f"{captions_path}: no image with captions is left to use")
+    position = {image: index for index, image in enumerate(images)}
+    chosen = [line for line in np.flatnonzero(kept) if owner[line] in position]
+    records = Records(
+        name=f"{root.name} {split}",
+        image_paths=[f"{path}#{image * every}" for image in images],
+        captions=[lines[line].strip() for line in chosen],
+        caption_image=[position[owner[line]] for line in chosen],
+        image_labels=np.arange(len(images)),
+        image_ids=[ids[image] for image in images],
+        skipped=tuple(problems.skipped),
+        caption_ids=None if caption_ids is None else [caption_ids[line] for line in chosen],
+    )
+    if verbose:
+        rows, regions, dim = array.shape
+        stored = "once" if every == 1 else f"{every} times"
+        print(f"{records.summary()}; {regions} regions x {dim}, {rows:,} rows, stored {stored}")
+    return Loaded(records, lambda: _pairs(records))
+
+
+def features(records: Records) -> Features:
+    """The regions of some records, read from their file as batches need them.
+
+    Args:
+        records: from `load`, or a selection of them.
+
+    Returns:
+        A `sources.Features`.
+
+    Raises:
+        InputError: if the records are not regions of one file.
+    """
+    places = [str(path).rpartition("#") for path in records.image_paths]
+    files = {place[0] for place in places}
+    if len(files) != 1 or not all(place[2].isdigit() for place in places):
+        raise InputError(f"{records.name}: expected records of one `regions.load`")
+    return Features(open_array(Path(files.pop())), [int(place[2]) for place in places])
+
+
+def open_array(path: str | os.PathLike) -> np.ndarray:
+    """A memory map of an array of features.
+
+    Raises:
+        InputError: if it is no whole `.npy` file of floating-point numbers `(rows, regions, dim)`.
+    """
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        why = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise InputError(f"{path}: not a whole .npy file of numbers ({why})") from error
+    if not isinstance(array, np.ndarray):  # an .npz archive
+        raise InputError(f"{path}: expected one array, found an archive of several")
+    if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
+        raise InputError(f"{path}: expected float16, float32 or float64, found {array.dtype}")
+    if array.ndim != 3 or not array.size or not array.flags.c_contiguous:
+        raise InputError(f"{path}: expected shape (rows, regions, dim), found {array.shape}")
+    return array
+
+
+class _Layout(NamedTuple):
+    num_images: int
+    every: int
+
+
+def _layout(path, rows, captions_path, captions):
+    """How many images there are, and how many rows each of them has."""
+    if rows * CAPTIONS_PER_IMAGE == captions:
+        return _Layout(rows, 1)
+    if rows == captions and captions % CAPTIONS_PER_IMAGE == 0:
+        return _Layout(rows // CAPTIONS_PER_IMAGE, CAPTIONS_PER_IMAGE)
+    raise InputError(
+        f"{captions_path}:{captions}: expected {rows} captions, or {CAPTIONS_PER_IMAGE} times as "
+        f"many, for the {rows} rows of {path.name}; found {captions}"
+    )
+
+
+def _ids(path, num_images, rows, captions, problems):
+    """The id of each image, or None for one that is left out; numbers from 0 without a file."""
+    if not path.exists():
+        return list(range(num_images))
+    lines = read_lines(path)
+    if len(lines) not in (num_images, rows, captions):
+        raise InputError(f"{path}:{len(lines)}: expected {num_images} or {captions} ids")
+    step, seen, ids = len(lines) // num_images, set(), []
+    for image in range(num_images):
+        line, text = image * step + 1, lines[image * step].strip()
+        number = whole_number(text)
+        ids.append((text or None) if number is None else number)
+        if not text:
+            problems.bad("bad ids", f"{path}:{line}", "an empty line")
+        elif text in seen:
+            problems.bad("duplicate images", f"{path}:{line}", f"id {text} occurs twice")
+            ids[-1] = None
+        seen.add(text)
+    return ids
+
+
+def _caption_ids(root, split, captions_path, lines, verbose):
+    """The ids of the captions, or None; and those of the images where Karpathy's JSON says both."""
+    path = root / f"{split}_caption_ids.txt"
+    if path.exists():
+        return _numbers(path, captions_path, len(lines)), None
+    path = root / "dataset_coco.json"
+    if split not in ("test", "testall") or not path.exists():
+        return None, None
+    content = read_json(path)
+    if not is_karpathy(content):
+        raise InputError(f"{path}: expected Karpathy's JSON, images with their sentences inside")
+    items = list(karpathy_items(path, content, "test", Problems(), "cocoid"))
+    num_images = len(lines) // CAPTIONS_PER_IMAGE
+    image_ids, caption_ids = [], []
+    for item in items[:num_images]:
+        image_ids.append(item.image_id)
+        caption_ids += (item.caption_ids or [])[:CAPTIONS_PER_IMAGE]
+    sentences = [text for item in items for text in item.captions[:CAPTIONS_PER_IMAGE]]
+    for number, (line, text) in enumerate(zip(lines, sentences, strict=False), 1):
+        if line.strip() and _letters(line) != _letters(text):
+            raise InputError(
+                f"{captions_path}:{number}: expected the sentence of {path.name}, {text!r}, "
+                f"found {line!r}"
+            )
+    if len(caption_ids) != len(lines):
+        raise InputError(
+            f"{path}: expected {CAPTIONS_PER_IMAGE} numbered sentences for each of the "
+            f"{num_images} images of {captions_path.name}, found {len(caption_ids)}"
+        )
+    if verbose:
+        print(f"{root.name} {split}: ids of images and captions out of {path.name}")
+    return caption_ids, image_ids
+
+
+def _numbers(path, captions_path, expected):
+    """One id a line, of which none occurs twice."""
+    lines, ids = read_lines(path), {}
+    if len(lines) != expected:
+        raise InputError(
+            f"{path}:{len(lines)}: expected {expected} ids, one a line of {captions_path.name}"
+        )
+    for line, text in enumerate(lines, 1):
+        number = whole_number(text.strip())
+        if number is None:
+            raise InputError(f"{path}:{line}: expected the id of a caption, found {text!r}")
+        first = ids.setdefault(number, line)
+        if first != line:
+            raise InputError(f"{path}:{line}: id {number} occurs twice, first in line {first}")
+    return list(ids)
+
+
+def _letters(text):
+    """What is left of a sentence whatever a tokenizer does to it."""
+    return "".join(character for character in text.lower() if character.isalnum())
+
+
+def _pairs(records):
+    columns = {
+        "captions": list(records.captions),
+        "image_labels": records.caption_labels,
+        "caption_labels": records.caption_labels,
+    }
+    owner = tf.constant(records.caption_image)
+    shown = features(records).take(tf.data.Dataset.from_tensor_slices(owner).batch(1)).unbatch()
+    pairs = tf.data.Dataset.zip(tf.data.Dataset.from_tensor_slices(columns), shown)
+    return pairs.map(lambda pair, regions: {"images": regions, **pair})

@@ -1,0 +1,99 @@
+"""Visual Genome: phrases that describe parts of images, each with its box."""
+
+import math
+import os
+from pathlib import Path
+
+from zoo.data.loaders.items import Item, gather, has_fields
+from zoo.data.records import Loaded, Problems
+from zoo.errors import InputError
+from zoo.files.json_files import read_json
+
+_FOLDERS = ("VG_100K/", "VG_100K_2/", "")
+_BOX = ("x", "y", "width", "height")
+
+
+def load(
+    descriptions: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+    missing: str = "skip",
+    verbose: bool = True,
+) -> Loaded:
+    """Reads Visual Genome's region descriptions.
+
+    Args:
+        descriptions: `region_descriptions.json`: a list of `{"regions": [{"region_id", "image_id",
+            "phrase", "x", "y", "width", "height"}, …]}`, an entry an image.
+        images: the folder of the images `ID.jpg`, which may lie in `VG_100K/` and `VG_100K_2/`
+            below it. None: the phrases alone.
+        image_size: height and width of the images in the dataset.
+        skip_bad: leave out what is bad, and count it, instead of raising.
+        missing: what to do about photos that are not there: `"skip"` reports them and goes on,
+            `"error"` raises.
+        verbose: print one line with the counts.
+
+    Returns:
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own.
+        `records.caption_boxes` are the boxes as they are in the file, in pixels of the picture as
+        it is stored; some reach over its edge.
+
+    Raises:
+        ValueError: if `missing` is unknown.
+        InputError: if something is not there or not what it has to be, with file and region.
+
+    Reference: Krishna et al., "Visual Genome" (IJCV 2017).
+    """
+    path = Path(descriptions).expanduser()
+    content = read_json(path)
+    if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
+        raise InputError(f"{path}: expected a list of objects with 'regions'")
+    problems = Problems(skip_bad)
+    items = _items(path, content, problems)
+    return gather("Visual Genome", items, images, image_size, problems, missing, verbose)
+
+
+def _items(path, content, problems):
+    seen = set()
+    for number, entry in enumerate(content):
+        where = f"{path}: [{number}]"
+        regions = entry.get("regions")
+        if not isinstance(regions, list):
+            problems.bad("bad entries", where, "expected a list 'regions'")
+            continue
+        owners = [region["image_id"] for region in regions if has_fields(region, image_id=int)]
+        image_id = entry.get("id", owners[0] if owners else None)
+        if not has_fields({"id": image_id}, id=int):
+            problems.bad("bad entries", where, "expected an 'id', or regions with an 'image_id'")
+            continue
+        good = [region for region in regions if _is_good(region, image_id, path, seen, problems)]
+        yield Item(
+            files=tuple(f"{folder}{image_id}.jpg" for folder in _FOLDERS),
+            image_id=image_id,
+            captions=[region["phrase"] for region in good],
+            caption_ids=[region["region_id"] for region in good],
+            where=where,
+            caption_boxes=[tuple(region[key] for key in _BOX) for region in good],
+        )
+
+
+def _is_good(region, image_id, path, seen, problems):
+    kinds = {"region_id": int, "image_id": int, **dict.fromkeys(("phrase", *_BOX), object)}
+    if not has_fields(region, **kinds):
+        problems.bad("bad entries", path, f"expected a region with its box, found {region!r}")
+        return False
+    where = f"{path}: region {region['region_id']}"
+    box = [region[key] for key in _BOX]
+    if region["image_id"] != image_id:
+        problems.bad("bad entries", where, f"of image {region['image_id']}, among {image_id}'s")
+    elif region["region_id"] in seen:
+        problems.bad("duplicate captions", where, "the id occurs twice")
+    elif not all(isinstance(value, int | float) and math.isfinite(value) for value in box):
+        problems.bad("bad boxes", where, f"expected numbers, found {box}")
+    elif box[2] <= 0 or box[3] <= 0:
+        problems.bad("bad boxes", where, f"expected a width and height above 0, found {box}")
+    else:
+        seen.add(region["region_id"])
+        return True
+    return False

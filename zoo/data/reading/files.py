@@ -1,0 +1,198 @@
+"""Reading the text and checking the pictures of a data set, with errors that say where."""
+
+import codecs
+import io
+import os
+import re
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+
+import tensorflow as tf
+from PIL import Image
+
+from zoo.errors import InputError
+
+# What `zoo.data.images.decode` reads, and so what trains, is searched and is served.
+FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
+SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
+MAX_PIXELS = 64_000_000
+_REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
+
+
+def existing_folder(path, what="folder"):
+    """The path as a `Path`, if it is a folder.
+
+    Raises:
+        InputError: if it is not.
+    """
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        raise InputError(f"{path}: no such {what}")
+    return path
+
+
+def read_text(path, bad=None):
+    """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
+
+    Args:
+        path: the file.
+        bad: function `(where, why)` that is told of a line that is not UTF-8, which is then empty;
+            by default it is an error.
+
+    Raises:
+        InputError: if it cannot be read or decoded, with the line of the first bad byte.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        where, why = f"{path}:{line}", f"expected UTF-8, found byte {data[error.start]:#x}"
+        if bad is None:
+            raise InputError(f"{where}: {why}") from None
+    return "".join(_decoded(path, data.removeprefix(codecs.BOM_UTF8), bad))
+
+
+def _decoded(path, data, bad):
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            bad(f"{path}:{number}", f"expected UTF-8, found byte {line[error.start]:#x}")
+            yield "\n"
+
+
+def read_lines(path):
+    """The lines of a UTF-8 file without their ends.
+
+    Raises:
+        InputError: as `read_text`.
+    """
+    return read_text(path).splitlines()
+
+
+def whole_number(text):
+    """The number that a text of ASCII digits is, if 63 bits hold it, else None."""
+    digits = text.isascii() and text.isdigit() and len(text) < 20
+    return int(text) if digits and int(text) < 1 << 63 else None
+
+
+def read_numbered(path, count=1):
+    """A CUB table: lines of `number value …`, as `{number: (line, values)}`.
+
+    Args:
+        path: the file.
+        count: how many values follow the number; a path may contain no spaces.
+
+    Raises:
+        InputError: if a line has another form or a number occurs twice.
+    """
+    table = {}
+    for line, text in enumerate(read_lines(path), start=1):
+        fields = text.split()
+        number = whole_number(fields[0]) if len(fields) == count + 1 else None
+        if number is None:
+            form = " ".join(["number", *["value"] * count])
+            raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
+        if number in table:
+            raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
+        table[number] = (line, fields[1] if count == 1 else fields[1:])
+    return table
+
+
+def decode_caption_bytes(data):
+    """Text of a caption file, whatever its encoding.
+
+    Returns:
+        `(text, clean)`: clean is False where bytes were not UTF-8, or where another program had
+        replaced some by U+FFFD. Such bytes were hard spaces in Reed's files, so runs of U+FFFD
+        become a space; other bytes are read as Windows-1252.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        clean = _REPLACEMENT not in text
+    except UnicodeDecodeError:
+        text, clean = data.decode("cp1252", errors="replace"), False
+    return re.sub(f"[\u00a0{_REPLACEMENT}]+", " ", text), clean
+
+
+def safe_relative(name):
+    """Whether a file name from a data set stays inside the data set's folder."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\\" not in name and bool(name)
+
+
+def name_on_disk(folder, name):
+    """The name of a file as the disk has it.
+
+    An accented letter is one character or two (Unicode's NFC and NFD): macOS writes the one and a
+    table the other.
+
+    Args:
+        folder: that the name is relative to.
+        name: as a table has it, with `/` between folders.
+
+    Returns:
+        `name`, where there is such a file or none in any form, else the form that is there.
+    """
+    folder = Path(folder)
+    if name.isascii() or os.path.isfile(folder / name):
+        return name
+    found = PurePosixPath()
+    for part in PurePosixPath(name).parts:
+        forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        there = next((one for one in forms if os.path.exists(folder / found / one)), None)
+        if there is None:
+            return name
+        found /= there
+    return str(found)
+
+
+def check_images(paths):
+    """Decodes every picture as training would, to find those that it could not read.
+
+    Args:
+        paths: files.
+
+    Returns:
+        One entry a path: None, or why it cannot be used.
+    """
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        return list(pool.map(_why_unreadable_file, paths))
+
+
+def _why_unreadable_file(path):
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        return error.strerror
+    return why_unreadable(data)
+
+
+def why_unreadable(data):
+    """Why training could not read the bytes of a picture, or None."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            kind, (width, height) = image.format, image.size
+            plain = image.mode == "RGB" and getattr(image, "n_frames", 1) == 1
+        if kind not in FORMATS:
+            return f"expected one of {', '.join(FORMATS)}, found {kind}"
+        if kind == "WEBP" and not plain:  # `tf.io.decode_image` refuses these
+            return "a WebP with transparency or animation; convert it to PNG"
+        if width * height > MAX_PIXELS:
+            return f"{width} x {height} pixels, more than the {MAX_PIXELS:,} allowed"
+        if kind in ("JPEG", "MPO"):
+            tf.io.decode_jpeg(data, channels=3, ratio=8)  # much faster, and finds the same errors
+        else:
+            tf.io.decode_image(data, channels=3, expand_animations=False)
+    except Image.DecompressionBombError:
+        return f"more than the {MAX_PIXELS:,} pixels allowed"
+    except tf.errors.InvalidArgumentError:
+        return "a damaged image"
+    except OSError:  # Pillow's UnidentifiedImageError is one
+        return "not an image" if data else "an empty file"
+    return None

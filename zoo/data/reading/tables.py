@@ -1,0 +1,138 @@
+"""CSV and TSV files."""
+
+import csv
+import io
+from pathlib import Path
+
+from zoo.data.reading.files import read_text
+from zoo.errors import InputError
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_OTHERS = (";", "\t", "|", ",")
+
+
+def separator_of(path, separator=None):
+    """The character between the fields of a table.
+
+    Args:
+        path: the file.
+        separator: one character, or `"tab"`; None follows the file's suffix.
+
+    Raises:
+        InputError: if it is no such character.
+    """
+    if separator is None:
+        return SEPARATORS[Path(path).suffix]
+    one = "\t" if separator == "tab" else separator
+    if not isinstance(one, str) or len(one) != 1 or one in '\r\n"':
+        raise InputError(f"`separator` must be one character, or tab; received {separator!r}")
+    return one
+
+
+def read_header(path, separator=None):
+    """The names of the columns of a table.
+
+    Args:
+        path, separator: see `read_table`.
+
+    Raises:
+        InputError: if the file cannot be read, or its first line is no row.
+    """
+    path = Path(path)
+    lines = _lines(path, lambda *_: None)  # the rows' own problems are told by who reads them
+    return next((row for _, row in _rows(path, lines, separator_of(path, separator))), [])
+
+
+def read_table(path, columns, bad=None, separator=None):
+    """The rows of a table whose first line names its columns.
+
+    In CSV a field may stand in double quotes, as a text with commas or line ends has to. Where
+    tabs separate the fields, as in TSV, there are no quotes: a quote is a part of the text, and
+    every line is a row.
+
+    Args:
+        path: the file, `.csv` or `.tsv`, of any suffix with a separator.
+        columns: names of the columns that are wanted.
+        bad: function `(where, why)` that is told of a row that cannot be read, which is then left
+            out: with more fields than columns, a field too long, quotes that do not fit, or bytes
+            that are not UTF-8. By default such a row is an error.
+        separator: see `separator_of`.
+
+    Yields:
+        `(line, values)`: the number of the row's last line, and the value of each column wanted,
+        None where the row is too short. Empty rows are left out.
+
+    Raises:
+        InputError: if the file cannot be read, is no such table, lacks a column or has a row that
+            cannot be read.
+    """
+    path = Path(path)
+    separator = separator_of(path, separator)
+    lines = _lines(path, bad)
+    header = next((row for _, row in _rows(path, lines, separator)), [])
+    for column in columns:
+        if column not in header:
+            raise InputError(
+                f"{path}:1: expected a column {column!r}, found {header or 'none'}"
+                f"{_hint(header, separator)}"
+            )
+    places = [header.index(column) for column in columns]
+    rows = _rows(path, lines, separator, bad)
+    next(rows, None)
+    for line, row in rows:
+        if not row:
+            continue
+        if len(row) > len(header):
+            where, why = f"{path}:{line}", _too_many(row, header, separator)
+            if bad is None:
+                raise InputError(f"{where}: {why}")
+            bad(where, why)
+            continue
+        yield line, [row[place] if place < len(row) else None for place in places]
+
+
+def _lines(path, bad):
+    """The lines with their ends, as CSV has them: U+2028 ends none."""
+    return list(io.StringIO(read_text(path, bad), newline=""))
+
+
+def _rows(path, lines, separator, bad=None):
+    """`(number of the last line, fields)` of every row; after a bad one it goes on a line later."""
+    how = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
+    start = 0
+    while start < len(lines):
+        rest = (lines[i] for i in range(start, len(lines)))
+        reader, done = csv.reader(rest, delimiter=separator, **how), 0
+        try:
+            for row in reader:
+                done = reader.line_num
+                yield start + done, row
+            return
+        except csv.Error as error:
+            where, why = f"{path}:{start + done + 1}", _broken(error)
+            if bad is None:
+                raise InputError(f"{where}: {why}") from error
+            bad(where, why)
+            start += done + 1
+
+
+def _broken(error):
+    if "field" in str(error):
+        return str(error)
+    return f"{error}; a quote is not closed, or a quote within a text is not written twice"
+
+
+def _hint(header, separator):
+    (name, *others) = header or [""]
+    likely = [one for one in _OTHERS if one != separator and one in name]
+    if others or not likely:
+        return ""
+    return f"; name another `separator` if {likely[0]!r} is between them"
+
+
+def _too_many(row, header, separator):
+    found = f"expected {len(header)} fields, found {len(row)}"
+    if separator == "\t":
+        return f"{found}; a text cannot hold tabs, not even in quotes"
+    said = {",": "commas", ";": "semicolons"}.get(separator, repr(separator))
+    return f"{found}; put a text with {said} in double quotes, or write a .tsv file"

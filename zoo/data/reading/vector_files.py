@@ -1,0 +1,228 @@
+"""Arrays of vectors, pairs and names out of the files that other tools write."""
+
+import functools
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from zoo.data.reading.files import read_lines
+from zoo.data.reading.tables import SEPARATORS, read_table
+from zoo.errors import InputError, require
+
+NPY, NPZ, SAFETENSORS, PARQUET = ".npy", ".npz", ".safetensors", ".parquet"
+SUFFIXES = (NPY, NPZ, SAFETENSORS, PARQUET)
+_BLOCK = 1 << 14  # rows that are checked at once
+
+
+def located(spec, root=None):
+    """`(path, name)` of `FILE` or `FILE:NAME`, NAME being an array or a column of the file.
+
+    Args:
+        spec: text or a path.
+        root: a folder that the file has moved to, or None.
+    """
+    text, name = str(spec), None
+    if not Path(text).expanduser().exists() and ":" in text:
+        head, _, tail = text.rpartition(":")
+        if Path(head).suffix:  # not the drive of C:\...
+            text, name = head, tail
+    path = Path(text).expanduser()
+    return (path if root is None else Path(root).expanduser() / path.name), name
+
+
+def read_vectors(spec, what="vectors", root=None):
+    """An array of vectors, checked.
+
+    Args:
+        spec: `FILE` or `FILE:NAME`: `.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`, a
+            column of lists of one length. The name may be left out where the file has one array
+            of rank two, or one that is called as `what`.
+        what: `"images"` or `"captions"`, for the choice and for messages.
+        root: see `located`.
+
+    Returns:
+        float16, float32 or float64 `(rows, dim)`, without NaN, infinities and zero vectors.
+
+    Raises:
+        InputError: if it is no such file or not such an array; a pickle is refused unread.
+        MissingPackageError: for Parquet without pyarrow.
+    """
+    path, name = located(spec, root)
+    return _checked_vectors(path, name, what, *_version(path))
+
+
+def lengths(array):
+    """`(shortest, longest)` vector of an array, float."""
+    norms = [np.linalg.norm(block.astype(np.float32), axis=1) for _, block in _blocks(array)]
+    return float(min(n.min() for n in norms)), float(max(n.max() for n in norms))
+
+
+def read_column(spec, root=None):
+    """One value a row: numbers or texts, out of any of the files, a table or a text file.
+
+    Args:
+        spec: `FILE` or `FILE:NAME`; of `.csv` and `.tsv` the name is a column's, any other text
+            file gives its lines.
+        root: see `located`.
+
+    Returns:
+        `(rows, …)`, an array of numbers or a list of texts.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    path, name = located(spec, root)
+    _version(path)
+    if path.suffix in SEPARATORS:
+        if name is None:
+            raise InputError(f"{path}: expected {path.name}:COLUMN, which names a column")
+        return [value or "" for _, (value,) in read_table(path, [name])]
+    if path.suffix not in SUFFIXES:
+        return read_lines(path)
+    values = _array(path, name, None, rank=None)
+    if values.dtype.kind in "SU" or values.dtype == object:
+        return [str(value) for value in values]
+    return np.asarray(values)
+
+
+@functools.lru_cache(maxsize=8)  # three splits read the same files
+def _checked_vectors(path, name, what, *_):
+    array = _array(path, name, what, rank=2)
+    where = path if name is None else f"{path}:{name}"
+    if array.ndim != 2 or not array.size:
+        raise InputError(f"{where}: expected vectors (rows, dim), found shape {array.shape}")
+    if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
+        raise InputError(f"{where}: expected float16, float32 or float64, found {array.dtype}")
+    for start, block in _blocks(array):
+        bad = ~np.isfinite(block).all(axis=1)
+        if bad.any():
+            row = start + int(np.argmax(bad))
+            raise InputError(f"{where}: expected finite numbers, row {row} has NaN or infinities")
+        zero = ~block.any(axis=1)
+        if zero.any():
+            row = start + int(np.argmax(zero))
+            raise InputError(f"{where}: expected vectors with a direction, row {row} is all zeros")
+    return array
+
+
+def _array(path, name, what, rank):
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
+    if path.suffix == PARQUET:
+        return _parquet(path, name, what)
+    try:
+        if path.suffix == NPY:
+            if name is not None:
+                raise InputError(
+                    f"{path}: a .npy file has one array, which has no name; found {name!r}"
+                )
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        if path.suffix == NPZ:
+            with np.load(path, allow_pickle=False) as archive:
+                return archive[_chosen(path, name, what, _ranks(archive, path), rank)]
+        from safetensors import safe_open
+
+        with safe_open(path, "np") as archive:
+            ranks = {key: len(archive.get_slice(key).get_shape()) for key in archive.keys()}  # noqa: SIM118
+            return archive.get_tensor(_chosen(path, name, what, ranks, rank))
+    except InputError:
+        raise
+    except ValueError as error:
+        if _is_pickle(path, str(error)):
+            raise InputError(
+                f"{path}: holds Python objects (a pickle), which are refused unread; save plain "
+                "numbers, np.save(path, np.asarray(vectors, np.float32))"
+            ) from error
+        raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
+    except (OSError, EOFError, zipfile.BadZipFile, TypeError) as error:
+        raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
+    except Exception as error:  # safetensors has an error class of its own
+        if type(error).__module__.partition(".")[0] != "safetensors":
+            raise
+        raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
+
+
+def _is_pickle(path, message):
+    """Whether NumPy refused Python objects; an archive that is damaged looks the same to it."""
+    of_objects = "Object arrays" in message or "Python objects" in message
+    return of_objects or ("pickled" in message and path.suffix == NPY)
+
+
+def _ranks(archive, path):
+    """The rank of every array of an .npz file, from its headers alone."""
+    ranks = {}
+    for key in archive.files:
+        with archive.zip.open(f"{key}.npy") as member:
+            version = np.lib.format.read_magic(member)
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }.get(version)
+            if read is None:
+                raise InputError(f"{path}: {key!r} is of an unknown version {version}")
+            ranks[key] = len(read(member)[0])
+    return ranks
+
+
+def _chosen(path, name, what, ranks, rank):
+    """The name of the array that is meant."""
+    if name is not None:
+        if name not in ranks:
+            raise InputError(f"{path}: expected {name!r}, found {', '.join(ranks) or 'nothing'}")
+        return name
+    fitting = [key for key in ranks if rank is None or ranks[key] == rank]
+    if what in fitting:
+        return what
+    if len(fitting) != 1:
+        raise InputError(
+            f"{path}: expected {path.name}:NAME, which names one of {', '.join(ranks) or 'none'}"
+        )
+    return fitting[0]
+
+
+def _parquet(path, name, what):
+    parquet, arrow = require("pyarrow.parquet", "datasets"), require("pyarrow", "datasets")
+    try:
+        schema = parquet.read_schema(path)
+        lists = arrow.types.is_list, arrow.types.is_fixed_size_list, arrow.types.is_large_list
+        ranks = {field.name: 2 if any(t(field.type) for t in lists) else 1 for field in schema}
+        chosen = _chosen(path, name, what, ranks, None if what is None else 2)
+        column = parquet.read_table(path, columns=[chosen])[chosen]
+        if column.null_count:
+            raise InputError(f"{path}:{chosen}: expected a value in every row, some are missing")
+        if ranks[chosen] == 1:
+            return column.to_numpy()
+        column = column.combine_chunks()
+        column = column.chunk(0) if hasattr(column, "chunk") else column
+        values, rows = column.flatten().to_numpy(zero_copy_only=False), len(column)
+        sizes = np.unique(np.diff(column.offsets.to_numpy())) if hasattr(column, "offsets") else [1]
+    except arrow.ArrowException as error:
+        raise InputError(f"{path}: not a whole .parquet file ({_first(error)})") from error
+    except OSError as error:
+        raise InputError(f"{path}: not a whole .parquet file ({_first(error)})") from error
+    if len(sizes) != 1 or not rows:
+        raise InputError(f"{path}:{chosen}: expected lists of one length, found {list(sizes)}")
+    return values.reshape(rows, -1)
+
+
+def _blocks(array):
+    for start in range(0, len(array), _BLOCK):
+        yield start, np.asarray(array[start : start + _BLOCK])
+
+
+def _version(path):
+    """What tells whether a file is still the same.
+
+    Raises:
+        InputError: if there is no such file.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    return found.st_size, found.st_mtime_ns
+
+
+def _first(error):
+    return (getattr(error, "strerror", None) or str(error)).split("\n")[0]

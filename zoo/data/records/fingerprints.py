@@ -1,0 +1,53 @@
+"""What data a run or a file of features was made of: hashes of contents, not of names."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from zoo.data.reading.vector_files import located
+from zoo.data.records import Records
+from zoo.files.contents import hashes
+
+
+def pictures_sha256(records: Records) -> list[str]:
+    """The hash of the contents of each picture's file; of what is no file, its path.
+
+    Wherever the files lie, the same pictures have the same hashes.
+
+    Args:
+        records: whose pictures. A row `FILE#7` of a file of features has the file's hash.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    # A file of features is often of several gigabytes, and is read once.
+    places = [_place(str(path)) for path in records.image_paths]
+    found = hashes({file for file, _ in places})
+    return [f"{found[os.path.abspath(file)] or file}{row}" for file, row in places]
+
+
+def data_sha256(records: Records, description: Mapping[str, Any]) -> str:
+    """The hash of what a run reads of a split: pictures or vectors, captions and their matches.
+
+    Args:
+        records: of the split.
+        description: for `zoo.data.open`; the files that it names count with their contents.
+
+    Raises:
+        InputError: as `pictures_sha256`.
+    """
+    columns = (records.captions, records.caption_image, records.image_labels)
+    specs = [value for value in description.values() if isinstance(value, str)]
+    roots = {None, description.get("root")}  # of files that have moved
+    named = [str(located(spec, root)[0]) for spec in specs for root in roots]
+    files = hashes(path for path in named if os.path.isfile(path))
+    facts = pictures_sha256(records), [list(map(str, c)) for c in columns], sorted(files.values())
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _place(path):
+    """`(file, row)` of a picture: `FILE#7` is a row of a file of features."""
+    file, mark, row = path.rpartition("#")
+    is_row = mark and row.isdigit() and not os.path.exists(path)
+    return (file, f"#{row}") if is_row else (path, "")

@@ -1,0 +1,267 @@
+"""What a split of a data set is: images, captions, which belongs to which, what was left out."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zoo.errors import InputError
+
+
+class Skipped(NamedTuple):
+    """One thing that a loader left out: what kind, where it is, and why.
+
+    ```python
+    zoo.data.Skipped("bad images", "images/3.jpg", "not a picture")
+    ```
+    """
+
+    kind: str
+    where: str
+    why: str
+
+
+class Loaded(Sequence):
+    """What every loader returns: the pair `(records, dataset)`.
+
+    ```python
+    records, dataset = zoo.data.cub.load("CUB_200_2011", split="test")
+    ```
+
+    Args:
+        records: the `Records` of the split.
+        make_dataset: function of no arguments that makes the dataset. It is called when the
+            dataset is first read, since most readers need the records alone.
+
+    Attributes:
+        records: the `Records` of the split.
+        dataset: a `tf.data.Dataset` of its pairs, one caption with its image an element.
+    """
+
+    def __init__(self, records: "Records", make_dataset: Callable[[], Any]) -> None:
+        self.records = records
+        self._make_dataset = make_dataset
+
+    @cached_property
+    def dataset(self) -> Any:
+        return self._make_dataset()
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset if range(2)[index] else self.records
+
+    def __len__(self) -> int:
+        return 2
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """One split: N images and M captions, each caption of one image.
+
+    ```python
+    records = zoo.data.Records(
+        name="mine",
+        image_paths=["a.jpg", "b.jpg"],
+        captions=["a bird", "a red bird", "a boat"],
+        caption_image=[0, 0, 1],
+        image_labels=[0, 1],
+        image_ids=[10, 11],
+    )
+    records.caption_labels  # [0, 0, 1]
+    ```
+
+    Attributes:
+        name: what to call it in a table, such as `"CUB_200_2011 test"`.
+        image_paths: `(N,)` strings.
+        captions: `(M,)` strings, as they are in the files.
+        caption_image: `(M,)` int32, the index in 0 … N−1 of each caption's image.
+        image_labels: `(N,)` int32. An image and a caption with equal labels match: class numbers
+            for CUB, one number an image for COCO and Flickr30K.
+        image_ids: `(N,)`, the data set's own ids.
+        class_names: the names of the labels 0, 1, …, or None where a label is no class.
+        skipped: everything that the loader left out.
+        recoded: caption files with bytes that are not UTF-8, which were decoded all the same.
+        caption_ids: `(M,)`, the data set's own ids of the captions, or None where it has none.
+        caption_boxes: `(M, 4)` float32, the (x, y, width, height) in pixels of what each caption
+            describes, or None where captions are of whole images.
+        caption_vectors: a `zoo.data.sources.Features` of the captions where they were encoded
+            before, or None. Models then read these vectors, and `captions` only names them.
+        semantics: a `zoo.data.records.semantics.Semantics` of these records, of which every
+            training batch then brings its part, or None. A selection has none.
+
+    Raises:
+        ValueError: if the lengths disagree or an index is out of range.
+    """
+
+    name: str
+    image_paths: np.ndarray
+    captions: np.ndarray
+    caption_image: np.ndarray
+    image_labels: np.ndarray
+    image_ids: np.ndarray
+    class_names: tuple[str, ...] | None = None
+    skipped: tuple[Skipped, ...] = field(default=(), repr=False)
+    recoded: tuple[str, ...] = field(default=(), repr=False)
+    caption_ids: np.ndarray | None = None
+    caption_boxes: np.ndarray | None = None
+    caption_vectors: Any = field(default=None, repr=False)
+    semantics: Any = field(default=None, repr=False)
+
+    def __post_init__(self):
+        for name, dtype in (("caption_image", np.int32), ("image_labels", np.int32)):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype))
+        for name in ("image_paths", "captions", "image_ids"):
+            values = getattr(self, name)
+            # Strings stay Python's: NumPy's own are as wide as the longest of them, each.
+            if not isinstance(values, np.ndarray):
+                object.__setattr__(self, name, _column(values))
+        images, captions = len(self.image_paths), len(self.captions)
+        lengths = {"image_labels": images, "image_ids": images, "caption_image": captions}
+        if self.caption_ids is not None:
+            object.__setattr__(self, "caption_ids", np.asarray(self.caption_ids, np.int64))
+            lengths["caption_ids"] = captions
+        if self.caption_boxes is not None:
+            boxes = np.asarray(self.caption_boxes, np.float32).reshape(-1, 4)
+            object.__setattr__(self, "caption_boxes", boxes)
+            lengths["caption_boxes"] = captions
+        if self.caption_vectors is not None and self.caption_vectors.count != captions:
+            raise ValueError(
+                f"`caption_vectors` must have {captions} rows; received "
+                f"{self.caption_vectors.count}"
+            )
+        for name, length in lengths.items():
+            if len(getattr(self, name)) != length:
+                raise ValueError(
+                    f"`{name}` must have {length} elements; received {len(getattr(self, name))}"
+                )
+        if captions and not 0 <= self.caption_image.min() <= self.caption_image.max() < images:
+            raise ValueError(f"`caption_image` must hold indices of {images} images")
+        if self.class_names is not None and images:
+            last = len(self.class_names) - 1
+            if not 0 <= self.image_labels.min() <= self.image_labels.max() <= last:
+                raise ValueError(f"`image_labels` must index {last + 1} class names")
+
+    @property
+    def caption_labels(self) -> np.ndarray:
+        """`(M,)` int32, the label of each caption's image."""
+        return self.image_labels[self.caption_image]
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the captions are texts, and not only names of vectors."""
+        if self.caption_vectors is None or self.caption_ids is None:
+            return True
+        rows = zip(self.captions, self.caption_ids, strict=True)
+        return any(text != f"caption {row}" for text, row in rows)
+
+    @property
+    def num_images(self) -> int:
+        return len(self.image_paths)
+
+    @property
+    def num_captions(self) -> int:
+        return len(self.captions)
+
+    @property
+    def num_classes(self) -> int:
+        """How many different labels the images have."""
+        return len(np.unique(self.image_labels))
+
+    def select(self, images: ArrayLike) -> "Records":
+        """The records of some images only, and of their captions, in the order given.
+
+        Args:
+            images: distinct indices in 0 … N−1.
+
+        Raises:
+            ValueError: if an index occurs twice or is out of range.
+        """
+        images = np.asarray(images, np.int64)
+        if len(np.unique(images)) != len(images):
+            raise ValueError("`images` must be distinct indices")
+        if len(images) and not 0 <= images.min() <= images.max() < self.num_images:
+            raise ValueError(f"`images` must be indices below {self.num_images}")
+        position = np.full(self.num_images, -1)
+        position[images] = np.arange(len(images))
+        captions = np.flatnonzero(position[self.caption_image] >= 0)
+        captions = captions[np.argsort(position[self.caption_image[captions]], kind="stable")]
+        return Records(
+            name=self.name,
+            image_paths=self.image_paths[images],
+            captions=self.captions[captions],
+            caption_image=position[self.caption_image[captions]],
+            image_labels=self.image_labels[images],
+            image_ids=self.image_ids[images],
+            class_names=self.class_names,
+            skipped=self.skipped,
+            recoded=self.recoded,
+            caption_ids=None if self.caption_ids is None else self.caption_ids[captions],
+            caption_boxes=None if self.caption_boxes is None else self.caption_boxes[captions],
+            caption_vectors=self.caption_vectors and self.caption_vectors.select(captions),
+        )
+
+    def summary(self) -> str:
+        """One line: the sizes of the split, and what was left out."""
+        line = f"{self.name}: {self.num_images:,} images, {self.num_captions:,} captions"
+        if self.class_names is not None:
+            line += f", {self.num_classes:,} classes"
+        if self.skipped:
+            counts = Counter(item.kind for item in self.skipped)
+            line += "; left out: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items())
+        if self.recoded:
+            line += f"; {len(self.recoded):,} caption files were not clean UTF-8"
+        return line
+
+
+def joined(parts):
+    """The records of several splits of one data set as one, in their order.
+
+    Args:
+        parts: `Records`, one at least. Of several the whole has no semantics.
+    """
+    first, *others = parts
+    if not others:
+        return first
+    starts = np.cumsum([0, *(part.num_images for part in parts)])
+    owners = [part.caption_image + start for part, start in zip(parts, starts, strict=False)]
+    columns = ("image_paths", "captions", "image_labels", "image_ids")
+    return replace(
+        first,
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
+        caption_image=np.concatenate(owners),
+        skipped=tuple(item for part in parts for item in part.skipped),
+        recoded=tuple(name for part in parts for name in part.recoded),
+        semantics=None,
+    )
+
+
+class Problems:
+    """What is wrong with the files of a data set: raised at once, or collected and counted.
+
+    Args:
+        skip_bad: False raises `InputError` at the first `bad`; True goes on without it.
+    """
+
+    def __init__(self, skip_bad=False):
+        self.skip_bad = skip_bad
+        self.skipped = []
+
+    def bad(self, kind, where, why):
+        """Notes a bad item. Returns if it may be left out, else raises."""
+        if not self.skip_bad:
+            raise InputError(f"{where}: {why}")
+        self.skipped.append(Skipped(kind, str(where), why))
+
+    def missing(self, kind, where, why="not there"):
+        """Notes a missing item, which is allowed and listed."""
+        self.skipped.append(Skipped(kind, str(where), why))
+
+
+def _column(values):
+    column = np.empty(len(values), object)
+    column[:] = list(values)
+    kinds = {type(value) for value in column}
+    return column.astype(np.int64) if kinds <= {int, np.int32, np.int64} and kinds else column

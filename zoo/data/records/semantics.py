@@ -1,0 +1,166 @@
+"""How much captions have in common with images: CIDEr with their positives, for any batch."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from scipy import sparse
+
+from zoo.data.text.captions import normalise
+from zoo.files.atomic import atomic, remove_leftovers
+from zoo.metrics.blocks import SimilarityMatrix
+from zoo.metrics.cider_factors import CiderFactors, cider_factors
+from zoo.metrics.cider_score import VARIANTS
+
+_FORMAT = "2"  # of the files; another number makes those of before stale
+_SPARSE = ("references", "captions")
+_DENSE = ("starts", "reference_lengths", "caption_lengths", "sigma")
+_ROWS = 256
+
+
+class Semantics:
+    """SEM(image, caption) of a split: the mean CIDEr of the caption with the image's positives.
+
+    Positives of an image are all captions with its label: its own on COCO and Flickr30K, those of
+    its class on CUB. Document frequencies are over images, as CIDEr defines them: in a class of
+    CUB nearly every word occurs, which tells nothing. It is never held as a matrix, only as two
+    sparse factors, and a batch's part is a small product, see `zoo.metrics.CiderFactors`.
+
+    Args:
+        factors: `CiderFactors` of the captions and their labels.
+        group_of_image: `(N,)` the group of each image.
+        column_of_caption: `(M,)` the caption of the factors that each caption is; None: its own.
+
+    Reference: DAA (Li et al., NeurIPS 2022), equation 7; CIDEr (Vedantam et al., CVPR 2015),
+        section 3: df over the images of the data set.
+    """
+
+    def __init__(self, factors, group_of_image, column_of_caption=None):
+        if column_of_caption is None:
+            column_of_caption = np.arange(factors.shape[1])
+        self.factors = factors
+        self.group_of_image = np.asarray(group_of_image)
+        self.column_of_caption = np.asarray(column_of_caption)
+        self.shape = (len(self.group_of_image), len(self.column_of_caption))
+
+    def repeated(self, count):
+        """Of all images and captions so many times, one copy after the other."""
+        parts = (self.group_of_image, self.column_of_caption)
+        return Semantics(self.factors, *(np.tile(part, count) for part in parts))
+
+    def block(self, images, captions):
+        """SEM of some images and captions by their indices, float32 `(n, m)`."""
+        groups, place = np.unique(self.group_of_image[images], return_inverse=True)
+        return self.factors.scores(groups, self.column_of_caption[captions])[place.ravel()]
+
+    def of_batch(self, images, captions):
+        """`block` in the graph, of int tensors of known lengths."""
+        part = tf.numpy_function(self.block, [images, captions], tf.float32, stateful=False)
+        return tf.ensure_shape(part, (images.shape[0], captions.shape[0]))
+
+    def matrix(self):
+        """All of it, for `zoo.metrics.average_semantic_precision`.
+
+        Returns:
+            A `SimilarityMatrix` `(N, M)` over a dense `(groups, M)`, of which images that share
+            their positives share a row. For a split to evaluate on, not for a training split.
+        """
+        groups, captions = self.factors.shape
+        values = np.empty((groups, captions), np.float32)
+        every = np.arange(captions)
+        for start in range(0, groups, _ROWS):
+            stop = min(start + _ROWS, groups)
+            values[start:stop] = self.factors.scores(np.arange(start, stop), every)
+        return SimilarityMatrix(values, self.group_of_image, self.column_of_caption)
+
+
+def semantics(records, variant="cider", cache=None, verbose=True):
+    """The semantics of a split, out of the cache or counted anew.
+
+    Args:
+        records: of the split.
+        variant: `"cider"` in [0, 1], `"cider_d"` in [0, 10] or `"tfidf"` in [0, 1], see
+            `zoo.metrics.Cider`. A temperature goes with the range: what is 0.01 for one in [0, 1]
+            is 0.1 for CIDEr-D.
+        cache: a folder for one file each of captions and variant, or None for none. The file's
+            name and content say what it is of; anything else, and a file that is not whole, is
+            never read but written anew.
+        verbose: show a progress bar.
+
+    Returns:
+        A `Semantics`.
+
+    Raises:
+        ValueError: if the variant is unknown, or some image has no caption with its label.
+        InputError: if the cache cannot be written.
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"`variant` must be one of {VARIANTS}; received {variant!r}")
+    labels, group_of = np.unique(records.caption_labels, return_inverse=True)
+    place = np.minimum(np.searchsorted(labels, records.image_labels), len(labels) - 1)
+    if not np.array_equal(labels[place], records.image_labels):
+        raise ValueError("`records` must have a caption with the label of every image")
+    key = _key(records, variant)
+    path = None if cache is None else Path(cache) / f"semantics-{variant}-{key[:20]}.npz"
+    factors = None if path is None else _read(path, key)
+    if factors is None:
+        _, image_of = np.unique(records.caption_image, return_inverse=True)
+        words = _words(records.captions)
+        factors = cider_factors(words, group_of, variant, verbose=verbose, document_of=image_of)
+        if path is not None:
+            _write(path, key, factors)
+    return Semantics(factors, place)
+
+
+def _words(captions):
+    """Lower case, letters and digits alone, as word tokenizers read them."""
+    words = []
+    for start in range(0, len(captions), 65536):
+        block = tf.constant(list(captions[start : start + 65536]), tf.string)
+        words += [text.decode("utf-8") for text in normalise(block).numpy()]
+    return words
+
+
+def _key(records, variant):
+    digest = hashlib.sha256(f"{_FORMAT} {variant} {records.num_captions}".encode())
+    for column in (records.caption_labels, records.caption_image):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    for caption in records.captions:
+        text = caption.encode("utf-8")
+        digest.update(len(text).to_bytes(4, "little") + text)
+    return digest.hexdigest()
+
+
+def _write(path, key, factors):
+    if path.parent.is_dir():
+        remove_leftovers(path.parent)
+    arrays = {name: np.asarray(getattr(factors, name)) for name in _DENSE}
+    for name in _SPARSE:
+        matrix = getattr(factors, name)
+        for part in ("data", "indices", "indptr", "shape"):
+            arrays[f"{name}_{part}"] = np.asarray(getattr(matrix, part))
+    with atomic(path) as temporary:
+        np.savez(temporary, key=key, **arrays)
+
+
+def _read(path, key):
+    """The factors in a file, or None where it is not there, not whole or of something else."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if str(file["key"]) != key:
+                print(f"{path}: of other captions; counting anew")
+                return None
+            parts = {name: file[name] for name in _DENSE}
+            for name in _SPARSE:
+                data, indices, indptr, shape = (
+                    file[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
+                )
+                parts[name] = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        print(f"{path}: not a whole file ({error}); counting anew")
+        return None
+    return CiderFactors(**{**parts, "sigma": float(parts["sigma"])})

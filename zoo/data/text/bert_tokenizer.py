@@ -1,0 +1,137 @@
+"""BERT's WordPiece tokenizer from its vocabulary file."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from zoo.data.reading.files import read_lines
+from zoo.data.text.captions import WordIds
+from zoo.data.text.subwords import SubwordTokenizer
+from zoo.embeddings import Tensor
+from zoo.errors import InputError, require
+from zoo.files.json_files import read_object
+from zoo.files.text_weights import text_folder
+
+PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+VOCABULARY_FILES = ("vocab.txt", "tokenizer.json", "assets/tokenizer/vocabulary.txt")
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class BertTokenizer(SubwordTokenizer):
+    """Strings to BERT's token ids: `[CLS]`, word pieces, `[SEP]`, then zeros.
+
+    ```python
+    pieces = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "bird", "##s"]
+    zoo.data.BertTokenizer(pieces, max_words=6)(["a birds"])  # [[3, 6, 7, 8, 4, 0]]
+    ```
+
+    Saved with its vocabulary in whatever model holds it. Letters are lowered and lose their
+    accents, as for `bert-base-uncased`.
+
+    Args:
+        vocabulary: list of word pieces with BERT's special tokens, `[PAD]` first.
+        max_words: the length of every row; longer captions are cut before `[SEP]`.
+
+    Call arguments:
+        inputs: strings `(batch,)`, as they come.
+
+    Output: int32 `(batch, max_words)`.
+
+    Reference: Devlin et al., "BERT" (NAACL 2019); Wu et al. (2016) for word pieces.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], max_words: int = 64, **kwargs: Any):
+        # Here, since it takes a second and 150 MB that few models need.
+        keras_hub = require("keras_hub", extra="text")
+
+        self.vocabulary = list(vocabulary)
+        absent = [token for token in SPECIAL if token not in self.vocabulary]
+        if absent or self.vocabulary[0] != PAD:
+            raise ValueError(
+                f"`vocabulary` must begin with {PAD} and hold {', '.join(SPECIAL)}; received one "
+                f"that begins with {self.vocabulary[:1]} and lacks {', '.join(absent) or 'none'}"
+            )
+        tokenizer = keras_hub.tokenizers.WordPieceTokenizer(
+            self.vocabulary, lowercase=True, strip_accents=True, oov_token=UNKNOWN
+        )
+        ends = (self.vocabulary.index(START), self.vocabulary.index(END))
+        super().__init__(tokenizer, ends, max_words, **kwargs)
+
+    def vocabulary_size(self) -> int:
+        """Number of token ids."""
+        return len(self.vocabulary)
+
+    @property
+    def word_ids(self) -> WordIds:
+        """`WordIds`, for word dropping."""
+        reserved = [
+            number
+            for number, token in enumerate(self.vocabulary)
+            if token in SPECIAL or token.startswith("[unused")
+        ]
+        mask = self.vocabulary.index(MASK)
+        return WordIds(max(reserved) + 1, len(self.vocabulary), mask, self.ends)
+
+    def tokens(self, text: Tensor) -> Tensor:
+        return self.tokenizer(text)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "vocabulary": list(self.vocabulary),
+            "max_words": self.max_words,
+        }
+
+
+def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTokenizer:
+    """A `BertTokenizer` from a checkpoint's folder or from one of its vocabulary files.
+
+    Args:
+        path: `vocab.txt`, a word piece a line; `tokenizer.json` of Hugging Face; a folder with one
+            of them, or with a KerasHub preset; or a name on Hugging Face, fetched once.
+        max_words: the length of a row of ids.
+
+    Raises:
+        InputError: if it cannot be read, holds no vocabulary of lower-cased word pieces, or a
+            piece is empty, occurs twice or is missing.
+    """
+    path = text_folder(path)
+    if path.is_dir():
+        path = _vocabulary_file(path)
+    vocabulary = _pieces_of_json(path) if path.suffix == ".json" else read_lines(path)
+    seen = {}
+    for line, token in enumerate(vocabulary, start=1):
+        if not token.strip():
+            raise InputError(f"{path}:{line}: an empty line")
+        if token in seen:
+            raise InputError(f"{path}:{line}: {token!r} is also in line {seen[token]}")
+        seen[token] = line
+    try:
+        return BertTokenizer(vocabulary, max_words)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _vocabulary_file(folder):
+    for name in VOCABULARY_FILES:
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(f"{folder}: expected one of {', '.join(VOCABULARY_FILES)}; found none")
+
+
+def _pieces_of_json(path):
+    stored = read_object(path)
+    model, normalizer = stored.get("model"), stored.get("normalizer")
+    ids = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(ids, dict) or model.get("type", "WordPiece") != "WordPiece":
+        raise InputError(f"{path}: expected a `model` of type WordPiece with a `vocab`")
+    if not isinstance(normalizer, dict) or normalizer.get("lowercase") is not True:
+        raise InputError(
+            f"{path}: expected a `normalizer` with `lowercase` true; received {normalizer!r}"
+        )
+    whole = all(type(number) is int for number in ids.values())
+    if not whole or sorted(ids.values()) != list(range(len(ids))):
+        raise InputError(f"{path}: expected the ids 0 to {len(ids) - 1} in `vocab`, each once")
+    return sorted(ids, key=ids.get)

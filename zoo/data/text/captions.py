@@ -1,0 +1,315 @@
+"""Captions to word ids, in the graph and from raw strings."""
+
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from zoo.data.reading.files import read_lines
+from zoo.data.seeding import uniform
+from zoo.embeddings import Tensor
+from zoo.errors import InputError
+
+PADDING_ID, UNKNOWN_ID = 0, 1
+# English words that name nothing: every vocabulary of captions has them.
+_LISTED = (
+    "a an and are as at be by for from has have in is it its of on or that the there this to was "
+    "were which while with"
+)
+FUNCTION_WORDS = frozenset(_LISTED.split())
+_DROP, _WORD = 11, 12
+_MODES = ("mask", "random", "delete")
+
+
+class WordIds(NamedTuple):
+    """Which ids of a tokenizer are words.
+
+    Attributes:
+        first: the smallest id that a random word may have.
+        end: one more than the largest, or None where it is not known.
+        unknown: what stands for a word that is not told.
+        special: ids that are no words, such as that of the end, and are never lost.
+    """
+
+    first: int = UNKNOWN_ID + 1
+    end: int | None = None
+    unknown: int = UNKNOWN_ID
+    special: tuple[int, ...] = ()
+
+
+def normalise(text: Tensor) -> tf.Tensor:
+    """Lower case, and nothing but letters and digits with single spaces between the words.
+
+    Apostrophes go without a trace (`bird's` is `birds`), other punctuation becomes a space
+    (`white-breasted` is two words).
+    """
+    text = tf.strings.lower(text, encoding="utf-8")
+    text = tf.strings.regex_replace(text, "['’]", "")
+    return tf.strings.strip(tf.strings.regex_replace(text, r"[^\pL\pM\pN]+", " "))
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class WordTokenizer(keras.layers.TextVectorization):
+    """Strings to word ids: 0 is padding, 1 any unknown word, then the vocabulary.
+
+    ```python
+    zoo.data.WordTokenizer(["bird", "red"], max_words=4)(["a red bird"])  # [[1, 3, 2, 0]]
+    ```
+
+    Saved with its vocabulary in whatever model holds it.
+
+    Args:
+        vocabulary: distinct normalised words, the id of the first is 2.
+        max_words: the length of every row; longer captions are cut.
+
+    Call arguments:
+        inputs: strings `(batch,)`, as they come.
+
+    Output: int32 `(batch, max_words)`.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], max_words: int = 32, **kwargs: Any):
+        super().__init__(
+            standardize=normalise,
+            output_sequence_length=max_words,
+            vocabulary=list(vocabulary),
+            **kwargs,
+        )
+        self.max_words = max_words
+
+    @property
+    def word_ids(self) -> WordIds:
+        """`WordIds`, for word dropping."""
+        return WordIds(end=self.vocabulary_size())
+
+    def call(self, inputs: Tensor) -> tf.Tensor:
+        batch = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        # TextVectorization forgets the batch size, which a training step of fixed shapes needs.
+        return tf.ensure_shape(tf.cast(super().call(inputs), tf.int32), (batch, self.max_words))
+
+    def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
+        return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
+
+    def get_config(self) -> dict[str, Any]:
+        vocabulary = self.get_vocabulary(include_special_tokens=False)
+        return {
+            "name": self.name,
+            "vocabulary": [str(word) for word in vocabulary],
+            "max_words": self.max_words,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "WordTokenizer":
+        return cls(**config)
+
+
+def word_tokenizer(
+    captions: Iterable[str],
+    max_words: int = 32,
+    vocabulary_size: int | None = None,
+    min_count: int = 1,
+) -> WordTokenizer:
+    """A `WordTokenizer` with the words of some captions: give it the *training* captions only.
+
+    Args:
+        captions: strings.
+        max_words: the length of a row of ids.
+        vocabulary_size: keep only the most frequent words, so many ids that there are with
+            padding and unknown; None keeps all.
+        min_count: leave out words that occur less often.
+
+    Returns:
+        A `WordTokenizer`, its words by falling frequency, then by alphabet.
+
+    Raises:
+        ValueError: if no word is left.
+    """
+    counts = Counter()
+    for start in range(0, len(captions), 65536):
+        block = tf.constant(list(captions[start : start + 65536]), tf.string)
+        counts.update(word for text in normalise(block).numpy() for word in text.split())
+    words = sorted(
+        (word for word, count in counts.items() if count >= min_count),
+        key=lambda word: (-counts[word], word),
+    )
+    if vocabulary_size is not None:
+        words = words[: max(0, vocabulary_size - 2)]
+    if not words:
+        raise ValueError(
+            f"`captions` must have words that occur at least {min_count} times; "
+            f"received {len(captions)} captions without any"
+        )
+    return WordTokenizer([word.decode("utf-8") for word in words], max_words=max_words)
+
+
+def unknown_words(
+    tokenizer: Any, texts: Sequence[str]
+) -> tuple[np.ndarray, list[list[str]] | None]:
+    """How many words of texts name something, and which of these a tokenizer does not know.
+
+    Args:
+        tokenizer: of the model.
+        texts: strings, as they come; all of their words count, also those that are cut, but for
+            `FUNCTION_WORDS`.
+
+    Returns:
+        `(words, unknown)`: int array `(len(texts),)`, and for each text the list of its unknown
+        words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
+        CLIP's and BERT's do.
+    """
+    found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
+    words = np.array([len(one) for one in found])
+    if not isinstance(tokenizer, WordTokenizer):
+        return words, None
+    known = _vocabulary(tokenizer)
+    return words, [[word for word in one if word not in known] for one in found]
+
+
+def words_of(text: str) -> list[str]:
+    """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
+    text = text.lower().replace("'", "").replace("’", "")
+    kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return "".join(kept).split()
+
+
+def _vocabulary(tokenizer):
+    """The words of a tokenizer, looked up once: reading them takes as long as a search."""
+    if not hasattr(tokenizer, "_known_words"):
+        tokenizer._known_words = frozenset(tokenizer.get_vocabulary(include_special_tokens=False))
+    return tokenizer._known_words
+
+
+def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:
+    """The ids of many captions as one int32 array `(M, max_words)`."""
+    blocks = [
+        np.asarray(tokenizer(tf.constant(list(captions[start : start + 8192]), tf.string)))
+        for start in range(0, len(captions), 8192)
+    ]
+    return np.concatenate(blocks).astype(np.int32)
+
+
+def word_vectors(
+    glove: str | os.PathLike | None, tokenizer: WordTokenizer, word_dim: int, seed: int = 0
+) -> tuple[np.ndarray | None, int]:
+    """What a builder takes as `word_vectors` and `word_dim`, with or without a file of vectors.
+
+    Args:
+        glove: see `read_glove`, whose coverage is printed; None for random words.
+        tokenizer, seed: see `read_glove`.
+        word_dim: dimensions of random words.
+
+    Returns:
+        `(word_vectors, word_dim)`: the file's matrix and width, or None and `word_dim`.
+
+    Raises:
+        InputError: as `read_glove`.
+    """
+    if not glove:
+        return None, word_dim
+    matrix, coverage = read_glove(glove, tokenizer, seed)
+    print(f"{glove}: vectors of {coverage:.1%} of the vocabulary")
+    return matrix, matrix.shape[1]
+
+
+def read_glove(
+    path: str | os.PathLike, tokenizer: WordTokenizer, seed: int = 0
+) -> tuple[np.ndarray, float]:
+    """Word vectors from a text file, as an embedding matrix for a tokenizer.
+
+    Args:
+        path: lines of `word number number …`, as GloVe and word2vec's text form have them (a
+            first line with the counts, as word2vec writes, is passed over).
+        tokenizer: whose vocabulary the rows follow.
+        seed: of the rows of words that the file lacks: normal, with the mean and the standard
+            deviation of the vectors that were found.
+
+    Returns:
+        `(matrix, coverage)`: float32 `(vocabulary_size, dim)`, padding all zero, and the fraction
+        of the vocabulary (without padding and unknown) that was found.
+
+    Raises:
+        InputError: if a line has another number of values, or one that is no number, or no word
+            of the vocabulary is there.
+    """
+    words = {word: row for row, word in enumerate(tokenizer.get_vocabulary()) if row >= 2}
+    found, dim = {}, None
+    for line, text in enumerate(read_lines(path), start=1):
+        if line == 1 and len(text.split()) == 2:
+            continue
+        dim = dim or len(text.split()) - 1
+        word, *values = text.rstrip().rsplit(" ", dim)  # words may hold spaces, as in GloVe 840B
+        if len(values) != dim or not dim:
+            raise InputError(
+                f"{path}:{line}: expected a word and {dim} numbers, found {text[:60]!r}"
+            )
+        if word not in words or word in found:
+            continue
+        try:
+            found[word] = np.array(values, np.float32)
+        except ValueError:
+            raise InputError(f"{path}:{line}: expected {dim} numbers after {word!r}") from None
+    if not found:
+        raise InputError(f"{path}: none of the {len(words):,} words of the vocabulary is there")
+    known = np.stack(list(found.values()))
+    matrix = np.random.default_rng(seed).normal(
+        known.mean(), known.std(), (tokenizer.vocabulary_size(), dim)
+    )
+    for word, vector in found.items():
+        matrix[words[word]] = vector
+    matrix[PADDING_ID] = 0.0
+    return matrix.astype(np.float32), len(found) / len(words)
+
+
+def drop_words(
+    ids: Tensor,
+    rate: float,
+    seed: Tensor,
+    mode: str = "mask",
+    words: WordIds | None = None,
+    shard: tuple[int, int] = (0, 1),
+) -> tf.Tensor:
+    """Word dropping: loses each word with some probability.
+
+    Args:
+        ids: int32 `(batch, length)`, padded with 0 at the end.
+        rate: the probability, 0 … 1.
+        seed: int64 `(2,)`, see `seeding.step_seed`.
+        mode: `"mask"`: the word becomes unknown. `"random"`: it becomes a random word.
+            `"delete"`: it goes, the rest moves up; the first word stays when all would go.
+        words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
+        shard: see `seeding.uniform`.
+
+    Returns:
+        int32 `(batch, length)`.
+
+    Raises:
+        ValueError: if the mode is unknown, or `"random"` comes without `words.end`.
+
+    Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) appendix B.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"`mode` must be one of {_MODES}; received {mode!r}")
+    words = words or WordIds()
+    rows, length = ids.shape
+    is_token = ids != PADDING_ID
+    is_word = is_token
+    for special in words.special:
+        is_word &= ids != special
+    lost = is_word & (uniform(seed, _DROP, rows, length, shard) < rate)
+    if mode == "mask":
+        return tf.where(lost, words.unknown, ids)
+    if mode == "random":
+        if words.end is None:
+            raise ValueError("`words.end` must be given for the mode 'random'")
+        draws = uniform(seed, _WORD, rows, length, shard) * float(words.end - words.first)
+        return tf.where(lost, words.first + tf.cast(draws, ids.dtype), ids)
+    all_lost = tf.reduce_all(lost | ~is_word, axis=1, keepdims=True)
+    first = tf.cumsum(tf.cast(is_word, tf.int32), axis=1) == 1
+    kept = is_token & (~lost | (all_lost & first))
+    order = tf.argsort(tf.cast(~kept, tf.int32), axis=1, stable=True)
+    return tf.gather(tf.where(kept, ids, PADDING_ID), order, axis=1, batch_dims=1)

@@ -1,0 +1,1 @@
+"""Toy data: drawn birds, and scenes of several, of which the truth is known."""

@@ -1,0 +1,217 @@
+"""Draws one toy bird, and says which of its parts can be seen."""
+
+import math
+
+import numpy as np
+from PIL import Image, ImageEnhance
+
+from zoo.data.toy.birds.attributes import COLOURS, NAMES, SHAPES, SHOWN_BY
+from zoo.data.toy.birds.canvas import OVERSAMPLE, PARTS, Canvas, Placement, in_frame, on_circle
+
+_MARGIN = 0.3  # of the image on each side, so that what lies out of frame is counted too
+SCALE = {"small": 0.51, "medium": 0.63, "large": 0.76}
+_BACKGROUNDS = (
+    ((196, 222, 240), (226, 238, 244)),  # sky
+    ((176, 206, 160), (216, 230, 196)),  # foliage
+    ((222, 212, 186), (238, 230, 212)),  # sand
+    ((200, 208, 214), (226, 230, 232)),  # mist
+    ((160, 196, 206), (204, 224, 226)),  # water
+)
+
+
+def draw(rng, bird, size):
+    """Draws a bird.
+
+    Args:
+        rng: a NumPy generator; background, pose, light and occlusion come from it.
+        bird: its attributes.
+        size: width and height in pixels.
+
+    Returns:
+        `(picture, box, visible)`: a Pillow image, the bounding box (x, y, width, height) in
+        pixels of what is seen of the bird, and the set of attributes that can be told.
+    """
+    side = size * OVERSAMPLE
+    margin = int(_MARGIN * side)
+    full = side + 2 * margin
+    difficulty = rng.choice(3, p=(0.6, 0.25, 0.15))  # clear, partly hidden, badly hidden
+    shift = (0.05, 0.09, 0.24)[difficulty] * side
+    dx, dy = rng.uniform(-1, 1, 2)
+    place = Placement(
+        centre=(full / 2 + dx * shift, full / 2 + 0.02 * side + 0.6 * dy * shift),
+        scale=side * SCALE[bird["size"]] * rng.uniform(0.96, 1.04),
+        tilt=rng.uniform(-0.22, 0.22),
+        mirror=rng.random() < 0.5,
+    )
+    canvas = Canvas(background(rng, full), place)
+    draw_bird(rng, canvas, bird, on_branch=True)
+    frame = (margin, margin, margin + side, margin + side)
+    whole = count_parts(canvas.parts)
+    if difficulty:
+        _draw_leaves(rng, canvas, (4, 11)[difficulty - 1], (0.10, 0.15)[difficulty - 1] * side)
+    seen_parts = canvas.parts.crop(frame)
+    picture = canvas.picture.crop(frame).resize((size, size), Image.Resampling.BOX)
+    dusk = rng.random() < (0.04, 0.1, 0.2)[difficulty]
+    if dusk:
+        picture = ImageEnhance.Color(picture).enhance(0.06)
+        picture = ImageEnhance.Brightness(picture).enhance(rng.uniform(0.45, 0.6))
+        picture = Image.blend(picture, Image.new("RGB", picture.size, (40, 52, 96)), 0.25)
+    box = box_seen(seen_parts, size)
+    return picture, box, attributes_seen(whole, count_parts(seen_parts), bird, dusk)
+
+
+def draw_bird(rng, canvas, bird, on_branch):
+    """A bird where the canvas places it, with or without the branch that it sits on."""
+    colour = {
+        part: _jitter(rng, COLOURS[bird[part]])
+        for part in ("crown", "back", "wing", "tail", "breast", "belly", "legs")
+    }
+    if on_branch:
+        draw_branch(rng, canvas, 1.4)
+    for x in (-0.05, 0.07):
+        canvas.line([(x, 0.18), (x + 0.03, 0.44)], colour["legs"], 0.042, "legs")
+        canvas.line([(x - 0.03, 0.44), (x + 0.11, 0.44)], colour["legs"], 0.04, "legs")
+    reach = {"short": 0.22, "long": 0.46}[bird["tail_length"]]
+    root, along, across = (-0.24, 0.10), (-0.90, 0.42), (0.42, 0.90)
+    tail = [(0.0, -0.07), (reach, -0.10), (reach + 0.04, 0.0), (reach, 0.10), (0.0, 0.08)]
+    canvas.polygon([in_frame(root, along, across, p) for p in tail], colour["tail"], "tail")
+    body = [_body(angle) for angle in range(0, 360, 6)]
+    canvas.polygon(body, colour["back"], "back")
+    _region(canvas, 74, 172, (-0.10, 0.05), colour["belly"], "belly")
+    _region(canvas, -28, 74, (0.06, -0.02), colour["breast"], "breast")
+    _draw_pattern(rng, canvas, bird, colour["breast"])
+    _draw_wing(canvas, bird, colour["wing"])
+    _draw_head(rng, canvas, bird, colour)
+
+
+def draw_branch(rng, canvas, reach):
+    """The branch under a bird, `reach` of its units to both sides."""
+    canvas.line([(-reach, 0.47), (reach, 0.47)], _jitter(rng, (112, 92, 74)), 0.075, part=None)
+
+
+def _draw_pattern(rng, canvas, bird, breast):
+    if bird["breast_pattern"] == "plain":
+        return
+    ink = (48, 40, 36) if sum(breast) > 240 else (236, 232, 224)
+    for angle in range(-12, 74, 17):
+        for depth in (0.9, 0.66):
+            x, y = _body(angle + rng.uniform(-3, 3), depth)
+            if bird["breast_pattern"] == "streaked":
+                canvas.line([(x + 0.01, y - 0.035), (x - 0.01, y + 0.035)], ink, 0.02, "breast")
+            else:
+                canvas.disc((x, y), 0.021, ink, "breast")
+
+
+def _draw_wing(canvas, bird, colour):
+    start, along, across = (0.13, -0.12), (-0.88, 0.47), (0.47, 0.88)
+    outline = [(0.0, 0.0), (0.06, -0.055), (0.22, -0.075), (0.52, 0.02), (0.58, 0.07)]
+    outline += [(0.42, 0.14), (0.24, 0.19), (0.08, 0.15), (0.0, 0.07)]
+    canvas.polygon([in_frame(start, along, across, p) for p in outline], colour, "wing")
+    if bird["wing_bars"] != "no":
+        for x in (0.17, 0.29):
+            bar = [in_frame(start, along, across, p) for p in ((x, -0.05), (x + 0.03, 0.165))]
+            canvas.line(bar, COLOURS[bird["wing_bars"]], 0.042, "wing")
+
+
+def _draw_head(rng, canvas, bird, colour):
+    centre, radius = (0.25, -0.27), 0.165
+    if bird["crest"] == "yes":
+        crest = [(0.30, -0.42), (0.20, -0.50), (0.06, -0.56), (0.10, -0.46), (0.02, -0.44)]
+        canvas.polygon([*crest, (0.09, -0.36), (0.12, -0.28)], colour["crown"], "crown")
+    _draw_bill(rng, canvas, bird)
+    canvas.disc(centre, radius, colour["breast"], "face", edge=True)
+    cap = [on_circle(centre, radius, angle) for angle in range(150, 352, 8)]
+    canvas.polygon([*cap, (0.28, -0.265)], colour["crown"], "crown")
+    eye = (0.305, -0.29)
+    if bird["eye_ring"] != "no":
+        canvas.disc(eye, 0.07, COLOURS[bird["eye_ring"]], "eye", edge=True)
+    canvas.disc(eye, 0.036, (18, 18, 20), "eye", edge=sum(colour["crown"]) < 200)
+    canvas.disc((0.316, -0.302), 0.012, (250, 250, 250), "eye")
+
+
+def _draw_bill(rng, canvas, bird):
+    length = {"short": 0.11, "long": 0.29}[bird["bill_length"]]
+    depth = {"straight": 0.045, "curved": 0.05, "thick": 0.085}[bird["bill_shape"]]
+    root = (0.385, -0.25)
+    if bird["bill_shape"] == "curved":
+        drop = 0.07 + 0.3 * length
+        bill = [(0.0, -depth), (0.6 * length, -0.7 * depth), (length, 0.4 * drop), (length, drop)]
+        bill += [(0.62 * length, 0.5 * depth + 0.15 * drop), (0.0, depth)]
+    elif bird["bill_shape"] == "thick":
+        bill = [(0.0, -depth), (0.5 * length, -0.8 * depth), (length, 0.01), (0.0, depth)]
+    else:
+        bill = [(0.0, -depth), (length, 0.0), (0.0, depth)]
+    canvas.polygon(
+        [(root[0] + x, root[1] + y) for x, y in bill],
+        _jitter(rng, COLOURS[bird["bill_colour"]]),
+        "bill",
+    )
+
+
+def _draw_leaves(rng, canvas, count, length):
+    """Leaves in front of the bird, round a point on it, so that some parts stay clear."""
+    anchor = np.array(canvas.place(rng.uniform((-0.35, -0.35), (0.4, 0.2))))
+    for _ in range(count):
+        x, y = anchor + rng.normal(0.0, 1.1 * length, 2)
+        tilt, half = rng.uniform(0, math.pi), length * rng.uniform(0.7, 1.2)
+        turn = (math.cos(tilt), math.sin(tilt))
+        leaf = [(-half, 0), (-0.3 * half, -0.42 * half), (0.4 * half, -0.34 * half), (half, 0)]
+        leaf += [(0.4 * half, 0.34 * half), (-0.3 * half, 0.42 * half)]
+        points = [(x + turn[0] * u - turn[1] * v, y + turn[1] * u + turn[0] * v) for u, v in leaf]
+        canvas.occlude(points, _jitter(rng, (88, 122, 70), 16))
+
+
+def background(rng, side):
+    """A square of sky, foliage, sand, mist or water."""
+    top, bottom = _BACKGROUNDS[rng.integers(len(_BACKGROUNDS))]
+    cells = np.linspace(top, bottom, 7)[:, None, :] + rng.normal(0, 5, (7, 7, 3))
+    cells += rng.normal(0, 9, (7, 7, 1))
+    image = Image.fromarray(np.clip(cells, 0, 255).astype(np.uint8))
+    return image.resize((side, side), Image.Resampling.BICUBIC)
+
+
+def attributes_seen(whole, seen, bird, dusk):
+    """The attributes that can be told, from `count_parts` of the whole and of what is seen."""
+    whole, seen = dict(whole), dict(seen)
+    whole["bird"], seen["bird"] = sum(whole.values()), sum(seen.values())
+    names = set()
+    for name in NAMES:
+        part, share = SHOWN_BY[name]
+        if dusk and name not in SHAPES:
+            continue
+        if seen[part] >= share * whole[part]:
+            names.add(name)
+    return names
+
+
+def count_parts(parts):
+    """How many pixels show each part."""
+    histogram = parts.histogram()
+    return {part: histogram[index + 1] for index, part in enumerate(PARTS)}
+
+
+def box_seen(parts, size):
+    """The box (x, y, width, height) round all parts, in pixels of a picture of that size."""
+    left, top, right, bottom = parts.getbbox() or (0, 0, *parts.size)
+    scale = size / parts.size[0]
+    return tuple(round(v * scale, 1) for v in (left, top, right - left, bottom - top))
+
+
+def _region(canvas, first, last, inner, colour, part):
+    """A patch of the body between two angles of its outline and a point inside."""
+    arc = [_body(angle) for angle in range(first, last + 1, 6)]
+    canvas.polygon([*arc, inner], colour, part, edge=False)
+    canvas.line(arc, tuple(int(0.55 * c) for c in colour), 0.012, part)
+
+
+def _body(angle, depth=1.0):
+    """A point of the body's outline (`depth` 1) or inside it; 0 is the front, 90 below."""
+    x = depth * 0.345 * math.cos(math.radians(angle))
+    y = depth * 0.235 * math.sin(math.radians(angle))
+    cos, sin = math.cos(-0.52), math.sin(-0.52)
+    return cos * x - sin * y, sin * x + cos * y
+
+
+def _jitter(rng, colour, spread=7):
+    noise = rng.normal(0, spread, 3)
+    return tuple(int(np.clip(c + n, 0, 255)) for c, n in zip(colour, noise, strict=True))

@@ -1,0 +1,143 @@
+"""The truth about Toy Birds: which captions fit which images."""
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, codes, decode
+from zoo.errors import InputError
+
+_IMAGES, _CAPTIONS = "truth/image_attributes.csv", "truth/caption_attributes.csv"
+_SIDES = ("captions", "images")
+_NEVER = 1e-9  # not 0, so that of two images the one that contradicts less comes first
+
+
+class Truth(NamedTuple):
+    """What was drawn and what was said, for N images and M captions.
+
+    Attributes:
+        images: `(N, 16)` int, each bird's attributes as codes of `attributes.decode`.
+        visible: `(N, 16)` bool, whether the picture shows the attribute.
+        captions: `(M, 16)` int, each caption's named attributes, −1 where it names none.
+    """
+
+    images: np.ndarray
+    visible: np.ndarray
+    captions: np.ndarray
+
+
+def true_matches(root, records, of="captions"):
+    """How ambiguous every caption or every image of a split really is.
+
+    Args:
+        root: the folder of `generate`.
+        records: the split's records, from `zoo.data.cub.load(root, …)`.
+        of: `"captions"`: for each caption, the number of the split's images whose bird has every
+            attribute it names (never 0: its own image is one). `"images"`: for each image, the
+            number of the split's captions that nothing *visible* in it contradicts, so that a
+            bird behind leaves or in the dusk fits many.
+
+    Returns:
+        int64, `(M,)` or `(N,)`.
+
+    Raises:
+        ValueError: if `of` is neither.
+        InputError: if the folder has no truth files, or not for these images.
+    """
+    if of not in _SIDES:
+        raise ValueError(f"`of` must be one of {_SIDES}; received {of!r}")
+    truth = read_truth(root, records)
+    counts = np.zeros(len(truth.captions if of == "captions" else truth.images), np.int64)
+    # In blocks: captions × images × attributes at once would take gigabytes on a large set.
+    for start in range(0, len(truth.captions), 512):
+        block = truth.captions[start : start + 512, None]
+        if of == "captions":
+            agrees = ((block < 0) | (block == truth.images)).all(-1)
+            counts[start : start + 512] = agrees.sum(1)
+        else:
+            agrees = ((block < 0) | (block == truth.images) | ~truth.visible).all(-1)
+            counts += agrees.sum(0)
+    return counts
+
+
+def oracle(records, seed=0):
+    """The ranking by the truth: by what was drawn, what of it is visible, and what was said.
+
+    `log p(caption | image) − log Σ p(caption | other image)`: a caption cannot be of an image that
+    visibly contradicts it, what is hidden has the value that the caption names with the
+    probability of that value among species, and a caption that few images fit says more.
+
+    Args:
+        records: of a split of Toy Birds.
+        seed: of that order.
+
+    Returns:
+        float32 `(N, M)`, a similarity; equals are in a random order.
+
+    Raises:
+        InputError: if the folder has no truth files, or not for these images.
+    """
+    truth = read_truth(Path(records.image_paths[0]).parents[2], records)
+    fits = np.zeros((len(truth.images), len(truth.captions)))
+    for column, name in enumerate(NAMES):
+        weights = np.array(list(ATTRIBUTES[name].values()))
+        named = truth.captions[:, column]
+        by_chance = (weights / weights.sum())[named]
+        drawn, visible = truth.images[:, column, None], truth.visible[:, column, None]
+        seen = np.where(drawn == named, 1.0, _NEVER)
+        fits += np.where(named < 0, 0.0, np.log(np.where(visible, seen, by_chance)))
+    fits -= np.log(np.exp(fits).sum(0))
+    equals = np.random.default_rng(seed).random(fits.shape)
+    return (fits + 1e-3 * equals).astype(np.float32)
+
+
+def read_truth(root, records):
+    """The attributes of a split's images and captions, in the order of its records."""
+    root = Path(root).expanduser()
+    images = {row[0]: row[1:] for row in _rows(root / _IMAGES)}
+    captions = {(row[0], int(row[1])): row[2] for row in _rows(root / _CAPTIONS)}
+    stems = ["/".join(Path(path).with_suffix("").parts[-2:]) for path in records.image_paths]
+    unknown = next((stem for stem in stems if stem not in images), None)
+    if unknown is not None:
+        raise InputError(f"{root / _IMAGES}: no image {unknown}")
+    values = np.array([_codes(images[stem]) for stem in stems], np.int8)
+    visible = np.array([[name in images[s][-1].split(";") for name in NAMES] for s in stems])
+    named = np.full((len(records.captions), len(NAMES)), -1, np.int8)
+    line = {}
+    for index, image in enumerate(records.caption_image):
+        line[image] = line.get(image, -1) + 1
+        text = captions[stems[image], line[image]]
+        for name in text.split(";") if text else ():
+            column = NAMES.index(name)
+            named[index, column] = values[image, column]
+    return Truth(values, visible, named)
+
+
+def write(root, stems, made):
+    """Writes the truth of `(codes, visible, named per caption)` for each image."""
+    (root / "truth").mkdir()
+    with open(root / _IMAGES, "w", newline="") as images:
+        table = csv.writer(images, lineterminator="\n")
+        table.writerow(["image", *NAMES, "visible"])
+        for stem, (row, visible, _) in zip(stems, made, strict=True):
+            seen = ";".join(name for name in NAMES if name in visible)
+            table.writerow([stem, *decode(row).values(), seen])
+    with open(root / _CAPTIONS, "w", newline="") as captions:
+        table = csv.writer(captions, lineterminator="\n")
+        table.writerow(["image", "caption", "named"])
+        for stem, (_, _, named) in zip(stems, made, strict=True):
+            table.writerows([stem, line, ";".join(names)] for line, names in enumerate(named))
+
+
+def _codes(row):
+    return codes(dict(zip(NAMES, row, strict=False)))
+
+
+def _rows(path):
+    try:
+        with open(path, newline="") as file:
+            return list(csv.reader(file))[1:]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; is this a Toy Birds folder?") from error

@@ -1,0 +1,150 @@
+"""Writes toy scenes as COCO's and Flickr30K's files."""
+
+import io
+import json
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.data.toy.scenes.scene import Bird
+from zoo.data.toy.scenes.statements import CAPTIONS_PER_IMAGE
+
+
+class Scene(NamedTuple):
+    """One scene as it goes to disk.
+
+    Attributes:
+        number: from 1, in the names of its files and ids.
+        split: Karpathy's: `"train"`, `"restval"`, `"val"` or `"test"`.
+        jpeg: the bytes of its picture.
+        size: width and height.
+        birds: what it shows, from left to right.
+        captions: five strings.
+    """
+
+    number: int
+    split: str
+    jpeg: bytes
+    size: int
+    birds: tuple[Bird, ...]
+    captions: tuple[str, ...]
+
+    @property
+    def caption_ids(self):
+        """The ids of its captions, consecutive from a multiple of five."""
+        first = CAPTIONS_PER_IMAGE * self.number
+        return range(first, first + CAPTIONS_PER_IMAGE)
+
+    @property
+    def folder(self):
+        """COCO's folder: Karpathy divided val2014 into restval, val and test."""
+        return "train2014" if self.split == "train" else "val2014"
+
+    @property
+    def coco_name(self):
+        return f"COCO_{self.folder}_{self.number:012d}.jpg"
+
+    @property
+    def flickr_name(self):
+        return f"{self.number:010d}.jpg"
+
+
+def write_coco(folder, scenes, species):
+    """`annotations/` with captions, instances and Karpathy's division; `train2014/`, `val2014/`.
+
+    Args:
+        folder: to fill.
+        scenes: `Scene`s in the order of their numbers.
+        species: names; the categories of the instances, numbered from 1.
+    """
+    annotations = folder / "annotations"
+    annotations.mkdir(parents=True)
+    categories = [
+        {"id": number, "name": name, "supercategory": "bird"}
+        for number, name in enumerate(species, start=1)
+    ]
+    for part in ("train2014", "val2014"):
+        own = [scene for scene in scenes if scene.folder == part]
+        (folder / part).mkdir()
+        for scene in own:
+            (folder / part / scene.coco_name).write_bytes(scene.jpeg)
+        images = [
+            {"id": s.number, "file_name": s.coco_name, "width": s.size, "height": s.size}
+            for s in own
+        ]
+        captions = [
+            {"id": number, "image_id": scene.number, "caption": text}
+            for scene in own
+            for number, text in zip(scene.caption_ids, scene.captions, strict=True)
+        ]
+        content = {"images": images, "annotations": captions}
+        _write_json(annotations / f"captions_{part}.json", content)
+        content = {"images": images, "annotations": _instances(own), "categories": categories}
+        _write_json(annotations / f"instances_{part}.json", content)
+    for split, name in (("train", "train"), ("restval", "restval"), ("val", "dev"), ("test",) * 2):
+        ids = [number for s in scenes if s.split == split for number in s.caption_ids]
+        np.save(annotations / f"coco_{name}_ids.npy", np.array(ids, np.int64))
+    entries = [
+        {"filepath": s.folder, **_karpathy(s, s.coco_name, s.split), "cocoid": s.number}
+        for s in scenes
+    ]
+    _write_json(annotations / "dataset_coco.json", {"images": entries, "dataset": "coco"})
+
+
+def write_flickr30k(folder, scenes):
+    """`dataset_flickr30k.json`, the token file with three lists, and `flickr30k-images/`."""
+    images = folder / "flickr30k-images"
+    images.mkdir(parents=True)
+    # Flickr30K has no restval; those images train, as everyone trains with them on COCO.
+    splits = ["train" if scene.split == "restval" else scene.split for scene in scenes]
+    tokens = io.StringIO()
+    for scene in scenes:
+        (images / scene.flickr_name).write_bytes(scene.jpeg)
+        for number, text in enumerate(scene.captions):
+            tokens.write(f"{scene.flickr_name}#{number}\t{text}\n")
+    (folder / "results_20130124.token").write_text(tokens.getvalue())
+    for wanted in ("train", "val", "test"):
+        own = [s for s, split in zip(scenes, splits, strict=True) if split == wanted]
+        names = "".join(f"{scene.flickr_name}\n" for scene in own)
+        (folder / f"{wanted}.txt").write_text(names)
+    entries = [
+        _karpathy(scene, scene.flickr_name, split)
+        for scene, split in zip(scenes, splits, strict=True)
+    ]
+    _write_json(folder / "dataset_flickr30k.json", {"images": entries, "dataset": "flickr30k"})
+
+
+def tokens_of(caption):
+    """The words of a caption as Karpathy's files have them: lower case, no punctuation."""
+    return re.findall(r"[a-z0-9]+", caption.lower())
+
+
+def _instances(scenes):
+    found = [(scene.number, bird) for scene in scenes for bird in scene.birds]
+    return [
+        {
+            "id": image * 10 + number,
+            "image_id": image,
+            "category_id": bird.species + 1,
+            "bbox": list(bird.box),
+            "area": round(bird.box[2] * bird.box[3], 1),
+            "iscrowd": 0,
+        }
+        for number, (image, bird) in enumerate(found)
+    ]
+
+
+def _karpathy(scene, name, split):
+    number = scene.number - 1
+    sentences = [
+        {"tokens": tokens_of(text), "raw": text, "imgid": number, "sentid": sentid}
+        for sentid, text in zip(scene.caption_ids, scene.captions, strict=True)
+    ]
+    sentids = list(scene.caption_ids)
+    entry = {"filename": name, "imgid": number, "split": split}
+    return {**entry, "sentids": sentids, "sentences": sentences}
+
+
+def _write_json(path, content):
+    path.write_text(json.dumps(content) + "\n")

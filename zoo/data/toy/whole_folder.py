@@ -1,0 +1,49 @@
+"""A generated data set is on disk whole or not at all."""
+
+import contextlib
+import json
+from pathlib import Path
+
+from zoo.errors import InputError
+from zoo.files.atomic import atomic_folder
+
+
+def write_whole(root, manifest, what, wanted, write):
+    """Makes a folder, unless it already holds what is wanted.
+
+    Args:
+        root: the folder. It must not exist, be empty, or hold this very set.
+        manifest: name of the JSON file in it that says what it holds.
+        what: the name of such a set, for messages.
+        wanted: JSON values that determine the set.
+        write: function of a folder that fills it.
+
+    Returns:
+        The folder, a `pathlib.Path`.
+
+    Raises:
+        InputError: if the folder holds anything else; it is left as it is.
+    """
+    root = Path(root).expanduser()
+    if _holds(root, manifest, what, wanted):
+        return root
+    try:
+        with atomic_folder(root) as unfinished:
+            write(unfinished)
+            (unfinished / manifest).write_text(json.dumps(wanted, indent=2) + "\n")
+    except InputError:
+        if not _holds(root, manifest, what, wanted):  # or another process has just made it
+            raise
+    return root
+
+
+def _holds(root, manifest, what, wanted):
+    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
+        return False
+    found = None
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads((root / manifest).read_text())
+    if found != wanted:
+        held = "something else" if found is None else f"those of {found}"
+        raise InputError(f"{root}: expected nothing or the {what} of {wanted}, found {held}")
+    return True
