@@ -1,5 +1,6 @@
 """The one way to embed many items: a tower, batch by batch, into arrays."""
 
+import functools
 from typing import Any
 
 import keras
@@ -20,6 +21,9 @@ def embed(encoder: keras.layers.Layer, inputs: Any, batch_size: int = 256) -> An
 
     Raises:
         ValueError: if an array holds no item.
+
+    The replicas of a strategy encode each batch together, those of this process; of several workers
+    each encodes all by itself, on its first device.
     """
     is_array = hasattr(inputs, "shape")
     if is_array and len(inputs) == 0:
@@ -84,11 +88,13 @@ def _on_replicas(encoder, batches):
             )
         )
 
-        def joined(values, length=len(rows)):
-            parts = strategy.experimental_local_results(values)
-            return np.concatenate([ops.convert_to_numpy(part) for part in parts])[:length]
+        yield keras.tree.map_structure(functools.partial(_joined, strategy, len(rows)), found)
 
-        yield keras.tree.map_structure(joined, found)
+
+def _joined(strategy, count, values):
+    """The first rows of what all replicas give, in their order."""
+    parts = strategy.experimental_local_results(values)
+    return np.concatenate([ops.convert_to_numpy(part) for part in parts])[:count]
 
 
 def _forward(encoder, spread):
