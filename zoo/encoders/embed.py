@@ -11,6 +11,9 @@ from keras import ops
 def embed(encoder: keras.layers.Layer, inputs: Any, batch_size: int = 256) -> Any:
     """The embeddings of all items, arrays on the host.
 
+    Under a strategy the replicas of this process encode each batch together; of several workers
+    each encodes all by itself, on its first device.
+
     Args:
         encoder: of images or of captions; a `keras.Model`, or a layer.
         inputs: an array `(N, …)`, or a `tf.data.Dataset` of batches.
@@ -21,9 +24,6 @@ def embed(encoder: keras.layers.Layer, inputs: Any, batch_size: int = 256) -> An
 
     Raises:
         ValueError: if an array holds no item.
-
-    The replicas of a strategy encode each batch together, those of this process; of several workers
-    each encodes all by itself, on its first device.
     """
     is_array = hasattr(inputs, "shape")
     if is_array and len(inputs) == 0:
