@@ -40,7 +40,10 @@ def build(gallery, metrics=None):
     """
     service = Service(gallery, UncertaintyQuality(gallery, metrics))
     with gr.Blocks(
-        title=_title(gallery), analytics_enabled=False, delete_cache=(600, 3600)
+        title=_title(gallery),
+        analytics_enabled=False,
+        fill_width=True,  # style.css says how wide: four pictures of 240 pixels and more
+        delete_cache=(600, 3600),
     ) as page:
         gr.HTML(_head(gallery))
         with gr.Accordion("Settings", open=False):

@@ -56,6 +56,8 @@ def test_numbers_by_hand_with_the_runs_own_probes(probes):
     error = 100 * expected_calibration_error(by_hand[RUNS_OWN], correct)
     label = f"image → text: calibration error of {RUNS_OWN}"
     assert found[label] == pytest.approx(error, abs=1e-4)
+    (number,) = (one for one in section.numbers if one.label == label)
+    assert number.estimate.low < number.estimate.value < number.estimate.high
     assert {f"text → image: nAUC of {name}" for name in (RUNS_OWN, UNION, SCORES)} <= set(found)
     assert f"by {RUNS_OWN}" in section.verdicts[0]
     assert len(section.figures) == 2

@@ -46,7 +46,7 @@ def embed(encoder: keras.layers.Layer, inputs: Any, batch_size: int = 256) -> An
 
 
 def _is_spread(encoder):
-    """Whether `predict` would spread batches over replicas, and wait for other workers."""
+    """Whether the encoder is one of several replicas, as `predict` sees it."""
     if keras.backend.backend() != "tensorflow" or not hasattr(encoder, "predict"):
         return False
     import tensorflow as tf  # here, so that the zoo also imports on another backend
@@ -98,6 +98,8 @@ def _joined(strategy, count, values):
 
 
 def _forward(encoder, spread):
+    """The encoder in inference. `predict` would wait for other workers; each encodes all rows."""
+
     def forward(batch):
         return encoder(ops.convert_to_tensor(batch), training=False)
 

@@ -11,6 +11,7 @@ from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.laplace_projection import LaplaceProjection
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.mean_pooling import MeanPooling
+from zoo.layers.picture_scaling import PictureScaling
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
@@ -32,6 +33,7 @@ __all__ = [
     "LaplaceProjection",
     "LocalAttention",
     "MeanPooling",
+    "PictureScaling",
     "PolysemousEmbedding",
     "PooledGaussianHead",
     "RegionGraph",
