@@ -87,7 +87,6 @@ def _on_replicas(encoder, batches):
                 lambda context, shares=shares: tf.constant(shares[context.replica_id_in_sync_group])
             )
         )
-
         yield keras.tree.map_structure(functools.partial(_joined, strategy, len(rows)), found)
 
 
