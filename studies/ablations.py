@@ -80,12 +80,13 @@ def main(argv=None):
 
 def columns_of(sweep):
     """What the paper prints, then what else is known of the runs, each once."""
+    smaller = columns.SMALLER
+    if sweep.columns == columns.VALIDATION:
+        smaller = (*smaller, "first_1k")
     further = [
-        columns.whole_split("map@r"),
-        columns.whole_split("r_precision"),
-        columns.whole_split("recall@1"),
+        *(columns.whole_split(metric, smaller) for metric in ("map@r", "r_precision", "recall@1")),
         columns.log_sigma(),
-        columns.whole_rsum(),
+        columns.whole_rsum(smaller),
         seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
         Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),

@@ -13,7 +13,7 @@ RECALLS = ("recall@1", "recall@5", "recall@10")
 SHORT = {"recall@1": "R@1", "recall@5": "R@5", "recall@10": "R@10"}
 SHORT |= {"r_precision": "R-P", "map@r": "mAP@R", "pmrp": "PMRP", "asp": "ASP"}
 TRUTHS = {"eccv": "ECCV", "cxc": "CxC", "cxc_1k": "CxC 1K", "coco_1k": "1K", "coco_5k": "5K"}
-SMALLER = ("coco", "first_1k")  # of a run whose paper prints no number of its whole split
+SMALLER = ("coco",)  # results of a run whose paper prints no number of its whole split
 
 
 def of_coco(truth, metric):
@@ -39,22 +39,27 @@ def rsum_of_coco(truth):
     return Column(f"{TRUTHS[truth]} RSUM", (lambda metrics: metrics["coco"][f"{truth}_rsum"],))
 
 
-def whole_split(metric):
-    """Both directions over all images of the split by each run's own similarity."""
+def whole_split(metric, smaller=SMALLER):
+    """Both directions over all images of the split by each run's own similarity.
+
+    Args:
+        metric: one of `SHORT`.
+        smaller: names of results of smaller galleries, a run with one of which has no such number.
+    """
 
     def value(direction):
-        return lambda metrics: _of_whole(metrics)[f"{direction}_{metric}"]
+        return lambda metrics: _of_whole(metrics, smaller)[f"{direction}_{metric}"]
 
     return Column(f"{SHORT[metric]} i2t / t2i", tuple(value(side) for side in DIRECTIONS))
 
 
-def whole_rsum():
-    """RSUM over all images of the split."""
-    return Column("RSUM", (lambda metrics: _of_whole(metrics)["rsum"],))
+def whole_rsum(smaller=SMALLER):
+    """RSUM over all images of the split, see `whole_split`."""
+    return Column("RSUM", (lambda metrics: _of_whole(metrics, smaller)["rsum"],))
 
 
-def _of_whole(metrics):
-    if any(name in metrics for name in SMALLER):
+def _of_whole(metrics, smaller):
+    if any(name in metrics for name in smaller):
         raise KeyError("the paper's gallery is a smaller one")
     return next(iter(metrics["retrieval"].values()))
 

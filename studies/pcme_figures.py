@@ -195,7 +195,7 @@ def appended(settings):
     curves["Appended <unk>"] = np.array(APPENDED), np.log(np.stack(columns, axis=1))
     labels["Appended <unk>"] = "number of <unk>"
     shown = {name: (*curve, labels[name]) for name, curve in curves.items()}
-    return inputs.corruption_plot(shown, "mean log σ"), means(curves)
+    return inputs.corruption_plot(shown, "log σ"), means(curves)
 
 
 def chosen_items(run):

@@ -238,9 +238,9 @@ class Run:
             callbacks, stateful_callbacks: see `fit_phase`.
             validation: the validation split as `model` reads its images; default: as it is.
         """
-        check_rankings(self.model, self.rankings)
         if (size := getattr(stream, "size", None)) is not None:  # the split may have fewer rows
             self.execution.check_batch(size)
+        check_rankings(self.model, self.rankings)
         checkpoints = self.folder.checkpoints
         checks = [Validation(validation or self.validation)]
         if self.keeps_best:
