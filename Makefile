@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN ?= runs/toy_birds
 
-.PHONY: all setup lock lint format test test-slow wheel docs benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow wheel docs live benchmarks models-page clean
 
 all: setup
 	$(BIN)/python recipes/pfe_cub.py --out $(RUN)
@@ -42,6 +42,10 @@ wheel: setup
 # Strictly, without network: a dead link is an error. In build/site.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+# The site with docs/live.md's model in it, which runs in the visitor's browser: needs npm.
+live: docs
+	$(BIN)/python -m tools.live build/site
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks
