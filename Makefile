@@ -7,7 +7,7 @@ DRAWN := runs/toy_photos
 RUN ?= runs/toy_birds
 INDEX := runs/packaged_photos
 
-.PHONY: all setup lock lint format test test-slow wheel docs benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow wheel docs live benchmarks models-page clean
 
 # Trains on drawn birds as on a folder of yours, since the packaged photos are there to be asked and
 # never to train on; then asks those, by the packaged model of photos.
@@ -53,6 +53,10 @@ wheel: setup
 # Strictly, without network: a dead link is an error. In build/site.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The site with docs/live.md's model in it, which runs in the visitor's browser: needs npm.
+live: docs
+	$(BIN)/python -m tools.live build/site
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks
