@@ -121,7 +121,7 @@ def _verdict(words, name, probability, correct):
     half = order[: (len(order) + 1) // 2]
     wrong = 100 * (1 - correct[half].mean()), 100 * (1 - correct.mean())
     return (
-        f"{words}: of all answers {wrong[1]:.0f} % are wrong, of the surer half by {name} "
+        f"{words}: of all answers {wrong[1]:.0f} % are wrong, of the surer half ({name}) "
         f"{wrong[0]:.0f} %."
     )
 
