@@ -240,6 +240,18 @@ def test_commands_within_a_line_are_read_too(only_read):
                 check(shlex.split(command))
 
 
+def test_what_make_does_is_read_too(only_read):
+    """Its main job: each command by its own parser."""
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    values = dict(re.findall(r"^(\w+) [:?]= (.*)$", text, re.M))
+    main, _, drawing = text.partition("\nall: ")[2].partition("\nsetup: ")[0].partition("\n\n")
+    found = re.findall(r"^\t\$\(BIN\)/(python .+)$", f"{main}\n{drawing}", re.M)
+    assert len(found) == 4
+    for line in found:
+        line = re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], line)
+        check(shlex.split(line))
+
+
 def test_what_a_page_offers_beside_a_command_is_read_too(only_read):
     text = (DOCS / "models" / "settings.md").read_text()
     offers = re.findall(r"```bash\n([^`]+)\n```\n\nOr with ([^\n]+)\.", text)
