@@ -154,7 +154,8 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     text = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
     body = markdown.markdown(text, extensions=["md_in_html", "tables", "fenced_code"])
-    (folder / live.PAGE).write_text(f"<!doctype html><meta charset=utf-8>{body}", encoding="utf-8")
+    head = '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">'
+    (folder / live.PAGE).write_text(head + body, encoding="utf-8")
     shutil.copytree(SOURCES, folder / "live")
     (folder / "images").mkdir()
     shutil.copy(ROOT / "docs" / "images" / "live.jpg", folder / "images")
