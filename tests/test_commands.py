@@ -8,6 +8,7 @@ in `EXCEPTIONS`.
 import argparse
 import csv
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -135,6 +136,8 @@ def check_python(argv):
         compile(argv[1], "-c", "exec")
     elif argv[:2] == ["-m", "pytest"]:
         assert all((ROOT / word).exists() for word in argv if word.startswith("tests/"))
+    elif argv[0] == "-m" and argv[1].partition(".")[0] in sys.stdlib_module_names:
+        assert importlib.util.find_spec(argv[1])
     elif argv[0] == "-m":
         name = argv[1]
         is_package = (ROOT / name.replace(".", "/")).is_dir()
