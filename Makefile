@@ -7,7 +7,7 @@ DRAWN := runs/toy_photos
 RUN ?= runs/toy_birds
 INDEX := runs/packaged_photos
 
-.PHONY: all setup lock lint format test test-slow wheel docs benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow wheel docs live benchmarks models-page clean
 
 # Trains on drawn birds as on a folder of yours, since the packaged photos are there to be asked and
 # never to train on; then asks those, by the packaged model of photos.
@@ -31,7 +31,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 
 # Exact versions for every supported Python and platform, and nothing about where they come from.
 lock: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --extra all --extra dev --universal --python-version 3.11 \
 		--no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
 
 lint: setup
@@ -54,6 +54,10 @@ wheel: setup
 # Strictly, without network: a dead link is an error. In build/site.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The site with docs/live.md's model in it, which runs in the visitor's browser: needs npm.
+live: docs
+	$(BIN)/python -m tools.live build/site
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks

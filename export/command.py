@@ -23,7 +23,7 @@ def main(options):
         return
     if (Path(name) / built.SETUP).is_file():  # a gallery names its model
         gallery = gallery or Path(name)
-        name = str(built.model_of(Path(name)))
+        name = built.model_of(Path(name), built.read_setup(Path(name)))
     model = models.from_preset(name)
     resizing = evaluation.resizing_of(name)
     if options["resize"] is None:

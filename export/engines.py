@@ -57,7 +57,6 @@ def export_engine(
     """
     out = Path(out)
     _check(out, format, batch_size, storage)
-    convert, _ = _ENGINES[format]
     towers = [
         # LiteRT's loops need a batch of known size.
         one if batch_size or format != "litert" or not one.is_recurrent else with_batch(one, 1)
@@ -68,7 +67,7 @@ def export_engine(
         for tower in towers:
             path = partial / f"{tower.side}{ENGINES[format]}"
             with writing(out):
-                convert(frozen(tower, storage == "float16"), tower, path, storage)
+                write_tower(path, tower, format, storage)
             inputs = tower.example(model)
             found, expected = opened(path, tower, format)(inputs), tower.expected(inputs)
             for name, values in expected.items():
@@ -85,6 +84,11 @@ def export_engine(
             facts["tokenizer"] = write_client(partial, model, format, files)
             write_text(partial / "export.json", json.dumps(facts, indent=2) + "\n")
     return out
+
+
+def write_tower(path, tower, format, storage="float32"):
+    """Writes the file of one tower, an `export.towers.Tower`; arguments as of `export_engine`."""
+    _ENGINES[format][0](frozen(tower, storage == "float16"), tower, path, storage)
 
 
 def opened(path, tower, format):
@@ -143,11 +147,22 @@ def _to_onnx(function, tower, path, storage):
     # masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
     before = dict(steps)
     steps.pop("optimize_transpose", None)
+    handlers = {"Erfc": (_complementary_error, [])}
     try:
-        tf2onnx.convert.from_function(function, [tower.spec], output_path=str(path))
+        tf2onnx.convert.from_function(
+            function, [tower.spec], output_path=str(path), custom_op_handlers=handlers
+        )
     finally:
         steps.clear()
         steps.update(before)
+
+
+def _complementary_error(graph, node, name, args):
+    """erfc, which Keras' GELU is made of and ONNX has not, as 1 − erf."""
+    node.type = "Erf"
+    one = graph.make_const(f"{name}/one", np.array(1, np.float32)).output[0]
+    less = graph.insert_new_node_on_output("Sub", node.output[0], name=f"{name}/less")
+    graph.replace_inputs(less, [one, node.output[0]])
 
 
 def _open_onnx(path, tower):

@@ -16,8 +16,10 @@ BOXES = (
     "Paper differs",
     "Assumptions",
     "Call arguments",
+    "Class attributes",
     "Output",
 )
+LISTS = ("Call arguments", "Class attributes")  # of names, which would run together otherwise
 _BEGIN = re.compile(rf"^({'|'.join(BOXES)}):(?: +(\S.*))?$")
 _ARGUMENT = re.compile(r"^([a-z][\w, *]*): (?=\S)")
 
@@ -41,7 +43,7 @@ def boxed(text):
         text: the docstring, cleaned of its own indentation.
 
     Returns:
-        The text; arguments of a call are a list, as their names would run together otherwise.
+        The text; what a box of `LISTS` names is a list.
     """
     lines, box = [], None
     for line in text.splitlines():
@@ -57,7 +59,7 @@ def boxed(text):
             box = None
         if box:
             line = line.strip() if inline else line[4:]
-            if box == "Call arguments" and _ARGUMENT.match(line):
+            if box in LISTS and _ARGUMENT.match(line):
                 line = _ARGUMENT.sub(r"- `\1`: ", line)
             line = f"    {line}"
         lines.append(line)

@@ -29,7 +29,7 @@ _FREE = ("seed", "out", "data_dir", "annotations_dir", "strategy")
 _DRAWN = {"toy_birds": "Toy Birds"} | {
     layout: f"Toy Scenes in the layout of {layout}" for layout in ("COCO", "Flickr30K", "regions")
 }
-_BRIEF = ("R-P", "R@1", "RSUM", "bins", "ambiguity", "nAUC")  # how columns of a page begin
+_BRIEF = ("R@1", "RSUM", "bins", "ambiguity", "nAUC")  # how columns of a page begin
 _DROPPED_FLAG = re.compile(r"--(out|seed|data-dir)(=\S+|\s+\S+)?")
 
 

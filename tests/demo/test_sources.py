@@ -15,11 +15,11 @@ from demo.__main__ import main
 from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo import models
-from zoo.data.packaged_photos import packaged_vectors
+from zoo.confidence.judge import NOT_UNDERSTOOD, VERDICTS
+from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.retriever import Encoders
-from zoo.retriever.answer import NOT_UNDERSTOOD, VERDICTS
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,7 +2,7 @@ import pytest
 
 griffe = pytest.importorskip("griffe")  # of the site's packages
 
-from tools.docstring_boxes import BOXES, DocstringBoxes, boxed  # noqa: E402
+from tools.docstring_boxes import BOXES, LISTS, DocstringBoxes, boxed  # noqa: E402
 
 
 def boxes(text):
@@ -28,11 +28,10 @@ def test_two_parts_without_a_line_between_are_two_boxes():
     assert found == {"Reference": "a paper.", "Released code differs": "by two."}
 
 
-def test_arguments_of_a_call_are_a_list():
-    found = boxes(
-        "It does.\n\nCall arguments:\n    images: points,\n        `(N, dim)`.\n    mask: or None."
-    )
-    (contents,) = found.values()
+@pytest.mark.parametrize("name", LISTS)
+def test_what_a_box_names_is_a_list(name):
+    text = f"It does.\n\n{name}:\n    images: points,\n        `(N, dim)`.\n    mask: or None."
+    contents = boxes(text)[name]
     assert contents.splitlines() == ["- `images`: points,", "    `(N, dim)`.", "- `mask`: or None."]
 
 

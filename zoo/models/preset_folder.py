@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 import keras
 
+from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError
 from zoo.files.atomic import atomic_folder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.small_weights import shrink
 
 CARD_FILE = "preset.json"
+PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
 CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
 
@@ -50,6 +52,8 @@ def save_preset(
     """
     if not isinstance(model, DualEncoder):
         raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
+    if shown := resizing_of_tower(model.image_encoder):
+        card = {PICTURES: shown, **(card or {})}
 
     def write(folder):
         keras.saving.save_model(model, folder, zipped=False)

@@ -35,7 +35,7 @@ def shrink(path: str | os.PathLike, int8: bool = False) -> None:
         if values.ndim < 2 or values.dtype != np.float32:
             return values
         if int8 and values.ndim < 4 and values.size >= LEAST:
-            levels, steps = _to_int8(values)
+            levels, steps = to_int8(values)
             scales.create_dataset(name, data=steps)
             return levels
         if np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
@@ -71,8 +71,15 @@ def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
         _rewritten(path, out, widened, keep_scales=False, compress=False)
 
 
-def _to_int8(values):
-    """`(levels int8, steps float16)`, of which the product is about `values`."""
+def to_int8(values):
+    """`(levels, steps)`, int8 and float16, of which the product is about `values`.
+
+    What is such a product already comes back exactly.
+
+    Args:
+        values: float32 of two or three axes: a kernel has steps for all but its first axis, a table
+            of word vectors for each row.
+    """
     by_row = values.ndim == 2 and values.shape[0] > 8 * values.shape[1]  # a table of vectors
     largest = np.abs(values).max(axis=-1 if by_row else 0, keepdims=True)
     steps = np.maximum((largest / _LEVELS).astype(np.float16), np.finfo(np.float16).tiny)

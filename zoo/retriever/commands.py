@@ -11,12 +11,12 @@ from zoo.collection import Collection, Encoder, Work
 from zoo.collection.encoder import reads_vectors
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
+from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data.reading.files import SUFFIXES, read_lines
 from zoo.data.reading.vector_files import read_column
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.models.presets import preset_folder
-from zoo.retriever.answer import LIKELY, UNSURE
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
 from zoo.search import built, from_shards

@@ -74,16 +74,16 @@ def load(out: Path) -> tuple[dict[str, Any], Any, "sharded.Index | sharded.Shard
                 raise
 
 
-def model_of(out: Path) -> str | Path:
+def model_of(out: Path, setup: dict[str, Any]) -> str:
     """What names the model of a folder: a name, a path, or a file in it.
 
     Raises:
-        InputError: if it names none.
+        InputError: if its setup names none.
     """
-    named = read_setup(out).get("model")
+    named = setup.get("model")
     if not isinstance(named, str):
         raise InputError(f"{out}: its {SETUP} names no model; build it again")
-    return out / MODEL if named == MODEL else named
+    return str(out / MODEL) if named == MODEL else named
 
 
 def _names(out, setup):

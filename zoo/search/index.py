@@ -289,12 +289,8 @@ class Index(Gallery):
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        description, faiss_index, columns, moments = storage.read(folder, verify, mapped)
-        saved = storage.saved_similarity(folder, description)
-        similarity = saved if similarity is None else scoring.resolve(similarity)
-        storage.check_same(folder, scoring.name_of(saved), scoring.name_of(similarity))
-        storage.check_columns(folder, plan.columns(description, similarity), columns, faiss_index)
-        index = cls(description, similarity, faiss_index, columns)
+        *parts, moments = storage.read(folder, similarity, verify, mapped)
+        index = cls(*parts)
         index.is_mapped = mapped
         storage.check_moments(folder, moments, index._moment_space, index)
         index._moments = moments
