@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from zoo.retriever.answer import ABSENT, NOT_UNDERSTOOD
+from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD
 
 ERROR = 0.1  # of the list that is long enough
 REFUSED = (ABSENT, NOT_UNDERSTOOD)

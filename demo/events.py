@@ -1,4 +1,4 @@
-"""How the page meets people: errors as sentences, uploads of pictures alone."""
+"""Handlers of the page's events: errors as sentences, uploads of pictures only."""
 
 import functools
 import html
@@ -16,7 +16,7 @@ _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the se
 
 
 def in_sentences(function):
-    """Decorates what the page and the API call: whatever goes wrong is said in a sentence.
+    """Decorates functions that the page and the API call: an error becomes one sentence.
 
     The message of a defect stays in the log: it may hold paths.
     """
@@ -38,7 +38,7 @@ def in_sentences(function):
 
 
 def said_on_the_page(function, unchanged=0):
-    """Like `in_sentences`, but what is refused stands where the answer would.
+    """Like `in_sentences`, but the refusal stands in place of the answer.
 
     Args:
         function: of an event, whose last output is the HTML of an answer.

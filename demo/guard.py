@@ -1,4 +1,4 @@
-"""What reaches the server: the page's own requests, for this host, of a bounded size.
+"""Filters requests: only the page's own, for this host, of a bounded size.
 
 Gradio bounds each upload. It bounds neither their sum nor a JSON body, and it answers whatever name
 a request calls the server by, which lets a page of another site ask a server of this machine (DNS
@@ -107,7 +107,7 @@ class Guard:
 
 
 class _TooMuchError(Exception):
-    """An upload goes beyond what may be kept."""
+    """An upload is larger than may be kept."""
 
 
 MAX_BYTES_SAID = f"{MAX_BODY // 2**20} MB"

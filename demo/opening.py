@@ -11,7 +11,7 @@ _ASKED, _LONGEST = 400, 16
 
 
 class Example(NamedTuple):
-    """A caption to try, and one word on what it shows."""
+    """A caption to try, and one word that says why."""
 
     label: str
     caption: str

@@ -40,7 +40,10 @@ def build(gallery, metrics=None):
     """
     service = Service(gallery, UncertaintyQuality(gallery, metrics))
     with gr.Blocks(
-        title=_title(gallery), analytics_enabled=False, delete_cache=(600, 3600)
+        title=_title(gallery),
+        analytics_enabled=False,
+        fill_width=True,  # style.css says how wide: four pictures of 240 pixels and more
+        delete_cache=(600, 3600),
     ) as page:
         gr.HTML(_head(gallery))
         with gr.Accordion("Settings", open=False):
@@ -93,6 +96,7 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         mcp_server=False,
         enable_monitoring=False,
         run_history=False,
+        _frontend=False,  # no look at its own page, which a busy machine does not show in 3 s
         footer_links=[],
         favicon_path=_HERE / "favicon.png",
         theme=_theme(),

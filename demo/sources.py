@@ -26,15 +26,15 @@ _OF_PACKAGED = (
     ("There", "riding horses on the beach"),
     ("Not there", "a giraffe"),
     ("Several", "a pizza on a table"),
-    ("Vague", "snow"),
-    ("Unknown words", "a wibble of frobnicated zorp"),
+    ("Vague", "people outdoors"),
+    ("Unknown words", "a wibble of zorp"),
 )
 _CAPTION_BATCH = 256
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
-    """A model with its gallery, encoded; what was encoded before is read back.
+    """A model with its gallery, encoded; stored embeddings are read back.
 
     Args:
         run: a preset's name, or the run folder of a recipe. A preset of photos, which may not bring
@@ -63,7 +63,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         metrics = RunFolder(run).metrics
     more["probes"] = evaluation.probes_of(run)
     if card is not None and "trained_on" in card:
-        more["trained_on"] = f"The model was trained on {re.split('[:;]', card['trained_on'])[0]}."
+        what, *_ = re.split("[:;,] ", card["trained_on"])
+        more["trained_on"] = f"The model was trained on {what}."
     if asks_packaged:
         paths, credit = packaged_photos(), photo_credits()
         names = [f"Photo {number}" for number in range(1, len(paths) + 1)]

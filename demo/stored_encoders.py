@@ -5,15 +5,11 @@ import numpy as np
 from demo.limits import MAX_CHARACTERS, MAX_WORDS, RefusedError
 from zoo import embeddings
 from zoo.data import batches
+from zoo.encoders.embed import embed
 from zoo.errors import InputError
 
 _MOST_LISTED = 2000  # captions that the page holds to choose from
 _ROOM = 40  # characters of a label for its row
-_MEASURES = {
-    embeddings.GAUSSIAN: embeddings.GAUSSIAN_UNCERTAINTIES,
-    embeddings.SET: embeddings.SET_UNCERTAINTIES,
-    embeddings.DIRECTION: embeddings.DIRECTION_UNCERTAINTIES,
-}
 
 
 class StoredEncoders:
@@ -42,18 +38,16 @@ class StoredEncoders:
         images = batches.image_batches(records, split.source)
         captions = batches.caption_batches(records, None)
         self.embeddings = {
-            "images": _arrays(model.image_encoder, images.map(lambda batch: batch["images"])),
-            "captions": _arrays(
-                model.caption_encoder, captions.map(lambda batch: batch["captions"])
-            ),
+            "images": embed(model.image_encoder, images.map(lambda batch: batch["images"])),
+            "captions": embed(model.caption_encoder, captions.map(lambda batch: batch["captions"])),
         }
         self.labels = _labels(records.captions, records.caption_ids)
         self._row = {label: row for row, label in enumerate(self.labels)}
-        self.measure = None
-        for one in self.embeddings.values():
-            if embeddings.has_uncertainty(one):
-                allowed = _MEASURES[embeddings.kind(one)]
-                self.measure = model.uncertainty_measure or allowed[0]
+        measures = [
+            embeddings.measure_of(one, model.uncertainty_measure)
+            for one in self.embeddings.values()
+        ]
+        self.measure = next(filter(None, measures), None)
 
     def captions(self, texts):
         """The embedding of captions of the gallery, by their labels.
@@ -114,7 +108,3 @@ def _labels(texts, ids):
         taken.add(label)
         labels.append(label)
     return labels
-
-
-def _arrays(encoder, inputs):
-    return {name: np.asarray(value) for name, value in encoder.predict(inputs, verbose=0).items()}

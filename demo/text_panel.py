@@ -96,7 +96,7 @@ def _question(gallery):
     if gallery.encoders.reads_words:
         box = gr.Textbox(
             label="What do you look for?",
-            placeholder=f"Describe a {gallery.noun}, then press Enter",
+            placeholder=f"Describe a {gallery.noun}",
             max_length=MAX_CHARACTERS,
             **place,
         )

@@ -28,7 +28,7 @@ class UncertaintyQuality:
 
     @property
     def why_not(self):
-        """A sentence where there is nothing to show, else None."""
+        """Why there is nothing to show, or None."""
         if len(self._gallery.references) < len(self._gallery.embeddings):
             return NO_UNCERTAINTY
         return None if self._measured or self._own_data else UNKNOWN

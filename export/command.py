@@ -1,6 +1,5 @@
-"""What `halo export` does."""
+"""The command `halo export`."""
 
-import json
 from pathlib import Path
 
 from export.choices import SAVED_MODEL
@@ -10,12 +9,13 @@ from zoo import evaluation, models
 from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.files import RunFolder
+from zoo.files.json_files import read_json
 from zoo.retriever.retriever import CALIBRATION
 from zoo.search import built
 
 
 def main(options):
-    """Exports what the flags name, and prints what it measured."""
+    """Exports the model that the flags name, and prints its differences from Keras."""
     options = vars(options)
     format, name, out, gallery = (options.pop(key) for key in ("format", "run", "out", "gallery"))
     if format != SAVED_MODEL:
@@ -23,7 +23,7 @@ def main(options):
         return
     if (Path(name) / built.SETUP).is_file():  # a gallery names its model
         gallery = gallery or Path(name)
-        name = str(built.model_of(Path(name)))
+        name = built.model_of(Path(name), built.read_setup(Path(name)))
     model = models.from_preset(name)
     resizing = evaluation.resizing_of(name)
     if options["resize"] is None:
@@ -41,7 +41,7 @@ def main(options):
         known={} if probes is None else probes.known,
         **options,
     )
-    facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
+    facts = read_json(target / "export.json")
     for output, error in facts["largest_errors"].items():
         print(f"{output:32} {error:.2g}")
     print(f"{target}: {', '.join(facts['signatures'])}")
@@ -54,7 +54,7 @@ def _export_engine(name, out, format, gallery, options):
     taken = ("image_only", "batch_size", "image_size", "storage")
     model = models.from_preset(name)
     target = export_engine(model, out, format, **{name: options[name] for name in taken})
-    facts = json.loads((target / "export.json").read_text(encoding="utf-8"))
+    facts = read_json(target / "export.json")
     for output, error in facts["largest_errors"].items():
         print(f"{output:32} {error:.2g}")
     print(f"{target}: {', '.join(tower['file'] for tower in facts['towers'].values())}")

@@ -6,7 +6,7 @@ import tensorflow as tf
 from export import requests
 from zoo.confidence import PORTABLE
 from zoo.confidence.answer_agreement import RANKS
-from zoo.retriever.judge import ABSENCE, USUAL
+from zoo.confidence.judge import ABSENCE, USUAL
 
 ENOUGH = 0.1  # error of the lists
 

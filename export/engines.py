@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from export.client_files import write_client
 from export.saved_model import TOLERANCE, writing
 from export.towers import frozen, towers_of, with_batch
 from zoo.errors import InputError, require
-from zoo.files.atomic import write_text
+from zoo.files.atomic import atomic_folder, write_text
 
 LITERT_STORAGE = ("float32", "float16", "dynamic_range")
 
@@ -64,10 +62,7 @@ def export_engine(
         one if batch_size or format != "litert" or not one.is_recurrent else with_batch(one, 1)
         for one in towers_of(model, image_only, batch_size, image_size)
     ]
-    with writing(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    try:
+    with atomic_folder(out) as partial:
         files, errors = {}, {}
         for tower in towers:
             path = partial / f"{tower.side}{ENGINES[format]}"
@@ -88,10 +83,6 @@ def export_engine(
         with writing(out):
             facts["tokenizer"] = write_client(partial, model, format, files)
             write_text(partial / "export.json", json.dumps(facts, indent=2) + "\n")
-            partial.chmod(0o755)
-            os.rename(partial, out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return out
 
 

@@ -2,9 +2,6 @@
 
 import contextlib
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 
 import tensorflow as tf
@@ -16,7 +13,7 @@ from export.serving_files import write_batching, write_server_files
 from export.signatures import Signatures
 from export.warmup import write_warmup
 from zoo.errors import InputError
-from zoo.files.atomic import write_text
+from zoo.files.atomic import atomic_folder, write_text
 
 TOLERANCE = 1e-4  # of float32; far above rounding, far below any mistake
 
@@ -87,13 +84,8 @@ def export_model(
     )
     concrete = module.concrete()
     is_new = not out.exists()
-    # Names that start with a point are no versions, so a server never sees an unfinished one.
-    with writing(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        home = out.parent if is_new else out
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=home))
-    try:
-        folder = partial / target.name if is_new else partial
+    with atomic_folder(out if is_new else target) as unfinished:
+        folder = unfinished / target.name if is_new else unfinished
         with writing(out):
             tf.saved_model.save(module, str(folder), signatures=concrete)
             write_batching(folder, batch_size)
@@ -108,14 +100,7 @@ def export_model(
             write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
             write_card(folder / "model_card.md", facts, config, metrics)
             if is_new:
-                write_server_files(partial)
-            partial.chmod(0o755)  # mkdtemp's 0700 would keep a server's user out
-        try:
-            os.rename(partial, out if is_new else target)
-        except OSError as error:
-            raise InputError(f"{out}: another export has just been written there") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+                write_server_files(unfinished)
     return target
 
 

@@ -169,7 +169,7 @@ def stored_features(settings, run):
 
 
 def _everything(run):
-    """The splits of the data set when nothing is left out: the run's own, if they are that."""
+    """All classes: the run's splits if none is held out, else opened anew."""
     data = {name: value for name, value in run.folder.data.items() if name != "validation"}
     if (data := {**data, "held_out": "test"}) == run.folder.data:
         return run.train, run.validation, run.test

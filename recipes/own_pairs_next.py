@@ -1,18 +1,9 @@
 """What a run on your own photos allows to say, in words, and what to do with it."""
 
 from zoo import cli, metrics
-
-import numpy as np
+from zoo.report.confidence import ASKED, verdict
 
 FEW_IMAGES = 50
-DIRECTIONS = (("i2t", "Image to text"), ("t2i", "Text to image"))
-SAID = {
-    "informative": "the confidence is informative ({}): decline by it.",
-    "weak": "the confidence is weak ({}, LEAST is wanted): decline by it with care.",
-    "not informative": "the confidence is not informative ({}): declining at random is as good.",
-    "misleading": "the confidence is misleading ({}): do not decline by it.",
-    "undefined": "nothing can be said of the confidence: all answers are right, or all are wrong.",
-}
 
 
 def lines(results, run):
@@ -40,19 +31,8 @@ def verdicts(results):
         )
     ratio = own["rsum"] / results["chance"]["rsum"]
     yield f"RSUM {own['rsum']:.0f}, {ratio:.1f} times chance ({results['chance']['rsum']:.0f})."
-    for direction, words in DIRECTIONS:
-        yield f"{words}: {_verdict(results['confidence'][direction])}"
-
-
-def _verdict(found):
-    if "why_not" in found:
-        return f"no confidence: {found['why_not']}."
-    if found["nauc"] is None or np.isnan(found["nauc"]):
-        return SAID["undefined"]
-    low, high = found["nauc_interval"]
-    interval = f"[{low:.2f}, {high:.2f}]".replace("-", "−")
-    said = SAID[found["verdict"]].replace("LEAST", str(metrics.INFORMATIVE))
-    return said.format(f"nAUC {found['nauc']:.2f} {interval}")
+    for direction, words in ASKED.items():
+        yield f"{words}: {verdict(results['confidence'][direction])}"
 
 
 def next_commands(run):

@@ -5,7 +5,6 @@
         --glove glove.840B.300d.txt
     python recipes/pcme_cub.py --mean-only                       # the paper's "μ only"
     python recipes/pcme_cub.py --held-out seen_test              # table E.3: the seen classes
-    python recipes/pcme_cub.py --test-samples 1 3 5 7 15         # figure E.1
 
 Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021. Trains on the 150
 classes of Xian's split and evaluates on the 50 classes that training has not seen. The same
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import pcme_test_samples
 from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
@@ -57,7 +55,9 @@ class Settings(training.CUBSettings):
         source="PCME, table D.2",
     )
     mean_attention: bool = setting(True, "local attention in the mean", source="PCME, table D.3")
-    variance_attention: bool = setting(True, "and in the log variance", source="PCME, table D.3")
+    variance_attention: bool = setting(
+        True, "local attention in the log variance", source="PCME, table D.3"
+    )
     variance_gru: bool = setting(
         True, "a second GRU for the log variance of captions", source="PCME, released code"
     )
@@ -112,11 +112,6 @@ class Settings(training.CUBSettings):
     word_dropping: float = setting(
         0.1, "probability of losing a word", source="PCME, appendix C.2", toy=0.3
     )
-    test_samples: tuple[int, ...] = setting(
-        (),
-        "numbers of samples J to rank by in the end, such as 1 3 7 15",
-        source="PCME, figure E.1",
-    )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME, table E.1")
 
     def __post_init__(self):
@@ -125,8 +120,6 @@ class Settings(training.CUBSettings):
             raise ValueError("--squash-variance squashes the branch of --variance-attention")
         if self.crop_and_flip and self.cache_features and self.warm_up_epochs:
             raise ValueError("--crop-and-flip needs --no-cache-features: stored features are whole")
-        if self.test_samples and (self.mean_only or min(self.test_samples) < 1):
-            raise ValueError("--test-samples must be positive, and points have no samples")
 
     @property
     def pretrained(self):
@@ -149,8 +142,7 @@ def data(settings):
 
 
 def train(settings, data):
-    more = pcme_test_samples.measure(settings) if settings.test_samples else None
-    return report.train(settings, data, build, fit, measure_more=more)
+    return report.train(settings, data, build, fit)
 
 
 def build(settings, train):

@@ -2,6 +2,7 @@
 
     python recipes/pvse_cub.py                                   # Toy Birds
     python recipes/pvse_cub.py --num-embeddings 1                # a single embedding
+    python recipes/pvse_cub.py --method vse0                     # without PIE-Net, all negatives
     python recipes/pvse_cub.py --data-dir CUB_200_2011 --image-weights imagenet
 
 Song and Soleymani, "Polysemous Visual-Semantic Embedding for Cross-Modal Retrieval", CVPR 2019.
@@ -37,6 +38,10 @@ class Settings(training.CUBSettings):
         source="PCME, released code",
         toy=1.0,
     )
+    method: Literal["pvse", "vse0"] = setting(
+        "pvse", "PIE-Net, or one embedding without it and all negatives", source="PCME, table 2"
+    )
+    glove: Path | None = setting(None, "text file of word vectors to start from")
     dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
     word_dim: int = setting(300, "of a word vector", source="PVSE, released code", toy=64)
     num_embeddings: int = setting(2, "embeddings an item, K", source="PCME, table 2")
@@ -61,21 +66,34 @@ class Settings(training.CUBSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return report.train(settings, settings.of_cub(), build, fit, measure_more=measure_sets)
+    more = measure_sets if settings.method == "pvse" else None
+    return report.train(settings, settings.of_cub(), build, fit, measure_more=more)
 
 
 def build(settings, train):
+    words = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
+    word_vectors, word_dim = captions.word_vectors(
+        settings.glove, words, settings.word_dim, settings.seed
+    )
+    common = {
+        "image_backbone": encoders.convolutional(
+            settings.backbone, settings.image_size, settings.image_weights
+        ),
+        "tokenizer": words,
+        "dim": settings.dim,
+        "margin": settings.margin,
+        "word_dim": word_dim,
+        "word_vectors": word_vectors,
+    }
+    if settings.method == "vse0":
+        return models.vse0(**common)
     return models.pvse(
-        encoders.convolutional(settings.backbone, settings.image_size, settings.image_weights),
-        tokenizer=captions.word_tokenizer(train.records.captions, max_words=settings.max_words),
-        dim=settings.dim,
         num_embeddings=settings.num_embeddings,
-        margin=settings.margin,
         mining=settings.mining,
         discrepancy_weight=settings.discrepancy_weight,
         diversity_weight=settings.diversity_weight,
-        word_dim=settings.word_dim,
         seed=settings.seed,
+        **common,
     )
 
 

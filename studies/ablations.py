@@ -8,23 +8,23 @@
 
 Every row is a recipe with some flags (`studies/sweeps.py`), run with every seed in a folder of its
 own below --out; what is finished is not run again, and what was stopped goes on. The table, mean ±
-standard deviation over the seeds, is printed and written as `table.md`. With --folds every row is
-run with each of these parts of CUB's training classes held out, and the table is over all of them:
-cross-validated, as PCME's table D.1 and figure D.2. E[log σ] is the mean over what is evaluated.
+standard deviation over the seeds, is printed and written as `table.md`, with the columns that the
+paper prints first (`studies/columns.py`); where the paper draws curves, they are `figure.png`. With
+--folds every row is run with each of these parts of CUB's training classes held out, and the table
+is over all of them: cross-validated, as PCME's table D.1 and figure D.2.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from studies import seed_table
+from studies import columns, seed_table, sweep_curves
 from studies.seed_table import Column
 from studies.sweeps import SWEEPS
-from zoo import cli
+from zoo import cli, report
 from zoo.cli import setting
 
 FOLDS = ("val1", "val2", "val3")  # Xian's, of CUB's 150 training classes
-OF_CUB = ("pcme_", "pvse_")  # sweeps of recipes that hold out such classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,9 @@ class Settings(seed_table.TableSettings):
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):
-        seed_table.check_rows(self.rows, SWEEPS[self.sweep])
+        seed_table.check_rows(self.rows, SWEEPS[self.sweep].rows)
         unknown = set(self.folds) - set(FOLDS)
-        if unknown or (self.folds and not self.sweep.startswith(OF_CUB)):
+        if unknown or (self.folds and not self._is_of_cub):
             raise ValueError(
                 f"--folds are some of {', '.join(FOLDS)}, of the sweeps on CUB's classes; received "
                 f"{' '.join(self.folds)} for {self.sweep}"
@@ -57,38 +57,49 @@ class Settings(seed_table.TableSettings):
     @property
     def chosen(self):
         """The rows to run."""
-        known = SWEEPS[self.sweep]
+        known = SWEEPS[self.sweep].rows
         return {name: known[name] for name in self.rows or known}
+
+    @property
+    def _is_of_cub(self):
+        """Whether the sweep's recipes hold out such classes."""
+        return self.sweep.startswith("pcme_") and self.sweep != "pcme_methods_coco"
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    common = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
-    if settings.smoke:
-        common.append("--smoke")
-    common += [f"--{flag}" for flag in settings.also]
+    common = seed_table.common(settings)
     folds = settings.folds or ("",)
     if settings.run:
-        seed_table.run_rows(settings.chosen, settings, tuple(common), folds=folds)
-    columns = [
-        seed_table.retrieval("map@r", "mAP@R"),
-        seed_table.retrieval("r_precision", "R-P"),
-        seed_table.retrieval("recall@1", "R@1"),
-        log_sigma(),
-        Column("RSUM", (lambda metrics: next(iter(metrics["retrieval"].values()))["rsum"],)),
+        seed_table.run_rows(settings.chosen, settings, common, folds=folds)
+    shown = columns_of(SWEEPS[settings.sweep])
+    table = seed_table.markdown(settings.chosen, shown, settings, folds=folds)
+    seed_table.publish(settings, table)
+    draw(settings, folds)
+
+
+def columns_of(sweep):
+    """What the paper prints, then what else is known of the runs, each once."""
+    smaller = columns.SMALLER
+    if sweep.columns == columns.VALIDATION:
+        smaller = (*smaller, "first_1k")
+    further = [
+        *(columns.whole_split(metric, smaller) for metric in ("map@r", "r_precision", "recall@1")),
+        columns.log_sigma(),
+        columns.whole_rsum(smaller),
         seed_table.bins(),
         Column("ambiguity", (lambda metrics: metrics["ambiguity_spearman"],), "+.2f"),
         Column("minutes", (lambda metrics: metrics["seconds"] / 60,)),
     ]
-    table = seed_table.markdown(settings.chosen, columns, settings, folds=folds)
-    seed_table.publish(settings, table)
+    return list({column.title: column for column in (*sweep.columns, *further)}.values())
 
 
-def log_sigma():
-    """The column of E[log σ], over dimensions and what is evaluated (PCME, table D.1)."""
-    sides = ("images", "captions")
-    values = tuple(lambda metrics, side=side: metrics["mean_log_sigma"][side] for side in sides)
-    return Column("E[log σ] images / captions", values, ".2f")
+def draw(settings, folds):
+    """The paper's curves of the finished runs."""
+    curves = SWEEPS[settings.sweep].curves
+    found = curves and sweep_curves.points(curves, settings, folds)
+    if found:
+        report.save(sweep_curves.plot(curves, found), settings.out / "figure.png")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def common(settings):
 
 
 def columns():
-    """Retrieval, and what it costs."""
+    """Retrieval, and its cost."""
     return [
         seed_table.retrieval("r_precision", "R-P"),
         seed_table.retrieval("recall@1", "R@1"),

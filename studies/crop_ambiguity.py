@@ -183,7 +183,7 @@ def draw(run, table, records, triplets, measured, rows=5):
 
 
 def sheet(records, triplets, measured):
-    """Some triplets and what `measure` said of them, as a figure."""
+    """Some triplets with their measurements, as a figure."""
     return report.crop_sheet(
         [read(records.image_paths[triplet.image]).numpy() for triplet in triplets],
         [triplet.boxes for triplet in triplets],

@@ -1,4 +1,4 @@
-"""DAA's figures 1 (b), 3 and 4 from finished runs: a base model, + Smooth-AP, + DAA.
+"""DAA's figures 1 (b), 1 (c), 3 and 4 from finished runs: a base model, + Smooth-AP, + DAA.
 
     python -m studies.daa_figures --runs runs/base runs/smooth_ap runs/daa
 
@@ -6,6 +6,8 @@ Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embe
 Cross-Modal Retrieval", NeurIPS 2022. All runs must have the same test split. Writes into --out:
 
 - `positives.png`, figure 1 (b): how many pairs of the split are above a CIDEr score.
+- `retrieved.png`, figure 1 (c), of runs on pictures: the first images of one caption by each run,
+  with their CIDEr; which caption is said in `studies/daa_retrieved.py`.
 - `asp_at.png`, figure 3: ASP among the N items of a query whose CIDEr is highest.
 - `asp.png`, figure 4: ASP after each epoch, of runs with `--asp`.
 - `figures.json`: the numbers.
@@ -18,11 +20,13 @@ from typing import Literal
 
 import numpy as np
 
+from studies import daa_retrieved
 from zoo import cli, evaluation, metrics, report, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder, write_text
+from zoo.metrics.blocks import as_similarity
 from zoo.metrics.cider_score import VARIANTS
 
 DEPTHS = 12  # points of a curve
@@ -35,6 +39,7 @@ class Settings:
     runs: tuple[str, ...]
     out: Path = setting(Path("runs/daa_figures"), "folder to write")
     semantics: Literal[VARIANTS] = setting("cider", "what captions have in common")
+    shown: int = setting(100, "images of figure 1 (c)", source="DAA, figure 1")
     thresholds: tuple[float, ...] = setting(
         (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5), "semantic scores of figure 1 (b)"
     )
@@ -44,6 +49,7 @@ def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     results = {"precision_at": {}, "histories": {}}
     semantic = summary = None
+    ranked = {}
     for name in settings.runs:
         model, split = evaluation.open_run(name)
         if semantic is None:
@@ -58,9 +64,11 @@ def main(argv=None):
         encoded = evaluation.encode(model, split.records, split.source)
         pairs = encoded.pairs(model.similarity).kept()
         results["precision_at"][Path(name).name] = precision_at(pairs, semantic.matrix())
+        ranked[Path(name).name] = pairs
         history = training.read_history(RunFolder.existing(name).history_path)
         results["histories"][Path(name).name] = [history]
     draw(settings.out, results)
+    results["retrieved"] = retrieved(settings, split, ranked, semantic.matrix())
     histories = results.pop("histories")
     write_text(settings.out / "figures.json", json.dumps(results, indent=2) + "\n")
     print(f"{len(histories)} runs; figures.json and the figures are in {settings.out}")
@@ -76,6 +84,29 @@ def positives(settings, records, matrix):
         "pairs_above": metrics.pairs_above(matrix, settings.thresholds),
         "annotated": sum(counts.get(label, 0) for label in records.image_labels.tolist()),
     }
+
+
+def retrieved(settings, split, ranked, matrix):
+    """Figure 1 (c): one caption's first images by each run."""
+    records = split.records
+
+    def annotated(caption):
+        label = records.caption_labels[caption]
+        return np.flatnonzero(records.image_labels == label).tolist()
+
+    pairs = {name: as_similarity(scores) for name, scores in ranked.items()}
+    caption, found, values = daa_retrieved.choose(
+        pairs, as_similarity(matrix), annotated, settings.shown
+    )
+    if split.picture is not None:
+        words, own = records.captions[caption], annotated(caption)
+        figure = daa_retrieved.draw(words, found, values, split.picture, own)
+        report.save(figure, settings.out / "retrieved.png")
+    items = {
+        name: {"images": images.tolist(), "scores": values[name].tolist()}
+        for name, images in found.items()
+    }
+    return {"caption": str(records.captions[caption]), "runs": items}
 
 
 def precision_at(pairs, matrix):

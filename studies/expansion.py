@@ -1,4 +1,4 @@
-"""What it is worth to ask the gallery twice, of one or several runs.
+"""How much retrieval gains by asking the gallery twice, for one or several runs.
 
     python -m studies.expansion runs/seed-0 runs/seed-1              # means ± deviations
     python -m studies.expansion runs/seed-0 runs/seed-1 --together   # of both as one model

@@ -68,7 +68,7 @@ def main(argv=None):
 
 
 def columns():
-    """Retrieval, and what it costs."""
+    """Retrieval, and its cost."""
 
     def total(metrics):
         return next(iter(metrics["retrieval"].values()))["rsum"]

@@ -1,4 +1,4 @@
-"""A list as long as the question deserves: what it holds over 1,000 splits, by tenth of confidence.
+"""Lists of conformal length: how often they hold the match over 1,000 splits, by confidence.
 
     python -m studies.lists seed-0.npz --splits 1000
 

@@ -1,4 +1,4 @@
-"""A queue of runs: what is finished is left out, what was stopped goes on, some at a time."""
+"""A queue of runs: finished ones are left out, stopped ones resume, several run at a time."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
 
 def run_all(tasks: Sequence[Task], jobs: int = 1) -> None:
-    """Runs what is not finished, some at a time, and writes what each prints into `OUT.log`.
+    """Runs unfinished runs, several at a time, and writes the output of each into `OUT.log`.
 
     Tasks that follow another begin when all that follow none have ended.
 

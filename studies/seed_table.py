@@ -64,6 +64,13 @@ def check_rows(rows, known):
         raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
 
 
+def common(settings):
+    """The flags of all rows, of settings with `data_dir`, `smoke` and `also`."""
+    data = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
+    smoke = ["--smoke"] if settings.smoke else []
+    return (*data, *smoke, *(f"--{flag}" for flag in settings.also))
+
+
 def publish(settings, *parts):
     """Prints a table and writes it as `table.md`.
 
@@ -84,7 +91,7 @@ def folder(out, name, seed):
 
 
 def run_rows(rows, settings, common=(), folder=folder, folds=("",), apart=False):
-    """Runs every row with every seed; what is finished is not run again.
+    """Runs every row with every seed; finished runs are not repeated.
 
     One run at a time is a call in this process; several have a process each.
 
@@ -136,7 +143,8 @@ def command_of(main):
 def markdown(rows, columns, settings, folder=folder, folds=("",)):
     """The table of the finished runs in Markdown, means ± standard deviations over the seeds.
 
-    The deviation is that of the seeds' means over the folds, so it says nothing of the folds.
+    The deviation is that of the seeds' means over the folds, so it says nothing of the folds. A
+    column without any number is left out.
 
     Args:
         rows: names.
@@ -144,20 +152,31 @@ def markdown(rows, columns, settings, folder=folder, folds=("",)):
         settings: a `TableSettings`.
         folder, folds: as for `run_rows`.
     """
-    lines = [
-        f"| | {' | '.join(column.title for column in columns)} | seeds |",
-        f"|---|{'---|' * (len(columns) + 1)}",
-    ]
+    cells, seeds = {}, {}
     for name in rows:
-        runs = [
-            [RunFolder(folder(settings.out / fold, name, seed)) for fold in folds]
-            for seed in settings.seeds
-        ]
-        found = [[run.metrics for run in ran] for ran in runs if all(run.finished for run in ran)]
+        found = finished(name, settings, folder, folds)
         if found:
-            cells = [cell(over_folds(column), found) for column in columns]
-            lines.append(f"| {name} | {' | '.join(cells)} | {len(found)} |")
+            cells[name] = [cell(over_folds(column), found) for column in columns]
+            seeds[name] = len(found)
+    kept = [at for at in range(len(columns)) if any(row[at] for row in cells.values())]
+    lines = [
+        f"| | {''.join(f'{columns[at].title} | ' for at in kept)}seeds |",
+        f"|---|{'---|' * (len(kept) + 1)}",
+    ]
+    lines += [
+        f"| {name} | {''.join(f'{row[at]} | ' for at in kept)}{seeds[name]} |"
+        for name, row in cells.items()
+    ]
     return "\n".join(lines) + "\n"
+
+
+def finished(name, settings, folder=folder, folds=("",)):
+    """What the finished runs of a row reached, `[metrics, …]` over the folds, a list of seeds."""
+    runs = [
+        [RunFolder(folder(settings.out / fold, name, seed)) for fold in folds]
+        for seed in settings.seeds
+    ]
+    return [[run.metrics for run in ran] for ran in runs if all(run.finished for run in ran)]
 
 
 def over_folds(column):

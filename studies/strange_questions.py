@@ -18,10 +18,10 @@ from zoo.cli import OneLineParser, run
 from zoo.confidence import KnownQueries
 from zoo.data import images
 from zoo.data.reading.files import SUFFIXES, existing_folder
+from zoo.encoders.embed import embed
 from zoo.errors import InputError
 from zoo.evaluation import EncodedSplit, encode, open_run, probes_of, resizing_of
 from zoo.evaluation.known import facts_of_split, query_facts
-from zoo.evaluation.retrieval import embed
 from zoo.files import RunFolder
 from zoo.models import DualEncoder
 
@@ -135,9 +135,7 @@ def unknown_study(
             ("invented words", invented_texts(rng)),
             ("other languages", OTHER_LANGUAGES),
         ):
-            embeddings = model.caption_encoder.predict(
-                np.asarray(model.tokenizer(tf.constant(list(texts)))), verbose=0
-            )
+            embeddings = embed(model.caption_encoder, model.tokenize(list(texts)))
             asked[name] = known["t2i"], query_facts(model, embeddings, texts)
         asked["captions"] = known["t2i"], facts_of_split(model, encoded, "t2i")
     if "i2t" in known:
@@ -146,8 +144,7 @@ def unknown_study(
         if photos is not None:
             pictures["other photos"] = _photos(rng, photos, size, resizing)
         for name, pixels in pictures.items():
-            batches = tf.data.Dataset.from_tensor_slices(pixels).batch(PICTURES)
-            asked[name] = known["i2t"], query_facts(model, embed(model.image_encoder, batches))
+            asked[name] = known["i2t"], query_facts(model, embed(model.image_encoder, pixels))
         asked["images"] = known["i2t"], facts_of_split(model, encoded, "i2t")
     result = {}
     for name, (of_side, facts) in asked.items():

@@ -227,7 +227,7 @@ def show(results):
 
 
 def _spans(epochs):
-    """(0, 0), (0, first), (first, second) …: what to train before each picture."""
+    """(0, 0), (0, first), (first, second) …: the steps to train before each picture."""
     return zip([0, *epochs[:-1]], epochs, strict=True)
 
 

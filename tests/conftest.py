@@ -45,9 +45,15 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_their_own(tmp_path_factory):
-    """What the zoo draws and stores must not come from, or go to, the user's cache."""
+    """What the zoo draws and stores must not come from, or go to, the user's cache.
+
+    Processes that share the tests share it: what one has drawn the other finds.
+    """
+    of_all = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        of_all = of_all.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HALO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HALO_CACHE", str(of_all / "cache"))
         yield
 
 

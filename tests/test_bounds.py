@@ -75,7 +75,7 @@ def test_a_recipe_refuses_what_is_no_number(name, capsys):
         ("pcme_cub", "--scale=0", "--scale must be a finite number above 0"),
         ("pcme_cub", "--shift=inf", "--shift must be a finite number; received inf"),
         ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
-        ("pcme_cub", "--test-samples 1 0", "--test-samples must be a whole number of at least 1"),
+        ("pcme_cub", "--num-samples=0", "--num-samples must be a whole number of at least 1"),
         ("pcme_cub", "--kl-weight=-0.1", "--kl-weight must be a finite number of at least 0"),
         (
             "pcme_cub",

@@ -16,6 +16,7 @@ from zoo.collection import direct, places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.errors import MissingPackageError, require
+from zoo.extras.mteb import retrieval_task
 from zoo.metrics import read_instance_labels
 from zoo.training import Execution, RunSettings
 
@@ -65,6 +66,7 @@ PLACES = {
         "tensorboard",
         lambda: Execution.of(RunSettings(tensorboard=True)),
     ),
+    "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }
 

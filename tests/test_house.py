@@ -28,6 +28,7 @@ ORDER = (
     ("retriever",),
     ("report",),
     ("commands",),
+    ("extras",),
 )
 # The rooms of `zoo/data`, likewise; the last are the files of its hall, which know all of them.
 DATA = (

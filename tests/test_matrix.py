@@ -19,14 +19,13 @@ from export.signatures import Signatures
 from relative import difference
 from zoo import data, embeddings, models, report, similarities
 from zoo.arrays import as_arrays
+from zoo.confidence.judge import UNSURE, Judgement
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, POINT, TOKENS
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.page import sections_of
 from zoo.retriever import Encoders
-from zoo.retriever.answer import UNSURE
-from zoo.retriever.judge import Judgement
 from zoo.search import SPACES, Index
 
 
@@ -125,6 +124,7 @@ def test_every_builder_and_option_is_here():
     others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
     # Of stored vectors: tests/recipes/test_own_vectors.py. `pfe` is over any points there are.
     others |= {"laplace", "pfe", "vector_points"}
+    others |= {"keras_hub"}  # tests/models/test_keras_hub.py
     functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}
     assert functions == others | set(VARIANTS)
     for name, variants in VARIANTS.items():
@@ -171,7 +171,8 @@ def test_the_report_calibrates_probabilities_only(system, split):
         values = [np.asarray(system.model.uncertainty(side)) for side in sides]
     encoded = EncodedSplit(split.records, *sides, *values)
     run = report.ReportedRun("tiny", encoded, system.similarity, model=system.model, resamples=3)
-    sections = {part.name: part for part in itertools.islice(sections_of(run), 3)}
+    sections = {part.name: part for part in itertools.islice(sections_of(run), 4)}
+    assert len(sections["opening"].tables[0].rows) == 4
     assert sections["retrieval"].numbers
     assert sections["confidence"].text
     assert bool(sections["calibration"].figures) == system.model.gives_match_probability

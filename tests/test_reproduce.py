@@ -45,7 +45,10 @@ PRINTED = {
     "PCME++": ("1 2 3 4 5 6 C.1 C.2 C.3 C.4 C.5 C.6 C.7 C.8 C.9", "2 5 6 C.1 C.2"),
     "DivE": ("1 2 3 4 5", "4"),
 }
-NO_DATA = {"toy_2d", "daa_figures"}  # of points, and of finished runs
+TABLES = {"ablations", "pcmepp_table"}  # rows of other recipes
+# Of points, of arrays, and of finished runs.
+NO_DATA = {"toy_2d", "similarity_flops", "daa_figures", "pcme_figures", "plausible_matches"}
+NO_DATA |= {"approximate_search"}
 NUMBER = r"[A-Z]?\.?\d+\b(?: \([a-c]\))?"
 LIST = re.compile(rf"\b(table|figure)s? ({NUMBER}(?:(?:, |–| and ){NUMBER})*)")
 
@@ -65,12 +68,12 @@ def test_every_command_is_one_of_the_recipe(command):
     settings = settings_of(name, flags)
     if name not in NO_DATA:
         assert settings.data_dir is not None, "the real files"
-    if name != "ablations":
+    if name not in TABLES:
         return
     common = [f"--data-dir={settings.data_dir}", *(f"--{flag}" for flag in settings.also)]
     for row in settings.chosen.values():
         recipe = sys.modules[row.main.__module__]
-        for fold in settings.folds or [None]:
+        for fold in getattr(settings, "folds", ()) or [None]:
             held_out = [] if fold is None else [f"--held-out={fold}"]
             cli.parse(recipe.Settings, [*row.flags, *common, *held_out])
 
@@ -115,7 +118,8 @@ def expanded(first, last=None):
 FILES = ("--data-dir", "--annotations-dir", "--glove", "--image-weights", "--out", "--classes-dir")
 FILES += ("--backbone", "--weights", "--bpe", "--bert", "--bert-vocabulary")
 SMALL = {"dim": 8, "word_dim": 8, "max_words": 9, "similarity_dim": 4, "batch_size": 8}
-OF_RUNS = ("--model", "--ensemble", "--runs")  # other tests give them finished runs
+OF_RUNS = ("--model", "--ensemble", "--runs", "--run")  # other tests give them finished runs
+TESTED = {*TABLES, "similarity_flops"}  # in tests/studies
 CHEAP = ("toy_2d", "gaussian_vsrn_flickr30k", "dive_flickr30k --features regions")
 
 
@@ -125,13 +129,14 @@ def without_files():
     for _, recipe, *words in RECIPES:
         flags = iter(words)
         kept = [word for word in flags if not (word in FILES and next(flags))]
-        if Path(recipe).stem != "ablations" and not set(kept) & set(OF_RUNS):
+        if Path(recipe).stem not in TESTED and not set(kept) & set(OF_RUNS):
             found[" ".join([Path(recipe).stem, *kept])] = None
     for line in found:
         marks = pytest.mark.slow if line in CHEAP else pytest.mark.very_slow
         yield pytest.param(line, marks=marks, id=line)
 
 
+@pytest.mark.usefixtures("one_eagerly")
 @pytest.mark.parametrize("line", list(without_files()))
 def test_every_row_runs_in_small(line, tmp_path, monkeypatch):
     """Rows of `ablations.py` are rows of these recipes; their sweeps have tests of their own."""

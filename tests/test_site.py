@@ -9,11 +9,13 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from PIL import Image
 
 import zoo
+from browser import find_chromium
 from export import __main__ as export_command
 from zoo import evaluation
 
@@ -24,6 +26,8 @@ CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 # Pages whose blocks are run by tests of their own.
 ELSEWHERE = {
     "confidence.md": "tests/test_documentation.py",
+    "start/quickstart.md": "tests/test_documentation.py",
+    "tutorials/dont_know.md": "tests/test_documentation.py",
     "questions.md": "tests/test_documentation.py",
     "extending.md": "tests/test_documentation.py",
     "vectors.md": "tests/test_documentation.py",
@@ -31,8 +35,6 @@ ELSEWHERE = {
     "demo.md": "tests/demo/test_api.py",
 }
 RUN_HERE = {
-    "start/quickstart.md": "uncertainty",
-    "tutorials/dont_know.md": "right without declining",
     "tutorials/photos.md": "",
     "help/troubleshooting.md": "",
     "concepts/embeddings.md": "-8",
@@ -84,10 +86,28 @@ def test_it_builds_strictly(tmp_path):
     start = (tmp_path / "index.html").read_text()  # its picture is that of the scheme
     assert 'src="images/first_screen.png#only-light"' in start
     assert 'src="images/first_screen_dark.png#only-dark"' in start
+    assert "md-source__repository" in start  # the header links the repository
+    found = search_from_the_disk(tmp_path, "wasserstein")
+    assert found is None or int(found) > 0
     for page in tmp_path.rglob("*.html"):  # nothing is fetched from elsewhere to show a page
         text = page.read_text()
         fetched = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?://[^"]+)"', text)
         assert not [url for url in fetched if "canonical" not in url], page
+
+
+def search_from_the_disk(site, word):
+    """How many pages a search finds where the site is opened as files; None without a browser."""
+    assert (site / "search" / "search_index.js").exists()
+    assert 'src="javascripts/iframe-worker.js"' in (site / "index.html").read_text()
+    chromium = find_chromium()
+    if chromium is None:
+        return None
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    address = (site / "index.html").as_uri() + f"?q={word}"
+    command = [chromium, *flags, f"--user-data-dir={site}/browser", "--dump-dom", address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    (found,) = re.findall(r'md-search-result__meta">(\d+) matching', done.stdout)
+    return found
 
 
 def test_every_picture_has_a_page():
@@ -139,6 +159,34 @@ def test_a_pages_code_runs(page, workplace, monkeypatch, capsys, request):
     linecache.checkcache(str(file))
     runpy.run_path(str(file))
     assert RUN_HERE[page] in capsys.readouterr().out
+
+
+def of_the_navigation(*sections):
+    """Paths of the pages in some sections of mkdocs.yml."""
+    yaml = pytest.importorskip("yaml")
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    for entry in config["nav"]:
+        for title, pages in entry.items():
+            if title in sections:
+                for page in pages:
+                    yield DOCS / (page if isinstance(page, str) else next(iter(page.values())))
+
+
+def test_pages_that_people_follow_are_short_and_their_code_is_not_cut():
+    """Words as `wc -w` counts them, columns as docs/ruff.toml, which names what is left out."""
+    ruff = tomllib.loads((DOCS / "ruff.toml").read_text())
+    later = ruff["format"]["exclude"]
+    for path in of_the_navigation("Start", "Tutorials", "How-to"):
+        text = path.read_text()
+        if page_name(path) in later:
+            continue
+        assert len(text.split()) <= 900, page_name(path)
+        for line in "".join(CODE.findall(text)).splitlines():
+            assert len(line) <= ruff["line-length"], f"{page_name(path)}: {line}"
+    for path in (DOCS / "models").glob("*.md"):
+        if path.name != "settings.md":  # of the recipes, made by a command
+            assert len(path.read_text().split()) <= 620, page_name(path)
+            assert "## What differs from the paper" in path.read_text(), page_name(path)
 
 
 def test_pages_name_things_that_exist():

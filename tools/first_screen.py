@@ -1,9 +1,10 @@
-"""The README's picture: an answered query, a declined one, and what the confidence is worth.
+"""The README's picture: the packaged photos asked, answered and declined, and what declining gains.
 
     python -m tools.first_screen                        # docs/images/first_screen*.png
-    python -m tools.first_screen --model runs/birds     # of a run; do not commit others' photos
+    python -m tools.first_screen --questions "a bus on a city street" "a lighthouse"
 
-Every query's probability is of a calibration on four fifths of the other queries.
+The curve is of the model's probes, held-out pairs of a photo and a caption, each asked over the
+packaged photos with its own photo put there. One half calibrates the other.
 """
 
 import argparse
@@ -11,111 +12,139 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 import zoo
 from tools import dark
-from zoo import data, evaluation
-from zoo.data import sources, toy_birds
-from zoo.evaluation.calibration import cross_fitted
-from zoo.files import RunFolder
-from zoo.files.cache import cache_folder
+from zoo.data import packaged_photos
+from zoo.metrics import risk_coverage
 from zoo.report.style import (
     DIRECTION_STYLE,
+    GREY,
+    PALETTE,
     RIGHT,
     WRONG,
-    draw_shares,
-    mark,
     new_figure,
     show_image,
     styled,
 )
 
-TOP, BINS, SHOWN = 4, 8, 256
+TOP, SIDE = 4, 320
+FAINT = 0.45  # of a picture that is not meant as an answer
+QUESTIONS = ("riding horses on the beach", "a giraffe")
+MODEL = "photos_pfe"
 
 
 def main(argv=None):
     options = _options(argv)
-    model = zoo.from_preset(options.model)
-    described = zoo.list_presets().get(options.model)
-    described = RunFolder.existing(options.model).data if described is None else described["data"]
-    split = data.open(described, "test")
-    encoded = evaluation.encode(model, split.records, split.source)
-    found = {side: _calibrated(encoded, model.similarity, side) for side in DIRECTION_STYLE}
-    scores = np.asarray(model.similarity(encoded.images, encoded.captions))
-    rows = _rows(split.records, scores, *found["t2i"])
-    figure = draw(rows, found, _large(described, split))
+    photos = packaged_photos()
+    retriever = zoo.Retriever.build(options.model, photos)
+    rows = [
+        (answer, [square(photos[i], answer.verdict == "likely") for i in answer.ids])
+        for answer in retriever.ask(list(options.questions), k=TOP)
+    ]
+    probability, right = cross_fitted(retriever, seed=0)
+    surest = np.argsort(-probability, kind="stable")[: len(right) // 2]
+    print(
+        f"of {len(right):,} held-out captions {1 - right.mean():.0%} find a wrong photo first, of "
+        f"the surest half {1 - right[surest].mean():.0%}"
+    )
+    figure = draw(rows, probability, right)
     print(*dark.save_both(figure, options.out, dpi=130))
+    for path in (options.out, options.out.with_stem(f"{options.out.stem}_dark")):
+        _fewer_colours(path)
 
 
-def _calibrated(encoded, similarity, side):
-    """`(probability, right)` of every query that has a match, calibrated on others."""
-    answers = evaluation.Answers.of(encoded, similarity, side)
-    return cross_fitted(answers), answers.correct
+def cross_fitted(retriever, seed):
+    """`(probability, right)` of the probes' captions, each half calibrated by the other.
+
+    Args:
+        retriever: over images.
+        seed: of the halves, which divide images and not captions of one.
+    """
+    probes, index = retriever.probes, retriever.index
+    order = np.random.default_rng(seed).permutation(len(probes.image_labels))
+    halves = []
+    for images in np.array_split(order, 2):
+        images = np.sort(images)
+        captions = np.flatnonzero(np.isin(probes.caption_images, images))
+        halves.append(probes.take(images, captions))
+    found = []
+    for learnt, asked in (halves, halves[::-1]):
+        confidence = learnt.calibrate(index)
+        pairs = asked.pairs("t2i")
+        own = pairs["matches"].argmax(axis=1)[:, None]
+        probed = index.probe(pairs["queries"], pairs["own"], own, confidence.copies, seed)
+        features = confidence.features(probed.scores, pairs["uncertainty"])
+        found.append((confidence.of_features(features), probed.correct))
+    return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 
 
-def _rows(records, scores, probability, right):
-    """The surest right caption, and the least sure one: caption, probability, images, which fit."""
-    sure = np.argmax(np.where(right, probability, -1))
-    for query in (sure, np.argmin(probability)):
-        best = np.argsort(-scores[:, query], kind="stable")[:TOP]
-        fits = records.image_labels[best] == records.caption_labels[query]
-        yield records.captions[query], probability[query], best, fits
-
-
-def _large(described, split):
-    """A function from an image's index to pixels that look well, whatever the network reads."""
-    if described["loader"] != "toy_birds":
-        return split.picture
-    birds = toy_birds.generate(cache_folder(f"toy_birds_{SHOWN}"), image_size=SHOWN, part="test")
-    records = data.cub.load(birds, split="test", verbose=False).records
-    assert list(records.image_ids) == list(split.records.image_ids)
-    return sources.Pictures(records, SHOWN, cache=False).picture
+def square(path, answered):
+    """The middle of a photo as pixels, pale and grey where it is not meant as an answer."""
+    with Image.open(path) as opened:
+        side = min(opened.size)
+        left, top = ((length - side) // 2 for length in opened.size)
+        whole = opened.convert("RGB").crop((left, top, left + side, top + side))
+    pixels = np.asarray(whole.resize((SIDE, SIDE), Image.Resampling.LANCZOS), float)
+    if answered:
+        return pixels
+    grey = pixels.mean(axis=2, keepdims=True).repeat(3, axis=2)
+    return FAINT * grey + (1 - FAINT) * 128
 
 
 @styled
-def draw(rows, found, picture):
+def draw(rows, probability, right):
+    """The figure.
+
+    Args:
+        rows: for each question its `Answer` and the pixels of the pictures found.
+        probability, right: of held-out questions, `(Q,)`.
+    """
     figure = new_figure(11.0, 4.3)
-    left, right = figure.subfigures(1, 2, width_ratios=(2.1, 1.0))
-    grid = left.add_gridspec(2, TOP + 1, width_ratios=[1.5] + [1.0] * TOP)
-    for row, (caption, probability, best, fits) in enumerate(rows):
+    left, side = figure.subfigures(1, 2, width_ratios=(2.3, 1.0))
+    grid = left.add_gridspec(len(rows), TOP + 1, width_ratios=[1.25] + [1.0] * TOP)
+    for row, (answer, pictures) in enumerate(rows):
         axis = left.add_subplot(grid[row, 0])
         axis.axis("off")
-        answered = row == 0
-        verdict = "Answered" if answered else "Declined"
-        color = RIGHT if answered else WRONG
-        axis.text(0, 0.98, verdict, color=color, fontsize=13, weight="bold", va="top")
-        stated = "under 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
-        axis.text(0, 0.78, f"{stated} likely to be right", color=color, va="top")
-        quoted = textwrap.fill(f"“{caption.strip().rstrip('.')}”", 24)
-        axis.text(0, 0.58, quoted, fontsize=9, va="top")
-        for place, (image, fit) in enumerate(zip(best, fits, strict=True), start=1):
-            axis = left.add_subplot(grid[row, place])
-            show_image(axis, picture(image))
-            axis.set_xlabel(f"{place}  {mark(fit)}", color=RIGHT if fit else WRONG, fontsize=11)
-    axis = right.subplots()
-    for side, (probability, correct) in found.items():
-        parts = np.array_split(np.argsort(-probability, kind="stable"), BINS)
-        hits = [correct[part].sum() for part in parts]
-        stated = [100 * probability[part].mean() for part in parts]
-        draw_shares(axis, stated, hits, [len(part) for part in parts], **DIRECTION_STYLE[side])
-    axis.plot([0, 100], [0, 100], color="#666666", linewidth=1, linestyle=":", label="as stated")
-    most = max(max(p.max() for p, _ in found.values()) * 100, 50)
-    axis.set(
-        xlabel="stated probability in %",
-        ylabel="first answer is right in %",
-        xlim=(0, min(100, most + 5)),
-        ylim=(0, 100),
-    )
-    axis.set_title("What the probability is worth")
-    axis.legend(loc="upper left")
+        color = RIGHT if answer.verdict == "likely" else WRONG
+        stated = f"{answer.verdict[0].upper()}{answer.verdict[1:]}"
+        if answer.verdict == "likely":
+            stated += f", {answer.probability:.2f}"
+        quoted = textwrap.fill(f"“{answer.question}”", 20)
+        axis.text(0, 0.94, quoted, fontsize=11, va="top")
+        below = 0.94 - 0.16 * (quoted.count("\n") + 1) - 0.06
+        axis.text(0, below, stated, color=color, fontsize=12, weight="bold", va="top")
+        for place, pixels in enumerate(pictures, start=1):
+            show_image(left.add_subplot(grid[row, place]), pixels)
+    axis = side.subplots()
+    curve = risk_coverage(-probability, ~right)
+    random = 100 * curve["random_aurc"]
+    x, y = 100 * curve["coverage"], 100 * curve["risk"]
+    few = len(x) // 50  # of fewer answers a share of wrong ones is noise
+    style = {**DIRECTION_STYLE["t2i"], "color": PALETTE[0]}
+    axis.plot(x[few:], y[few:], color=style["color"], label="the surest first")
+    axis.axhline(random, color=GREY, linestyle=":", label="at random")
+    axis.set(xlabel="answered, in %", ylabel="of these wrong, in %", xlim=(0, 100))
+    axis.set_ylim(0, 1.15 * max(random, y[few:].max()))
+    axis.set_title("What declining gains")
+    axis.legend(loc="lower right")
     return figure
+
+
+def _fewer_colours(path):
+    """A PNG of 256 colours, which keeps it small."""
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(256, dither=Image.Dither.FLOYDSTEINBERG)
+    small.save(path, optimize=True)
 
 
 def _options(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", default="toy_birds_pfe", help="a preset or a run folder")
+    parser.add_argument("--model", default=MODEL, help="a preset or a run folder")
+    parser.add_argument("--questions", nargs=2, default=QUESTIONS, help="to ask")
     parser.add_argument("--out", type=Path, default=Path("docs/images/first_screen.png"))
     return parser.parse_args(argv)
 

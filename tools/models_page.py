@@ -1,12 +1,13 @@
 """Tables of the results of runs in Markdown, from their metrics.json.
 
     python -m tools.models_page runs/*                         # on the terminal
-    python -m tools.models_page runs/* --out docs/models.md    # between its two marks
+    python -m tools.models_page runs/* --brief --out docs/models.md    # between its two marks
     python -m tools.models_page runs/* --papers                # with the papers' figures
 
 Runs that differ in the seed alone are one row, mean ± standard deviation over the seeds. Each split
-has a table of its own, since figures of different data are not comparable. An existing file must
-hold the lines `<!-- runs: begin -->` and `<!-- runs: end -->`; what is between them is replaced.
+has a table of its own, since figures of different data are not comparable. --brief keeps to the
+columns that fit a page. An existing file must hold the lines `<!-- runs: begin -->` and
+`<!-- runs: end -->`; what is between them is replaced.
 """
 
 import re
@@ -28,12 +29,13 @@ _FREE = ("seed", "out", "data_dir", "annotations_dir", "strategy")
 _DRAWN = {"toy_birds": "Toy Birds"} | {
     layout: f"Toy Scenes in the layout of {layout}" for layout in ("COCO", "Flickr30K", "regions")
 }
+_BRIEF = ("R@1", "RSUM", "bins", "ambiguity", "nAUC")  # how columns of a page begin
 _DROPPED_FLAG = re.compile(r"--(out|seed|data-dir)(=\S+|\s+\S+)?")
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    text = page([RunFolder.existing(path) for path in options.runs])
+    text = page([RunFolder.existing(path) for path in options.runs], options.brief)
     if options.papers:
         text += (
             "\n### What the papers report\n\nOn their data and backbones: context, not a "
@@ -47,11 +49,12 @@ def main(argv=None):
     return 0
 
 
-def page(runs):
+def page(runs, brief=False):
     """The tables of some runs in Markdown, one for each split.
 
     Args:
         runs: `RunFolder`s; those that are not finished or retrieve nothing are named below.
+        brief: whether to keep to the columns that fit a page.
 
     Returns:
         Markdown.
@@ -68,18 +71,19 @@ def page(runs):
         splits[_split(run)][_identity(run)].append(run)
     if not splits:
         raise InputError(f"no finished run with results of retrieval among {len(runs)} folders")
-    parts = [split_table(split, list(rows.values())) for split, rows in splits.items()]
+    parts = [split_table(split, list(rows.values()), brief) for split, rows in splits.items()]
     if left_out:
         parts.append(f"Not finished, or not of retrieval: {', '.join(map(str, left_out))}.\n")
     return "\n".join(parts)
 
 
-def split_table(split, rows):
+def split_table(split, rows, brief=False):
     """The table of one split.
 
     Args:
         split: its summary.
         rows: lists of `RunFolder`s that differ in the seed alone.
+        brief: as for `page`.
     """
     of_rows = [[run.metrics for run in runs] for runs in rows]
     columns = [
@@ -93,26 +97,32 @@ def split_table(split, rows):
         table.Column("minutes of training", (lambda metrics: metrics["seconds"] / 60,)),
     ]
     columns = [c for c in columns if any(table.cell(c, found) for found in of_rows)]
-    titles = " | ".join(column.title for column in columns)
+    about = ["seeds", "run"] if brief else ["seeds", "machine", "run"]
+    if brief:
+        columns = [column for column in columns if column.title.startswith(_BRIEF)]
+    titles = ["model", *(column.title for column in columns), *about]
     lines = [
         f"### {split}",
         "",
-        f"| model | {titles} | seeds | machine | run |",
-        f"|---|{'---|' * (len(columns) + 3)}",
+        f"| {' | '.join(titles)} |",
+        f"|{'---|' * len(titles)}",
     ]
     for runs in sorted(rows, key=_mean_rsum, reverse=True):
         runs = sorted(runs, key=_seed)
         found = [run.metrics for run in runs]
         cells = [table.cell(column, found) for column in columns]
-        seeds = ", ".join(map(str, map(_seed, runs)))
-        machines = "; ".join(dict.fromkeys(map(machine, runs)))
-        row = [called(runs[0]), *cells, seeds, machines, f"`{label(runs[0])}`"]
+        said = {
+            "seeds": ", ".join(map(str, map(_seed, runs))),
+            "machine": "; ".join(dict.fromkeys(map(machine, runs))),
+            "run": f"`{label(runs[0])}`",
+        }
+        row = [called(runs[0]), *cells, *(said[title] for title in about)]
         lines.append(f"| {' | '.join(row)} |")
     for name in ("oracle", "chance"):
         known = [metrics[name] for found in of_rows for metrics in found if name in metrics]
         if known:
             cells = [table.cell(column, [{"retrieval": {"": known[0]}}]) for column in columns]
-            lines.append(f"| {name} | {' | '.join(cells)} | | | |")
+            lines.append(f"| {' | '.join([name, *cells])} |{' |' * len(about)}")
     return "\n".join(lines) + "\n"
 
 
@@ -195,6 +205,7 @@ def _seed(run):
 def _parser():
     parser = runs_parser("models_page", __doc__)
     parser.add_argument("--out", type=Path, help="Markdown file; default: print")
+    parser.add_argument("--brief", action="store_true", help="fewer columns, as a page has")
     parser.add_argument("--papers", action="store_true", help="add what the papers report")
     return parser
 

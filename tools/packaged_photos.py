@@ -49,7 +49,8 @@ def write_vectors(preset, out):
 
     encoders = Encoders(from_preset(preset), **resizing_of(preset))
     weights = weights_sha256(encoders.model)
-    np.savez(out / VECTORS, weights_sha256=weights, **encoders.files(packaged_photos()))
+    halves = {key: x.astype(np.float16) for key, x in encoders.files(packaged_photos()).items()}
+    np.savez_compressed(out / VECTORS, weights_sha256=weights, **halves)
     print(f"{out / VECTORS}: {(out / VECTORS).stat().st_size / 1e6:.1f} MB")
 
 

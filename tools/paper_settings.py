@@ -8,7 +8,9 @@
 
 import dataclasses
 import importlib
+import re
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -163,46 +165,49 @@ def page():
     """The whole page in Markdown."""
     head = (
         "# Every builder, its paper's command and main settings\n\n"
-        "Look up what a recipe trains with. `halo train RECIPE --help` lists every flag with its "
-        "value, the\nvalue on the toy data and its source in the paper; "
-        "`tests/golden/flags.txt` of a checkout has "
+        "What a recipe trains with. `halo train RECIPE --help` lists every flag with its value, "
+        "the value on\nthe toy data and its source; `tests/golden/flags.txt` of a checkout has "
         "them all.\n\n"
-        "`--annotations-dir` is the folder of ECCV Caption's annotations: the ids of the test "
-        "split are checked\nbefore training, and PMRP is measured too where the data have "
-        "`annotations/instances_val2014.json`.\n\n"
-        "**Which epoch is kept**: `--select best`, that with the best RSUM on the validation "
-        "split, is every recipe's\ndefault. Pishdad et al. (section 4.3) and PCME++ without SWA "
-        "(section 3.1) select so; with SWA\nPCME++ keeps the last average, and so does its "
-        "recipe. VSE++, VSRN, PVSE, SGRAF and DivE do so in their\ncode. PCME and DAA print no "
-        "rule: `--select last` keeps their last epoch.\n"
+        "`--annotations-dir` is the folder of ECCV Caption's annotations; ids of the test split "
+        "are checked before\ntraining. PMRP needs `annotations/instances_val2014.json` too.\n\n"
+        "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
+        "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
+        "of VSE++, VSRN, PVSE, SGRAF and DivE. With SWA\nPCME++ keeps the last average. PCME and "
+        "DAA print no rule: `--select last` keeps their last epoch. What a model sees of a photo: "
+        "[data](../data.md#the-papers-data).\n"
     )
     return "\n".join([head, *map(section, SYSTEMS)])
 
 
 def section(system):
-    """One recipe: its command, what it shows of photos, and the settings whose source it names."""
+    """One recipe: its command, and the settings whose source it names."""
     module = importlib.import_module(system.settings or system.recipe)
     settings = of_paper(module.Settings, system.flags)
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
-    lines = [f"## {system.title}\n", f"{builders}\n", *commands(system), *photos(settings)]
+    lines = [f"## {system.title}\n", f"{builders}\n", *commands(system)]
     return "\n".join([*lines, main_settings(module.Settings, settings)]) + "\n"
 
 
 def main_settings(settings_class, settings):
-    """The settings that one asks for first, in a line, each with its source."""
+    """The settings that one asks for first, in a line, by their sources."""
     fields = {field.name: field for field in dataclasses.fields(settings_class)}
-    said = []
+    said = {}
     for name in MAIN:
         if name in fields and getattr(settings, name) is not None:
-            source = fields[name].metadata.get("source")
-            said.append(f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`")
-            said[-1] += f" ({source})" if source else ""
-    return f"Defaults: {', '.join(said)}."
+            flag = f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`"
+            said.setdefault(fields[name].metadata.get("source") or "ours", []).append(flag)
+    by_source = "; ".join(f"{', '.join(flags)} ({source})" for source, flags in said.items())
+    return f"Defaults: {by_source}."
 
 
 def commands(system):
     """The command, as it can be pasted, and what else may be chosen."""
-    lines = [f"```bash\npython recipes/{system.recipe}.py {first_of(system.flags)}\n```\n"]
+    # Lines of a page, broken before a flag.
+    command = f"python recipes/{system.recipe}.py {first_of(system.flags)}"
+    glued = re.sub(r"(--\S+) (?!--)", r"\1\0", command)
+    lines = textwrap.wrap(glued, 68, break_long_words=False, break_on_hyphens=False)
+    block = " \\\n    ".join(lines).replace("\0", " ")
+    lines = [f"```bash\n{block}\n```\n"]
     start, _, optional = system.flags.partition(" [")
     if optional or "|" in start:
         flag, choices = (optional.rstrip("]") or start).split()[-2:]
@@ -219,24 +224,6 @@ def of_paper(settings_class, flags):
 def first_of(flags):
     """The flags without the optional ones, and with the first of several values."""
     return flags.partition(" [")[0].partition("|")[0]
-
-
-def photos(settings):
-    """What is seen of a photo, as a paragraph; nothing of those that are not read."""
-    if getattr(settings, "features", "pictures") == "regions" or not hasattr(settings, "resize"):
-        return []
-    if not hasattr(settings, "image_weights") and not hasattr(settings, "weights"):
-        return []
-    shown = "the whole of it, stretched to a square"
-    if settings.resize == "crop":
-        shown = f"the square of {settings.crop_fraction:.1%} of the shorter side in its middle"
-    trained = "the same"
-    if getattr(settings, "crop_and_flip", False):
-        crop = settings.crop
-        low, high = crop.area or crop.sides
-        of = "of the original's area" if crop.area else "of the original's height and width"
-        trained = f"a random part of {low:.0%} to {high:.0%} {of}, mirrored or not"
-    return [f"Of a photo evaluation sees {shown}; training {trained}.\n"]
 
 
 def value(default):

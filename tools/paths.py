@@ -77,7 +77,7 @@ WAYS = {
         "docs/tutorials/serve.md",
         (
             Step("halo export toy_birds_pfe served"),
-            Step("python -m export.stand_in served", 8501),
+            Step("python -m tools.stand_in served", 8501),
             Step(
                 "curl -s localhost:8501/v1/models/halo:predict"
                 """ -d '{"signature_name": "encode_captions","""

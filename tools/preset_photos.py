@@ -145,11 +145,11 @@ def save(settings, options):
     """Writes both presets, the second as the means of the first."""
     folder = RunFolder.existing(settings.out)
     model = from_preset(folder.path)
+    of_coco = len({name for name, _ in unshown(options.data)})
     trained_on = (
-        f"Flickr8k's 5,591 training photos that are there, and {len(set(unshown(options.data))):,} "
-        f"captions of COCO's photos that nobody is shown, {COCO_TIMES} times an epoch: points by "
-        "InfoNCE on stored vectors of MobileNetV2 (ImageNet) and all-MiniLM-L6-v2, both frozen, "
-        "then variances (PFE)"
+        f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is shown, "
+        f"whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored vectors of "
+        "MobileNetV2 (ImageNet) and all-MiniLM-L6-v2, both frozen, then variances (PFE)"
     )
     command = f"python -m tools.preset_photos DATA all-MiniLM-L6-v2 OUT --seed {settings.seed}"
     about = {**ABOUT, "trained_on": trained_on, "command": command}

@@ -42,7 +42,7 @@ _NAMES = {
     "size": (
         "dim", "_dim", "_size", "max_words", "epochs", "steps_per_epoch", "jobs", "views",
         "gradient_accumulation", "variance_blocks", "_per_class", "_per_image", "most_images",
-        "test_samples", "num_samples", "num_classes", "num_embeddings", "num_iterations",
+        "num_samples", "num_classes", "num_embeddings", "num_iterations",
         "num_layers", "num_regions", "num_slots", "num_steps",
     ),
     "share": (

@@ -186,6 +186,14 @@ def has_uncertainty(embedding: EmbeddingLike) -> bool:
     return kind(embedding) in _UNCERTAINTIES
 
 
+def measure_of(embedding: EmbeddingLike, measure: str | None = None) -> str | None:
+    """By what `uncertainty` measures: as given, else the first that applies; None of points."""
+    what = kind(embedding)
+    if what not in _UNCERTAINTIES:
+        return None
+    return measure or _UNCERTAINTIES[what][0]
+
+
 def distribution(embedding: EmbeddingLike, family: str = "von_mises_fisher") -> Any:
     """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32.
 
@@ -252,7 +260,7 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
     if what not in _UNCERTAINTIES:
         raise ValueError(f"`embedding` must be a Gaussian or a set here; received {what}")
     allowed = _UNCERTAINTIES[what]
-    measure = allowed[0] if measure is None else measure
+    measure = measure_of(embedding, measure)
     if measure not in allowed:
         raise ValueError(f"`measure` must be one of {allowed} for {what}; received {measure!r}")
     if measure == "circular_variance":
@@ -288,7 +296,7 @@ def log_uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Ten
 
 def is_logarithm(embedding: EmbeddingLike, measure: str | None = None) -> bool:
     """Whether `uncertainty` is a logarithm as it is: `"log_det"`, the default of Gaussians."""
-    return measure == "log_det" or (measure is None and kind(embedding) == GAUSSIAN)
+    return measure_of(embedding, measure) == "log_det"
 
 
 def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:

@@ -29,7 +29,7 @@ SECONDS = 0.5  # for the last lines, where a child of this process still holds s
 
 @contextlib.contextmanager
 def without_notes() -> Iterator[None]:
-    """In here, what the C++ libraries write to standard error is without their notes.
+    """Within this block the C++ libraries write no notes to standard error.
 
     What Python writes goes straight to where it went before. Nothing is done where the user asks
     for the notes, and where there is no such process.

@@ -1,6 +1,7 @@
 """Encoding by Apache Beam: the same shards as in this process, each exactly once."""
 
 import contextlib
+import functools
 import io
 import json
 import logging
@@ -96,11 +97,17 @@ def photos(tmp_path_factory):
     return root / "images"
 
 
+@functools.cache
+def encoder():
+    """Loaded once: that takes seconds."""
+    return Encoder.load(PRESET, "images")
+
+
 @pytest.fixture(scope="module")
 def expected(photos, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
     pieces = collection.plan(photos, "images", shard_size=5)
-    collection.encode(pieces, Encoder.load(PRESET, "images"), folder, {}, progress=False)
+    collection.encode(pieces, encoder(), folder, {}, progress=False)
     return contents(folder)
 
 
@@ -166,9 +173,7 @@ def test_a_shard_that_is_written_twice_is_there_once(photos, expected, tmp_path)
 
 
 def pipelines_example(work):
-    (result,) = pipelines.EncoderHandler(PRESET, "images").run_inference(
-        [work], Encoder.load(PRESET, "images")
-    )
+    (result,) = pipelines.EncoderHandler(PRESET, "images").run_inference([work], encoder())
     return result
 
 
@@ -230,11 +235,11 @@ def test_workers_that_are_killed_cost_only_their_shard(photos, expected, tmp_pat
 
 def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeypatch):
     pieces = collection.plan(photos, "images", shard_size=5)
-    encoder, codes = Encoder.load(PRESET, "images"), []
+    codes = []
 
     def attempt(job, left, look):
         """Encodes one shard, leaves half of another, and dies; at the end it does not."""
-        shards.write_shard(job["folder"], left[0].number, encoder(left[0]))
+        shards.write_shard(job["folder"], left[0].number, encoder()(left[0]))
         (tmp_path / ".tmp-999999999-shard-000001.parquet").write_bytes(b"half")
         codes.append(direct._WORKER_DIED if len(left) > 1 else 0)
         return codes[-1]

@@ -17,6 +17,7 @@ from zoo.confidence.answer_agreement import copy_threshold
 from zoo.confidence.kind_size import kind_size
 from zoo.confidence.list_length import ListLength
 from zoo.errors import InputError
+from zoo.evaluation.held_out import whole_images
 from zoo.search import Index
 
 DIM = 24
@@ -325,6 +326,35 @@ def test_copies_are_nearer_than_neighbours():
     items = world(0, 500)[0]
     threshold = copy_threshold(np.concatenate([items, items[:50]]))  # some are given twice
     assert 0.3 < threshold < 0.99
+
+
+def test_images_that_ask_bring_all_their_captions(tmp_path):
+    """Of images with five captions each, probes that keep two of them say too little."""
+    rng = np.random.default_rng(3)
+    images = rng.normal(size=(700, 16))
+    owners = np.repeat(np.arange(700), 5)
+    captions = images[owners] + 1.2 * rng.normal(size=(3500, 16))
+    there, asked = owners < 200, np.arange(200)
+    index = Index.build(captions[there], "cosine", side="captions")
+    right = np.mean(owners[index.search(images[asked], 1)[1][:, 0]] == asked)
+    told = np.flatnonzero(~there)
+    some = np.sort(rng.permutation(told)[:1000])
+    whole = whole_images(owners, np.arange(200, 700), 600, rng)
+    assert len(whole) == 120
+    first = told[np.isin(owners[told], whole)]
+    kept = np.sort(np.concatenate([first, rng.permutation(np.setdiff1d(told, first))[:400]]))
+    said = []
+    for rows, marked in ((some, None), (kept, np.isin(np.arange(200, 700), whole))):
+        labels = np.arange(200, 700)
+        probes = Probes.of(
+            images[200:], captions[rows], labels, owners[rows], owners[rows] - 200, whole=marked
+        )
+        probes.save(tmp_path / "probes.npz")
+        confidence = Probes.load(tmp_path / "probes.npz").calibrate(index)
+        said.append(index.probability(images[asked], confidence).mean())
+    assert abs(said[1] - right) <= 0.06
+    assert right - said[0] >= 0.1
+    assert whole_images(owners, np.arange(200, 210), 600, rng) is None
 
 
 def test_probes_travel_in_one_file(probes, tmp_path):

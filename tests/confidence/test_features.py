@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import entropy
 
 from zoo.confidence import GalleryMoments, QueryScores, feature_names, query_features
+from zoo.confidence.features import check_names
 from zoo.confidence.scores import without_matches
 
 TAU = 0.1
@@ -112,6 +113,20 @@ def test_taking_matches_out_is_as_if_they_were_not_there(draw):
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         query_features(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("best_minus_mean", "must be a list of names; received the text 'best_minus_mean'"),
+        (["best", "best_minus_maen"], "received 'best_minus_maen'"),
+        (["rank_20_minus_mean"], "received none of them"),
+    ],
+)
+def test_a_name_is_no_part_of_another_and_no_typo_vanishes(names, message):
+    with pytest.raises(ValueError, match=message):
+        check_names(names, ("best", "best_minus_mean"))
+    assert check_names(["best_minus_mean"], ("best", "best_minus_mean")) == ("best_minus_mean",)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """How far what is said may be off where kinds are few: the interval holds as often as it says."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from zoo.confidence import Confidence, calibrate_on
+from zoo.confidence.judge import Judge
 from zoo.confidence.kind_spread import KindSpread, numbered_kinds
 from zoo.search import Index
 
@@ -65,6 +68,10 @@ def test_a_calibration_of_classes_says_it_and_keeps_it(tmp_path):
     low, high = confidence.interval(np.array([0.4]))
     assert low[0] < 0.4 < high[0]
     assert high[0] - low[0] > 0.05
+    scores = index.query_scores(queries[:5], copies=confidence.copies)
+    for spread, said in ((confidence.spread, "in 10"), (KindSpread(9.0, 2), "cannot be said")):
+        judge = Judge(dataclasses.replace(confidence, spread=spread))
+        assert all(said in one.reason for one in judge(scores) if one.verdict != "nothing matches")
     confidence.save(tmp_path / "c.json")
     again = Confidence.load(tmp_path / "c.json").interval(np.array([0.4]))
     np.testing.assert_array_equal(again, (low, high))

@@ -27,7 +27,8 @@ def released(confidence, correct):
     return (area(curve(confidence)) - flat) / (area(curve(correct.astype(float))) - flat)
 
 
-@pytest.mark.parametrize("count", [37, 100, 1003])
+# At 15, 35, 45 and 55 a tenth of the queries ends in a half, which MTEB rounds to even numbers.
+@pytest.mark.parametrize("count", [15, 35, 37, 45, 55, 100, 1003])
 def test_it_is_mtebs(count):
     rng = np.random.default_rng(count)
     confidence = rng.permutation(count) / count

@@ -124,6 +124,30 @@ def test_exchangeable_queries_are_not_refused_for_their_directions(dim):
     assert refused <= 8
 
 
+@pytest.mark.parametrize("size", [5, 20])
+def test_captions_of_one_image_are_no_shift(size):
+    """Groups that lie together: one of each is looked at, else a quarter and more are refused."""
+    rng, refused = np.random.default_rng(size), np.zeros(2, int)
+
+    def drawn(count):
+        shared = np.repeat(rng.normal(size=(count // size, 8)), size, axis=0)
+        queries = shared + 0.5 * rng.normal(size=(count, 8))
+        similarity = queries @ gallery.T
+        return similarity, queries, np.arange(count) // size
+
+    gallery = rng.normal(size=(50, 8))
+    for _ in range(60):
+        (similarity, asked, groups), (new, queries, theirs) = drawn(400), drawn(400)
+        correct = rng.random(400) < 0.5
+        facts = {"names": ["best", "best_minus_mean"], "queries": asked, "groups": groups}
+        confidence = Confidence.fit(similarity, correct, **facts)
+        told = confidence.check(new, queries=queries, groups=theirs)
+        alone = Confidence.fit(similarity, correct, **{**facts, "groups": None})
+        refused += [not told.holds, not alone.check(new, queries=queries).holds]
+    assert refused[0] <= 8  # of 60 at 5 %: more has a chance of 0.004
+    assert refused[1] >= 15
+
+
 def test_other_classes_are_refused(draw):
     refused = 0
     for seed in range(40):

@@ -15,10 +15,11 @@ from demo.__main__ import main
 from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo import models
+from zoo.confidence.judge import NOT_UNDERSTOOD, VERDICTS
+from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.retriever import Encoders
-from zoo.retriever.answer import NOT_UNDERSTOOD, VERDICTS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,6 +42,10 @@ def test_it_opens_on_the_packaged_photos_and_encodes_none(monkeypatch):
     html = verdict_card.answer(gallery, found[there])
     assert 'href="https://www.flickr.com/photo.gne?id=' in html
     assert "CC BY" in html
+    kept, own = gallery.embeddings["images"], gallery.encoders.files(gallery.image_paths[:4])
+    for name, values in own.items():  # they are kept in half precision
+        np.testing.assert_allclose(kept[name][:4], values, rtol=2e-3, atol=2e-4)
+    assert packaged_vectors("of another model") is None
 
 
 def test_a_run_brings_its_held_out_split(gaussians):

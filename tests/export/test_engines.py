@@ -77,9 +77,14 @@ def test_one_size_of_batch_and_images_alone(pcme, tmp_path):
     ]
 
 
+@pytest.fixture(scope="module")
+def whole(pcme, tmp_path_factory):
+    out = tmp_path_factory.mktemp("litert") / "whole"
+    return export_engine(pcme.model, out, "litert", image_only=True)
+
+
 @pytest.mark.parametrize(("storage", "most"), [("float16", 0.05), ("dynamic_range", 0.2)])
-def test_smaller_weights_of_litert_are_finite_and_near(pcme, storage, most, tmp_path):
-    whole = export_engine(pcme.model, tmp_path / "whole", "litert", image_only=True)
+def test_smaller_weights_of_litert_are_finite_and_near(pcme, whole, storage, most, tmp_path):
     # Three captions, one of them empty: what masks and what divides fit into 16 bits.
     small = export_engine(pcme.model, tmp_path / "small", "litert", storage=storage, batch_size=3)
     facts = json.loads((small / "export.json").read_text())

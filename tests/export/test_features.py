@@ -13,7 +13,10 @@ from zoo.data.text.captions import WordTokenizer
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("builder", ["vsepp", "gaussian_vsrn", "dive", "pvse"])
+@pytest.mark.parametrize(
+    "builder",
+    ["vsepp", "gaussian_vsrn", "dive", pytest.param("pvse", marks=pytest.mark.very_slow)],
+)
 def test_regions_go_in_as_features(builder, tmp_path):
     words = WordTokenizer(["a", "red", "bird"], max_words=5)
     model = getattr(zoo.models, builder)((6, 7), tokenizer=words, dim=8, word_dim=6)

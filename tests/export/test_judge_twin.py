@@ -10,8 +10,9 @@ import zoo
 from demo import sources
 from demo.service import Service
 from export.signatures import Signatures
-from zoo import evaluation
+from zoo import evaluation, report
 from zoo.confidence.scores import DEPTH
+from zoo.report import opening
 from zoo.search.__main__ import main as search
 
 COUNT = 500
@@ -82,6 +83,16 @@ def test_the_report_gives_the_retrievers_probabilities(birds, answers):
     expected = [answer.probability for answer in answers if answer.probability is not None]
     np.testing.assert_allclose(probability[there], expected, atol=1e-5)
     assert confidence.first_k(0.1) == retriever.confidence.first_k(0.1)
+
+
+def test_the_reports_examples_are_the_retrievers_answers(birds):
+    model, encoded, retriever = birds
+    probes = evaluation.probes_of("toy_birds_pfe")
+    run = report.ReportedRun("birds", encoded, model.similarity, model=model, probes=probes)
+    examples = opening.examples(run, 40)
+    found = retriever.ask([example.question for example in examples])
+    _same([(one.verdict, one.probability) for one in examples], found)
+    assert [one.reason for one in examples] == [answer.reason for answer in found]
 
 
 def test_the_command_line_gives_the_retrievers_verdicts(birds, answers, tmp_path, capsys):

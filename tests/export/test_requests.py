@@ -15,7 +15,8 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageOps
 
-from export import grpc_client, picture_headers, stand_in
+from export import grpc_client, picture_headers
+from tools import stand_in
 from zoo.data import images as pipeline
 from zoo.data.reading.files import FORMATS, check_images
 

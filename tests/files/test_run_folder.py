@@ -1,4 +1,5 @@
 import errno
+import gzip
 import json
 import math
 import os
@@ -13,7 +14,8 @@ import pytest
 import forked
 from zoo.cli import setting
 from zoo.errors import InputError
-from zoo.files.atomic import atomic, remove_leftovers, write_text
+from zoo.files.atomic import atomic, atomic_folder, remove_leftovers, write_text
+from zoo.files.json_files import read_json
 from zoo.files.run_folder import RunFolder
 from zoo.training.settings import RunSettings
 
@@ -193,6 +195,7 @@ def test_a_full_disk_is_one_clear_error_and_keeps_the_last_model(tmp_path):
     # A limit on the file size stands for the full disk: both are an OSError in the middle of it.
     script = f"""
 import resource, signal, keras
+from zoo.files.json_files import read_json
 from zoo.files.run_folder import RunFolder
 from zoo.cli import run
 def main():
@@ -228,3 +231,46 @@ def test_models_are_saved_whole(tmp_path):
 def test_probes_have_one_place(tmp_path):
     run = RunFolder.open(tmp_path / "run", {})
     assert run.probes_path == run.path / "probes.npz"
+
+
+def test_a_folder_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "new" / "set"
+
+    def fill_half():
+        with atomic_folder(path) as unfinished:
+            (unfinished / "half").write_text("x")
+            raise RuntimeError("died")
+
+    with pytest.raises(RuntimeError, match="died"):
+        fill_half()
+    assert not list(path.parent.iterdir())
+    with atomic_folder(path) as unfinished:
+        assert unfinished.name.startswith(".")
+        (unfinished / "whole").write_text("x")
+        assert not path.exists()
+    assert [one.name for one in path.iterdir()] == ["whole"]
+    assert path.stat().st_mode & 0o777 == 0o755
+    with pytest.raises(InputError, match="set: another process has just written there"):  # noqa: SIM117
+        with atomic_folder(path) as unfinished:
+            (unfinished / "other").write_text("x")
+    assert [one.name for one in path.parent.iterdir()] == ["set"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"), atomic_folder(tmp_path / "file/set"):
+        pass
+
+
+def test_json_is_read_in_one_way(tmp_path):
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b'{"a": [1]}'))
+    assert read_json(path) == {"a": [1]}
+    path.write_bytes(gzip.compress(b'{"a":\n[1}'))
+    with pytest.raises(InputError, match=r"a\.json\.gz:2: this is not valid JSON"):
+        read_json(path)
+    path.write_bytes(gzip.compress(b'{"a": 1}')[:-9])
+    with pytest.raises(InputError, match=r"a\.json\.gz"):
+        read_json(path)
+    (tmp_path / "b.json").write_bytes(b'"\xff"')
+    with pytest.raises(InputError, match=r"b\.json: expected UTF-8"):
+        read_json(tmp_path / "b.json")
+    with pytest.raises(InputError, match=r"c\.json: there is no such file"):
+        read_json(tmp_path / "c.json")

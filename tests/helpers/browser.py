@@ -145,7 +145,8 @@ class Visit:
         self.page.mouse.move(0, 0)
         self.page.screenshot(path=path, full_page=True)
         with Image.open(path) as picture:
-            top = picture.convert("RGB").crop((0, 0, picture.width, height or picture.height))
+            height = min(height or picture.height, picture.height)
+            top = picture.convert("RGB").crop((0, 0, picture.width, height))
         top.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
     def _console(self, message):
@@ -169,7 +170,7 @@ def take_pictures(address, folder):
             visit.shot(folder / "demo_light.png")
         with Visit(browser, address, "dark") as visit:
             visit.press('[data-key="e1"]')
-            visit.shot(folder / "demo_declined_dark.png")
+            visit.shot(folder / "demo_declined_dark.png", height=840)
         with Visit(browser, address, "phone") as visit:
             visit.press('[data-key="e0"]')
             visit.shot(folder / "demo_phone.png", height=1100)

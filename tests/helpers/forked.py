@@ -1,4 +1,4 @@
-"""Processes that begin where `import zoo` ends: forks of one that has imported it and no more.
+"""Processes that begin where the imports of a recipe end: forks of one that has done no more.
 
 A Python of its own takes seconds to import TensorFlow, and a test of what a process leaves behind
 when it is killed, or fails, does not ask how it came to its modules. The forked one has computed
@@ -14,6 +14,9 @@ import tempfile
 import types
 from pathlib import Path
 
+# `import zoo` alone imports neither Keras nor TensorFlow: its rooms do, when they are touched.
+PRELOADED = ("zoo.models", "zoo.training", "zoo.report", "zoo.search", "matplotlib.pyplot")
+
 
 def start(program, *arguments, env=None):
     """Starts a program; it prints to the files `out` and `err` of the process that is returned.
@@ -27,7 +30,7 @@ def start(program, *arguments, env=None):
         A `multiprocessing.Process`, whose exit code is −9 if it was killed.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["zoo", "matplotlib.pyplot"])
+    context.set_forkserver_preload(list(PRELOADED))
     printed = tempfile.NamedTemporaryFile("w+"), tempfile.NamedTemporaryFile("w+")  # noqa: SIM115
     names = [file.name for file in printed]
     as_here = dict(env or os.environ), os.getcwd(), list(sys.path)

@@ -1,8 +1,8 @@
 """Trains every kind of loss on one device and on two replicas, in a process of its own.
 
-`python replicas.py mirrored CASE …` has two logical CPUs; `python replicas.py multi_worker CASE …`
-is one of the workers of TF_CONFIG. Either prints `{case: largest difference of a variable or the
-loss}` as JSON, of the cases given.
+`python replicas.py mirrored CASE …` has two logical CPUs, `mirrored:4` four; `python replicas.py
+multi_worker CASE …` is one of the workers of TF_CONFIG. All print `{case: largest difference of a
+variable or the loss}` as JSON, of the cases given.
 """
 
 import functools
@@ -14,14 +14,16 @@ import numpy as np
 import tensorflow as tf
 
 NAME, *CHOSEN = sys.argv[1:]
+NAME, _, COUNT = NAME.partition(":")
 if NAME == "mirrored":
     cpus = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
-        cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
+        cpus[0], [tf.config.LogicalDeviceConfiguration()] * int(COUNT or 2)
     )
 
 from zoo import global_batch, losses, models, training  # noqa: E402
 from zoo.data.text.captions import WordTokenizer  # noqa: E402
+from zoo.encoders.embed import embed  # noqa: E402
 from zoo.training import Execution  # noqa: E402
 
 DEVICES = training.strategy(NAME)
@@ -139,7 +141,42 @@ def of_each_replica_alone(name):
         global_batch.gather = gather
 
 
+SEEN = set()
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Where(keras.layers.Layer):
+    """Notes on which replica it is called."""
+
+    def call(self, inputs):
+        context = tf.distribute.get_replica_context()
+        number = context and context.replica_id_in_sync_group
+        SEEN.add(int(tf.get_static_value(number)) if tf.is_tensor(number) else number)
+        return inputs
+
+
+def validation():
+    """What `Validation` encodes: on all replicas, each its share; 10 rows in batches of 4."""
+
+    def backbone():
+        image = keras.Input((16, 16, 3))
+        x = keras.layers.Conv2D(6, 3, 2)(Where()(keras.layers.Rescaling(1 / 255)(image)))
+        return keras.Model(image, x, name="backbone")
+
+    rows = np.random.default_rng(0).uniform(0, 255, (10, 16, 16, 3)).astype("float32")
+    with DEVICES.scope():
+        model = models.vsepp(backbone(), **SIZE)
+    SEEN.clear()
+    batches = tf.data.Dataset.from_tensor_slices(rows).batch(4)
+    spread = embed(model.image_encoder, batches)["mean"]
+    assert set(range(DEVICES.num_replicas_in_sync)) == SEEN, SEEN
+    alone = training.on_one_device(model).image_encoder(rows)["mean"]
+    assert spread.shape == alone.shape
+    return float(np.abs(spread - alone).max())
+
+
 CASES = {
+    "validation": validation,
     "triplet": lambda: compare(SYSTEMS["triplet"]),
     "pcme": lambda: compare(SYSTEMS["pcme"], rate=1e-3),  # its loss is a sum over all pairs
     "pcmepp": lambda: compare(SYSTEMS["pcmepp"]),

@@ -107,7 +107,7 @@ def test_relevance_counts_what_the_gallery_lacks():
         (read_matches, "[1]", "file.json: expected an object"),
         (read_matches, '{"a": [1]}', "file.json: entry 'a'"),
         (read_matches, '{"1": 2}', "file.json: entry '1'"),
-        (read_matches, '{\n"1": [2],\n', r"file.json:3: expected JSON"),
+        (read_matches, '{\n"1": [2],\n', r"file.json:3: this is not valid JSON"),
         (read_ids, "1\ntwo\n", "file.json:2: expected one id a line; received 'two'"),
         (read_cxc, HEADER + "a:1,x_2.jpg,3\na:1,x_y.jpg,3\n", "file.json:3: expected caption"),
         (read_cxc, "a,b\n1,2\n", "file.json:2: expected caption"),

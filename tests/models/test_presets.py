@@ -145,9 +145,9 @@ def test_a_layer_as_dtype_in_the_config_is_one_error(file, tmp_path):
 def test_a_card_of_a_wrong_kind_is_said(model, tmp_path, monkeypatch):
     zoo.save_preset(model, tmp_path / "mine")
     monkeypatch.setattr(zoo.models.presets, "PACKAGED", tmp_path)
-    for text, why in (("[1]", "expected a JSON object"), ("{", "not JSON")):
+    for text, why in (("[1]", " expected a JSON object"), ("{", "1: this is not valid JSON")):
         (tmp_path / "mine" / "preset.json").write_text(text)
-        with pytest.raises(InputError, match=rf"preset\.json: {why}"):
+        with pytest.raises(InputError, match=rf"preset\.json:{why}"):
             zoo.list_presets()
 
 

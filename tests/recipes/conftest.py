@@ -1,9 +1,12 @@
 """What the runs of all recipes' tests share."""
 
 import functools
+from pathlib import Path
 
 import keras
 import pytest
+from matplotlib.figure import Figure
+from PIL import Image
 
 from zoo.report import style
 
@@ -15,12 +18,31 @@ def _no_collection(monkeypatch):
     monkeypatch.setattr(keras.backend, "clear_session", forget)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _each_figure_once():
+    """To draw its half a dozen figures takes a third of a small run.
+
+    So the runs of one file of tests draw a figure of each name once; the others are empty
+    pictures. What is in them is tested in tests/report.
+    """
+    drawn, draw = set(), Figure.savefig
+
+    def savefig(figure, path, **options):
+        name = Path(path).name.rpartition("-")[2]  # without what `atomic` puts before it
+        if name in drawn:
+            Image.new("L", (1, 1)).save(path, Path(name).suffix[1:])
+        else:
+            drawn.add(name)
+            draw(figure, path, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", savefig)
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def coarse_figures():
-    """Every run draws half a dozen figures; at a third of the resolution that takes half a second.
-
-    The figures themselves are tested in tests/report.
-    """
+    """A third of the resolution is enough to see that a figure can be drawn."""
     (fine,) = style.save.__defaults__
     style.save.__defaults__ = (50,)
     yield

@@ -105,13 +105,15 @@ def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_
 @pytest.mark.usefixtures("one_eagerly")
 def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path):
     out = tmp_path / "run"
-    flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--test-samples", "2", f"--out={out}"]
+    flags = [*SMALL, "--image-size=16", "--backbone=tiny", f"--out={out}"]
     pcme_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={annotations}"])
     run = RunFolder.existing(out)
     for side in ("i2t", "t2i"):
         assert 0 <= run.metrics["coco"][f"coco_5k_{side}_pmrp"] <= 100
     assert run.metrics["coco"]["pmrp_images_left_out"] >= 0
-    assert list(run.metrics["test_samples"]) == ["2"]
+    by_means = run.metrics["by_similarity"]["euclidean"]["coco"]  # the other test-time similarity
+    assert by_means.keys() == run.metrics["coco"].keys()
+    assert by_means != run.metrics["coco"]
     assert list(training.read_history(run.history_path)["phase"]) == ["warm_up", "fine_tuning"]
 
 

@@ -70,22 +70,34 @@ def test_the_cosine_s_asp_is_that_of_a_model_that_ranks_by_cosines(birds):
 
 
 def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):
-    """Figures 1 (b), 3 and 4; the whole gallery's ASP is the run's own."""
+    """Figures 1 (b), 1 (c), 3 and 4; the whole gallery's ASP is the run's own."""
     other = RunFolder.open(tmp_path / "other", {}, data=birds.data)
     other.save_model(zoo.from_preset(birds.path))
     other.history_path.write_bytes(birds.history_path.read_bytes())
     out = tmp_path / "figures"
     runs = [str(birds.path), str(other.path)]
-    found = daa_figures.main(["--runs", *runs, f"--out={out}", "--thresholds", "0", "0.3"])
+    found = daa_figures.main(
+        ["--runs", *runs, f"--out={out}", "--shown=5", "--thresholds", "0", "0.3"]
+    )
     assert {path.name for path in out.iterdir()} == {
         "asp.png",
         "asp_at.png",
         "figures.json",
         "positives.png",
+        "retrieved.png",
     }
     for side in ("i2t", "t2i"):
         curve = found["precision_at"]["birds"][side]
         assert 100 * curve["asp"][-1] == pytest.approx(birds.metrics["asp"][side], abs=0.01)
+    of_runs = found["retrieved"]["runs"]
+    assert of_runs["birds"] == of_runs["other"]  # one model under two names
+    assert len(of_runs["birds"]["images"]) == 5
+    split = data.open(birds.data, "test")
+    caption = split.records.captions.tolist().index(found["retrieved"]["caption"])
+    expected = split.records.semantics.matrix().rows(0, split.records.num_images)
+    np.testing.assert_allclose(
+        of_runs["birds"]["scores"], expected[of_runs["birds"]["images"], caption], rtol=1e-5
+    )
     few, more = found["pairs_above"][::-1]
     assert few < more
     assert found["annotated"] > 0

@@ -17,7 +17,7 @@ from zoo.files import RunFolder
 from zoo.training.history import read_history
 
 RECIPES = str(Path(own_pairs_gru.__file__).parent)
-pytestmark = pytest.mark.usefixtures("run_eagerly")  # but for the process of its own
+pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
 
 
@@ -65,6 +65,8 @@ def test_control_c_in_an_epoch_is_one_word_and_the_next_call_goes_on(
     script = f"""
 import os, signal, sys
 import keras
+import tensorflow as tf
+tf.config.run_functions_eagerly(True)
 sys.path.insert(0, {RECIPES!r})
 import own_pairs_gru
 from zoo.cli import run

@@ -1,5 +1,8 @@
 """Photos and captions of one's own by two frozen networks, from the table to the verdict."""
 
+import contextlib
+import io
+
 import keras
 import numpy as np
 import pytest
@@ -20,20 +23,22 @@ from zoo.files.text_weights import text_folder
 from zoo.retriever import VERDICTS
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HALO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
-@pytest.fixture
-def minilm(tmp_path):
-    return write_checkpoint(tmp_path / "minilm", random_weights())
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory):
+    return write_checkpoint(tmp_path_factory.mktemp("weights") / "minilm", random_weights())
 
 
-@pytest.fixture
-def photos(tmp_path):
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
     """Red, green and blue squares; the caption names the colour."""
-    folder = tmp_path / "photos"
+    folder = tmp_path_factory.mktemp("album") / "photos"
     folder.mkdir()
     rng, rows = np.random.default_rng(0), ["image,caption"]
     for index in range(60):
@@ -53,10 +58,17 @@ def run_of(photos, minilm, out, *more):
     return own_pairs.main([*flags, *small, *few, *more])
 
 
-def test_the_networks_stay_and_their_vectors_are_trained_on(photos, minilm, tmp_path, capsys):
-    out = tmp_path / "run"
-    results = run_of(photos, minilm, out)
-    printed = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def finished(photos, minilm, tmp_path_factory):
+    """A run with an epoch of variances: its folder, its results and what it printed."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        results = run_of(photos, minilm, out)
+    return out, results, printed.getvalue()
+
+
+def test_the_networks_stay_and_their_vectors_are_trained_on(finished, photos, minilm, tmp_path):
+    out, results, printed = finished
     assert "times chance" in printed
     assert f"python -m zoo.search build OTHER_PHOTOS {out}/index --model {out}" in printed
     model = zoo.from_preset(out)
@@ -78,10 +90,9 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(photos, minilm, tmp_
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-def test_variances_cost_the_points_nothing(photos, minilm, tmp_path):
-    run_of(photos, minilm, tmp_path / "short", "--variance-epochs=1")
+def test_variances_cost_the_points_nothing(finished, photos, minilm, tmp_path):
     run_of(photos, minilm, tmp_path / "long", "--variance-epochs=2")
-    short, long = (zoo.from_preset(tmp_path / name) for name in ("short", "long"))
+    short, long = (zoo.from_preset(out) for out in (finished[0], tmp_path / "long"))
     first, second = (model.encode_captions(["a red bird"]) for model in (short, long))
     np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-6)
     assert not np.allclose(first.stddev(), second.stddev(), rtol=1e-4, atol=0)

@@ -64,6 +64,7 @@ def test_nothing_trained_is_calibrated_searched_reported_and_exported(files, tmp
     assert set(served["match"].structured_outputs) >= {"similarity", "image_mean"}
 
 
+@pytest.mark.usefixtures("one_eagerly")
 @pytest.mark.parametrize("method", [m for m in own_vectors.METHODS if m != "none"])
 def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path, method):
     run = tmp_path / "run"
@@ -81,6 +82,7 @@ def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path
     assert report.show(zoo.training.Run(zoo.files.RunFolder.existing(run)))
 
 
+@pytest.mark.usefixtures("one_eagerly")
 def test_the_table_compares_methods_on_the_vectors_of_runs(files, tmp_path, monkeypatch, capsys):
     """A run a seed; what changes beside `none` is paired by seed."""
     asked = []
@@ -108,6 +110,7 @@ def test_the_table_compares_methods_on_the_vectors_of_runs(files, tmp_path, monk
     assert "one for each of the 3 seeds; received 2" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("one_eagerly")
 def test_prefixes_are_compared_with_their_captions(files, tmp_path):
     rng = np.random.default_rng(1)
     assert own_vectors_prefixes.prefix("a red bird", rng) in ("a", "a red")
@@ -143,7 +146,7 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
 def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     pytest.importorskip("gradio")
     from demo import limits, page, sources
-    from zoo.retriever.answer import VERDICTS
+    from zoo.confidence.judge import VERDICTS
 
     run = tmp_path / "run"
     texts = [f"noisy  bird {row // 2}" for row in range(300)]

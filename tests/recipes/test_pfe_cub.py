@@ -1,4 +1,4 @@
-"""Points, then their variances, in one run."""
+"""Points, then their variances, in one run, on a small set of toy birds."""
 
 import json
 
@@ -7,15 +7,29 @@ import pytest
 
 import pfe_cub
 from zoo import cli, data, models, training
+from zoo.data import toy_birds
 
-pytestmark = pytest.mark.slow
+# The same phase of variances is tested in graphs in test_birds.py.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
+SMALL = ["--smoke", "--image-size=32", "--dim=8", "--word-dim=8", "--max-words=9"]
+SMALL += ["--batch-size=12"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fewer_birds(tmp_path_factory):
+    """Small birds in place of the embedded ones."""
+    root = tmp_path_factory.mktemp("toy") / "birds"
+    toy_birds.generate(root, num_classes=24, images_per_class=5, image_size=32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_birds, "generate", lambda root_of_recipes, **given: root)
+        yield
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A run of seconds, and its results."""
     out = tmp_path_factory.mktemp("pfe") / "run"
-    return out, pfe_cub.main(["--smoke", f"--out={out}"])
+    return out, pfe_cub.main([*SMALL, f"--out={out}"])
 
 
 def test_variances_are_learnt_and_the_oracle_is_ahead(finished):
@@ -28,13 +42,13 @@ def test_variances_are_learnt_and_the_oracle_is_ahead(finished):
     model = models.from_preset(out)
     change = next(w for w in model.image_encoder.weights if "variance_map" in w.path)
     assert np.abs(change).max() > 0
-    again = pfe_cub.main(["--smoke", f"--out={out}"])
+    again = pfe_cub.main([*SMALL, f"--out={out}"])
     assert again["oracle"] == results["oracle"]
 
 
 def test_stopped_between_the_phases_it_ends_as_if_it_had_not_been(finished, tmp_path, monkeypatch):
     fit, before = training.Run.fit, {}
-    test = data.open({"loader": "toy_birds"}, "test")
+    test = data.open({"loader": "toy_birds", "image_size": 32}, "test")
     inputs = {
         "encode_images": np.stack([test.picture(index) for index in range(4)]),
         "encode_captions": list(test.records.captions[:4]),
@@ -48,7 +62,7 @@ def test_stopped_between_the_phases_it_ends_as_if_it_had_not_been(finished, tmp_
             raise KeyboardInterrupt
         fit(run, model, phase, *rest, **options)
 
-    command = ["--smoke", f"--out={tmp_path / 'run'}"]
+    command = [*SMALL, f"--out={tmp_path / 'run'}"]
     with monkeypatch.context() as patch:
         patch.setattr(training.Run, "fit", stops)
         with pytest.raises(KeyboardInterrupt):

@@ -88,6 +88,20 @@ def test_pvse_on_birds_shows_where_embeddings_look(tmp_path):
     assert list(training.read_history(out / "history.csv")["phase"]) == ["warm_up", "fine_tuning"]
 
 
+@pytest.mark.slow
+def test_vse0_on_birds_is_one_embedding_with_all_negatives(tmp_path):
+    """PCME's tables 2, E.2 and E.3: without PIE-Net, whatever --mining says of PVSE."""
+    root = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=4, image_size=32)
+    flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
+    out = tmp_path / "run"
+    pvse_cub.main([f"--data-dir={root}", *flags, "--method=vse0", "--smoke", f"--out={out}"])
+    run = RunFolder.existing(out)
+    assert set(run.metrics["retrieval"]) == {"cosine"}
+    assert "sets" not in run.metrics
+    model = zoo.from_preset(out)
+    assert (model.name, model.loss.mining) == ("vse0", "sum")
+
+
 def test_bad_flags_and_missing_files_are_one_line(scenes, tmp_path, capsys):
     line = one_line(capsys, dive_coco.main, "--similarity=cosine")
     assert "cosine" in line

@@ -56,8 +56,10 @@ def test_numbers_by_hand_with_the_runs_own_probes(probes):
     error = 100 * expected_calibration_error(by_hand[RUNS_OWN], correct)
     label = f"image → text: calibration error of {RUNS_OWN}"
     assert found[label] == pytest.approx(error, abs=1e-4)
+    (number,) = (one for one in section.numbers if one.label == label)
+    assert number.estimate.low < number.estimate.value < number.estimate.high
     assert {f"text → image: nAUC of {name}" for name in (RUNS_OWN, UNION, SCORES)} <= set(found)
-    assert f"by {RUNS_OWN}" in section.verdicts[0]
+    assert f"({RUNS_OWN})" in section.verdicts[0]
     assert len(section.figures) == 2
 
 
@@ -65,7 +67,7 @@ def test_a_run_without_a_calibration_is_cross_fitted():
     shown = split(2)
     section = confidence_section.section(reported(shown))
     assert f"image → text: nAUC of {RUNS_OWN}" not in values(section)
-    assert f"by {UNION}" in section.verdicts[1]
+    assert f"({UNION})" in section.verdicts[1]
     assert "validation" not in section.text
     answers = Answers.of(shown, SIMILARITY, "t2i")
     probability = cross_fitted(answers)

@@ -116,11 +116,13 @@ def test_calibration_by_hand(reported):
         if inside.any():
             gap = abs(probability[inside].mean() - matches[inside].mean())
             error += inside.mean() * gap
-    assert found["ECE, all pairs"].value == pytest.approx(100 * error, abs=1e-6)
+    assert found["ECE of the raw probability, all pairs"].value == pytest.approx(
+        100 * error, abs=1e-6
+    )
     best = probability.max(axis=0)
     cells = calibration.binned(best, hits(reported, "t2i"))
     expected = calibration.calibration_error(cells)
-    label = "ECE, text → image, each query's best pair"
+    label = "ECE of the raw probability, text → image, each query's best pair"
     assert found[label].value == pytest.approx(expected, abs=1e-6)
     assert cells.sum(axis=(0, 1))[0] == 120
 
@@ -210,7 +212,7 @@ def test_every_kind_of_embedding_has_its_sections(kind, similarity, expected):
     assert {"retrieval", "calibration"} <= set(found)
     assert ("isotropy" in found) == (kind == "gaussian")
     if kind == "point":
-        assert set(found) == {"retrieval", "confidence", "calibration", "no_uncertainty"}
+        assert set(found) == {"opening", "retrieval", "confidence", "calibration", "no_uncertainty"}
 
 
 def test_runs_are_compared_on_the_same_queries():

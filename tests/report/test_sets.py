@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo import evaluation, report, similarities
+from zoo import evaluation, metrics, report, similarities
 from zoo.evaluation.sets import attention_divergence, element_usage
 
 RNG = np.random.default_rng(0)
@@ -63,11 +63,26 @@ def test_measures_of_sets_and_of_sets_of_one():
         assert 0 < found["attention_divergence"] < 1
         assert sum(found["usage"]) == pytest.approx(1)
         assert len(found["element_rsum"]) == 2
+        assert found["others_rsum"] == pytest.approx(found["element_rsum"][::-1])
     # One element of each image, as the only one, is what a set of one is.
     alone = {**split, "images": {k: v[:, :1] for k, v in split["images"].items()}}
     of_one = evaluation.measure_sets(alone, similarities.SmoothChamfer())["images"]
     assert of_one["log_circular_variance"] is of_one["attention_divergence"] is None
     assert of_one["usage"] == [1.0]
+
+
+def test_an_element_is_left_out_by_itself():
+    """DivE, table 5: RSUM of elements 1 and 3 of an image, as if it had only these."""
+    split = sets(12, per=3)
+    found = evaluation.measure_sets(split, similarities.SmoothChamfer())["images"]
+    images = {"elements": split["images"]["elements"][:, [0, 2]]}
+    pairs = np.asarray(
+        similarities.SmoothChamfer()(images, {"elements": split["captions"]["elements"]})
+    )
+    truth = np.equal.outer(*split["labels"])
+    expected = metrics.evaluate_retrieval(pairs, truth)["rsum"]
+    assert found["others_rsum"][1] == pytest.approx(expected)
+    assert len(found["others_rsum"]) == 3
 
 
 def test_overlay_is_pale_and_grey_where_nobody_looks():

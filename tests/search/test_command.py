@@ -224,6 +224,10 @@ def test_probes_give_a_probability_a_verdict_and_a_reason(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{answer.verdict}, {answer.probability:.2f}: {answer.reason}")
     assert [line.split()[-1] for line in lines[1:]] == answer.names
+    main(["query", str(out), "a red bird", "a green bird", "-k", "1"])
+    both = capsys.readouterr().out.splitlines()  # of several each is named before its answer
+    assert both[:3] == ["a red bird", *lines[:2]]
+    assert both[3] == "a green bird"
     main(["query", str(out), "a red bird", "a green bird", "-k", "3", "--json"])
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     expected = answer.to_dict()

@@ -5,6 +5,7 @@ import pytest
 
 from zoo import similarities as S
 from zoo.arrays import take
+from zoo.confidence import calibrate_on, expected_calibration_error
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.search import Index, ShardedIndex
 
@@ -69,6 +70,22 @@ def test_a_probe_is_as_if_its_own_item_were_there(make, similarity, options, sid
         assert probed.ranks[row] == 1 + np.flatnonzero(ids == ITEMS)[0]
         assert probed.correct[row] == (ids[0] == ITEMS)
     assert len(index) == before
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivfpq"])
+def test_what_is_said_is_right_in_every_kind_of_index(kind):
+    """The items that are asked for are in the graph, or coded; those of the probes are not."""
+    rng = np.random.default_rng(8)
+    items = rng.normal(size=(6000, 32)).astype("float32")
+    away = rng.uniform(0.3, 2.5, (len(items), 1))
+    asked = (items + away * rng.normal(size=items.shape)).astype("float32")
+    index = Index.build(items[:4000], "cosine", kind=kind)
+    confidence = calibrate_on(index, asked[4000:], items[4000:])
+    right = index.search(asked[:4000], 1)[1][:, 0] == np.arange(4000)
+    said = index.probability(asked[:4000], confidence)
+    assert 0.2 < right.mean() < 0.9
+    assert abs(said.mean() - right.mean()) <= 0.03
+    assert expected_calibration_error(said, right) <= 0.05
 
 
 @pytest.mark.parametrize(("make", "similarity", "options"), CASES[:4])

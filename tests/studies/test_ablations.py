@@ -7,8 +7,9 @@ import pytest
 
 import pcme_cub
 import pcmepp_coco
-from studies import ablations, sweeps
+from studies import ablations, columns, variants
 from studies.seed_table import Row
+from studies.variants import Curves, Sweep
 from zoo import cli
 from zoo.files import RunFolder
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("run_eagerly")
 
 @pytest.mark.parametrize("sweep", ablations.SWEEPS)
 def test_every_row_is_a_run_of_its_own(sweep):
-    rows = ablations.SWEEPS[sweep]
+    rows = ablations.SWEEPS[sweep].rows
     settings = [
         cli.parse(sys.modules[row.main.__module__].Settings, list(row.flags))
         for row in rows.values()
@@ -27,7 +28,7 @@ def test_every_row_is_a_run_of_its_own(sweep):
 
 def test_all_combinations_are_there():
     flags = {"KL": "--kl-weight=0", "uniformity": "--uniformity-weight=0"}
-    assert sweeps.with_and_without(flags) == {
+    assert variants.with_and_without(flags) == {
         "KL, uniformity": [],
         "uniformity": ["--kl-weight=0"],
         "KL": ["--uniformity-weight=0"],
@@ -36,7 +37,7 @@ def test_all_combinations_are_there():
 
 
 def test_table_c3_mixes_as_its_rows_say():
-    rows, streams = ablations.SWEEPS["pcmepp_mixing"], {}
+    rows, streams = ablations.SWEEPS["pcmepp_mixing"].rows, {}
     split = types.SimpleNamespace(records=types.SimpleNamespace(class_names=None), source=None)
     model = types.SimpleNamespace(tokenizer=None)
     for name, row in rows.items():
@@ -50,10 +51,14 @@ def test_table_c3_mixes_as_its_rows_say():
     assert [streams[f"{kind} alone"].options["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
 
 
-def test_heads_are_built_as_the_flags_say():
+def test_heads_are_built_as_the_flags_say(monkeypatch):
+    monkeypatch.setattr(pcme_cub.models, "pcme", lambda *towers, **options: options)
     settings = cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--mean-only"])
-    assert settings.head["covariance"] is None
-    assert not settings.head["variance_attention"]
+    records = types.SimpleNamespace(captions=["a red bird"])
+    built = pcme_cub.build(settings, types.SimpleNamespace(records=records))
+    assert built["covariance"] is None
+    assert not built["variance_attention"]
+    assert built["mean_attention"]
     with pytest.raises(SystemExit):
         cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--squash-variance"])
 
@@ -77,7 +82,7 @@ def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatc
             run.finish({"retrieval": {"csd": {**own, "rsum": value}}, "seconds": 60.0})
 
     rows = {"one": Row(main), "two": Row(main, ("--dim=2",))}
-    monkeypatch.setitem(ablations.SWEEPS, "pcme_covariance", rows)
+    monkeypatch.setitem(ablations.SWEEPS, "pcme_covariance", Sweep(rows))
     arguments = ["--sweep=pcme_covariance", f"--out={tmp_path}", "--seeds", "0", "1", "--smoke"]
     arguments += ["--also", "image-weights=none", "held-out=val1"]
     with pytest.raises(KeyboardInterrupt):
@@ -89,7 +94,7 @@ def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatc
     assert table in capsys.readouterr().out
     first, second = table.splitlines()[2:]
     # Both seeds of a row; the first row's first seed still has the results of the first call.
-    assert first.startswith("| one |  | 13.5 ± 3.5 / 13.5 ± 3.5 |")
+    assert first.startswith("| one | 13.5 ± 3.5 / 13.5 ± 3.5 |")
     assert first.endswith("| 1.0 ± 0.0 | 2 |")
     assert second.startswith("| two |")
     ablations.main([*arguments[:2], "--rows", "two", "--no-run"])
@@ -108,7 +113,7 @@ def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
         run = RunFolder.open(given["out"], given)
         run.finish({"retrieval": {"own": {**own, "rsum": 1.0}}, "mean_log_sigma": sigma})
 
-    monkeypatch.setitem(ablations.SWEEPS, "pcme_regularisers", {"KL": Row(main)})
+    monkeypatch.setitem(ablations.SWEEPS, "pcme_regularisers", Sweep({"KL": Row(main)}))
     flags = ["--sweep=pcme_regularisers", f"--out={tmp_path}", "--seeds", "0", "2"]
     ablations.main([*flags, "--folds", "val1", "val2", "val3"])
     assert len(calls) == 6
@@ -124,6 +129,7 @@ def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
     "flags",
     [
         ["--sweep=dive_sets", "--folds", "val1"],
+        ["--sweep=pcme_methods_coco", "--folds", "val1"],
         ["--sweep=pcme_heads", "--folds", "val4"],
     ],
 )
@@ -139,3 +145,57 @@ def test_a_sweep_must_be_named(capsys):
             ablations.main(flags)
         assert stopped.value.code == 2
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def run_of(out, flags, metrics):
+    RunFolder.open(out, {"flags": flags}).finish(metrics)
+
+
+def test_a_table_prints_what_the_paper_prints_and_nothing_of_a_larger_gallery(tmp_path):
+    """PCME++'s tables: means of both directions by four truths, and RSUM of 1K."""
+    coco = {}
+    for place, (truth, metric) in enumerate(columns.PRINTED_OF_COCO):
+        coco |= {f"{truth}_i2t_{metric}": 10.0 * place, f"{truth}_t2i_{metric}": 10.0 * place + 2}
+    whole = {"i2t_recall@1": 1.0, "t2i_recall@1": 1.0, "rsum": 6.0}
+    metrics = {"coco": {**coco, "coco_1k_rsum": 530.0}, "retrieval": {"csd": whole}}
+    run_of(tmp_path / "w2-seed-0", [], metrics)
+    ablations.main(
+        ["--sweep=pcmepp_distance", f"--out={tmp_path}", "--seeds", "0", "--rows", "W2", "--no-run"]
+    )
+    header, _, row = (tmp_path / "table.md").read_text().splitlines()
+    assert header == (
+        "| | ECCV mAP@R | ECCV R-P | ECCV R@1 | CxC R@1 | 1K R@1 | 5K R@1 | 1K RSUM | seeds |"
+    )
+    assert row == "| W2 | 1.0 | 11.0 | 21.0 | 31.0 | 41.0 | 51.0 | 530.0 | 1 |"
+
+
+def test_a_table_of_validation_is_of_the_first_1000_images(tmp_path):
+    first = {f"{s}_{m}": 50.0 for s in ("i2t", "t2i") for m in columns.RECALLS}
+    whole = {f"{s}_{m}": 10.0 for s in ("i2t", "t2i") for m in columns.RECALLS}
+    metrics = {"first_1k": {**first, "rsum": 300.0}, "retrieval": {"w": {**whole, "rsum": 60.0}}}
+    run_of(tmp_path / "w2_ellipsoidal-seed-0", [], metrics)
+    flags = ["--sweep=gaussian_similarity", f"--out={tmp_path}", "--seeds", "0", "--no-run"]
+    ablations.main(flags)
+    header, _, row = (tmp_path / "table.md").read_text().splitlines()
+    assert "first 1K RSUM" in header
+    assert "300.0" in row
+    assert "60.0" not in row
+
+
+def test_curves_are_drawn_of_the_rows_that_are_finished(tmp_path):
+    curves = Curves(
+        "D", {"PCME": [(2, "D = 2"), (4, "D = 4")], "μ only": [(2, "none")]}, columns.CUB
+    )
+    settings = ablations.seed_table.TableSettings(out=tmp_path, seeds=(0, 1))
+    for dim, seed, value in ((2, 0, 10.0), (2, 1, 14.0), (4, 0, 20.0)):
+        own = {f"{s}_r_precision": value for s in ("i2t", "t2i")}
+        run_of(tmp_path / f"d_{dim}-seed-{seed}", [dim, seed], {"retrieval": {"own": own}})
+    found = ablations.sweep_curves.points(curves, settings)
+    assert list(found) == ["R-P i2t / t2i"]  # no run has the other column
+    ((numbers, values),) = found["R-P i2t / t2i"].values()
+    assert numbers == [2, 4]
+    assert values[0].tolist() == [[10.0, 14.0], [10.0, 14.0]]
+    assert values[1][:, 0].tolist() == [20.0, 20.0]
+    axes = ablations.sweep_curves.plot(curves, found).axes
+    assert [axis.get_ylabel() for axis in axes] == ["R-P in %"] * 2
+    assert axes[0].lines[0].get_ydata().tolist() == [12.0, 20.0]

@@ -95,6 +95,21 @@ def test_a_file_keeps_all_but_what_is_between_its_marks(tmp_path, capsys):
     assert new.read_text().startswith(models_page.BEGIN)
 
 
+def test_a_brief_page_has_the_figures_of_the_whole_one_in_fewer_columns(tmp_path):
+    runs = [finish(tmp_path / "a0", 0, 10.0), finish(tmp_path / "a1", 1, 14.0)]
+    tables = []
+    for brief in (False, True):
+        rows = [cells(line) for line in models_page.page(runs, brief).splitlines() if "|" in line]
+        assert len({len(row) for row in rows}) == 1
+        header, row = (next(r for r in rows if r[0] == name) for name in ("model", "PCME"))
+        tables.append(dict(zip(header, row, strict=True)))
+    whole, brief = tables
+    assert brief.items() < whole.items()
+    assert [title.partition(" ")[0] for title in brief] == (
+        ["model", "R@1", "RSUM", "bins", "ambiguity", "nAUC", "seeds", "run"]
+    )
+
+
 def test_what_json_has_no_number_for_is_a_dash(tmp_path):
     run = finish(tmp_path / "a", 0, 10.0)
     run.finish({**run.metrics, "ambiguity_spearman": float("nan")})

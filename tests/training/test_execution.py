@@ -11,7 +11,16 @@ from zoo import models
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.training import Execution, Run, RunSettings, fit_phase, on_one_device, strategy
+from zoo.training import (
+    Execution,
+    RetrievalSettings,
+    Run,
+    RunSettings,
+    fit_phase,
+    on_one_device,
+    start,
+    strategy,
+)
 from zoo.training.strategies import is_chief
 
 WORDS = WordTokenizer(["bird", "red"], max_words=4)
@@ -153,3 +162,13 @@ def test_what_replicas_cannot_share_is_refused(strategy, size, expected, tmp_pat
     with pytest.raises(InputError, match=re.escape(expected)):
         run.fit(None, "training", stream, epochs=1)
     Execution(strategy=strategy).check_batch(152)
+
+
+def test_a_batch_that_replicas_cannot_share_is_refused_before_anything_loads(tmp_path, monkeypatch):
+    """CUB's 150 pairs on four replicas of a TPU: no folder is made, no file is read."""
+    four = SimpleNamespace(num_replicas_in_sync=4)
+    monkeypatch.setattr(Execution, "devices", property(lambda execution: four))
+    settings = RetrievalSettings(out=tmp_path / "run", strategy="tpu", batch_size=150)
+    with pytest.raises(InputError, match="a multiple of the 4 replicas of --strategy tpu"):
+        start(settings, {"loader": "nothing that could be read"})
+    assert not (tmp_path / "run").exists()

@@ -18,6 +18,7 @@ PROPERTIES = (
     "a last batch of one row",
     "batch normalization",
     "mse of Keras",
+    "validation",
 )
 OTHERS = ("pcmepp", "triplet")
 MORE = ("pcmepp, own negatives", "clipped")
@@ -55,6 +56,15 @@ def test_two_replicas_of_one_process_reach_the_weights_of_one_device(cases):
     # The same comparison notices when replicas see their own negatives only.
     assert with_own_negatives
     assert min(with_own_negatives.values()) > 1e-4, with_own_negatives
+
+
+@pytest.mark.very_slow
+def test_four_replicas_of_one_process_reach_the_weights_of_one_device():
+    """Eight rows on four replicas; five, and then one, which leave some replicas without a row."""
+    cases = ("pcme", "daa", "a last batch of one row", "validation", "triplet, own negatives")
+    (found,) = results([start("mirrored:4", cases)])
+    assert found.pop("triplet, own negatives") > 1e-4
+    assert max(found.values()) < 1e-5, found
 
 
 @pytest.mark.parametrize(

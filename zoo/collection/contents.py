@@ -39,7 +39,7 @@ def stamps(work: Work) -> list[str]:
 
 
 def hashed(data: bytes | str | np.ndarray | None) -> str:
-    """SHA-256 of what an item holds; of nothing where it cannot be read."""
+    """SHA-256 of an item's contents; of nothing where it cannot be read."""
     if isinstance(data, np.ndarray):
         data = np.ascontiguousarray(data).tobytes()
     elif isinstance(data, str):
@@ -110,7 +110,7 @@ class Known:
         return self._containers.get(stamp) if stamp else None
 
     def shard(self, path: str) -> Encoded:
-        """A shard as it was encoded, with what was rejected."""
+        """A shard as it was encoded, with the rejected items."""
         whole, rejected = self._shard(path), read_rejected(path)
         contents = [*whole.contents, *(said for _, _, said in rejected)]
         pairs = [(name, reason) for name, reason, _ in rejected]
@@ -157,7 +157,7 @@ def changed(pieces: Sequence[Work], paths: dict[int, str], side: str = "images")
 
 
 def reusing(encoder: Callable[..., Encoded], known: Known) -> Callable[..., Encoded]:
-    """An encoder that takes the vectors of what is known and encodes the rest.
+    """An encoder that reuses known vectors and encodes the other items.
 
     Args:
         encoder: function from a `Work` to an `Encoded`, as `zoo.collection.Encoder`.

@@ -48,6 +48,8 @@ class Encoder:
         InputError: if the model reads features of pictures.
     """
 
+    _measures = True  # the uncertainty, where the model gives none
+
     def __init__(
         self,
         model: DualEncoder,
@@ -66,7 +68,7 @@ class Encoder:
             self.dim = tower.input_shape[-1] if self.of_vectors else None
         else:
             self._encode = _of_pictures(model, mode, crop_fraction)
-        self._uncertainty = _uncertainty_of(model)
+        self._measure = model.uncertainty_measure
         self._facts = model, repr((side, mode, crop_fraction))
 
     @functools.cached_property
@@ -145,8 +147,8 @@ class Encoder:
     def _encoded(self, names, parts, rejected, said):
         arrays = shards.joined(parts)
         uncertainty = arrays.pop("uncertainty", None)
-        if uncertainty is None and self._uncertainty is not None and arrays:
-            uncertainty = self._uncertainty(arrays)
+        if uncertainty is None and self._measures and arrays:
+            uncertainty = _uncertainty(arrays, self._measure)
         return Encoded(names, arrays, uncertainty, rejected, said)
 
 
@@ -161,8 +163,10 @@ class ExportedEncoder(Encoder):
         InputError: if it is no export, or takes no requests of this side.
     """
 
+    _measures = False
+
     def __init__(self, folder: Any, side: str, batch_size: int = 64):
-        self.side, self.of_vectors, self._uncertainty = side, False, None
+        self.side, self.of_vectors = side, False
         facts = json.loads(places.read_bytes(places.join(folder, EXPORT_FILE)))
         if "tensorflow_text" in facts["loads_with"]:
             import tensorflow_text  # noqa: F401 - the tokenizer's operations
@@ -240,16 +244,10 @@ def _of_pictures(model, mode, crop_fraction):
     return lambda contents: parts_of(encode(tf.constant(contents)))
 
 
-def _uncertainty_of(model):
-    measure = model.uncertainty_measure
-
-    def of(arrays):
-        if not embeddings.has_uncertainty(arrays):
-            return None
-        default = "circular_variance" if "elements" in arrays else "log_det"
-        return np.asarray(embeddings.uncertainty(arrays, measure or default))
-
-    return of
+def _uncertainty(arrays, measure):
+    if not embeddings.has_uncertainty(arrays):
+        return None
+    return np.asarray(embeddings.uncertainty(arrays, measure))
 
 
 def _batches(items, size):

@@ -1,6 +1,5 @@
 """Shards that follow their source: what is new or changed is encoded, and nothing else."""
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from zoo.collection.collection import Collection
 from zoo.collection.job import JOB, encode, job_of, shards_of, some
 from zoo.collection.shards import Encoded
 from zoo.collection.work import CONTAINER, Work
+from zoo.errors import InputError
+from zoo.files.json_files import read_object
 
 SHARDS = "embeddings"
 _FOLDER = re.compile(rf"{SHARDS}(?:-(\d+))?")
@@ -69,10 +70,9 @@ def _number(folder):
 
 def _job(folder):
     try:
-        job = json.loads((folder / JOB).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # killed before it was written, or of something else
+        return read_object(folder / JOB)
+    except InputError:  # killed before it was written, or of something else
         return {}
-    return job if isinstance(job, dict) else {}
 
 
 def _difference(pieces, known, identity, folders):

@@ -18,7 +18,7 @@ JOB, MANIFEST = "job.json", "manifest.json"
 
 
 def begin(folder: Any, pieces: Sequence[Work], identity: dict[str, Any]) -> list[Work]:
-    """Says in the folder what is encoded into it, and finds what is left to do.
+    """Writes the job into the folder, and finds the pieces that are not encoded yet.
 
     Files of this machine that have changed since they were encoded are noticed.
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from zoo.confidence.answer_agreement import copy_threshold
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import PORTABLE
 from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.insertion import Probed
 from zoo.confidence.kind_size import kind_size
 from zoo.confidence.kind_spread import KindSpread, numbered_kinds
 from zoo.confidence.promises import GalleryPromises
@@ -87,19 +89,10 @@ def calibrate_on(
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
-    space, copies, size_error = index.own_space, None, 0.0
-    if space is not None and length(own) > 1:
-        vectors = space.item_vectors(own)
-        copies = copy_threshold(vectors)
-        if matches is not None and matches_in_gallery is None:
-            wanted = matches.astype(np.float32)
-            sample = index.vector_sample(SEEN, seed)
-            matches_in_gallery, size_error = kind_size(
-                sample, len(index), vectors, wanted.T @ wanted > 0
-            )
+    probed, rows, copies, matches_in_gallery, size_error = ask_probes(
+        index, queries, own, matches, matches_in_gallery, seed
+    )
     kinds = numbers if matches is None else numbered_kinds(matches)
-    rows = own_rows(matches, count, length(own), matches_in_gallery, seed)
-    probed = index.probe(queries, own, rows, copies, seed)
     correct = probed.correct
     right = int(correct.sum())
     if min(right, count - right) < 3:
@@ -148,6 +141,49 @@ def calibrate_on(
         fewer = fewer > probed.without.top[:, 0]
         spread = spread.with_size(correct, fewer, rows.shape[1] / (rows.shape[1] // 2), size_error)
     return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
+
+
+class Asked(NamedTuple):
+    """Probes in front of an index, see `ask_probes`.
+
+    Attributes:
+        probed: the `zoo.confidence.insertion.Probed`.
+        rows: of `own_rows`.
+        copies: see `zoo.confidence.agreement`, or None.
+        matches_in_gallery: how many items of a kind the gallery holds, or None.
+        size_error: of that, in relation to it; 0 where it was given.
+    """
+
+    probed: Probed
+    rows: np.ndarray
+    copies: float | None
+    matches_in_gallery: int | None
+    size_error: float
+
+
+def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=0):
+    """Puts the own items of probes into the gallery of an index, each for its own question only.
+
+    Args:
+        index, queries, own, matches, matches_in_gallery, seed: as of `calibrate_on`; the
+            embeddings dicts of arrays, the matches dense.
+
+    Returns:
+        An `Asked`.
+    """
+    space, copies, size_error = index.own_space, None, 0.0
+    if space is not None and length(own) > 1:
+        vectors = space.item_vectors(own)
+        copies = copy_threshold(vectors)
+        if matches is not None and matches_in_gallery is None:
+            wanted = matches.astype(np.float32)
+            sample = index.vector_sample(SEEN, seed)
+            matches_in_gallery, size_error = kind_size(
+                sample, len(index), vectors, wanted.T @ wanted > 0
+            )
+    rows = own_rows(matches, length(queries), length(own), matches_in_gallery, seed)
+    probed = index.probe(queries, own, rows, copies, seed)
+    return Asked(probed, rows, copies, matches_in_gallery, size_error)
 
 
 def own_rows(matches, count, num_items, most=None, seed=0):

@@ -50,6 +50,9 @@ class Probes:
         known: by direction, `KnownQueries`: what training has seen.
         trained_on: uint64, sorted hashes of the contents of the pictures of training.
         source: what they are, in words.
+        whole: `(N,)` booleans, the images of which all captions are here, or None. Where an image
+            asks for captions and any of its own is right, these alone are asked: a gallery holds
+            all of an image's captions, and the more there are, the likelier one comes first.
     """
 
     images: dict
@@ -61,6 +64,7 @@ class Probes:
     known: dict = dataclasses.field(default_factory=dict)
     trained_on: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, np.uint64))
     source: str = ""
+    whole: np.ndarray | None = None
 
     @classmethod
     def of(cls, images, captions, image_labels, caption_labels, caption_images=None, **more):
@@ -69,7 +73,7 @@ class Probes:
         Args:
             images, captions: embeddings, what `encode_*` returned or dicts of arrays.
             image_labels, caption_labels, caption_images: as above.
-            **more: `measure`, `known`, `trained_on`, `source`.
+            **more: `measure`, `known`, `trained_on`, `source`, `whole`.
 
         Raises:
             ValueError: if lengths differ or nothing matches.
@@ -107,6 +111,10 @@ class Probes:
             raise ValueError(f"`direction` must be one of {DIRECTIONS}; received {direction!r}")
         sides = (self.captions, self.caption_labels), (self.images, self.image_labels)
         (queries, labels), (own, own_labels) = sides if direction == "t2i" else sides[::-1]
+        if direction == "i2t" and self.whole is not None:
+            told = np.flatnonzero(np.isin(own_labels, labels[self.whole]))
+            queries, labels = take(queries, self.whole), labels[self.whole]
+            own, own_labels = take(own, told), own_labels[told]
         chosen = np.flatnonzero(np.isin(labels, own_labels))
         queries = take(queries, chosen)
         groups = None
@@ -147,6 +155,7 @@ class Probes:
 
     def take(self, images, captions):
         """Probes of some images and captions, by their rows."""
+        kept = self.whole if len(captions) == len(self.caption_labels) else None
         new = np.full(len(self.image_labels) + 1, -1)
         new[images] = np.arange(len(images))
         owners = self.caption_images
@@ -157,6 +166,7 @@ class Probes:
             image_labels=self.image_labels[images],
             caption_labels=self.caption_labels[captions],
             caption_images=None if owners is None else new[owners[captions]],
+            whole=None if kept is None else kept[images],
         )
 
     def of_points(self):
@@ -185,6 +195,8 @@ class Probes:
         }
         if self.caption_images is not None:
             arrays["caption_images"] = self.caption_images
+        if self.whole is not None:
+            arrays["whole"] = self.whole
         for direction, known in self.known.items():
             arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
         facts = {"version": VERSION, "measure": self.measure, "source": self.source}
@@ -228,6 +240,7 @@ class Probes:
                 known=known,
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),
+                whole=arrays.get("whole"),
             )
         except InputError:
             raise

@@ -70,7 +70,7 @@ def expected_calibration_error(probability, correct, bins=10):
 
 
 def reliability(probability, correct, bins=10):
-    """A reliability diagram: what was promised and what came true, in bins of equal count.
+    """A reliability diagram: mean probability and share of right answers, in bins of equal count.
 
     Args and Raises: as `expected_calibration_error`.
 

@@ -1,4 +1,4 @@
-"""A Gaussian of many dimensions in few numbers: leading directions, the rest sharing a variance."""
+"""A Gaussian of many dimensions in few numbers: leading directions, one variance for the rest."""
 
 import dataclasses
 

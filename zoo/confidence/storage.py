@@ -17,6 +17,7 @@ from zoo.confidence.shift import Reference, direction_names
 from zoo.confidence.unknown import KnownQueries
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
+from zoo.files.json_files import read_json
 
 FORMAT, VERSION = "halo-confidence", 3
 
@@ -28,16 +29,7 @@ def write(confidence, path):
 
 def read(cls, path):
     """See `Confidence.load`."""
-    path = Path(path)
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"no such file: {path}") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON: {error}") from error
-    return from_json(cls, value, path)
+    return from_json(cls, read_json(path), Path(path))
 
 
 def to_json(confidence):

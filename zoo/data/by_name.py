@@ -1,6 +1,9 @@
 """The loaders of data sets by name: functions from a split's name and options to a `Split`."""
 
 import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +20,56 @@ from zoo.files.cache import cache_folder
 VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
 
 
-def load_cub(
-    split,
-    root,
-    captions=None,
-    image_size=224,
-    held_out="test",
-    skip_bad=False,
-    resize="crop",
-    crop_fraction=1.0,
-    validation=None,
-):
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How the pictures of a split are read: options that every loader of pictures takes.
+
+    Attributes:
+        image_size, resize, crop_fraction: see `zoo.data.sources.split.pictures`.
+        held_out: the split that `"test"` means.
+        skip_bad: whether to leave out and count what is bad.
+    """
+
+    image_size: int = 224
+    held_out: str = "test"
+    skip_bad: bool = False
+    resize: str = "crop"
+    crop_fraction: float = 1.0
+
+    @property
+    def checked(self):
+        """What a function from files to records takes."""
+        return {"image_size": self.image_size, "skip_bad": self.skip_bad}
+
+    def split(self, records, name: str) -> Split:
+        """The split of this name, of these records."""
+        return pictures(records, self.image_size, name, self.resize, self.crop_fraction)
+
+
+def of_pictures(load: Callable) -> Callable:
+    """Gives `load(split, …, reading)` the fields of `Reading` as options of its own."""
+    *own, reading = inspect.signature(load).parameters.values()
+    fields = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(reading.default, field.name),
+        )
+        for field in dataclasses.fields(Reading)
+    ]
+
+    @functools.wraps(load)
+    def loader(split, *args, **options):
+        given = {field.name: options.pop(field.name) for field in fields if field.name in options}
+        changed = dataclasses.replace(reading.default, **given)
+        return load(split, *args, **options, reading=changed)
+
+    loader.__signature__ = inspect.Signature([*own, *fields])
+    return loader
+
+
+@of_pictures
+def load_cub(split, root, captions=None, validation=None, reading=Reading()):
     """CUB-200-2011: 150 classes to train on and 50 that training has not seen.
 
     The validation split is the held-out images of the training classes. With a `held_out` of
@@ -39,7 +81,7 @@ def load_cub(
     calibrated on classes that training has not seen holds better for others.
     """
     root = Path(root).expanduser()
-    held_out = {"val": "val1"}.get(held_out, held_out)
+    held_out = {"val": "val1"}.get(reading.held_out, reading.held_out)
     names = {"train": "trainval", "validation": "seen_test", "test": held_out}
     if held_out == "seen_test":
         names |= {"validation": "test"}
@@ -52,23 +94,12 @@ def load_cub(
                 f"'test'; received {validation!r} and {held_out!r}"
             )
         names |= {"train": validation.replace("val", "train"), "validation": validation}
-    records = cub.load(
-        root, captions, names[split], image_size=image_size, skip_bad=skip_bad
-    ).records
-    return pictures(records, image_size, split, resize, crop_fraction)
+    records = cub.load(root, captions, names[split], **reading.checked).records
+    return reading.split(records, split)
 
 
-def load_toy_birds(
-    split,
-    root=None,
-    image_size=64,
-    held_out="test",
-    skip_bad=False,
-    resize="crop",
-    crop_fraction=1.0,
-    validation=None,
-    more_classes=0,
-):
+@of_pictures
+def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Reading(64)):
     """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known.
 
     `more_classes` of `toy_birds.generate` are to train on alone.
@@ -77,25 +108,15 @@ def load_toy_birds(
     if root is None:  # folders of one name, since the test is the same
         root = cache_folder(*([f"more_classes_{more_classes}"] if sizes else []), "toy_birds")
     root = toy_birds.generate(root, **sizes)
-    opened = load_cub(
-        split, root, None, image_size, held_out, skip_bad, resize, crop_fraction, validation
-    )
+    opened = load_cub(split, root, validation=validation, **dataclasses.asdict(reading))
     if split == "train":
         return opened
     return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
 
 
+@of_pictures
 def load_few_classes(
-    split,
-    num_classes=None,
-    root=None,
-    captions=None,
-    image_size=224,
-    held_out="test",
-    skip_bad=False,
-    resize="crop",
-    crop_fraction=1.0,
-    classes=None,
+    split, num_classes=None, root=None, captions=None, classes=None, reading=Reading()
 ):
     """A few classes of CUB, or without `root` of Toy Birds, seen and unseen in training.
 
@@ -111,12 +132,7 @@ def load_few_classes(
     is_toy = root is None
     root = toy_birds.generate(cache_folder("toy_birds")) if is_toy else Path(root).expanduser()
     parts = ("trainval",) if classes is None else ("trainval", "seen_test", "test")
-    records = joined(
-        [
-            cub.load(root, captions, part, image_size=image_size, skip_bad=skip_bad).records
-            for part in parts
-        ]
-    )
+    records = joined([cub.load(root, captions, part, **reading.checked).records for part in parts])
     if classes is None:
         labels = np.unique(records.image_labels)[:num_classes]
     else:
@@ -130,39 +146,34 @@ def load_few_classes(
     chosen = np.setdiff1d(np.concatenate(members), held) if split == "train" else held
     if not len(chosen):
         raise InputError(f"{root}: expected two images of a class at least")
-    opened = pictures(records.select(chosen), image_size, split, resize, crop_fraction)
+    opened = reading.split(records.select(chosen), split)
     if not is_toy:
         return opened
     return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
 
 
-def load_coco(
-    split, root, image_size=224, held_out="test", skip_bad=False, resize="crop", crop_fraction=1.0
-):
+@of_pictures
+def load_coco(split, root, reading=Reading()):
     """COCO by Karpathy's splits: `root` holds dataset_coco.json and the images' folders."""
     root = Path(root).expanduser()
     names = ("dataset_coco.json", "annotations/dataset_coco.json")
     annotations = _first(root, *names)
-    name = _karpathy(split, held_out)
-    records = coco.load(
-        annotations, root, split=name, image_size=image_size, skip_bad=skip_bad
-    ).records
-    return pictures(records, image_size, split, resize, crop_fraction)
+    name = _karpathy(split, reading.held_out)
+    records = coco.load(annotations, root, split=name, **reading.checked).records
+    return reading.split(records, split)
 
 
-def load_flickr30k(
-    split, root, image_size=224, held_out="test", skip_bad=False, resize="crop", crop_fraction=1.0
-):
+@of_pictures
+def load_flickr30k(split, root, reading=Reading()):
     """Flickr30K: `root` holds dataset_flickr30k.json and flickr30k-images/."""
     root = Path(root).expanduser()
     records = flickr30k.load(
         root / "dataset_flickr30k.json",
         root / "flickr30k-images",
-        split=_karpathy(split, held_out),
-        image_size=image_size,
-        skip_bad=skip_bad,
+        split=_karpathy(split, reading.held_out),
+        **reading.checked,
     ).records
-    return pictures(records, image_size, split, resize, crop_fraction)
+    return reading.split(records, split)
 
 
 def load_regions(split, root, held_out="test", skip_bad=False):
@@ -198,29 +209,26 @@ def load_toy_scenes(split, layout="coco", num_images=None, **options):
     return dataclasses.replace(opened, true_matches=truth.sum(0), truth=truth)
 
 
+@of_pictures
 def load_pairs(
     split,
     root,
-    image_size=224,
-    held_out="test",
-    skip_bad=False,
     seed=0,
-    resize="crop",
-    crop_fraction=1.0,
     held_out_share=0.1,
     image_column="image",
     caption_column="caption",
     separator=None,
+    reading=Reading(),
 ):
     """Pictures and captions of one's own; see `own_pairs.load_split` for what `root` holds.
 
     One image in ten is for validation and one in ten for the test, up to 5,000 each, unless a
     column `split` says which; which ones follows from the seed.
     """
-    name = "validation" if split == "test" and held_out == "val" else split
+    name = "validation" if split == "test" and reading.held_out == "val" else split
     names = (image_column, caption_column, separator)
-    records = own_pairs.load_split(root, name, held_out_share, seed, skip_bad, *names)
-    return pictures(records, image_size, split, resize, crop_fraction)
+    records = own_pairs.load_split(root, name, held_out_share, seed, reading.skip_bad, *names)
+    return reading.split(records, split)
 
 
 def _karpathy(split, held_out):

@@ -11,6 +11,11 @@ from zoo.encoders.convolutional import (
 from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.gru import gru
 from zoo.encoders.head_alone import head_alone
+from zoo.encoders.hub_towers import (
+    hub_caption_encoder,
+    hub_image_encoder,
+    resizing_of_tower,
+)
 from zoo.encoders.image_features import image_features
 from zoo.encoders.mean_and_max import mean_and_max
 from zoo.encoders.point_towers import (
@@ -46,6 +51,8 @@ __all__ = [
     "gaussian_image_encoder",
     "gru",
     "head_alone",
+    "hub_caption_encoder",
+    "hub_image_encoder",
     "image_features",
     "load_torchvision_weights",
     "map_size",
@@ -56,6 +63,7 @@ __all__ = [
     "reasoning_image_encoder",
     "region_token_encoder",
     "regions",
+    "resizing_of_tower",
     "resnext",
     "sentence_caption_encoder",
     "sentence_encoder",

@@ -36,6 +36,7 @@ class Answers:
         num_items: of the gallery.
         labels: `(Q,)`, class of each query.
         vectors: `(Q, dim)`, what the queries ask for: their means, of sets those of the elements.
+        rows: `(Q,)`, of the queries among their side of the split.
         absent: the `QueryScores` without each query's own matches, or None.
     """
 
@@ -46,6 +47,7 @@ class Answers:
     num_items: int
     labels: np.ndarray
     vectors: np.ndarray
+    rows: np.ndarray
     absent: QueryScores | None = None
 
     @classmethod
@@ -114,6 +116,7 @@ class Answers:
             pairs.shape[1],
             labels[chosen],
             centres(queries),
+            chosen,
             QueryScores.concatenate(left) if absent else None,
         )
 
@@ -146,6 +149,7 @@ class Answers:
             self.num_items,
             self.labels[queries],
             self.vectors[queries],
+            self.rows[queries],
             None if self.absent is None else self.absent.take(queries),
         )
 

@@ -100,15 +100,9 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
     """
     probability = confidence.probability(answers.scores, answers.uncertainty)
     threshold = None if confidence.certificate is None else confidence.certificate.threshold
-    gain = bootstrap(abstention_auc, probability, answers.correct, resamples=RESAMPLES)
     result = {
         "calibration_queries": confidence.num_queries,
-        "queries": len(answers),
-        "said": float(probability.mean()),
-        "right": float(answers.correct.mean()),
-        **confidence_quality(probability, answers.correct),
-        "nauc_interval": [gain.low, gain.high],
-        "verdict": kind_of_gain(gain),
+        **worth(probability, answers.correct),
         "nauc_of": {
             name: abstention_auc(values, answers.correct)
             for name, values in answers.signals.items()
@@ -131,6 +125,20 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
             "risk": float(wrong),
         }
     return result
+
+
+def worth(probability: np.ndarray, correct: np.ndarray) -> dict[str, Any]:
+    """What probabilities are worth, of queries whose truth is known: the part of `measure` that
+    asks for no calibration."""
+    gain = bootstrap(abstention_auc, probability, correct, resamples=RESAMPLES)
+    return {
+        "queries": len(correct),
+        "said": float(probability.mean()),
+        "right": float(correct.mean()),
+        **confidence_quality(probability, correct),
+        "nauc_interval": [gain.low, gain.high],
+        "verdict": kind_of_gain(gain),
+    }
 
 
 def _lists(confidence, answers):

@@ -1,4 +1,4 @@
-"""What `halo confidence` does."""
+"""The commands of `halo confidence`."""
 
 import sys
 

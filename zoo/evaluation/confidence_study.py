@@ -41,7 +41,7 @@ def confidence_study(
     divisions: int = DIVISIONS,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Compares everything that says how sure an answer is, both ways.
+    """Compares all signals of how sure an answer is, in both directions.
 
     ```python
     model, test = evaluation.open_run("runs/pcme_cub")

@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from zoo.confidence import Probes
+from zoo.confidence.calibrate import LEAST
 from zoo.confidence.probes import MOST, contents_hash
 from zoo.data.sources.split import Split
 from zoo.evaluation import known
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder
 
+WHOLE = 0.6  # of the captions, those of images of which all are kept
 HASHED = 20_000  # pictures of training whose contents are remembered, at most
 
 
@@ -31,7 +33,8 @@ def make_probes(
         train: the `Split` of training, for what is known; None leaves that out.
         seed: of what is drawn.
         images, captions: how many at most. Captions are drawn of the chosen images first, so that
-            both of a pair are there.
+            both of a pair are there. Where an image is its own label, three fifths of the captions
+            are those of whole images, see `Probes.whole`.
         whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Raises:
@@ -44,6 +47,12 @@ def make_probes(
     own = np.isin(records.caption_image, chosen)
     order = rng.permutation(records.num_captions)
     order = np.concatenate([order[own[order]], order[~own[order]]])
+    whole = None
+    if len(np.unique(records.image_labels)) == records.num_images:
+        whole = whole_images(records.caption_image, chosen, WHOLE * captions, rng)
+    if whole is not None:
+        first = np.isin(records.caption_image[order], whole)
+        order = np.concatenate([order[first], order[~first]])
     told = np.sort(order[:captions])
     row = np.full(records.num_images, -1)
     row[chosen] = np.arange(len(chosen))
@@ -58,7 +67,16 @@ def make_probes(
         known=seen,
         trained_on=_hashes(train, rng),
         source=f"{records.name}: {len(chosen):,} images, {len(told):,} captions",
+        whole=None if whole is None else np.isin(chosen, whole),
     )
+
+
+def whole_images(caption_image, images, captions, rng):
+    """Some of the images, whose captions are no more than so many together; None if hardly any."""
+    counts = np.bincount(caption_image, minlength=int(images.max()) + 1)
+    drawn = rng.permutation(images[counts[images] > 0])
+    drawn = drawn[np.cumsum(counts[drawn]) <= captions]
+    return drawn if len(drawn) >= LEAST else None
 
 
 def _hashes(train, rng):

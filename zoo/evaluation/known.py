@@ -14,8 +14,9 @@ from zoo.data.sources.caption_vectors import pooled_vectors
 from zoo.data.sources.split import Split
 from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words
 from zoo.embeddings import Embedding
+from zoo.encoders.embed import embed
 from zoo.evaluation.phrases import made_up, phrases
-from zoo.evaluation.retrieval import EncodedSplit, embed
+from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder
 
 MOST = {"images": 2000, "captions": 5000}  # of training, encoded again
@@ -60,7 +61,7 @@ def known_queries(
         "i2t": embed(model.image_encoder, shown.map(lambda batch: tf.cast(batch, tf.float32))),
     }
     if read is not None:
-        seen["t2i"] = _encoded(model, read)
+        seen["t2i"] = embed(model.caption_encoder, read)
     found = {}
     for direction, embeddings in seen.items():
         means = coordinates(held_out.images if direction == "i2t" else held_out.captions)
@@ -73,8 +74,11 @@ def known_queries(
 
         def encode(ids):
             if whole is None or train.records.caption_vectors is None:
-                return _encoded(model, ids)
-            return _encoded(model, pooled_vectors(whole.caption_encoder.get_layer("backbone"), ids))
+                return embed(model.caption_encoder, ids)
+            return embed(
+                model.caption_encoder,
+                pooled_vectors(whole.caption_encoder.get_layer("backbone"), ids),
+            )
 
         found["t2i"] = known_texts(encode, model.tokenizer, *captions)
     return found
@@ -131,10 +135,6 @@ def known_texts(
     ends = np.cumsum([len(one) for one in ids])[:-1]
     kept, others, tried, strange = np.split(centres(encode(np.concatenate(ids))), ends)
     return KnownQueries.of(SeenTexts.fit(kept, others, strange), tried, seed)
-
-
-def _encoded(model, read):
-    return embed(model.caption_encoder, tf.data.Dataset.from_tensor_slices(read).batch(256))
 
 
 def facts_of_split(model: DualEncoder, encoded: EncodedSplit, direction: str) -> dict[str, Any]:

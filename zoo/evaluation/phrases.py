@@ -9,7 +9,7 @@ _ARTICLES = {"a", "an", "the"}
 
 
 def phrases(captions, rng, longest=LONGEST):
-    """A phrase of each caption: up to four of its words in a row, as far as they name something.
+    """A phrase of each caption: up to four words in a row, cut to an article and content words.
 
     ```python
     zoo.evaluation.phrases.phrases(["A black dog runs on the beach."], np.random.default_rng(0))

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from zoo import metrics, similarities
 from zoo.data import batches
 from zoo.data.records import Records
-from zoo.embeddings import has_uncertainty, uncertainty
+from zoo.embeddings import has_uncertainty, measure_of, uncertainty
+from zoo.encoders.embed import embed
 from zoo.models import DualEncoder
 
-_ONE_DEVICE = tf.distribute.get_strategy()  # at import no other one is in scope
 _BINS = 10  # of uncertainty, each with a query at least
 _MEASURES = {
     "log_det": "log det Σ (nats)",
@@ -90,28 +89,14 @@ def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 
     images = embed(model.image_encoder, pixels)
     captions = embed(model.caption_encoder, ids.map(lambda batch: batch["captions"]))
     sides = images, captions
-    if not any(has_uncertainty(side) for side in sides):
+    measures = [measure_of(side, model.uncertainty_measure) for side in sides]
+    measure = next(filter(None, measures), None)
+    if measure is None:
         return EncodedSplit(records, images, captions)
-    measure = model.uncertainty_measure or ("log_det" if "mean" in images else "circular_variance")
     values = (
         np.asarray(uncertainty(side, measure)) if has_uncertainty(side) else None for side in sides
     )
     return EncodedSplit(records, images, captions, *values, _MEASURES[measure], measure)
-
-
-def embed(encoder, inputs):
-    """The embeddings of all batches, a dict of arrays.
-
-    Args:
-        encoder: of images or of captions.
-        inputs: a `tf.data.Dataset` of its batches.
-    """
-    if encoder.distribute_strategy is tf.distribute.get_strategy() is _ONE_DEVICE:
-        return encoder.predict(inputs, verbose=0)
-    # `predict` would spread the batches over replicas, and wait for other workers.
-    forward = tf.function(lambda batch: encoder(batch, training=False), reduce_retracing=True)
-    parts = [tf.nest.map_structure(np.asarray, forward(batch)) for batch in inputs]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def evaluate(

@@ -14,7 +14,7 @@ from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
 from zoo.models.points_of import POINTS_FILE
-from zoo.models.preset_folder import CARD_FILE
+from zoo.models.preset_folder import CARD_FILE, PICTURES
 from zoo.models.presets import from_preset, list_presets, preset_folder, whole_of
 
 
@@ -106,6 +106,8 @@ def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     described, folder = card_of(name), RunFolder(name)
     if described is None:
         described = folder.config if folder.is_run else {}
+    if PICTURES in described:
+        return dict(described[PICTURES])
     return resizing(described.get("data") or {})
 
 

@@ -53,7 +53,10 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
         - `attention_divergence`: in [0, 1], see `attention_divergence`; None for sets of one.
         - `usage`: the share of matching pairs in which each element is the nearest to the other
           side's set, and `usage_entropy`: its entropy over log K, 1 if all are used alike.
-        - `element_rsum`: RSUM with this element alone against the other side's whole sets.
+        - `element_rsum`: RSUM with this element alone against the other side's whole sets, and
+          `others_rsum`: RSUM with all elements but this one.
+
+    Reference: DivE (Kim et al., CVPR 2023), table 3 for the variance, table 5 for both RSUMs.
     """
     labels = sets["labels"]
     relevance = metrics.LabelRelevance(*labels)
@@ -63,11 +66,12 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
         count = elements.shape[1]
         several = count > 1
         usage = element_usage(elements, rest, *(labels if side == "images" else labels[::-1]))
-        rsums = []
+        alone, others = [], []
         for k in range(count) if several else ():
-            pair = {other: {"elements": rest}, side: {"elements": elements[:, k : k + 1]}}
-            matrix = metrics.PairwiseSimilarity(pair["images"], pair["captions"], similarity)
-            rsums.append(metrics.evaluate_retrieval(matrix.kept(), relevance)["rsum"])
+            for kept, rsums in ((elements[:, [k]], alone), (np.delete(elements, k, 1), others)):
+                pair = {other: {"elements": rest}, side: {"elements": kept}}
+                matrix = metrics.PairwiseSimilarity(pair["images"], pair["captions"], similarity)
+                rsums.append(metrics.evaluate_retrieval(matrix.kept(), relevance)["rsum"])
         variance = float(np.mean(uncertainty({"elements": elements})))
         attention, mask = sets[side]["attention"], sets[side].get("mask")
         results[side] = {
@@ -76,7 +80,8 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
             "attention_divergence": attention_divergence(attention, mask) if several else None,
             "usage": usage,
             "usage_entropy": _entropy(usage) / math.log(count) if several else None,
-            "element_rsum": rsums,
+            "element_rsum": alone,
+            "others_rsum": others,
         }
     return results
 

@@ -1,8 +1,10 @@
-"""Files that are either whole or not there, whenever the process dies."""
+"""Files and folders that are either whole or not there, whenever the process dies."""
 
 import contextlib
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,35 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
+    """A temporary folder to fill, which becomes `path` when the block ends without an error.
+
+    It lies beside `path`, and its name starts with a point: a server takes no such version.
+
+    Args:
+        path: the folder to make. It must not exist, or be empty.
+
+    Raises:
+        InputError: if no folder can be made there, or another process has just filled it.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    try:
+        yield unfinished
+        unfinished.chmod(0o755)  # mkdtemp's 0700 would keep others out wherever it is copied
+        try:
+            os.rename(unfinished, path)
+        except OSError:
+            raise InputError(f"{path}: another process has just written there") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:

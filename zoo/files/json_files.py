@@ -1,7 +1,9 @@
 """JSON files: written whole, with plain values, and read with one clear error."""
 
+import gzip
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +18,25 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """Reads a value.
+    """Reads a value; `.gz` is unpacked.
 
     Raises:
-        InputError: if the file is missing, cannot be read or is not JSON.
+        InputError: if the file is missing, cannot be read or is not JSON, with the line.
     """
+    path = Path(path).expanduser()
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
     except FileNotFoundError:
-        raise InputError(f"no such file: {path}") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: there is no such file") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: this is not valid JSON ({error.msg})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected UTF-8 ({error.reason})") from error
+    except (RecursionError, ValueError) as error:  # thousands of brackets, or of digits
         raise InputError(f"{path} is not valid JSON: {error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def read_object(path: str | os.PathLike) -> dict[str, Any]:

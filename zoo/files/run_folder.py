@@ -139,7 +139,7 @@ class RunFolder:
         return config
 
     def check_contents(self, contents: dict[str, str]) -> None:
-        """Compares what the data hold with what they held when the run began.
+        """Compares the contents of the data with those at the start of the run.
 
         Args:
             contents: a hash for each split. It is written into `config.json` where there is none.

@@ -3,6 +3,7 @@
 from zoo.layers.brute_force_retrieval import BruteForceRetrieval
 from zoo.layers.covariance import Covariance
 from zoo.layers.directional_head import DirectionalHead
+from zoo.layers.distribution import Distribution
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.global_attention import GlobalAttention
@@ -10,6 +11,7 @@ from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.laplace_projection import LaplaceProjection
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.mean_pooling import MeanPooling
+from zoo.layers.picture_scaling import PictureScaling
 from zoo.layers.polysemous_embedding import PolysemousEmbedding
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
@@ -23,6 +25,7 @@ __all__ = [
     "BruteForceRetrieval",
     "Covariance",
     "DirectionalHead",
+    "Distribution",
     "GaussianHead",
     "GeneralizedPooling",
     "GlobalAttention",
@@ -30,6 +33,7 @@ __all__ = [
     "LaplaceProjection",
     "LocalAttention",
     "MeanPooling",
+    "PictureScaling",
     "PolysemousEmbedding",
     "PooledGaussianHead",
     "RegionGraph",

@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import io
-import json
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from zoo.errors import InputError, require
+from zoo.files.json_files import read_json
 from zoo.metrics.relevance import MatrixRelevance
 
 
@@ -27,7 +27,7 @@ def read_matches(path: str | os.PathLike) -> dict[int, list[int]]:
     Raises:
         InputError: if the file is missing or is anything else, naming file and entry.
     """
-    matches = _json(path)
+    matches = read_json(path)
     if not isinstance(matches, dict):
         raise InputError(f"{path}: expected an object from ids to lists of ids")
     result = {}
@@ -195,10 +195,3 @@ def _existing(path):
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     return path
-
-
-def _json(path):
-    try:
-        return json.loads(_existing(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: expected JSON; {error.msg}") from error

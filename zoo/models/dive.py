@@ -70,9 +70,10 @@ def dive(
     Released code differs: it attends to padding; its MMD has an unsquared distance; it has 4 heads
         of 512 channels for maps too; its local features of regions, words and maps are options.
 
-    Paper differs: it prints sums over the hinges of a batch and over the pairs of slots; the
-        released means, which the weights go with, are taken here (see `TripletRanking` and
-        `zoo.losses.diversity`).
+    Paper differs: it adds positions to feature maps alone (section 3.2, footnote); words have them
+        here too, as released. It prints sums over the hinges of a batch and over the pairs of
+        slots; the released means, which the weights go with, are taken here (see `TripletRanking`
+        and `zoo.losses.diversity`).
     """
     towers = {"tokenizer": tokenizer, "dim": dim, "merge": "ave", **backbones}
     images, captions = set_backbones(image_backbone, **towers)

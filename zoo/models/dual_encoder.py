@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from zoo import embeddings, global_batch, losses
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
+from zoo.encoders.embed import embed
 from zoo.losses.reduction import reduced, single_loss
 from zoo.models import inputs as checked
 from zoo.models import stored
@@ -229,7 +229,7 @@ class DualEncoder(keras.Model):
             UserWarning: a warning, where pictures are floats of at most 1.
         """
         images = checked.image_array(images, _input_shape(self.image_encoder))
-        return self._view(_embed(self.image_encoder, images, batch_size))
+        return self._view(embed(self.image_encoder, images, batch_size))
 
     def encode_captions(
         self, captions: Sequence[str] | Tensor, batch_size: int = 256
@@ -251,7 +251,7 @@ class DualEncoder(keras.Model):
         ids = checked.caption_array(
             self.tokenize(captions), _input_shape(self.caption_encoder), self.tokenizer is not None
         )
-        return self._view(_embed(self.caption_encoder, ids, batch_size))
+        return self._view(embed(self.caption_encoder, ids, batch_size))
 
     def _view(self, embedding):
         if "tokens" in embedding:
@@ -395,19 +395,3 @@ def _input_shape(encoder):
     model of one input."""
     shape = getattr(encoder, "input_shape", None)
     return shape if isinstance(shape, tuple) and shape and not isinstance(shape[0], tuple) else None
-
-
-def _embed(encoder, inputs, batch_size):
-    is_array = hasattr(inputs, "shape")
-    if is_array and len(inputs) == 0:
-        raise ValueError("there must be at least one item to encode; received none")
-    if hasattr(encoder, "predict"):
-        # `predict` compiles once, and takes arrays as well as datasets, which have their batches.
-        return encoder.predict(inputs, batch_size=batch_size if is_array else None, verbose=0)
-    batches = inputs
-    if is_array:
-        batches = [inputs[at : at + batch_size] for at in range(0, len(inputs), batch_size)]
-    parts = [encoder(ops.convert_to_tensor(batch), training=False) for batch in batches]
-    return keras.tree.map_structure(
-        lambda *values: np.concatenate([ops.convert_to_numpy(value) for value in values]), *parts
-    )

@@ -69,7 +69,7 @@ def check_nothing_else(y, sample_weight):
 
 
 def check_no_strings(inputs, has_tokenizer):
-    """Raises unless what a model is called with are numbers.
+    """Raises unless a model is called with numbers.
 
     Raises:
         ValueError: if it holds strings.

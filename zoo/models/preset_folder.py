@@ -4,17 +4,19 @@ import json
 import os
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import keras
 
+from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError
+from zoo.files.atomic import atomic_folder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.small_weights import shrink
 
 CARD_FILE = "preset.json"
+PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
 CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
 
@@ -50,6 +52,8 @@ def save_preset(
     """
     if not isinstance(model, DualEncoder):
         raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
+    if shown := resizing_of_tower(model.image_encoder):
+        card = {PICTURES: shown, **(card or {})}
 
     def write(folder):
         keras.saving.save_model(model, folder, zipped=False)
@@ -73,10 +77,8 @@ def write_preset(
     path = pathlib.Path(path)
     if path.exists():
         raise InputError(f"{path}: exists already, and presets are not overwritten")
-    path.parent.mkdir(parents=True, exist_ok=True)
     card = {"name": path.name, **(card or {})}
-    unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
+    with atomic_folder(path) as unfinished:
         write(unfinished)
         text = json.dumps(card, indent=2, sort_keys=True)
         (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
@@ -85,11 +87,6 @@ def write_preset(
             if not pathlib.Path(file).is_file():
                 raise InputError(f"{file}: not a file")
             shutil.copy(file, unfinished)
-        unfinished.chmod(0o755)  # mkdtemp's 0700 would follow the folder wherever it is copied
-        os.replace(unfinished, path)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def model_card(card: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """Trained models by name or by folder."""
 
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -189,12 +188,4 @@ def _raise_missing_package(error):
 
 def _read_card(folder):
     path = folder / CARD_FILE
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {"name": folder.name}
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from error
-    if not isinstance(card, dict):
-        raise InputError(f"{path}: expected a JSON object, found {card!r:.40}")
-    return card
+    return read_object(path) if path.is_file() else {"name": folder.name}

@@ -1,4 +1,4 @@
-"""Stored vectors as a model that trains nothing: what there is, on the unit sphere."""
+"""A model of stored vectors that trains nothing: the vectors themselves, at unit length."""
 
 import keras
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from zoo.metrics.blocks import row_blocks
-from zoo.report.section import Number, Section
+from zoo.report.section import Number, Section, of_error
 from zoo.report.style import (
     DIRECTION_STYLE,
     DIRECTIONS,
@@ -115,11 +115,11 @@ def reliability_diagram(pairs, best):
 
 def section(run):
     """Reliability and expected calibration error, where a logit is the log-odds of a match."""
-    title = "Calibration"
+    title = "The raw match probability"
     if not gives_probability(run):
         text = (
             "This similarity is no log-odds: it was trained to rank, not to give the probability "
-            "of a match. There is nothing to calibrate."
+            "of a match. There is no raw probability; that above is learnt."
         )
         return Section("calibration", title, text)
     bins, logits = pair_bins(run)
@@ -133,7 +133,8 @@ def section(run):
         numbers.append(_error(run, f"{words}, each query's best pair", groups, "queries"))
     share = 100 * bins[..., RIGHT].sum() / bins[..., COUNT].sum()
     text = (
-        "The match probability is sigmoid(logit). Left, all pairs: "
+        "The raw match probability is sigmoid(logit), before any calibration: another number than "
+        "the probability above, which is learnt for this gallery. Left, all pairs: "
         f"{share:.2g} % of them match, so that a small error there says little. Right, the best "
         "pair of each query. Above the diagonal the probabilities are too low, below it too high. "
         f"ECE is over {BINS} bins of equal width."
@@ -157,8 +158,8 @@ def _error(run, label, bins, of):
         weights = np.bincount(rows.astype(int), minlength=len(flat)).astype(float)
         return calibration_error((weights @ flat).reshape(1, BINS, 3))
 
-    estimate = run.estimate(statistic, np.arange(len(flat)))
-    return Number(f"ECE, {label}", estimate, "points", ".2f", of)
+    estimate = of_error(run.estimate(statistic, np.arange(len(flat))))
+    return Number(f"ECE of the raw probability, {label}", estimate, "points", ".2f", of)
 
 
 def _draw(axis, bins, style, offset):

@@ -1,9 +1,37 @@
-"""One line about how sure the answers of a run are."""
+"""How sure the answers of a run are, in a sentence: for the terminal and for the report."""
 
 import numpy as np
 
+from zoo import metrics
 from zoo.evaluation.calibration import RISK
 from zoo.report.style import with_minus
+
+ASKED = {"i2t": "Image to text", "t2i": "Text to image"}
+SAID = {
+    "informative": "the confidence is informative ({}): decline by it.",
+    "weak": "the confidence is weak ({}, LEAST is wanted): decline by it with care.",
+    "not informative": "the confidence is not informative ({}): declining at random is as good.",
+    "misleading": "the confidence is misleading ({}): do not decline by it.",
+    "undefined": "nothing can be said of the confidence: all answers are right, or all are wrong.",
+}
+
+
+def verdict(found):
+    """Whether one may decline by the confidence of one direction.
+
+    Args:
+        found: as of `sentence`.
+
+    Returns:
+        A sentence, to stand behind the name of the direction and a colon.
+    """
+    if "why_not" in found:
+        return f"no confidence: {found['why_not']}."
+    if found["nauc"] is None or np.isnan(found["nauc"]):
+        return SAID["undefined"]
+    low, high = found["nauc_interval"]
+    said = SAID[found["verdict"]].replace("LEAST", str(metrics.INFORMATIVE))
+    return said.format(with_minus(f"nAUC {found['nauc']:.2f} [{low:.2f}, {high:.2f}]"))
 
 
 def sentence(direction, found):

@@ -3,11 +3,11 @@
 import numpy as np
 
 from zoo.confidence import abstention_auc, expected_calibration_error, reliability
-from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrated, cross_fitted
+from zoo.evaluation.calibration import cross_fitted
 from zoo.evaluation.known import facts_of_split
 from zoo.metrics import risk_coverage
-from zoo.report.section import Number, Section
+from zoo.report.judged import RUNS_OWN, SCORES, UNION
+from zoo.report.section import Number, Section, of_error
 from zoo.report.style import (
     DIRECTIONS,
     GREY,
@@ -18,15 +18,12 @@ from zoo.report.style import (
     with_minus,
 )
 
-MOST = 5000  # queries of a direction, drawn at random
 LEAST_COVERAGE, LEAST_QUERIES = 0.02, 10  # below them a curve is the luck of a few queries
 SIGNALS = {
     "uncertainty": "uncertainty",
     "best_score": "best score",
     "best_minus_mean": "best score − mean",
 }
-RUNS_OWN = "by the run's probes"
-SCORES, UNION = "scores, cross-fitted", "scores and uncertainty, cross-fitted"
 COLORS = dict(zip([RUNS_OWN, UNION, SCORES, *SIGNALS.values()], PALETTE, strict=False))
 
 
@@ -34,18 +31,11 @@ def section(run):
     """nAUC of each confidence, risk–coverage curves and a reliability diagram, by direction."""
     numbers, figures, verdicts, missing = [], {}, [], []
     for direction, words in DIRECTIONS.items():
-        own, why_not = _calibrated(run, direction)
-        missing += [f"{words}: {reason}." for reason in why_not]
-        answers = Answers.of(
-            run.split,
-            run.similarity,
-            direction,
-            MOST,
-            run.seed,
-            pairs=run.pairs,
-            copies=None if own is None else own.copies,
-        )
-        confidences, probabilities, why_not = _confidences(run, own, answers)
+        judged = run.judged[direction]
+        answers = judged.answers
+        if run.probes is not None and judged.why_not is not None:
+            missing.append(f"{words}: {RUNS_OWN}: {judged.why_not}.")
+        confidences, probabilities, why_not = _confidences(run, judged)
         missing += [f"{words}: {reason}." for reason in why_not]
         correct = answers.correct
         found = {
@@ -59,7 +49,7 @@ def section(run):
         numbers += [
             Number(
                 f"{words}: calibration error of {name}",
-                run.estimate(expected_calibration_error, values, correct).scaled(100),
+                of_error(run.estimate(expected_calibration_error, values, correct).scaled(100)),
                 "points",
             )
             for name, values in probabilities.items()
@@ -78,8 +68,7 @@ def section(run):
         "How sure an answer is, by the query's uncertainty, by what its scores over the gallery "
         "say, and by calibrated probabilities made of these. nAUC is the area that leaving out "
         "unsure queries gains: 0 for leaving out at random, 1 for an oracle. Cross-fitted means "
-        "learnt without a fifth of this split's queries and applied to that fifth. A resample "
-        "holds some queries twice, so that intervals of calibration errors lean upwards."
+        "learnt without a fifth of this split's queries and applied to that fifth."
     )
     if run.probes is not None:
         text += (
@@ -91,7 +80,12 @@ def section(run):
         )
     text += "".join(f" {reason}" for reason in missing)
     return Section(
-        "confidence", "Confidence", text, tuple(numbers), figures, verdicts=tuple(verdicts)
+        "confidence",
+        "Confidence beside other signals",
+        text,
+        tuple(numbers),
+        figures,
+        verdicts=tuple(verdicts),
     )
 
 
@@ -103,25 +97,17 @@ def _unknown(run, direction):
     return known.declined(**facts_of_split(run.model, run.split, direction)).astype(float)
 
 
-def _calibrated(run, direction):
-    """`(the Confidence by the run's probes or None, why there is none)`."""
-    if run.probes is None:
-        return None, []
-    try:
-        return calibrated(run.probes, run.similarity, run.split, direction, run.seed), []
-    except ValueError as error:
-        return None, [f"{RUNS_OWN}: {error}"]
-
-
-def _confidences(run, own, answers):
+def _confidences(run, judged):
     """`(confidences, those that are probabilities, why others are missing)`, by name."""
-    makers, probabilities, why_not = {}, {}, []
-    if own is not None:
-        makers[RUNS_OWN] = lambda: own.probability(answers.scores, answers.uncertainty)
+    answers, makers, probabilities, why_not = judged.answers, {}, {}, []
+    if judged.probability is not None:
+        probabilities[judged.source] = judged.probability
     if answers.uncertainty is not None:
         makers[UNION] = lambda: cross_fitted(answers, run.seed)
     makers[SCORES] = lambda: cross_fitted(answers.without("uncertainty"), run.seed)
     for name, make in makers.items():
+        if name in probabilities:
+            continue
         try:
             probabilities[name] = make()
         except ValueError as error:
@@ -135,7 +121,7 @@ def _verdict(words, name, probability, correct):
     half = order[: (len(order) + 1) // 2]
     wrong = 100 * (1 - correct[half].mean()), 100 * (1 - correct.mean())
     return (
-        f"{words}: of all answers {wrong[1]:.0f} % are wrong, of the surer half by {name} "
+        f"{words}: of all answers {wrong[1]:.0f} % are wrong, of the surer half ({name}) "
         f"{wrong[0]:.0f} %."
     )
 

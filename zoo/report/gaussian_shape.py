@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from zoo.encoders.embed import embed
 from zoo.metrics.statistics import percentage
 from zoo.report.confidence_regions import in_ellipses
 from zoo.report.ellipses import confidence_ellipses, principal_plane
@@ -21,9 +22,8 @@ def ellipses_section(run):
     generic = None
     numbers = ()
     if run.model is not None and run.model.tokenizer is not None:
-        ids = run.model.tokenize([run.generic])
-        embedding = run.model.caption_encoder.predict(ids, verbose=0)
-        generic = (f"“{run.generic}”", {key: np.asarray(v) for key, v in embedding.items()})
+        embedding = embed(run.model.caption_encoder, run.model.tokenize([run.generic]))
+        generic = (f"“{run.generic}”", embedding)
         numbers = generic_numbers(run, plane, generic[1])
     dim = run.split.images["mean"].shape[1]
     where = (

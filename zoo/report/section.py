@@ -15,6 +15,7 @@ from zoo.data.sources.split import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode
 from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap
 from zoo.models import DualEncoder
+from zoo.report.judged import Judged, judged
 from zoo.report.style import DIRECTIONS
 
 
@@ -51,6 +52,38 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
+class Found(NamedTuple):
+    """One item that a question finds.
+
+    Attributes:
+        picture: pixels `(height, width, 3)`, 0 … 255, or None.
+        text: in place of a picture.
+        right: whether it matches.
+    """
+
+    picture: np.ndarray | None
+    text: str
+    right: bool
+
+
+class Example(NamedTuple):
+    """A question with its first answers, judged as `zoo.Retriever` judges.
+
+    Attributes:
+        question: the caption.
+        verdict, probability, reason: of the `zoo.retriever.Judgement`.
+        rank: of the first right answer.
+        found: the `Found`, best first.
+    """
+
+    question: str
+    verdict: str
+    probability: float | None
+    reason: str
+    rank: int
+    found: tuple[Found, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Section:
     """The answer to one question about a run.
@@ -63,6 +96,7 @@ class Section:
         figures: dict from a description to a matplotlib figure.
         tables: `Table`s.
         verdicts: sentences that stand out above the text.
+        examples: `Example`s.
     """
 
     name: str
@@ -72,6 +106,7 @@ class Section:
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
     tables: tuple[Table, ...] = ()
     verdicts: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
 
     def as_dict(self):
         """The numbers as JSON values, by label."""
@@ -140,6 +175,11 @@ class ReportedRun:
             "t2i": metrics.rank_queries(self.pairs.transposed(), truth.transposed()),
         }
 
+    @functools.cached_property
+    def judged(self) -> dict[str, Judged]:
+        """`Judged` by direction: every answer with the probability that it is right."""
+        return {direction: judged(self, direction) for direction in DIRECTIONS}
+
     @property
     def uncertainty(self) -> dict[str, np.ndarray | None]:
         """The queries' uncertainties by direction."""
@@ -197,6 +237,17 @@ def generic_caption(records):
     """A caption that is true of a whole data set: "this is a bird." where most captions say so."""
     birds = np.mean(["bird" in caption.lower() for caption in records.captions[:1000]])
     return "this is a bird." if birds > 0.5 else "a picture."
+
+
+def of_error(estimate):
+    """The `Estimate` of a calibration error, its interval about the value.
+
+    A resample holds some queries twice, which adds to how far bins are off: an interval of
+    resamples leans upwards and may leave the value out. Its width is kept.
+    """
+    width = (estimate.high - estimate.low) / 2
+    ends = max(0.0, estimate.value - width), estimate.value + width
+    return estimate._replace(low=ends[0], high=ends[1])
 
 
 def by_direction(function):

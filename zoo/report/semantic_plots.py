@@ -1,4 +1,4 @@
-"""Figures of what captions have in common with images: DAA's figures 1 (b) and 3."""
+"""Figures of the semantic similarity of captions and images: DAA's figures 1 (b) and 3."""
 
 import numpy as np
 

@@ -140,6 +140,8 @@ def risk_coverage_plot(
     i2t: dict[str, Any] | None = None,
     t2i: dict[str, Any] | None = None,
     error: str = "1 − Recall@1",
+    by: str = "by uncertainty",
+    areas: bool = True,
 ) -> Figure:
     """The mean error of the most certain share of the queries, one panel a direction.
 
@@ -153,6 +155,8 @@ def risk_coverage_plot(
         i2t, t2i: results of `zoo.metrics.risk_coverage` for image and for caption queries, with
             errors of 0 or 1.
         error: name of the error, for the axis.
+        by: what queries are ordered by, for the legend.
+        areas: whether the legend has the areas under the curves.
 
     Returns:
         A matplotlib figure.
@@ -171,11 +175,11 @@ def risk_coverage_plot(
         mean = curve["random_aurc"]
         oracle = np.maximum(0.0, 1.0 - (1.0 - mean) / coverage)
         for values, line, color, label, area in (
-            (risk, "-", style["color"], "by uncertainty", curve["aurc"]),
+            (risk, "-", style["color"], by, curve["aurc"]),
             (np.full_like(coverage, mean), "--", GREY, "at random", mean),
             (oracle, ":", "black", "oracle", curve["oracle_aurc"]),
         ):
-            label = f"{label}, area {100 * area:.1f}"
+            label = f"{label}, area {100 * area:.1f}" if areas else label
             axis.plot(100 * coverage, 100 * values, line, color=color, label=label)
         axis.set_title(f"{style['label']}  (n = {len(coverage):,})")
         axis.set_xlabel("queries answered (%)")

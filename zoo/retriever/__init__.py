@@ -1,8 +1,8 @@
 """Retrieval that says how sure it is: a model, a gallery and a judge in one object."""
 
-from zoo.retriever.answer import VERDICTS, Answer
+from zoo.confidence.judge import VERDICTS, Judge, Judgement
+from zoo.retriever.answer import Answer
 from zoo.retriever.encoders import Encoders
-from zoo.retriever.judge import Judge, Judgement
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import trained_on, training_note
 

@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 
-LIKELY, UNSURE = "likely", "unsure"
-ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"
-VERDICTS = (LIKELY, UNSURE, ABSENT, NOT_UNDERSTOOD)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answer:

@@ -11,12 +11,12 @@ from zoo.collection import Collection, Encoder, Work
 from zoo.collection.encoder import reads_vectors
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
+from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data.reading.files import SUFFIXES, read_lines
 from zoo.data.reading.vector_files import read_column
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.models.presets import preset_folder
-from zoo.retriever.answer import LIKELY, UNSURE
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
 from zoo.search import built, from_shards
@@ -65,7 +65,7 @@ def index(options):
 
 
 def build(options):
-    """Encodes what is new, then builds the index."""
+    """Encodes new items, then builds the index."""
     if Path(options.source).expanduser().exists():  # the same from wherever it is called
         options.source = str(Path(options.source).expanduser().resolve())
     encoder, pieces, identity = _work(options)
@@ -77,7 +77,7 @@ def build(options):
 
 
 def update(options):
-    """Builds again what is there, of its source as it is now."""
+    """Encodes the source of an index again, as it is now, and rebuilds the index."""
     made = built.read_setup(options.out).get("build")
     if made is None:
         raise InputError(
@@ -105,9 +105,12 @@ def query(options):
     if options.k < 1:
         raise InputError(f"-k must be at least 1; received {options.k}")
     retriever = Retriever.load(options.folder, options.model)
+    is_one = len(options.text) == 1 or not (options.text or options.queries)
     try:
         for questions in _questions(options, retriever):
             for answer in retriever.ask(questions, options.k, options.max_uncertainty):
+                if not (is_one or options.json):
+                    print(answer.question)
                 print(json.dumps(answer.to_dict()) if options.json else _lines(answer), flush=True)
     except ValueError as error:
         raise InputError(f"{options.folder}: {error}") from error
@@ -249,7 +252,7 @@ def _calibrated(retriever):
 
 
 def _is_picture(text):
-    """Whether a query is a file, or the name of one, and no caption."""
+    """Whether a query is an image file or the name of one, not a caption."""
     name = text.strip()
     is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
     return is_name or (len(name) < 256 and Path(name).is_file())

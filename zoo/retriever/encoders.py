@@ -101,14 +101,7 @@ class Encoders:
 
 def measure_of(model):
     """The measure of a model's uncertainty, or None where its captions have none."""
-    output = model.caption_encoder.output
-    if not embeddings.has_uncertainty(output):
-        return None
-    allowed = {
-        embeddings.SET: embeddings.SET_UNCERTAINTIES,
-        embeddings.DIRECTION: embeddings.DIRECTION_UNCERTAINTIES,
-    }.get(embeddings.kind(output), embeddings.GAUSSIAN_UNCERTAINTIES)
-    return model.uncertainty_measure or allowed[0]
+    return embeddings.measure_of(model.caption_encoder.output, model.uncertainty_measure)
 
 
 def _in_batches(encode, inputs, size):

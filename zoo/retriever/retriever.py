@@ -12,10 +12,12 @@ import numpy as np
 from zoo.arrays import as_arrays, length
 from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
+from zoo.confidence.judge import Judge, is_void
 from zoo.confidence.scores import DEPTH
 from zoo.data.reading.files import check_images
 from zoo.data.text.captions import unknown_words
 from zoo.embeddings import EmbeddingLike, log_uncertainty
+from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError
 from zoo.evaluation import probes_of, resizing_of
 from zoo.evaluation.known import coordinates
@@ -24,7 +26,6 @@ from zoo.models import DualEncoder
 from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
 from zoo.retriever.encoders import Encoders, measure_of
-from zoo.retriever.judge import Judge, is_void
 from zoo.retriever.training_photos import training_note
 from zoo.search import Index, built
 
@@ -103,7 +104,7 @@ class Retriever:
         """
         if side not in _OTHER:
             raise ValueError(f"`side` must be one of {tuple(_OTHER)}; received {side!r}")
-        model, origin, resizing = _opened(model)
+        model, origin, resizing = opened(model)
         if probes is None and origin is not None:
             probes = probes_of(origin)
         retriever = cls(model, None, probes, None, resizing, origin)
@@ -282,7 +283,7 @@ class Retriever:
         """
         folder = Path(folder)
         setup, names, index = built.load(folder)
-        model, origin, resizing = _opened(built.model_of(folder) if model is None else model)
+        model, origin, resizing = opened(built.model_of(folder, setup) if model is None else model)
         where = folder / setup.get("index", built.INDEX)
         probes = Probes.load(where / PROBES) if (where / PROBES).is_file() else None
         if probes is None and origin is not None:
@@ -321,7 +322,7 @@ class Retriever:
         texts: Sequence[str] | None = None,
         found: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> list:
-        """A `zoo.retriever.judge.Judgement` of each question.
+        """A `zoo.retriever.Judgement` of each question.
 
         Args:
             queries: embeddings, a dict of arrays.
@@ -437,7 +438,7 @@ class Retriever:
         return Judge(confidence, known=known, gallery=confidence.gallery)
 
     def _seen_again(self):
-        """After a change: the judge knows what gallery is asked now."""
+        """After a change of the gallery: its identity, for the judge."""
         judge = self._judge
         if judge is None:
             return
@@ -448,11 +449,12 @@ class Retriever:
             self._judge = Judge(judge.confidence, known=judge.known, gallery=gallery)
 
 
-def _opened(model):
+def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
     """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
     if isinstance(model, DualEncoder):
         origin = getattr(model, "origin", None)
-        return model, origin, {} if origin is None else resizing_of(origin)
+        shown = resizing_of_tower(model.image_encoder)
+        return model, origin, shown or ({} if origin is None else resizing_of(origin))
     return from_preset(model), str(model), resizing_of(model)
 
 

@@ -18,7 +18,7 @@ from zoo.collection import Collection
 from zoo.collection.growth import shard_folders
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
-from zoo.files.json_files import read_object
+from zoo.files.json_files import read_json, read_object
 from zoo.search import sharded, storage
 
 SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
@@ -49,12 +49,9 @@ def read_setup(out: Path) -> dict[str, Any]:
         InputError: if there is none, or it is of an older version.
     """
     path = out / SETUP
-    try:
-        setup = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected what `build` wrote") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON: {error}") from error
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file; expected what `build` wrote")
+    setup = read_json(path)
     if not isinstance(setup, dict) or "shards" not in setup:
         raise InputError(f"{out}: an older version built this index; build it again")
     return setup
@@ -77,16 +74,16 @@ def load(out: Path) -> tuple[dict[str, Any], Any, "sharded.Index | sharded.Shard
                 raise
 
 
-def model_of(out: Path) -> str | Path:
+def model_of(out: Path, setup: dict[str, Any]) -> str:
     """What names the model of a folder: a name, a path, or a file in it.
 
     Raises:
-        InputError: if it names none.
+        InputError: if its setup names none.
     """
-    named = read_setup(out).get("model")
+    named = setup.get("model")
     if not isinstance(named, str):
         raise InputError(f"{out}: its {SETUP} names no model; build it again")
-    return out / MODEL if named == MODEL else named
+    return str(out / MODEL) if named == MODEL else named
 
 
 def _names(out, setup):
@@ -99,7 +96,7 @@ def _names(out, setup):
 
 
 def new_index(out: Path) -> Path:
-    """A folder for the next index. What earlier builds left unfinished is deleted."""
+    """A folder for the next index. Unfinished indexes of earlier builds are deleted."""
     named = _named(out)[0]
     for path in _indexes(out):
         if path.name != named:
@@ -130,10 +127,10 @@ def commit(out: Path, setup: dict[str, Any]) -> None:
 
 def _named(out):
     try:
-        setup = json.loads((out / SETUP).read_text(encoding="utf-8"))
-        return setup.get("index", INDEX), setup.get("shards")
-    except (OSError, ValueError, AttributeError):
+        setup = read_object(out / SETUP)
+    except InputError:
         return None, None
+    return setup.get("index", INDEX), setup.get("shards")
 
 
 def _indexes(out):

@@ -40,7 +40,7 @@ class Column:
         self._parts = [np.array(self.values[mask])]
 
     def cut(self, rows):
-        """Drops what was appended after the first `rows`."""
+        """Drops the rows after the first `rows`."""
         self._parts = [self.values[:rows]]
 
     def save(self, path):
@@ -126,7 +126,7 @@ class Scratch:
 
 
 class FileColumn(Column):
-    """A column on the disk. What is appended takes no memory; it is mapped when it is read.
+    """A column on the disk. Appended rows take no memory; they are mapped when they are read.
 
     Args:
         path: of a `.npy` file to make, on the disk on which the index will be saved.
@@ -171,7 +171,7 @@ class FileColumn(Column):
         raise ValueError("items can be removed when the index has been saved and loaded")
 
     def save(self, path):
-        """Gives the file its name where nothing more can be appended to it, else copies it."""
+        """Renames the file if nothing more can be appended to it, else copies it."""
         if self._rows == self._total:
             with contextlib.suppress(OSError):  # it has no name any more, or is on another disk
                 os.link(self._path, path)

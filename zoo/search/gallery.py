@@ -7,7 +7,7 @@ from zoo.arrays import as_arrays, element_owners, length, take, total_variance
 from zoo.confidence import GalleryMoments, agreement
 from zoo.confidence.answer_agreement import reached_ranks
 from zoo.embeddings import POINT, SET
-from zoo.search import gallery_scores, kinds, plan, units
+from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.search.pair_scores import PairScores
 from zoo.similarities.spaces import SPACES
@@ -21,7 +21,7 @@ class Gallery(PairScores):
 
     Args:
         description: see `zoo.search.plan.describe`.
-        similarity: a layer or a `units.Quantity`.
+        similarity: a layer or a `scoring.Quantity`.
         faiss_index: a `faiss.IndexIDMap`. Each row has the id of its item; of a removed row that
             FAISS cannot take out it is −1.
         columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
@@ -71,7 +71,7 @@ class Gallery(PairScores):
             self.description["next_id"] = max(self.description["next_id"], int(ids.max()) + 1)
 
     def _add_chunk(self, chunk, ids, first):
-        """Adds some items. Whatever can be refused is refused before FAISS has a row of them."""
+        """Adds some items. All checks come before FAISS has a row of them."""
         with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
             beside, vectors = self._beside(chunk, ids), self._space.gallery(chunk)
         row_ids = ids
@@ -94,7 +94,7 @@ class Gallery(PairScores):
             self._moments += added
 
     def _take_back(self, rows, items, moments):
-        """Makes the index again what it was before an `add` that failed."""
+        """Restores the index as it was before an `add` that failed."""
         kinds.take_back(self.description["kind"], self.faiss, rows)
         passed_over = self.description["embedding"] != SET  # each with its row in the columns
         items = max(items, self.faiss.ntotal) if passed_over else items
@@ -239,7 +239,7 @@ class Gallery(PairScores):
             return gallery_scores.scan_of_embeddings(
                 self.similarity, self.description["side"], queries, self._embeddings, there
             )
-        sign = units.sign(self.similarity)
+        sign = scoring.sign(self.similarity)
         line, space = self._line, self._moment_space
         if line is None:
             found = self._stored_vectors()

@@ -5,7 +5,7 @@ import numpy as np
 
 from zoo.arrays import length, take
 from zoo.confidence import GalleryMoments
-from zoo.search import kinds, units
+from zoo.search import kinds, scoring
 
 CHUNK = 65536  # vectors that are read from FAISS at once
 _BLOCK = 2**22  # scores at once that are a product of vectors
@@ -164,7 +164,7 @@ def scan_of_embeddings(similarity, side, queries, gallery, there):
     """`by_scan` of a gallery that is kept as embeddings, by the similarity itself.
 
     Args:
-        similarity: a layer or a `units.Quantity`.
+        similarity: a layer or a `scoring.Quantity`.
         side: what the gallery is, `"images"` or `"captions"`.
         queries, gallery: dicts of arrays.
         there: `(items,)` booleans, which are not removed.
@@ -175,7 +175,7 @@ def scan_of_embeddings(similarity, side, queries, gallery, there):
 
 def _scores_of_embeddings(similarity, side, queries, gallery, there):
     """`(function of a part and a slice of the queries, the parts with their sizes)`."""
-    sign = units.sign(similarity)
+    sign = scoring.sign(similarity)
     places = np.flatnonzero(there)
     item = sum(value[:1].nbytes for value in gallery.values())
     step = max(1, min(_ITEMS, _BYTES // max(1, item)))

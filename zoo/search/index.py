@@ -12,7 +12,7 @@ from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.insertion import Probed
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import SET, EmbeddingLike
-from zoo.search import kinds, plan, storage, units
+from zoo.search import kinds, plan, scoring, storage
 from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
@@ -103,7 +103,7 @@ class Index(Gallery):
             ValueError: if an argument is not what it has to be, or the gallery is empty.
             TypeError: if `similarity` is none.
         """
-        similarity = units.resolve(similarity)
+        similarity = scoring.resolve(similarity)
         gallery = as_arrays(gallery_embeddings, "gallery_embeddings")
         options = dict(options or {})
         total = options.pop("total", None) or length(gallery)
@@ -209,7 +209,7 @@ class Index(Gallery):
                 f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise `effort` or "
                 "`candidates`"
             )
-        top = units.sign(self.similarity) * top
+        top = scoring.sign(self.similarity) * top
         agreeing = None if ids is None else self.agreement(ids[:, :depth], copies)
         return QueryScores(top, *self.over_the_gallery(queries), self._size, agreeing)
 
@@ -265,7 +265,7 @@ class Index(Gallery):
         Raises:
             InputError: if the folder holds other things, or cannot be written.
         """
-        description = {**self.description, "similarity": units.to_json(self.similarity)}
+        description = {**self.description, "similarity": scoring.to_json(self.similarity)}
         storage.write(folder, description, self.faiss, self._columns, self._moments)
 
     @classmethod
@@ -289,12 +289,8 @@ class Index(Gallery):
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        description, faiss_index, columns, moments = storage.read(folder, verify, mapped)
-        saved = storage.saved_similarity(folder, description)
-        similarity = saved if similarity is None else units.resolve(similarity)
-        storage.check_same(folder, units.name_of(saved), units.name_of(similarity))
-        storage.check_columns(folder, plan.columns(description, similarity), columns, faiss_index)
-        index = cls(description, similarity, faiss_index, columns)
+        *parts, moments = storage.read(folder, similarity, verify, mapped)
+        index = cls(*parts)
         index.is_mapped = mapped
         storage.check_moments(folder, moments, index._moment_space, index)
         index._moments = moments
@@ -323,7 +319,7 @@ class Index(Gallery):
         return self._space.scores(values, queries, self._score), rows
 
     def _ranked_search(self, queries, k, mask, candidates):
-        ascending = units.least_first(self.similarity)
+        ascending = scoring.least_first(self.similarity)
         values, rows = self._nearest(queries, candidates, mask)
         if self._spread:
             variance = self._columns["spread"].values[rows]

@@ -4,7 +4,7 @@ import numpy as np
 
 from zoo.arrays import by_query, unit
 from zoo.embeddings import SET
-from zoo.search import gallery_scores, kinds, units
+from zoo.search import gallery_scores, kinds, scoring
 
 _PAIRS = 2**22  # numbers of pairs of vectors at once
 
@@ -23,7 +23,7 @@ class PairScores:
             queries, items: dicts of arrays.
             rows: `(Q, n)`, rows of `items`; −1 is none.
         """
-        sign = units.sign(self.similarity)
+        sign = scoring.sign(self.similarity)
         if self.has_moments:
             space = self._moment_space
             asked = np.asarray(space.queries(queries), np.float64)
@@ -47,7 +47,7 @@ class PairScores:
         least = np.asarray(scores, np.float64)
         if self.has_moments:
             found = self._stored_vectors()
-            more = self._moment_space, self._score, units.sign(self.similarity)
+            more = self._moment_space, self._score, scoring.sign(self.similarity)
             return gallery_scores.count_of_vectors(*more, queries, found, least)
         there = self._ids != kinds.REMOVED
         more = self.similarity, self.description["side"], queries, self._embeddings, there

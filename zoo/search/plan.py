@@ -5,7 +5,7 @@ import numpy as np
 from zoo import embeddings
 from zoo.arrays import element_owners, length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
-from zoo.search import units
+from zoo.search import scoring
 from zoo.search.kinds import KINDS
 from zoo.similarities.spaces import SPACES
 
@@ -47,7 +47,7 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
 
     Args:
         gallery: an embedding, a dict of arrays.
-        similarity: resolved, see `units.resolve`.
+        similarity: resolved, see `scoring.resolve`.
         kind, side, candidates, candidates_by, uncertainty_measure: see `Index.build`.
 
     Raises:
@@ -62,12 +62,12 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
     if space not in SPACES:
         raise ValueError(
             f"`candidates_by` must be one of {tuple(SPACES)}; received {candidates_by!r} "
-            f"with {units.name_of(similarity)}"
+            f"with {scoring.name_of(similarity)}"
         )
     if candidates is not None and (candidates != int(candidates) or candidates < 1):
         raise ValueError(f"`candidates` must be a whole number ≥ 1; received {candidates}")
     description = {
-        "similarity": units.to_json(similarity),
+        "similarity": scoring.to_json(similarity),
         "embedding": what,
         "dim": int(gallery[_PARTS[what][0]].shape[-1]),
         "kind": kind,
@@ -79,7 +79,7 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
     }
     _check_fit(description, similarity)
     if candidates is None and not is_direct(description, similarity):
-        description["candidates"] = units.DEFAULT_CANDIDATES
+        description["candidates"] = scoring.DEFAULT_CANDIDATES
     return description
 
 
@@ -134,7 +134,7 @@ def check_gallery(description, arrays, held):
 
 
 def check_finite(arrays, beside, vectors, first):
-    """Raises ValueError if float32 cannot hold what an index keeps of items.
+    """Raises ValueError if an item's columns overflow float32.
 
     Args:
         arrays: the items.
@@ -191,7 +191,7 @@ def _check_fit(description, similarity):
     if similarity.embeddings and what not in similarity.embeddings:
         raise ValueError(
             f"`gallery_embeddings` must be {' or '.join(similarity.embeddings)} for "
-            f"{units.name_of(similarity)}; received {what}"
+            f"{scoring.name_of(similarity)}; received {what}"
         )
     if (what == SET) != (space == ELEMENTS):
         raise ValueError(

@@ -13,7 +13,7 @@ class Reranker:
     """Scores every query against candidates of its own.
 
     Args:
-        similarity: a layer, or a `units.Quantity`.
+        similarity: a layer, or a `scoring.Quantity`.
         side: what the gallery is, `"images"` or `"captions"`: most divergences and sampled
             similarities tell the two apart.
     """

@@ -22,7 +22,7 @@ from zoo.embeddings import EmbeddingLike
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.json_files import read_object
-from zoo.search import plan, rerank, storage, units
+from zoo.search import plan, rerank, scoring, storage
 from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
 from zoo.search.probing import probe
@@ -62,8 +62,8 @@ class ShardedIndex:
     def __init__(self, parts: Sequence[Index]):
         if not parts:
             raise ValueError("`parts` must hold at least one index; received none")
-        names = sorted({units.name_of(part.similarity) for part in parts})
-        if len({units.identity(part.similarity) for part in parts}) > 1:
+        names = sorted({scoring.name_of(part.similarity) for part in parts})
+        if len({scoring.identity(part.similarity) for part in parts}) > 1:
             raise ValueError(
                 f"`parts` must have one similarity with the same scale; received {', '.join(names)}"
             )
@@ -124,7 +124,7 @@ class ShardedIndex:
             if len(part)
         ]
         scores, ids = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
-        return rerank.best(scores, ids, int(k), units.least_first(self.similarity))
+        return rerank.best(scores, ids, int(k), scoring.least_first(self.similarity))
 
     def query_scores(
         self,
@@ -143,7 +143,7 @@ class ShardedIndex:
         depth = min(DEPTH, len(self))
         if scores is None:
             scores, ids = self.search(queries, depth)
-        top = units.sign(self.similarity) * np.asarray(scores, np.float64)[:, :depth]
+        top = scoring.sign(self.similarity) * np.asarray(scores, np.float64)[:, :depth]
         parts = [part for part in self.parts if len(part)]
         means, variances = np.stack([part.over_the_gallery(queries) for part in parts], axis=1)
         weights = self._weights(parts)

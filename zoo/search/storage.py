@@ -26,7 +26,7 @@ from filelock import FileLock
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
-from zoo.search import kinds, plan, units
+from zoo.search import kinds, plan, scoring
 from zoo.search.columns import open_column
 
 VERSION = 2
@@ -97,21 +97,22 @@ def _names(folder, data):
         return False
 
 
-def read(folder, verify=True, mapped=False):
+def read(folder, similarity=None, verify=True, mapped=False):
     """Reads what `write` wrote.
 
     Args:
         folder: of the index.
+        similarity: to score with, of the saved one's class; None takes the saved one.
         verify: whether to compare checksums; sizes are always compared.
         mapped: whether to map FAISS' file into memory.
 
     Returns:
-        `(description, FAISS index, columns, moments)`, the columns as read-only memory maps, the
-        moments None where they were not saved.
+        `(description, similarity, FAISS index, columns, moments)`, the columns as read-only memory
+        maps, the moments None where they were not saved.
 
     Raises:
-        InputError: if it is no index, of a later version, or one of its files is missing,
-            truncated or another.
+        InputError: if it is no index, of a later version or another similarity, or one of its files
+            is missing, truncated or another.
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
@@ -119,13 +120,13 @@ def read(folder, verify=True, mapped=False):
     while True:
         manifest = path.read_bytes()
         try:
-            return _read(Path(folder), manifest, verify, mapped)
+            return _read(Path(folder), manifest, similarity, verify, mapped)
         except InputError:
             if path.read_bytes() == manifest:
                 raise  # else the index was replaced while its files were opened
 
 
-def _read(folder, manifest, verify, mapped):
+def _read(folder, manifest, similarity, verify, mapped):
     path = folder / MANIFEST
     try:
         manifest = json.loads(manifest.decode("utf-8"))
@@ -161,31 +162,13 @@ def _read(folder, manifest, verify, mapped):
         raise InputError(
             f"{data / FAISS_FILE}: is of another index: expected {shape}, found {found}"
         )
-    return manifest, index, columns, moments
+    similarity = scoring.saved(path, manifest, similarity)
+    _check_columns(folder, plan.columns(manifest, similarity), columns, index)
+    return manifest, similarity, index, columns, moments
 
 
-def saved_similarity(folder, description):
-    """The similarity that an index was built for.
-
-    Raises:
-        InputError: if there is no such similarity.
-    """
-    try:
-        return units.from_json(description["similarity"])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{Path(folder) / MANIFEST}: its similarity: {reason}") from error
-
-
-def check_columns(folder, names, columns, index):
-    """Raises InputError unless there is every column, with one row an item.
-
-    Args:
-        folder: of the index.
-        names: of the columns that the index needs.
-        columns: dict of arrays.
-        index: a `faiss.IndexIDMap`.
-    """
+def _check_columns(folder, names, columns, index):
+    """Raises InputError unless there is every column, with one row an item."""
     missing = [name for name in names if name not in columns]
     if missing:
         raise InputError(f"{Path(folder) / MANIFEST}: lists no {missing[0]}.npy among its files")
@@ -218,14 +201,6 @@ def check_moments(folder, moments, space, index):
         raise InputError(
             f"{folder}: {MOMENTS_FILE}: expected those of {len(index):,} items of dimension {dim}, "
             f"found {moments.count:,} of {moments.dim}"
-        )
-
-
-def check_same(folder, saved, wanted):
-    """Raises InputError unless an index was built for the similarity it is to be used with."""
-    if saved != wanted:
-        raise InputError(
-            f"{folder}: the index was built for the similarity {saved}, not for {wanted}"
         )
 
 

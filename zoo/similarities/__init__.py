@@ -16,6 +16,7 @@ from zoo.similarities.by_name import (
     names,
     owner_of,
 )
+from zoo.similarities.cosine_logit import CosineLogit
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
 from zoo.similarities.directional import (
     PowerSphericalLikelihood,
@@ -76,6 +77,7 @@ __all__ = [
     "Chamfer",
     "ClosedFormSampledDistance",
     "Cosine",
+    "CosineLogit",
     "EuclideanDistance",
     "ExpectedLikelihood",
     "JeffreysDivergence",

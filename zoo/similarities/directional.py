@@ -72,7 +72,7 @@ class _LogLikelihood(Similarity):
 
     @property
     def scale(self):
-        """T as it is now."""
+        """The current temperature T."""
         return ops.exp(self.log_scale)
 
     def get_config(self):

@@ -64,7 +64,7 @@ class SearchSpace:
         return sums / np.bincount(owners, minlength=len(sums))[:, None]
 
     def scores(self, values, queries, score):
-        """A similarity's scores out of what an engine found in this space.
+        """A similarity's scores from an engine's distances or products in this space.
 
         Args:
             values: `(queries, k)`, squared L2 distances or inner products.

@@ -1,4 +1,4 @@
-"""Notices when a model of similarities collapses."""
+"""Notices when a model collapses, so that all similarities are alike."""
 
 import warnings
 from typing import Any

@@ -129,7 +129,7 @@ def rates_by_depth(blocks: Sequence, decay: float = 1.0, rate: float = 1.0) -> d
     Raises:
         ValueError: if `decay` is out of range, or a variable stands in several blocks.
 
-    Reference: Clark et al., ELECTRA, ICLR 2020, appendix A; PCME++ (Chun, ICLR 2024), appendix A,
+    Reference: Clark et al., ELECTRA, ICLR 2020, appendix A; PCME++ (Chun, ICLR 2024), section 3.1,
         with decay 0.7 and rates 0.01 (images) and 0.1 (captions).
     """
     if not 0.0 < decay <= 1.0:

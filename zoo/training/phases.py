@@ -58,7 +58,7 @@ def fit(
     seed: int = 0,
     order: Sequence[str] | None = None,
 ) -> None:
-    """Fits the phases of a run one after the other; what is done already is not done again.
+    """Fits the phases of a run one after the other; finished phases are skipped.
 
     Args:
         run: with its model built, in the scope of `run.replicas()`.

@@ -50,7 +50,7 @@ def sentence(error: ValueError) -> str:
 
 
 def check_rankings(model: Any, names: Sequence[str]) -> None:
-    """Refuses, before hours of training, a similarity that cannot rank what a model gives.
+    """Refuses, before hours of training, a similarity that cannot rank a model's embeddings.
 
     Args:
         model: a `DualEncoder`.

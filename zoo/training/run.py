@@ -1,6 +1,7 @@
 """One run of a recipe: its folder, its data, its replicas, and its phases."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -61,11 +62,9 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
         keras.utils.set_random_seed(settings.seed)
         if settings.mixed_precision:
             keras.config.set_dtype_policy(settings.mixed_precision)
-        run.open_data(data)
-        if settings.annotations_dir is not None:
-            check_benchmark(run.test.records, settings.annotations_dir)
-            if settings.benchmark()["instances"] is None:
-                print("PMRP is left out: no annotations/instances_val2014.json in --data-dir")
+        run.open_data(data, settings.annotations_dir)
+        if settings.annotations_dir is not None and settings.benchmark()["instances"] is None:
+            print("PMRP is left out: no annotations/instances_val2014.json in --data-dir")
     return run
 
 
@@ -120,15 +119,20 @@ class Run:
         """Whether there is nothing left to do."""
         return self.folder.finished
 
-    def open_data(self, data: dict[str, Any]) -> None:
-        """Opens the three splits, and writes down what they hold and what was left out of them.
+    def open_data(
+        self, data: dict[str, Any], annotations_dir: str | os.PathLike | None = None
+    ) -> None:
+        """Opens the three splits, and writes their sizes and what was left out of them.
 
         Raises:
-            InputError: if the data are not there, or have changed since the run began.
+            InputError: if the data are not there, lack the benchmark of `annotations_dir`, or have
+                changed since the run began.
         """
         self.train, self.validation, self.test = (
             datasets.open(data, split) for split in datasets.SPLITS
         )
+        if annotations_dir is not None:  # before anything is written
+            check_benchmark(self.test.records, annotations_dir)
         if self.execution.is_chief:
             opened = zip(datasets.SPLITS, (self.train, self.validation, self.test), strict=True)
             self.folder.check_contents(
@@ -234,9 +238,9 @@ class Run:
             callbacks, stateful_callbacks: see `fit_phase`.
             validation: the validation split as `model` reads its images; default: as it is.
         """
-        check_rankings(self.model, self.rankings)
         if (size := getattr(stream, "size", None)) is not None:  # the split may have fewer rows
             self.execution.check_batch(size)
+        check_rankings(self.model, self.rankings)
         checkpoints = self.folder.checkpoints
         checks = [Validation(validation or self.validation)]
         if self.keeps_best:

@@ -22,7 +22,7 @@ def synchronize_batch_normalization(model: keras.Model) -> None:
 
 
 def _moments(axes, inputs, mask):
-    """Mean and variance over all replicas, of what the mask keeps."""
+    """Mean and variance over all replicas, of unmasked positions."""
     context = tf.distribute.get_replica_context()
 
     def over_all(*values):

@@ -32,8 +32,8 @@ class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
     Raises:
         ValueError: if the peak or the factor is not positive.
 
-    Reference: PCME++ (Chun, ICLR 2024), appendix B: one epoch of warm-up, a tenth for the last
-        ten epochs.
+    Reference: PCME++ (Chun, ICLR 2024), section 3.1: one epoch of warm-up, a tenth for the
+        last ten epochs.
     """
 
     def __init__(

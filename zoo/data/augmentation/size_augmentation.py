@@ -17,7 +17,7 @@ class SizeAugmentation(Augmentation):
 
     `word_dropping` is the probability that a word is lost in one of these ways.
 
-    Reference: VSE∞ (Chen et al., CVPR 2021), section 3.3; PCME++ (Chun, ICLR 2024), appendix B.
+    Reference: VSE∞ (Chen et al., CVPR 2021), section 3.3; PCME++ (Chun, ICLR 2024), table B.1.
     """
 
     def on_captions(self, ids, seed, words=None, shard=(0, 1)):

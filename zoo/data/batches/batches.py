@@ -149,7 +149,7 @@ def images_with_captions(
         ValueError: if `batch_size` is no number from 1 to that of images that `shard` divides, or
             some image has fewer captions than `captions_per_image`.
 
-    Reference: DivE (Kim et al., CVPR 2023), section 4.1.
+    Reference: DivE (Kim et al., CVPR 2023), section 4.2.
     """
     total = records.num_images
     check_sizes(batch_size, total, "images", shard)

@@ -10,6 +10,8 @@ from zoo.data.text.captions import token_ids
 _FOREVER = np.iinfo(np.int64).max
 
 
+# No step has a branch that depends on a tensor, and AutoGraph takes a second to find that out.
+@tf.autograph.experimental.do_not_convert
 def training(
     records,
     tokenizer,

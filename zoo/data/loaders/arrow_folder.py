@@ -1,7 +1,6 @@
 """Folders of Hugging Face's `datasets` on the disk, read by Arrow alone."""
 
 import hashlib
-import json
 import os
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from zoo.data.loaders.own_rows import Row, split_of
 from zoo.data.reading.files import safe_relative
 from zoo.errors import InputError, require
 from zoo.files.cache import cache_folder
+from zoo.files.json_files import read_json
 
 _INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 _SUFFIXES = {b"\xff\xd8": ".jpg", b"\x89P": ".png", b"GI": ".gif", b"BM": ".bmp", b"RI": ".webp"}
@@ -114,9 +114,8 @@ def _write(images, split, number, picture, source, where, problems):
 def _names(path, key, inner=None):
     """The names of files or folders, beside `path`, that a JSON file lists."""
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))[key]
-        names = [entry[inner] if inner else entry for entry in listed]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        names = [entry[inner] if inner else entry for entry in read_json(path)[key]]
+    except (KeyError, TypeError) as error:
         raise InputError(f"{path}: not the JSON of a datasets folder ({error!r})") from error
     for name in names:
         if not isinstance(name, str) or not safe_relative(name):

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data.loaders.items import Item, gather, has_fields
-from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_items
-from zoo.data.reading.files import read_json, read_lines
+from zoo.data.loaders.gather import Record, gather, has_fields
+from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_records
+from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 
 def load(
@@ -59,23 +60,23 @@ def load(
     problems = Problems(skip_bad)
     contents = [(Path(file).expanduser(), read_json(file)) for file in files]
     if is_karpathy(contents[0][1]):
-        items = karpathy_items(*contents[0], split, problems, "cocoid")
+        listed = karpathy_records(*contents[0], split, problems, "cocoid")
     elif split is not None:
         raise InputError(
             f"{files[0]}: `split` must be None for files in COCO's own format; give `ids`, or "
             "dataset_coco.json"
         )
     else:
-        items = _coco_items(contents, problems)
+        listed = _coco_records(contents, problems)
     wanted = None if ids is None else _read_ids(ids)
     if wanted is not None:
-        items = _keep(list(items), wanted, files, problems, missing)
+        listed = _keep(list(listed), wanted, files, problems, missing)
     name = " ".join(["COCO", *([split] if split else [path.stem for path, _ in contents])])
-    return gather(name, items, images, image_size, problems, missing, verbose)
+    return gather(name, listed, images, image_size, problems, missing, verbose)
 
 
-def _coco_items(contents, problems):
-    items, seen = {}, set()
+def _coco_records(contents, problems):
+    listed, seen = {}, set()
     for path, content in contents:
         _check_keys(path, content, ("images", "annotations"))
         for entry in content["images"]:
@@ -83,11 +84,11 @@ def _coco_items(contents, problems):
                 problems.bad("bad entries", path, f"expected 'id' and 'file_name' in {entry!r}")
                 continue
             where = f"{path}: image {entry['id']}"
-            if entry["id"] in items:
+            if entry["id"] in listed:
                 problems.bad("duplicate images", where, "the id occurs twice")
             else:
                 name = entry["file_name"]
-                items[entry["id"]] = Item(_places(name, path), entry["id"], [], [], where)
+                listed[entry["id"]] = Record(_places(name, path), entry["id"], [], [], where)
         for entry in content["annotations"]:
             if not has_fields(entry, id=int, image_id=int, caption=object):
                 why = f"expected 'id', 'image_id' and 'caption' in {entry!r}"
@@ -96,31 +97,31 @@ def _coco_items(contents, problems):
             where = f"{path}: annotation {entry['id']}"
             if entry["id"] in seen:
                 problems.bad("duplicate captions", where, "the id occurs twice")
-            elif entry["image_id"] not in items:
+            elif entry["image_id"] not in listed:
                 problems.bad("captions without image", where, f"unknown image {entry['image_id']}")
             else:
                 seen.add(entry["id"])
-                items[entry["image_id"]].captions.append(entry["caption"])
-                items[entry["image_id"]].caption_ids.append(entry["id"])
-    return items.values()
+                listed[entry["image_id"]].captions.append(entry["caption"])
+                listed[entry["image_id"]].caption_ids.append(entry["id"])
+    return listed.values()
 
 
 def _places(name, path):
-    """Where an image may lie: in the folder itself, or in that of its COCO split."""
+    """Possible places of an image: the folder itself, or the folder of its COCO split."""
     split = re.search(r"(train|val|test)20\d\d", name) or re.search(
         r"(train|val|test)20\d\d", path.name
     )
     return (name, f"{split[0]}/{name}") if split else (name,)
 
 
-def _keep(items, wanted, files, problems, missing):
+def _keep(listed, wanted, files, problems, missing):
     found, kept = set(), []
-    for item in items:
-        pairs = [p for p in zip(item.captions, item.caption_ids, strict=True) if p[1] in wanted]
+    for record in listed:
+        pairs = [p for p in zip(record.captions, record.caption_ids, strict=True) if p[1] in wanted]
         if pairs:
             captions, numbers = map(list, zip(*pairs, strict=True))
             found.update(numbers)
-            kept.append(item._replace(captions=captions, caption_ids=numbers))
+            kept.append(record._replace(captions=captions, caption_ids=numbers))
     absent = sorted(wanted - found)
     if absent and missing == "error":
         raise InputError(f"{files[0]}: no caption {absent[0]}, nor {len(absent) - 1:,} others")

@@ -3,11 +3,12 @@
 import os
 from pathlib import Path
 
-from zoo.data.loaders.items import Item, gather
-from zoo.data.loaders.karpathy import is_karpathy, karpathy_items
-from zoo.data.reading.files import read_json, read_lines
+from zoo.data.loaders.gather import Record, gather
+from zoo.data.loaders.karpathy import is_karpathy, karpathy_records
+from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 SPLITS = ("train", "val", "test")
 
@@ -56,17 +57,17 @@ def load(
         content = read_json(path)
         if is_karpathy(content):
             # Karpathy's `imgid` is a running number; the file name is Flickr's own id.
-            items = karpathy_items(path, content, split, problems, "filename")
+            listed = karpathy_records(path, content, split, problems, "filename")
         else:
-            items = _items_by_name(path, content, split, problems)
+            listed = _records_by_name(path, content, split, problems)
     elif split_file is None:
         raise InputError(f"{path}: a token file needs `split_file`, the names of the images")
     else:
-        items = _token_items(path, Path(split_file).expanduser(), problems)
-    return gather(f"Flickr30K {split}", items, images, image_size, problems, missing, verbose)
+        listed = _token_records(path, Path(split_file).expanduser(), problems)
+    return gather(f"Flickr30K {split}", listed, images, image_size, problems, missing, verbose)
 
 
-def _items_by_name(path, content, split, problems):
+def _records_by_name(path, content, split, problems):
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path}: expected 'images' with 'sentences', or an object by file name")
     for name, entry in content.items():
@@ -76,10 +77,10 @@ def _items_by_name(path, content, split, problems):
         elif entry.get("split") not in SPLITS:
             problems.bad("bad entries", where, f"unknown split {entry.get('split')!r}")
         elif entry["split"] == split:
-            yield Item((name,), name, entry["captions"], None, where)
+            yield Record((name,), name, entry["captions"], None, where)
 
 
-def _token_items(path, split_file, problems):
+def _token_records(path, split_file, problems):
     found = {}
     for line, text in enumerate(read_lines(path), start=1):
         key, tab, caption = text.partition("\t")
@@ -88,8 +89,8 @@ def _token_items(path, split_file, problems):
             why = f"expected 'name.jpg#number<tab>caption', found {text[:60]!r}"
             problems.bad("bad lines", f"{path}:{line}", why)
             continue
-        item = found.setdefault(name, Item((name,), name, [], None, f"{path}:{line}"))
-        item.captions.append(caption)
+        record = found.setdefault(name, Record((name,), name, [], None, f"{path}:{line}"))
+        record.captions.append(caption)
     for line, text in enumerate(read_lines(split_file), start=1):
         if name := text.strip():
             name = name if "." in name else f"{name}.jpg"

@@ -1,6 +1,6 @@
 """Karpathy's JSON of a captioned data set: `dataset_coco.json`, `dataset_flickr30k.json`."""
 
-from zoo.data.loaders.items import Item, has_fields
+from zoo.data.loaders.gather import Record, has_fields
 
 SPLITS = ("train", "val", "test", "restval")
 
@@ -13,7 +13,7 @@ def is_karpathy(content):
     )
 
 
-def karpathy_items(path, content, split, problems, id_key):
+def karpathy_records(path, content, split, problems, id_key):
     """The images of a split.
 
     Args:
@@ -43,7 +43,7 @@ def karpathy_items(path, content, split, problems, id_key):
                 continue
             sentences = entry["sentences"]
             numbered = all(has_fields(sentence, sentid=int) for sentence in sentences)
-            yield Item(
+            yield Record(
                 (f"{folder}/{name}", name) if folder else (name,),
                 image_id,
                 [sentence["raw"] for sentence in sentences],

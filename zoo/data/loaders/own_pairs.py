@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.loaders import arrow_folder
-from zoo.data.loaders.items import Item, gather
+from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.own_rows import read_rows
 from zoo.data.reading.files import name_on_disk
 from zoo.data.records import Loaded, Problems, Records
@@ -67,8 +67,8 @@ def load(
     table = Path(table).expanduser()
     problems = Problems(skip_bad)
     columns = (image_column, caption_column)
-    items, _, images = _read(table, columns, problems, separator, images)
-    return gather(table.name, items, images, image_size, problems, missing, verbose)
+    listed, _, images = _read(table, columns, problems, separator, images)
+    return gather(table.name, listed, images, image_size, problems, missing, verbose)
 
 
 def load_split(
@@ -111,31 +111,31 @@ def load_split(
     problems = Problems(skip_bad)
     for other in others:
         problems.missing("other tables", other, f"{source.name} is read")
-    items, splits, folder = _read(source, (image_column, caption_column), problems, separator)
+    listed, splits, folder = _read(source, (image_column, caption_column), problems, separator)
     if skip_bad:  # before the division, so that it is of the photos that are there
-        there = [os.path.isfile(folder / item.files[0]) for item in items]
-        for item, found in zip(items, there, strict=True):
+        there = [os.path.isfile(folder / record.files[0]) for record in listed]
+        for record, found in zip(listed, there, strict=True):
             if not found:
-                problems.missing("missing photos", folder / item.files[0])
-        items = [item for item, found in zip(items, there, strict=True) if found]
+                problems.missing("missing photos", folder / record.files[0])
+        listed = [record for record, found in zip(listed, there, strict=True) if found]
         splits = [split for split, found in zip(splits, there, strict=True) if found]
     divided = _divide(splits, held_out_share, seed)
     empty = [name for name, images in divided.items() if not len(images)]
     if empty:
         raise InputError(
             f"{source}: expected three images at least, one for validation and one for the test; "
-            f"found {len(items)} with captions, and none for {', '.join(empty)}"
+            f"found {len(listed)} with captions, and none for {', '.join(empty)}"
         )
     own = Problems(skip_bad)
     if split == "train":  # what is wrong with rows is said once
         own.skipped = problems.skipped
     name = f"{source.name} {split}"
     missing = "skip" if skip_bad else "error"
-    return gather(name, [items[i] for i in divided[split]], folder, 224, own, missing).records
+    return gather(name, [listed[i] for i in divided[split]], folder, 224, own, missing).records
 
 
 def _read(source, columns, problems, separator=None, images=None):
-    """`(items, splits, folder of the images)`; a split is None where nothing says so."""
+    """`(listed, splits, folder of the images)`; a split is None where nothing says so."""
     if arrow_folder.is_datasets_folder(source):
         rows, folder = arrow_folder.read_rows(source, columns, problems)
     else:
@@ -151,8 +151,8 @@ def _read(source, columns, problems, separator=None, images=None):
         name = unicodedata.normalize("NFC", told)  # one image, however its name is written
         if name not in found:
             files = (name_on_disk(folder, told),)
-            found[name] = Item(files, told, [], None, row.where)
-        item = found[name]
+            found[name] = Record(files, told, [], None, row.where)
+        record = found[name]
         if splits.setdefault(name, row.split) != row.split:
             why = f"{told} is of the split {splits[name]!r} already"
             problems.bad("images of two splits", row.where, why)
@@ -164,8 +164,8 @@ def _read(source, columns, problems, separator=None, images=None):
                 problems.missing("duplicate pairs", row.where, f"{name} has this caption already")
                 continue
             known[name].add(text.strip())
-            item.captions.append(text)
-    kept = [name for name, item in found.items() if item.captions]
+            record.captions.append(text)
+    kept = [name for name, record in found.items() if record.captions]
     return [found[name] for name in kept], [splits[name] for name in kept], folder
 
 

@@ -57,8 +57,8 @@ def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
         weights_sha256: of the model's weights, as a collection's encoder has it.
 
     Returns:
-        The embedding of `packaged_photos()`, arrays `(170, dim)`, as that model gives it; None for
-        any other model.
+        The embedding of `packaged_photos()`, float32 arrays `(170, dim)`, as that model gives it
+        and rounded to half precision, in which they are kept; None for any other model.
     """
     path = FOLDER / VECTORS
     if not path.is_file():
@@ -66,4 +66,5 @@ def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
     with np.load(path) as stored:
         if str(stored["weights_sha256"]) != weights_sha256:
             return None
-        return {key: stored[key] for key in stored.files if key != "weights_sha256"}
+        names = (name for name in stored.files if name != "weights_sha256")
+        return {name: stored[name].astype(np.float32) for name in names}

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.loaders.karpathy import is_karpathy, karpathy_items
-from zoo.data.reading.files import existing_folder, read_json, read_lines, whole_number
+from zoo.data.loaders.karpathy import is_karpathy, karpathy_records
+from zoo.data.reading.files import existing_folder, read_lines, whole_number
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Features
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 SPLITS = ("train", "dev", "test", "testall")
 CAPTIONS_PER_IMAGE = 5
@@ -178,13 +179,13 @@ def _caption_ids(root, split, captions_path, lines, verbose):
     content = read_json(path)
     if not is_karpathy(content):
         raise InputError(f"{path}: expected Karpathy's JSON, images with their sentences inside")
-    items = list(karpathy_items(path, content, "test", Problems(), "cocoid"))
+    listed = list(karpathy_records(path, content, "test", Problems(), "cocoid"))
     num_images = len(lines) // CAPTIONS_PER_IMAGE
     image_ids, caption_ids = [], []
-    for item in items[:num_images]:
-        image_ids.append(item.image_id)
-        caption_ids += (item.caption_ids or [])[:CAPTIONS_PER_IMAGE]
-    sentences = [text for item in items for text in item.captions[:CAPTIONS_PER_IMAGE]]
+    for record in listed[:num_images]:
+        image_ids.append(record.image_id)
+        caption_ids += (record.caption_ids or [])[:CAPTIONS_PER_IMAGE]
+    sentences = [text for record in listed for text in record.captions[:CAPTIONS_PER_IMAGE]]
     for number, (line, text) in enumerate(zip(lines, sentences, strict=False), 1):
         if line.strip() and _letters(line) != _letters(text):
             raise InputError(

@@ -4,10 +4,10 @@ import math
 import os
 from pathlib import Path
 
-from zoo.data.loaders.items import Item, gather, has_fields
-from zoo.data.reading.files import read_json
+from zoo.data.loaders.gather import Record, gather, has_fields
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.json_files import read_json
 
 _FOLDERS = ("VG_100K/", "VG_100K_2/", "")
 _BOX = ("x", "y", "width", "height")
@@ -50,11 +50,11 @@ def load(
     if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
         raise InputError(f"{path}: expected a list of objects with 'regions'")
     problems = Problems(skip_bad)
-    items = _items(path, content, problems)
-    return gather("Visual Genome", items, images, image_size, problems, missing, verbose)
+    listed = _records(path, content, problems)
+    return gather("Visual Genome", listed, images, image_size, problems, missing, verbose)
 
 
-def _items(path, content, problems):
+def _records(path, content, problems):
     seen = set()
     for number, entry in enumerate(content):
         where = f"{path}: [{number}]"
@@ -68,7 +68,7 @@ def _items(path, content, problems):
             problems.bad("bad entries", where, "expected an 'id', or regions with an 'image_id'")
             continue
         good = [region for region in regions if _is_good(region, image_id, path, seen, problems)]
-        yield Item(
+        yield Record(
             files=tuple(f"{folder}{image_id}.jpg" for folder in _FOLDERS),
             image_id=image_id,
             captions=[region["phrase"] for region in good],

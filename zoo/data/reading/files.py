@@ -1,13 +1,10 @@
 """Reading the text and checking the pictures of a data set, with errors that say where."""
 
 import codecs
-import gzip
 import io
-import json
 import os
 import re
 import unicodedata
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
@@ -105,27 +102,6 @@ def read_numbered(path, count=1):
             raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
         table[number] = (line, fields[1] if count == 1 else fields[1:])
     return table
-
-
-def read_json(path):
-    """What a JSON file holds; `.gz` is unpacked.
-
-    Raises:
-        InputError: if it cannot be read, or is not whole JSON, with the line.
-    """
-    path = Path(path).expanduser()
-    try:
-        data = path.read_bytes()
-        data = gzip.decompress(data) if path.suffix == ".gz" else data
-        return json.loads(data)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not whole JSON ({error.msg})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8 ({error.reason})") from error
-    except (RecursionError, ValueError) as error:  # thousands of brackets, or of digits
-        raise InputError(f"{path}: not the JSON of a data set ({error})") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def decode_caption_bytes(data):

@@ -1,5 +1,6 @@
 """Pictures: reading, and the augmentations of the papers as stateless operations on batches."""
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -14,15 +15,26 @@ _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
 RESIZES = ("crop", "stretch")
 
 
-# One graph for all pipelines: to trace it anew took most of the time of opening a small split.
-@tf.function(input_signature=[tf.TensorSpec((), tf.string)], autograph=False)
 def decode(contents: Tensor) -> tf.Tensor:
     """JPEG, PNG, GIF, BMP or plain WebP bytes to uint8 `(height, width, 3)`.
 
     Grey and CMYK become RGB, 16 bits 8, an alpha channel is dropped, of an animation the first
     picture is taken. A JPEG is turned as its EXIF orientation says.
     """
+    return _decoding()(tf.convert_to_tensor(contents, tf.string))
 
+
+@functools.cache
+def _decoding():
+    """One graph for all pipelines: to trace it anew takes most of the time of opening a split.
+
+    A concrete function, since a `tf.function` is traced again wherever functions run eagerly.
+    """
+    strings = [tf.TensorSpec((), tf.string)]
+    return tf.function(_decoded, input_signature=strings, autograph=False).get_concrete_function()
+
+
+def _decoded(contents):
     def jpeg():
         # The accurate transform gives Pillow's pixels, on which most backbones were trained; the
         # default is off by one on average.

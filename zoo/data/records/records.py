@@ -204,7 +204,7 @@ class Records:
         )
 
     def summary(self) -> str:
-        """One line: what is there, and what was left out."""
+        """One line: the sizes of the split, and what was left out."""
         line = f"{self.name}: {self.num_images:,} images, {self.num_captions:,} captions"
         if self.class_names is not None:
             line += f", {self.num_classes:,} classes"
@@ -250,13 +250,13 @@ class Problems:
         self.skipped = []
 
     def bad(self, kind, where, why):
-        """Something that is not as it has to be. Returns if it may be left out."""
+        """Notes a bad item. Returns if it may be left out, else raises."""
         if not self.skip_bad:
             raise InputError(f"{where}: {why}")
         self.skipped.append(Skipped(kind, str(where), why))
 
     def missing(self, kind, where, why="not there"):
-        """Something that is simply not there, which is allowed but never silent."""
+        """Notes a missing item, which is allowed and listed."""
         self.skipped.append(Skipped(kind, str(where), why))
 
 

@@ -1,4 +1,4 @@
-"""The list of what a loader left out, in the folder of the run."""
+"""Writes the list of what loaders left out into the run's folder."""
 
 import json
 from collections import Counter

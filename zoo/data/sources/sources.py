@@ -72,6 +72,7 @@ class Pictures:
         picture = self._load(index) if self._cached is None else self._cached[index]
         return picture.numpy()
 
+    @tf.autograph.experimental.do_not_convert  # see `training_steps.training`
     def _load(self, index):
         mode, fraction = self.resizing
         contents = tf.io.read_file(self._paths[index])

@@ -290,7 +290,7 @@ def drop_words(
     Raises:
         ValueError: if the mode is unknown, or `"random"` comes without `words.end`.
 
-    Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) appendix B.
+    Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) table B.1.
     """
     if mode not in _MODES:
         raise ValueError(f"`mode` must be one of {_MODES}; received {mode!r}")

@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from zoo.data.reading.files import read_lines
 from zoo.data.text.captions import WordIds
-from zoo.data.text.subwords import SubwordTokenizer
 from zoo.embeddings import Tensor
+from zoo.encoders.subwords import SubwordTokenizer
 from zoo.errors import InputError, require
 
 START, END = "<|startoftext|>", "<|endoftext|>"
 _MERGES = 49152 - 256 - 2  # CLIP uses so many of the file's merges
-# CLIP's own pattern; of the alternatives that fit at a place the first is taken.
-_PIECES = r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|[^\s\pZ\pL\pN]+)"
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -75,10 +72,7 @@ class ClipTokenizer(SubwordTokenizer):
         return WordIds(1, min(self.ends), self.vocabulary["_</w>"], self.ends)
 
     def tokens(self, text: Tensor) -> Tensor:
-        text = tf.strings.lower(self.normalise(text), encoding="utf-8")
-        text = tf.strings.regex_replace(text, _PIECES, r" \1 ")
-        pieces = tf.strings.split(tf.strings.regex_replace(text, r"[\s\pZ]+", " "))
-        return pieces.with_values(self.tokenizer(pieces.values)).merge_dims(1, 2)
+        return self.clip_tokens(text)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Prompts: what a class is called, in eighty sentences."""
+"""Prompts: 80 sentence templates around the name of a class."""
 
 import functools
 import json
@@ -14,9 +14,8 @@ def templates(name: str = "zoo") -> tuple[str, ...]:
     """80 templates, sentences with `{}` for the name of a class.
 
     Args:
-        name: `"zoo"`, for birds and of very different use on purpose: plain ones, ones that name
-            a part or a scene that is not there, and ones that say next to nothing; filtering by
-            uncertainty has to tell. `"clip"`, CLIP's for ImageNet, as PCME++ prints them.
+        name: `"zoo"`, bird templates, some deliberately uninformative, which filtering by
+            uncertainty should leave out; `"clip"`, CLIP's for ImageNet, as PCME++ prints them.
 
     Raises:
         ValueError: if the name is unknown.

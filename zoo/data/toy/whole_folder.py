@@ -2,12 +2,10 @@
 
 import contextlib
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from zoo.errors import InputError
+from zoo.files.atomic import atomic_folder
 
 
 def write_whole(root, manifest, what, wanted, write):
@@ -30,21 +28,12 @@ def write_whole(root, manifest, what, wanted, write):
     if _holds(root, manifest, what, wanted):
         return root
     try:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
-    except OSError as error:
-        raise InputError(f"{root}: cannot be made ({error.strerror})") from error
-    try:
-        write(partial)
-        (partial / manifest).write_text(json.dumps(wanted, indent=2) + "\n")
-        partial.chmod(0o755)
-        try:
-            os.rename(partial, root)
-        except OSError:
-            if not _holds(root, manifest, what, wanted):  # or another process has just made it
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        with atomic_folder(root) as unfinished:
+            write(unfinished)
+            (unfinished / manifest).write_text(json.dumps(wanted, indent=2) + "\n")
+    except InputError:
+        if not _holds(root, manifest, what, wanted):  # or another process has just made it
+            raise
     return root
 
 

@@ -63,7 +63,7 @@ def true_matches(root, records, of="captions"):
 
 
 def oracle(records, seed=0):
-    """How somebody would rank who knows what was drawn, what can be seen of it, and what was said.
+    """The ranking by the truth: by what was drawn, what of it is visible, and what was said.
 
     `log p(caption | image) − log Σ p(caption | other image)`: a caption cannot be of an image that
     visibly contradicts it, what is hidden has the value that the caption names with the

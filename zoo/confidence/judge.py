@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.confidence import Confidence, GalleryIdentity, KnownQueries
-from zoo.confidence.confidence import GROWTH
+from zoo.confidence.confidence import GROWTH, Confidence
+from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.scores import QueryScores
-from zoo.confidence.unknown import reasons
-from zoo.retriever.answer import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE
+from zoo.confidence.unknown import KnownQueries, reasons
 
+LIKELY, UNSURE = "likely", "unsure"
+ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"
+VERDICTS = (LIKELY, UNSURE, ABSENT, NOT_UNDERSTOOD)
 ABSENCE = 0.05  # share of questions with an answer that may be told there is none
 USUAL = 0.5  # the probability from which an answer is likely where nothing is certified
+NOTHING_SAID = 0.8  # width of an interval that says hardly anything
 FEW_WORDS = 2  # that name something, up to which a question that is unsure is vague
 
 
@@ -144,6 +147,11 @@ class Judge:
         return Judgement(probability, verdict, reason, length, ends)
 
     def _reason(self, verdict, probability, ends, words):
+        if ends is not None and ends[1] - ends[0] >= NOTHING_SAID:
+            return (
+                "How often such questions find the right one first cannot be said: there are too "
+                "few kinds to learn from."
+            )
         often = f"{_frequency(probability, ends)} such questions find the right one first"
         if verdict == UNSURE and words is not None and words <= FEW_WORDS:
             return f"Many items fit so short a question; {often}."

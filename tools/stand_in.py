@@ -1,6 +1,6 @@
 """A stand-in for TensorFlow Serving: it answers gRPC and REST requests from a SavedModel.
 
-    python -m export.stand_in served            # gRPC on port 8500, REST on 8501
+    python -m tools.stand_in served            # gRPC on port 8500, REST on 8501
 
 It is for trying the clients where the real server cannot run, and listens on this machine alone.
 It knows no versions but the newest, no batching and no warm-up; what it shares with the real one is
@@ -33,7 +33,7 @@ class SavedModelService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self.signatures = self.loaded.signatures
 
     def run(self, name, inputs):
-        """Arrays of a signature; inputs are made what the signature says, or refused."""
+        """Arrays of a signature; inputs are cast to its dtypes, or refused."""
         function = self.signatures[name or "serving_default"]
         specs = function.structured_input_signature[1]
         if set(inputs) != set(specs):
@@ -121,7 +121,7 @@ def _tensor(values):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
-        prog="python -m export.stand_in",
+        prog="python -m tools.stand_in",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

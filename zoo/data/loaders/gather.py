@@ -1,4 +1,4 @@
-"""From what an annotation file lists to records: checks that are the same for every data set."""
+"""Gathers listed records into `Records`: checks that are the same for every data set."""
 
 from os.path import isfile
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 
 
-class Item(NamedTuple):
+class Record(NamedTuple):
     """One image as an annotation file lists it.
 
     Attributes:
@@ -47,12 +47,12 @@ def has_fields(entry, **kinds):
     )
 
 
-def gather(name, items, images, image_size, problems=None, missing="skip", verbose=True):
+def gather(name, listed, images, image_size, problems=None, missing="skip", verbose=True):
     """Records of the images that can be used, each a class of its own.
 
     Args:
         name: of the split.
-        items: `Item`s, in order.
+        listed: `Record`s, in order.
         images: the folder with the images, or None for captions without them: then paths are
             only names, nothing is looked up, and the dataset yields the names.
         image_size: of the images in the dataset.
@@ -71,27 +71,27 @@ def gather(name, items, images, image_size, problems=None, missing="skip", verbo
     if missing not in ("skip", "error"):
         raise ValueError(f"`missing` must be 'skip' or 'error'; received {missing!r}")
     problems = problems or Problems()
-    items = _with_captions(_distinct(items, problems), problems)
+    listed = _with_captions(_distinct(listed, problems), problems)
     if images is None:
-        paths = [item.files[0] for item in items]
+        paths = [record.files[0] for record in listed]
     else:
-        items, paths = _with_pictures(items, existing_folder(images), problems, missing)
-    if not items:
+        listed, paths = _with_pictures(listed, existing_folder(images), problems, missing)
+    if not listed:
         raise InputError(f"{name}: no image with captions is left to use")
-    counts = [len(item.captions) for item in items]
+    counts = [len(record.captions) for record in listed]
     ids, boxes = (
-        [value for item in items for value in getattr(item, name)]
-        if all(getattr(item, name) is not None for item in items)
+        [value for record in listed for value in getattr(record, name)]
+        if all(getattr(record, name) is not None for record in listed)
         else None
         for name in ("caption_ids", "caption_boxes")
     )
     records = Records(
         name=name,
         image_paths=paths,
-        captions=[caption for item in items for caption in item.captions],
-        caption_image=np.repeat(np.arange(len(items)), counts),
-        image_labels=np.arange(len(items)),
-        image_ids=[item.image_id for item in items],
+        captions=[caption for record in listed for caption in record.captions],
+        caption_image=np.repeat(np.arange(len(listed)), counts),
+        image_labels=np.arange(len(listed)),
+        image_ids=[record.image_id for record in listed],
         skipped=tuple(problems.skipped),
         caption_ids=ids,
         caption_boxes=boxes,
@@ -102,55 +102,55 @@ def gather(name, items, images, image_size, problems=None, missing="skip", verbo
     return Loaded(records, lambda: batches.pairs(records, size))
 
 
-def _distinct(items, problems):
+def _distinct(listed, problems):
     seen = set()
-    for item in items:
-        if item.image_id in seen:
-            problems.bad("duplicate images", item.where, f"image {item.image_id} occurs twice")
-        elif not all(safe_relative(name) for name in item.files):
-            why = f"{item.files[0]!r} leads out of the folder of the images"
-            problems.bad("unsafe file names", item.where, why)
+    for record in listed:
+        if record.image_id in seen:
+            problems.bad("duplicate images", record.where, f"image {record.image_id} occurs twice")
+        elif not all(safe_relative(name) for name in record.files):
+            why = f"{record.files[0]!r} leads out of the folder of the images"
+            problems.bad("unsafe file names", record.where, why)
         else:
-            seen.add(item.image_id)
-            yield item
+            seen.add(record.image_id)
+            yield record
 
 
-def _with_captions(items, problems):
+def _with_captions(listed, problems):
     kept = []
-    for item in items:
-        good = [isinstance(caption, str) and bool(caption.strip()) for caption in item.captions]
+    for record in listed:
+        good = [isinstance(caption, str) and bool(caption.strip()) for caption in record.captions]
         for number, fine in enumerate(good, start=1):
             if not fine:
-                why = f"caption {number} of image {item.image_id} is empty"
-                problems.bad("empty captions", item.where, why)
-        if not item.captions:
-            why = f"image {item.image_id} has no caption"
-            problems.bad("images without captions", item.where, why)
+                why = f"caption {number} of image {record.image_id} is empty"
+                problems.bad("empty captions", record.where, why)
+        if not record.captions:
+            why = f"image {record.image_id} has no caption"
+            problems.bad("images without captions", record.where, why)
         if any(good):
             pick = [index for index, fine in enumerate(good) if fine]
-            ids = item.caption_ids and [item.caption_ids[index] for index in pick]
-            boxes = item.caption_boxes and [item.caption_boxes[index] for index in pick]
-            captions = [item.captions[index].strip() for index in pick]
-            kept.append(item._replace(captions=captions, caption_ids=ids, caption_boxes=boxes))
+            ids = record.caption_ids and [record.caption_ids[index] for index in pick]
+            boxes = record.caption_boxes and [record.caption_boxes[index] for index in pick]
+            captions = [record.captions[index].strip() for index in pick]
+            kept.append(record._replace(captions=captions, caption_ids=ids, caption_boxes=boxes))
     return kept
 
 
-def _with_pictures(items, folder, problems, missing):
+def _with_pictures(listed, folder, problems, missing):
     there, paths = [], []
-    for item in items:
+    for record in listed:
         # `Path.is_file` raises where a name is too long.
-        found = next((folder / name for name in item.files if isfile(folder / name)), None)
+        found = next((folder / name for name in record.files if isfile(folder / name)), None)
         if found is not None:
-            there.append(item)
+            there.append(record)
             paths.append(found)
         elif missing == "error":
-            raise InputError(f"{item.where}: no file {folder / item.files[0]}")
+            raise InputError(f"{record.where}: no file {folder / record.files[0]}")
         else:
-            problems.missing("missing photos", folder / item.files[0])
+            problems.missing("missing photos", folder / record.files[0])
     kept, good = [], []
-    for item, path, why in zip(there, paths, check_images(paths), strict=True):
+    for record, path, why in zip(there, paths, check_images(paths), strict=True):
         if why is None:
-            kept.append(item)
+            kept.append(record)
             good.append(str(path))
         else:
             problems.bad("bad images", path, why)

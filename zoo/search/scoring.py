@@ -7,13 +7,14 @@ import keras
 import numpy as np
 
 from zoo import similarities as S
+from zoo.errors import InputError
 
 DEFAULT_CANDIDATES = 200
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """A plain function of `zoo.similarities`. The class that owns it answers for it.
+    """Wraps a plain function of `zoo.similarities` with the attributes of its class.
 
     Attributes:
         owner: a subclass of `Similarity` with a `function`.
@@ -44,7 +45,7 @@ class Quantity:
 
 
 def resolve(similarity):
-    """A similarity layer or a `Quantity` out of what the user gave.
+    """The similarity layer or `Quantity` that a name, a function or a layer stands for.
 
     Raises:
         ValueError: if a name is unknown.
@@ -110,3 +111,28 @@ def from_json(value):
     layer = keras.saving.deserialize_keras_object(value["layer"])
     layer.set_weights([np.asarray(weight, np.float32) for weight in value["weights"]])
     return resolve(layer)
+
+
+def saved(path, description, wanted=None):
+    """The similarity to score a saved index with: its own, or another of the same class.
+
+    Args:
+        path: of the description, for errors.
+        description: of the index, JSON values.
+        wanted: what `resolve` takes, or None for the saved one.
+
+    Raises:
+        InputError: if there is no such similarity, or the index was built for another.
+    """
+    try:
+        own = from_json(description["similarity"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path}: its similarity: {reason}") from error
+    similarity = own if wanted is None else resolve(wanted)
+    if name_of(similarity) != name_of(own):
+        raise InputError(
+            f"{path.parent}: the index was built for the similarity {name_of(own)}, not for "
+            f"{name_of(similarity)}"
+        )
+    return similarity

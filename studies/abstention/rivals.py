@@ -1,0 +1,226 @@
+"""Ways to say how likely an answer is right: one function a row of the table.
+
+Each takes what the probes told and the rows of the benchmark, and gives a confidence `(R,)`, or it
+and another number for whether anything matches. A raw number becomes a probability by one logistic
+curve fitted on the same probes, which changes no order.
+"""
+
+import dataclasses
+
+import keras
+import numpy as np
+
+from zoo.confidence.features import candidate_temperatures, query_features
+from zoo.confidence.judge import NOT_UNDERSTOOD
+
+DRAWS = 30  # of noise
+NOISES = (0.05, 0.1, 0.2, 0.4, 0.8)  # lengths of it, beside unit vectors
+NEIGHBOURS = 10
+
+
+def best_score(told, rows):
+    return told.probability(told.inside.scores.top[:, 0], rows.scores.top[:, 0])
+
+
+def best_minus_mean(told, rows):
+    return _of(told, rows, lambda asked: asked.scores.top[:, 0] - asked.scores.mean)
+
+
+def margin(told, rows):
+    return _of(told, rows, lambda asked: asked.scores.top[:, 0] - asked.scores.top[:, 1])
+
+
+def entropy(told, rows):
+    """Of the softmax over the gallery; its temperature is chosen by the probes' likelihood."""
+    found = []
+    for temperature in candidate_temperatures(told.inside.scores):
+        inside = query_features(told.inside.scores, temperature, names=["entropy"])
+        curve = told._curve(inside, told.right)
+        found.append((curve.log_likelihood(inside, told.right), temperature))
+    temperature = max(found)[1]
+    return _of(
+        told, rows, lambda asked: query_features(asked.scores, temperature, names=["entropy"])
+    )
+
+
+def question_uncertainty(told, rows):
+    return _of(told, rows, lambda asked: asked.uncertainty)
+
+
+def pair_uncertainty(told, rows):
+    """Σσ² of the question and of its first answer."""
+    return _of(told, rows, lambda a: np.logaddexp(a.uncertainty, a.answer_uncertainty))
+
+
+def stability(told, rows):
+    """uCLIP's: how often the first answer stays the first while the question's vector is shaken.
+
+    The length of the noise is chosen by the probes' likelihood. The nearest twenty answers compete.
+    """
+    found = []
+    for noise in NOISES:
+        stays = _stays(told.inside, noise)
+        curve = told._curve(stays, told.right)
+        found.append((curve.log_likelihood(stays[:, None], told.right), noise))
+    noise = max(found)[1]
+    return _of(told, rows, lambda asked: _stays(asked, noise))
+
+
+def vilu(told, rows, seed=0):
+    """ViLU's classifier: an MLP of the question's vector, the answer's, and the attended answers'.
+
+    Reference: Lafon et al., "ViLU: Learning Vision-Language Uncertainties for Failure Prediction",
+        ICCV 2025: embeddings alone in, weighted cross-entropy. Here the answers that are attended
+        to are the best twenty, and the probes are what it learns from.
+    """
+    keras.utils.set_random_seed(seed)
+    inside = _vilu_inputs(told.inside)
+    classifier = keras.Sequential(
+        [
+            keras.Input((inside.shape[1],)),
+            keras.layers.Dropout(0.3),
+            keras.layers.Dense(128, "relu"),
+            keras.layers.Dropout(0.3),
+            keras.layers.Dense(1, "sigmoid"),
+        ]
+    )
+    classifier.compile(keras.optimizers.Adam(1e-3), "binary_crossentropy")
+    is_held_out = np.random.default_rng(seed).random(told.groups.max() + 1)[told.groups] < 0.2
+    wrong = 1 / max(1 - told.right.mean(), 1e-3)
+    weights = np.where(told.right, 1 / max(told.right.mean(), 1e-3), wrong)
+    held_out = inside[is_held_out], told.right[is_held_out].astype("float32")
+    classifier.fit(
+        inside[~is_held_out],
+        told.right[~is_held_out].astype("float32"),
+        sample_weight=weights[~is_held_out],
+        validation_data=(*held_out, weights[is_held_out]),
+        epochs=60,
+        batch_size=64,
+        verbose=0,
+        callbacks=[keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True)],
+    )
+
+    def logit(asked):
+        said = np.clip(classifier.predict(_vilu_inputs(asked), verbose=0)[:, 0], 1e-6, 1 - 1e-6)
+        return np.log(said) - np.log1p(-said)
+
+    # Its curve is fitted on what it has not learnt from.
+    groups = np.unique(told.groups[is_held_out], return_inverse=True)[1]
+    part = dataclasses.replace(told, right=told.right[is_held_out], groups=groups)
+    return part.probability(logit(told.inside)[is_held_out], logit(rows))
+
+
+def density(told, rows):
+    """How near the question's vector lies to others': the mean cosine of its ten nearest probes."""
+    known = _units(told.inside.points)
+
+    def near(points, skip):
+        cosines = _units(points) @ known.T
+        cosines = np.sort(cosines, axis=1)[:, ::-1]
+        return cosines[:, skip : skip + NEIGHBOURS].mean(axis=1)
+
+    return told.probability(near(told.inside.points, 1), near(rows.points, 0))
+
+
+def judge(told, rows, bench):
+    """What `zoo.Retriever` says: its probability, and its evidence that anything matches.
+
+    What it does not understand is answered last, and taken for absent first.
+    """
+    judge = bench.retriever.judge
+    confidence = judge.confidence
+    features = confidence.features(rows.scores, rows.uncertainty)
+    said, presence = confidence.of_features(features), confidence.promises.matcher.logit(features)
+    strange = not_understood(bench)
+    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
+
+
+def judge_with_profile(told, rows, bench):
+    """The judge's features and the shape of the best twenty scores, learnt from the same probes."""
+    inside, outside, asked = (profile(one) for one in (told.inside, told.outside, rows))
+    said, presence = told.probability(inside, asked), told.presence(inside, outside, asked)
+    strange = not_understood(bench)
+    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
+
+
+def profile(asked):
+    """`(Q, features)`: what the judge reads, and the gaps of the best scores among themselves."""
+    scores = asked.scores
+    top, spread = scores.top, np.sqrt(scores.variance)
+    base = query_features(scores, 1.0, names=list(_BASE))
+    tail = top[:, 4] - top[:, 19] + 1e-6
+    gaps = [top[:, 0] - top[:, rank] for rank in (1, 2, 4, 9, 19)]
+    columns = [
+        asked.uncertainty,
+        *gaps,
+        *(gap / spread for gap in gaps),
+        np.log((gaps[0] + 1e-6) / tail),
+        np.log((gaps[2] + 1e-6) / tail),
+        scores.mean,
+        spread,
+        (top[:, 19] - scores.mean) / spread,
+    ]
+    return np.concatenate([base, np.stack(columns, axis=1)], axis=1)
+
+
+_BASE = ("best", "best_minus_mean", "z_score", "agreement_5", "agreement_10", "agreement_20")
+
+
+def not_understood(bench):
+    """`(R,)` booleans: the retriever says of the question alone that it does not understand it."""
+    retriever = bench.retriever
+    judged = retriever.judged(bench.questions, "captions", bench.texts)
+    return np.array([one.verdict == NOT_UNDERSTOOD for one in judged])[bench.text]
+
+
+# By the name of a row. The last two read more than scores and vectors.
+ROWS = {
+    "best score": best_score,
+    "best − mean": best_minus_mean,
+    "best − second": margin,
+    "entropy": entropy,
+    "σ of the question (PFE)": question_uncertainty,
+    "σ of question and answer (PFE)": pair_uncertainty,
+    "stability of the first answer (uCLIP)": stability,
+    "classifier on embeddings (ViLU)": vilu,
+    "density of the question": density,
+}
+JUDGES = {"the judge with probes": judge, "the judge and the profile of scores": judge_with_profile}
+
+
+def _of(told, rows, number):
+    return told.probability(number(told.inside), number(rows))
+
+
+def _stays(asked, noise):
+    """The share of shaken questions whose first answer is the same, `(Q,)`."""
+    rng = np.random.default_rng(0)
+    dim = asked.points.shape[1]
+    shakes = rng.normal(0, noise / np.sqrt(dim), (DRAWS, dim)).astype(np.float32)
+    # Noise moves a score in proportion to its product with the answer. In units of the score:
+    # best answers' scores fall with their distance, whose slope is 2 (or 1, of cosines).
+    moved = np.einsum("kd,qrd->qrk", shakes, asked.answers.astype(np.float32))
+    slope = _slope(asked)
+    shaken = asked.scores.top[:, :, None] + slope * moved
+    return (np.argmax(shaken, axis=1) == 0).mean(axis=1)
+
+
+def _slope(asked):
+    """How much a score rises with the product of the two vectors, by least squares."""
+    products = np.einsum("qd,qrd->qr", asked.points, asked.answers)
+    x = products - products.mean(axis=1, keepdims=True)
+    y = asked.scores.top - asked.scores.top.mean(axis=1, keepdims=True)
+    return float((x * y).sum() / (x * x).sum())
+
+
+def _vilu_inputs(asked):
+    scores = asked.scores.top - asked.scores.top[:, :1]
+    weights = np.exp(scores / max(scores.std(), 1e-6))
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    attended = np.einsum("qr,qrd->qd", weights, asked.answers)
+    parts = [_units(one) for one in (asked.points, asked.answers[:, 0], attended)]
+    return np.concatenate(parts, axis=1).astype("float32") * np.sqrt(parts[0].shape[1])
+
+
+def _units(vectors):
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)

@@ -1,0 +1,120 @@
+"""What the probes of a gallery tell: the same numbers of them as a benchmark has of its rows."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.arrays import take
+from zoo.confidence import groups as grouping
+from zoo.confidence.calibrate import ask_probes
+from zoo.confidence.logistic import Logistic, out_of_fold_logits
+from zoo.confidence.scores import DEPTH, QueryScores
+
+PENALTY = 0.01
+
+
+@dataclasses.dataclass(eq=False)
+class Asked:
+    """Questions in front of a gallery each, as far as a confidence reads them.
+
+    Attributes:
+        scores: their `QueryScores`.
+        points: `(Q, dim)`, their means.
+        answers: `(Q, 20, dim)`, the means of their best answers.
+        uncertainty: `(Q,)`, log of their own.
+        answer_uncertainty: `(Q,)`, log of the first answer's.
+    """
+
+    scores: QueryScores
+    points: np.ndarray
+    answers: np.ndarray
+    uncertainty: np.ndarray
+    answer_uncertainty: np.ndarray
+
+
+@dataclasses.dataclass(eq=False)
+class Told:
+    """Probes: with their own items in the gallery, and without.
+
+    Attributes:
+        inside, outside: `Asked`.
+        right: `(Q,)` booleans: an own item comes first.
+        groups: `(Q,)` numbers.
+        copies: see `zoo.confidence.agreement`.
+    """
+
+    inside: Asked
+    outside: Asked
+    right: np.ndarray
+    groups: np.ndarray
+    copies: float | None
+
+    @classmethod
+    def by(cls, retriever, gallery, log_total):
+        """Those of a `Retriever`.
+
+        Args:
+            retriever: with probes.
+            gallery: its items' embeddings, a dict of arrays.
+            log_total: function from embeddings to the log of each one's uncertainty.
+        """
+        pairs, index = retriever.probes.pairs("t2i"), retriever.index
+        queries, own = pairs["queries"], pairs["own"]
+        probed, rows, copies, *_ = ask_probes(index, queries, own, pairs["matches"])
+        scores, ids = index.search(queries, min(DEPTH, len(index)))
+        places = np.searchsorted(index.ids, ids)  # a flat index of items numbered from 0
+        items = {name: gallery[name][places] for name in ("mean", "log_variance")}
+        both = {
+            name: np.concatenate([items[name], take(own, np.maximum(rows, 0))[name]], axis=1)
+            for name in items
+        }
+        own_scores = np.where(np.isnan(probed.own_scores), -np.inf, probed.own_scores)
+        own_scores = np.where(probed.is_there[:, None], -np.inf, own_scores)
+        order = np.argsort(-np.concatenate([scores, own_scores], axis=1), axis=1, kind="stable")[
+            :, : scores.shape[1], None
+        ]
+        joined = {name: np.take_along_axis(both[name], order, axis=1) for name in both}
+        uncertainty = np.asarray(log_total(queries), float)
+
+        def asked(found, answers):
+            first = {name: values[:, 0] for name, values in answers.items()}
+            first = np.asarray(log_total(first), float)
+            points = queries["mean"].astype(np.float32)
+            return Asked(found, points, answers["mean"], uncertainty, first)
+
+        return cls(
+            asked(probed.scores, joined),
+            asked(probed.without, items),
+            probed.correct,
+            grouping.numbered(pairs["groups"], len(uncertainty)),
+            copies,
+        )
+
+    def probability(self, of_probes, of_rows):
+        """What a number says of each row: one logistic curve, fitted on the probes.
+
+        Args:
+            of_probes: `(Q,)`, or `(Q, features)`.
+            of_rows: `(R,)` or `(R, features)`.
+        """
+        curve = self._curve(of_probes, self.right)
+        return 1 / (1 + np.exp(-curve.logit(_columns(of_rows))))
+
+    def presence(self, inside, outside, of_rows):
+        """The log odds that a row's own item is there, learnt from probes with it and without."""
+        both = np.concatenate([_columns(inside), _columns(outside)])
+        curve = Logistic.fit(both, np.arange(len(both)) < len(inside), PENALTY)
+        return curve.logit(_columns(of_rows))
+
+    def out_of_fold(self, features, seed=0):
+        """Each probe's log odds to be right by a regression that has not seen it."""
+        rng = np.random.default_rng(seed)
+        return out_of_fold_logits(_columns(features), self.right, PENALTY, rng, groups=self.groups)
+
+    def _curve(self, values, truth):
+        return Logistic.fit(_columns(values), truth, PENALTY, weights=grouping.weights(self.groups))
+
+
+def _columns(values):
+    values = np.asarray(values, float)
+    return values[:, None] if values.ndim == 1 else values

@@ -1,0 +1,138 @@
+"""PCME++'s table C.4: one model ranked by each similarity, and by FAISS with and without σ.
+
+    python -m studies.approximate_search --run runs/pcmepp_coco --annotations-dir eccv_caption
+    python -m studies.approximate_search --smoke          # a preset on Toy Birds, seconds
+
+Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, appendix C.3. A FAISS index
+holds the means. "FAISS, means" ranks by what it finds; "FAISS + σ" ranks the candidates that it
+finds again by CSD. The paper prints neither the kind of index nor how many candidates: here they
+are `--kind` and `--depth`. What is not among the candidates is ranked behind them, in no order
+that could help: as the last. Columns are those of the table where `--annotations-dir` is given,
+else retrieval on the whole split. Writes `table.md` and `results.json` into --out.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from studies import columns, opened, seed_table
+from zoo import cli, metrics, search, similarities
+from zoo.choices import KINDS
+from zoo.cli import setting
+from zoo.files import write_text
+
+EXACT = {"Mean only": "squared_euclidean", "2-Wasserstein": "squared_wasserstein_2", "CSD": "csd"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Which run, and which index."""
+
+    run: str = setting("toy_birds_pcme", "a finished run of Gaussians, or a preset")
+    data_dir: Path | None = setting(None, "where the run's data are now, if they have moved")
+    annotations_dir: Path | None = setting(None, "files of ECCV Caption, for COCO's benchmark")
+    out: Path = setting(Path("runs/approximate_search"), "folder to write")
+    kind: Literal[KINDS] = setting("hnsw", "of FAISS index")
+    depth: int = setting(200, "candidates of a query")
+    smoke: bool = setting(False, "of some images only")
+
+
+def main(argv=None):
+    settings = cli.parse(Settings, argv, description=__doc__)
+    model, split = opened.opened(settings.run, settings.data_dir, settings.smoke)
+    encoded = opened.gaussians(settings.run, model, split)
+    results = {
+        name: measure(encoded, encoded.pairs(similarities.get(key, model)).kept(), settings)
+        for name, key in EXACT.items()
+    }
+    results |= {
+        f"FAISS, {name}": measure(encoded, found(encoded, settings, with_sigma), settings)
+        for name, with_sigma in (("means", False), ("means, then CSD by σ", True))
+    }
+    shown = (*columns.PCMEPP, columns.whole_split("recall@1"), columns.whole_rsum())
+    filled = [
+        column
+        for column in shown
+        if any(seed_table.cell(column, [of_row]) for of_row in results.values())
+    ]
+    lines = ["| | " + " | ".join(column.title for column in filled) + " |"]
+    lines += ["|---|" + "---|" * len(filled)]
+    for name, of_row in results.items():
+        cells = [seed_table.cell(column, [of_row]) for column in filled]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    write_text(settings.out / "results.json", json.dumps(results, indent=2) + "\n")
+    seed_table.publish(settings, "\n".join(lines) + "\n")
+    return results
+
+
+def found(encoded, settings, with_sigma):
+    """What each direction finds by an index of the other side: `(i2t, t2i)` scores of all pairs."""
+    sides = (
+        (encoded.images, encoded.captions, "captions"),
+        (
+            encoded.captions,
+            encoded.images,
+            "images",
+        ),
+    )
+    return tuple(scores_of(*of_side, settings, with_sigma) for of_side in sides)
+
+
+def scores_of(queries, gallery, side, settings, with_sigma):
+    """Scores of queries and gallery, `-inf` for what is not among the candidates."""
+    count = len(gallery["mean"])
+    depth = min(settings.depth, count)
+    if with_sigma:
+        index = search.Index.build(
+            gallery,
+            "csd",
+            kind=settings.kind,
+            side=side,
+            candidates=depth,
+            candidates_by="euclidean",
+        )
+    else:
+        queries, gallery = ({"mean": of_side["mean"]} for of_side in (queries, gallery))
+        index = search.Index.build(gallery, "squared_euclidean", kind=settings.kind, side=side)
+    values, ids = index.search(queries, depth)
+    scores = np.full((len(values), count), -np.inf, np.float32)
+    known = ids >= 0
+    scores[np.nonzero(known)[0], ids[known]] = values[known]
+    return scores
+
+
+def measure(encoded, scores, settings):
+    """COCO's benchmark where its files are given, else retrieval on the whole split.
+
+    Args:
+        encoded: an `EncodedSplit`.
+        scores: of all pairs, or `(i2t, t2i)`, which an index gives each in its own way.
+        settings: a `Settings`.
+    """
+    records = encoded.records
+    directions = scores if isinstance(scores, tuple) else (scores, None)
+
+    def of_pairs(pairs):
+        if settings.annotations_dir is None:
+            return metrics.evaluate_retrieval(pairs, encoded.relevance)
+        ids = records.image_ids, records.caption_ids
+        return metrics.coco_benchmark(pairs, *ids, settings.annotations_dir)
+
+    results = of_pairs(directions[0])
+    if directions[1] is not None:
+        other = of_pairs(directions[1].T)
+        results |= {key: value for key, value in other.items() if "t2i" in key}
+        for name in [key for key in results if key.endswith("rsum")]:
+            truth = name.removesuffix("rsum")
+            starts = tuple(f"{truth}{side}_recall@" for side in seed_table.DIRECTIONS)
+            results[name] = sum(value for key, value in results.items() if key.startswith(starts))
+    if settings.annotations_dir is None:
+        return {"retrieval": {"this": results}}
+    return {"coco": results}
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,48 @@
+"""Rows of a sweep: a recipe's variants, and which columns and curves the paper makes of them."""
+
+from typing import NamedTuple
+
+from studies.seed_table import Row
+
+
+class Sweep(NamedTuple):
+    """One table, or one figure, of a paper.
+
+    Attributes:
+        rows: `{name: Row}`.
+        columns: `Column`s that the paper prints; those of a run without them are left out.
+        curves: what the paper draws, or None: a `Curves`.
+    """
+
+    rows: dict
+    columns: tuple = ()
+    curves: "Curves | None" = None
+
+
+class Curves(NamedTuple):
+    """Metrics over a number that the rows vary.
+
+    Attributes:
+        label: of that number.
+        lines: `{name of a line: [(number, name of a row), …]}`.
+        columns: `Column`s, one panel each.
+    """
+
+    label: str
+    lines: dict
+    columns: tuple
+
+
+def rows_of(main, variants):
+    """`{name: Row}` of a recipe's variants, `{name: flags}`."""
+    return {name: Row(main, tuple(flags)) for name, flags in variants.items()}
+
+
+def with_and_without(flags):
+    """All combinations of some parts: `{"VIB, PP": [flags that switch off the others]}`."""
+    variants = {}
+    for chosen in range(2 ** len(flags) - 1, -1, -1):
+        kept = [name for place, name in enumerate(flags) if chosen >> place & 1]
+        off = [flag for name, flag in flags.items() if name not in kept]
+        variants[", ".join(kept) or "none of them"] = off
+    return variants

@@ -1,0 +1,121 @@
+"""Tiny random dual encoders of KerasHub, one a family, with preprocessors of tiny vocabularies."""
+
+import io
+
+import keras
+import numpy as np
+
+SIZE, LENGTH, WORDS = 16, 9, 50
+FAMILIES = ("clip", "siglip", "siglip2", "metaclip2")
+_SENTENCES = [
+    "a small red bird sits on a branch",
+    "two dogs run on the beach in 2019",
+    "the woman's hat isn't blue , it is green",
+    "children play football near the old town hall",
+    "snow and rain over the high mountains",
+]
+TEXTS = [
+    "a red bird",
+    "Two DOGS, in 2019!",
+    "the woman's hat isn't blue",
+    "children play football near the old town hall in snow and rain over the mountains",
+    "été über alles",
+    "",
+]
+
+
+def tiny_hub(family, seed=0):
+    """`(backbone, preprocessor)` of KerasHub, random."""
+    import keras_hub
+
+    keras.utils.set_random_seed(seed)
+    models, layers = keras_hub.models, keras_hub.layers
+    size = {"hidden_dim": 16, "num_layers": 2, "num_heads": 2, "intermediate_dim": 32}
+    vision = {"patch_size": 8, "image_shape": (SIZE, SIZE, 3), **size}
+    text = {"embedding_dim": 16, "max_sequence_length": LENGTH, **size}
+    if family == "clip":
+        vocabulary, merges = _byte_pairs()
+        backbone = models.CLIPBackbone(
+            models.CLIPVisionEncoder(**vision),
+            models.CLIPTextEncoder(vocabulary_size=len(vocabulary), **text),
+            projection_dim=8,
+        )
+        preprocessor = models.CLIPPreprocessor(
+            models.CLIPTokenizer(vocabulary, merges, pad_with_end_token=True),
+            layers.CLIPImageConverter(
+                (SIZE, SIZE), scale=[0.01, 0.02, 0.03], offset=[-1.0, 0.5, 0.1]
+            ),
+            sequence_length=LENGTH,
+        )
+    elif family == "metaclip2":
+        backbone = models.MetaCLIP2Backbone(
+            models.MetaCLIP2VisionEncoder(**vision),
+            models.MetaCLIP2TextEncoder(vocabulary_size=WORDS + 1, **text),
+            projection_dim=8,
+        )
+        preprocessor = models.MetaCLIP2CausalLMPreprocessor(
+            models.MetaCLIP2Tokenizer(sentence_pieces(unk_id=0, bos_id=1, eos_id=2, pad_id=-1)),
+            layers.MetaCLIP2ImageConverter(
+                (SIZE, SIZE), scale=[0.01, 0.02, 0.03], offset=[-1.0, 0.5, 0.1]
+            ),
+            sequence_length=LENGTH,
+        )
+    else:
+        backbone = models.SigLIPBackbone(
+            models.SigLIPVisionEncoder(**vision),
+            models.SigLIPTextEncoder(vocabulary_size=WORDS, projection_dim=16, **text),
+        )
+        if family == "siglip":
+            pieces = sentence_pieces(unk_id=0, eos_id=1, bos_id=-1, pad_id=-1)
+            tokenizer = models.SigLIPTokenizer(pieces)
+        else:  # SigLIP 2 has Gemma's tokenizer, and reads letters as they are
+            pieces = sentence_pieces(
+                pad_id=0, eos_id=1, bos_id=2, unk_id=3, pad_piece="<pad>", eos_piece="<eos>",
+                bos_piece="<bos>", user_defined_symbols=["<start_of_turn>", "<end_of_turn>"],
+            )  # fmt: skip
+            tokenizer = models.GemmaTokenizer(pieces)
+        converter = layers.SigLIPImageConverter(
+            (SIZE, SIZE), scale=1 / 127.5, offset=-1.0, crop_to_aspect_ratio=False
+        )
+        preprocessor = models.SigLIPPreprocessor(
+            tokenizer, converter, LENGTH, canonicalize_text=family == "siglip"
+        )
+    _unlike_new(backbone, np.random.default_rng(seed))
+    return backbone, preprocessor
+
+
+def sentence_pieces(**ids):
+    """A SentencePiece model of 50 pieces, as bytes."""
+    import sentencepiece
+
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(_SENTENCES * 4),
+        model_writer=written,
+        vocab_size=WORDS,
+        minloglevel=2,
+        **ids,
+    )
+    return written.getvalue()
+
+
+def _byte_pairs():
+    from zoo.data.text.clip_tokenizer import END, START, _byte_symbols
+
+    symbols = list(_byte_symbols())
+    merges = ["t h", "th e</w>", "r e", "re d</w>", "b i", "d o", "i n</w>", "o n</w>", "' s</w>"]
+    words = [*symbols, *(s + "</w>" for s in symbols), *("".join(m.split()) for m in merges)]
+    return {word: row for row, word in enumerate([*words, START, END])}, merges
+
+
+def _unlike_new(backbone, rng):
+    """Every weight random, none at its initial value; positions stay 0, 1, …"""
+    for weight in backbone.weights:
+        if "int" in weight.dtype:
+            weight.assign(np.arange(weight.shape[-1])[None])
+        elif weight.path.endswith("logit_scale"):
+            weight.assign(np.log(20.0))
+        elif weight.path.endswith("logit_bias"):
+            weight.assign(-3.0)
+        else:
+            weight.assign(weight + rng.normal(0, 0.1, weight.shape))

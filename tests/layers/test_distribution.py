@@ -1,0 +1,96 @@
+"""`Distribution`: a `tfp` distribution where one can be held, tensors in every model."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from zoo import layers
+
+RNG = np.random.default_rng(0)
+GAUSSIAN = {
+    "mean": RNG.normal(size=(3, 5)).astype("float32"),
+    "log_variance": RNG.normal(size=(3, 5)).astype("float32"),
+}
+DIRECTION = {
+    "mean": np.eye(3, dtype="float32"),
+    "log_concentration": np.array([0.0, 1.0, 2.0], "float32"),
+}
+
+
+def test_called_by_itself_it_is_a_distribution():
+    found = layers.Distribution()(GAUSSIAN)
+    assert isinstance(found, tfp.distributions.MultivariateNormalDiag)
+    assert (found.batch_shape, found.event_shape) == ((3,), (5,))
+    np.testing.assert_allclose(found.mean(), GAUSSIAN["mean"])
+    np.testing.assert_allclose(found.variance(), np.exp(GAUSSIAN["log_variance"]), rtol=1e-5)
+    points = RNG.normal(size=(3, 5)).astype("float32")
+    deviation = np.exp(GAUSSIAN["log_variance"] / 2)
+    by_hand = -0.5 * ((points - GAUSSIAN["mean"]) / deviation) ** 2 - np.log(deviation)
+    by_hand = (by_hand - 0.5 * np.log(2 * np.pi)).sum(axis=1)
+    np.testing.assert_allclose(found.log_prob(points), by_hand, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [("von_mises_fisher", "VonMisesFisher"), ("power_spherical", "PowerSpherical")],
+)
+def test_directions_are_of_the_family(family, expected):
+    found = layers.Distribution(family)(DIRECTION)
+    assert type(found).__name__ == expected
+    np.testing.assert_allclose(found.concentration, np.exp(DIRECTION["log_concentration"]), 1e-5)
+
+
+def functional():
+    image = keras.Input((4,))
+    mean, log_variance = keras.layers.Dense(5)(image), keras.layers.Dense(5)(image)
+    embedding = layers.Distribution(name="embedding")({"mean": mean, "log_variance": log_variance})
+    return keras.Model(image, embedding)
+
+
+def test_in_a_model_it_hands_on_the_tensors(tmp_path):
+    """Symbolic, eager, in the graph, in `predict`, and after saving."""
+    model = functional()
+    x = RNG.normal(size=(3, 4)).astype("float32")
+    expected = {name: np.asarray(value) for name, value in model(x).items()}
+    assert set(expected) == {"mean", "log_variance"}
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    in_graph = tf.function(model)
+    for found in (model.predict(x, verbose=0), in_graph(tf.constant(x)), loaded(x)):
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, atol=1e-6)
+    # What a user then does with it: a distribution, through which gradients reach the weights.
+    with tf.GradientTape() as tape:
+        found = layers.Distribution()(model(x))
+        loss = -tf.reduce_mean(found.log_prob(np.zeros((3, 5), "float32")))
+    gradients = tape.gradient(loss, [weight.value for weight in model.trainable_weights])
+    assert all(gradient is not None for gradient in gradients)
+
+
+def test_in_a_graph_of_ones_own_it_hands_on_the_tensors():
+    layer = layers.Distribution()
+    shown = tf.function(lambda mean, log: layer({"mean": mean, "log_variance": log}))
+    found = shown(*(tf.constant(value) for value in GAUSSIAN.values()))
+    np.testing.assert_array_equal(found["mean"], GAUSSIAN["mean"])
+
+
+def test_half_precision_leaves_it_alone():
+    layer = layers.Distribution(dtype="mixed_bfloat16")
+    np.testing.assert_allclose(layer(GAUSSIAN).mean(), GAUSSIAN["mean"], rtol=1e-6)
+
+
+def test_what_is_no_distribution_is_refused():
+    for embedding in ({"mean": GAUSSIAN["mean"]}, {"elements": np.zeros((2, 3, 4), "float32")}):
+        with pytest.raises(ValueError, match="must be a Gaussian or a direction; received a"):
+            layers.Distribution()(embedding)
+    with pytest.raises(ValueError, match="must be a Gaussian or a direction"):
+        layers.Distribution()({"mean": keras.Input((5,))})
+    with pytest.raises(ValueError, match="`family` must be one of"):
+        layers.Distribution("normal")
+
+
+def test_its_config_makes_it_again():
+    layer = layers.Distribution("power_spherical", name="sphere")
+    assert layers.Distribution.from_config(layer.get_config()).family == "power_spherical"

@@ -1,0 +1,220 @@
+"""Figures and tables of one finished model: PCME's, Pishdad et al.'s, PCME++'s table C.4."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+import annotation_folder
+from studies import approximate_search, opened, pcme_figures, plausible_matches, similarity_flops
+from zoo import evaluation, metrics, models
+from zoo.data import Split
+from zoo.data.records import Records
+from zoo.data.sources import Features
+from zoo.data.text.captions import WordTokenizer
+from zoo.errors import InputError
+from zoo.files import RunFolder
+
+COLOURS = ("red", "green", "blue", "black", "white", "grey", "brown", "pink", "gold", "tan")
+WORDS = WordTokenizer([*COLOURS, "bird", "this", "has", "wing"], max_words=12)
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """`(model, split)` of ten pictures with five captions each, in the layout of COCO's ids."""
+    keras.utils.set_random_seed(0)
+    image = keras.Input((8, 8, 3))
+    backbone = keras.Model(
+        image, keras.layers.Conv2D(4, 3)(keras.layers.Rescaling(1 / 255)(image)), name="backbone"
+    )
+    model = models.pcme(backbone, WORDS, dim=4, word_dim=4, image_size=8)
+    pixels = np.random.default_rng(0).uniform(0, 255, (10, 8, 8, 3)).astype("float32")
+    own = np.repeat(np.arange(10), 5)
+    records = Records(
+        name="ten",
+        image_paths=[str(i) for i in range(10)],
+        captions=[
+            f"a {COLOURS[i]} bird with {n} wing" for i, n in zip(own, range(50), strict=True)
+        ],
+        caption_image=own,
+        image_labels=np.arange(10),
+        image_ids=annotation_folder.IMAGES,
+        caption_ids=annotation_folder.CAPTIONS,
+    )
+    return model, Split(records, Features(pixels), picture=lambda index: pixels[index])
+
+
+@pytest.fixture(autouse=True)
+def _opened(known, monkeypatch):
+    monkeypatch.setattr(evaluation, "open_run", lambda name, data_dir=None: known)
+
+
+@pytest.fixture
+def annotations(tmp_path):
+    folder = tmp_path / "eccv"
+    folder.mkdir()
+    annotation_folder.write(folder)
+    return folder
+
+
+def draw(figure, tmp_path, *flags):
+    numbers = pcme_figures.main([f"--figure={figure}", f"--out={tmp_path / 'out'}", *flags])
+    assert (tmp_path / "out" / "figure.png").stat().st_size > 5000
+    assert json.loads((tmp_path / "out" / "figure.json").read_text())
+    return numbers
+
+
+def test_the_plane_has_half_of_each_item_and_nearly_all_of_the_generic_caption(
+    known, tmp_path, monkeypatch
+):
+    shown = []
+    real = pcme_figures.pcme_drawing.draw_gaussian
+    monkeypatch.setattr(
+        pcme_figures.pcme_drawing,
+        "draw_gaussian",
+        lambda *given, **options: (
+            shown.append((given[3], options["confidence"])),
+            real(*given, **options),
+        ),
+    )
+    draw("5", tmp_path)
+    red = pcme_figures.pcme_drawing.RED
+    assert [confidence for color, confidence in shown if color == red] == [
+        0.99,
+        0.99,
+    ]  # a panel each
+    assert {confidence for color, confidence in shown if color != red} == {0.5}
+    assert len(shown) == 2 + 9 + 9 * 3  # an image and three captions of nine labels
+
+
+def test_the_generic_caption_ends_in_unknown_words():
+    ids = np.array(WORDS(["this bird has", "red red red red red red red red red red red red"]))
+    found = pcme_figures.with_unknown(WORDS, ids, 4)
+    assert found[0].tolist() == [*ids[0, :3], 1, 1, 1, 1, 0, 0, 0, 0, 0]
+    assert found[1].tolist() == ids[1].tolist()  # no room
+
+
+def test_f1_appends_and_7_replaces(known, tmp_path):
+    seven = draw("7", tmp_path)
+    assert set(seven) == {"Erased pixels", "Words that become <unk>"}
+    found = draw("F.1", tmp_path)
+    assert found["Appended <unk>"]["levels"] == [0, 1, 2, 4, 8]
+    model, split = known
+    ids = np.array(model.tokenize(split.records.captions.tolist()))
+    for count, mean in zip((0, 4), np.array(found["Appended <unk>"]["mean"])[[0, 3]], strict=True):
+        given = pcme_figures.with_unknown(WORDS, ids, count)
+        log_variance = model.caption_encoder.predict(given, verbose=0)["log_variance"]
+        assert mean == pytest.approx(np.mean(log_variance) / 2, abs=1e-5)
+    # Nothing is lost at level 0: the two figures show one quantity, one as its logarithm.
+    whole = found["Erased pixels"]["mean"][0]
+    images = model.image_encoder.predict(np.stack([split.picture(i) for i in range(10)]), verbose=0)
+    assert whole == pytest.approx(np.mean(images["log_variance"]) / 2, abs=1e-5)
+
+
+def test_6_is_of_the_five_folds(known, annotations, tmp_path):
+    model, split = known
+    whole = draw("6", tmp_path)
+    assert whole["galleries"] == 1
+    found = draw("6", tmp_path, f"--annotations-dir={annotations}")
+    assert found["galleries"] == 5
+    encoded = evaluation.encode(model, split.records, split.source)
+    pairs = np.asarray(encoded.pairs(model.similarity).kept().rows(0, 10))
+    hits = []
+    for fold in range(5):  # two images and their ten captions each
+        images, captions = np.arange(2) + 2 * fold, np.arange(10) + 10 * fold
+        ranks = metrics.rank_queries(
+            pairs[np.ix_(images, captions)].T, np.repeat(np.eye(2, dtype=bool), 5, axis=0)
+        )
+        hits += ranks.hits(1).tolist()
+    recall, count = (np.array(found["t2i"][name]) for name in ("recall", "count"))
+    assert np.nansum(recall * count) == pytest.approx(sum(hits))
+    assert count.sum() == 50
+
+
+def test_d1_and_e1_have_a_line_each(known, tmp_path):
+    model, split = known
+    (variances,) = draw("D.1", tmp_path).values()
+    encoded = evaluation.encode(model, split.records, split.source)
+    expected = np.exp(encoded.images["log_variance"]).mean(axis=0)
+    np.testing.assert_allclose(variances["images"], expected, rtol=1e-5)
+    found = draw("E.1", tmp_path, "--samples", "1", "5")
+    assert set(found["samples"]) == {1, 5}
+    assert set(found["without"]) == set(pcme_figures.DEPTH_FREE)
+
+
+def test_e3_reads_what_runs_measured(tmp_path):
+    coco = {f"coco_5k_{s}_pmrp_{z}": 10.0 + z for s in ("i2t", "t2i") for z in (0, 1, 2)}
+    runs = [str(tmp_path / name) for name in ("one", "other")]
+    for name in runs:
+        RunFolder.open(name, {"run": name}).finish({"coco": coco})
+    found = draw("E.3", tmp_path, "--runs", *runs)
+    assert found == {n: {s: [10.0, 11.0, 12.0] for s in ("i2t", "t2i")} for n in ("one", "other")}
+    RunFolder.open(tmp_path / "none", {}).finish({})
+    with pytest.raises(InputError, match="expected a finished run with PMRP"):
+        pcme_figures.main(["--figure=E.3", "--runs", str(tmp_path / "none")])
+
+
+def test_plausible_matches_are_those_of_cxc(known, annotations, tmp_path):
+    model, split = known
+    out = tmp_path / "out"
+    found = plausible_matches.main(
+        ["--items=2", "--share=0.2", f"--annotations-dir={annotations}", f"--out={out}"]
+    )
+    encoded = evaluation.encode(model, split.records, split.source)
+    order = np.argsort(encoded.image_uncertainty)
+    assert {one["item"] for one in found["high_images"]} == set(order[-2:].tolist())
+    assert {one["item"] for one in found["low_images"]} == set(order[:2].tolist())
+    for one in found["high_images"]:  # its own five, and CxC's sixth, of the next image
+        own = list(range(5 * one["item"], 5 * one["item"] + 5))
+        assert one["matches"] == [*own, 5 * ((one["item"] + 1) % 10)]
+    assert 49 not in {one["item"] for end in ("high", "low") for one in found[f"{end}_captions"]}
+    for name in ("high_images", "high_captions", "low_images", "low_captions"):
+        assert (out / f"{name}.png").stat().st_size > 5000
+
+
+def test_without_annotations_labels_match(known, tmp_path):
+    of_image, of_caption = plausible_matches.matches(known[1])
+    assert of_image[3] == [15, 16, 17, 18, 19]
+    assert of_caption[16] == [3]
+
+
+def test_an_index_that_finds_all_candidates_ranks_as_the_similarity(known, annotations, tmp_path):
+    """Table C.4: with every item a candidate, re-ranking by σ is CSD itself."""
+    flags = ["--run=x", "--kind=flat", f"--out={tmp_path / 'out'}"]
+    found = approximate_search.main([*flags, "--depth=50", f"--annotations-dir={annotations}"])
+    exact, approximate = found["CSD"]["coco"], found["FAISS, means, then CSD by σ"]["coco"]
+    assert approximate == {name: pytest.approx(value) for name, value in exact.items()}
+    means = found["FAISS, means"]["coco"]
+    assert means == {n: pytest.approx(v) for n, v in found["Mean only"]["coco"].items()}
+    table = (tmp_path / "out" / "table.md").read_text()
+    assert "| ECCV mAP@R | ECCV R-P |" in table
+    assert "RSUM" in table
+    few = approximate_search.main([*flags, "--depth=1"])
+    whole = few["FAISS, means"]["retrieval"]["this"]
+    assert whole["i2t_recall@1"] == whole["i2t_recall@10"]  # what is not found is ranked last
+
+
+def test_some_of_a_split_is_the_same_pictures_and_captions(known):
+    _, split = known
+    few = opened.some_of(split, 3)
+    assert few.records.image_ids.tolist() == [100, 104, 109]
+    assert few.records.captions.tolist() == [split.records.captions[i] for i in few_captions()]
+    np.testing.assert_array_equal(few.picture(1), split.picture(4))
+    assert opened.some_of(split, 10) is split
+
+
+def few_captions():
+    return [*range(5), *range(20, 25), *range(45, 50)]
+
+
+def test_operations_of_a_pair_grow_with_the_elements(tmp_path):
+    """DivE, section 4.4: K × K × D products, two operations each, and the elements' lengths."""
+    flags = [f"--out={tmp_path}", "--regions=4", "--words=3", "--similarity-dim=4", "--dim=64"]
+    found = similarity_flops.main([*flags, "--num-slots=4"])
+    assert found["products"] == 4 * 4 * 64
+    assert 2 * found["products"] < found["smooth-Chamfer (DivE)"] < 4 * found["products"]
+    assert found["SGR"] > found["SAF"]  # its graph, three steps of it
+    fewer = similarity_flops.main([*flags, "--num-slots=2"])
+    assert fewer["products"] == found["products"] / 4
+    assert fewer["cosine"] == found["cosine"]

@@ -1,0 +1,117 @@
+"""CLIP, SigLIP, SigLIP 2 and MetaCLIP 2 of KerasHub as models of points."""
+
+import os
+from typing import Any
+
+import keras
+import numpy as np
+
+from zoo import losses, similarities
+from zoo.encoders.clip import DEVIATION, MEAN
+from zoo.encoders.hub_tokenizer import HubTokenizer
+from zoo.encoders.hub_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
+from zoo.errors import InputError, require
+from zoo.layers.picture_scaling import PictureScaling
+from zoo.models.dual_encoder import DualEncoder
+
+# By the backbone's class in `keras_hub.models`: its preprocessor, and the layer of its logits.
+_FAMILIES = {
+    "CLIPBackbone": ("CLIPPreprocessor", "clip_head"),
+    "SigLIPBackbone": ("SigLIPPreprocessor", "siglip_head"),  # SigLIP 2 too
+    "MetaCLIP2Backbone": ("MetaCLIP2CausalLMPreprocessor", "metaclip_2_head"),
+}
+
+
+def keras_hub(
+    preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
+) -> DualEncoder:
+    """A KerasHub dual encoder as a model of points, its preprocessing and tokenizer inside.
+
+    ```text
+    model = zoo.models.keras_hub("siglip2_base_patch16_224")
+    ```
+
+    Args:
+        preset: a name of KerasHub's, such as `"clip_vit_base_patch32"`; a handle `"hf://…"` or
+            `"kaggle://…"`; a local folder with a KerasHub preset, or with a Hugging Face checkpoint
+            that KerasHub converts (of these families MetaCLIP 2 in KerasHub 0.32); or a
+            `CLIPBackbone`, `SigLIPBackbone` or `MetaCLIP2Backbone`, whose layers are then shared.
+        preprocessor: the KerasHub preprocessor of a backbone. None takes the preset's; a backbone
+            alone gets its family's usual pixels and no tokenizer.
+
+    Returns:
+        A `DualEncoder` of points, not compiled. Its embeddings are KerasHub's divided by their
+        length, its similarity gives KerasHub's logits: `Cosine` with CLIP's learned scale, or
+        `CosineLogit` with SigLIP's scale and shift. The default loss is InfoNCE, or SigLIP's.
+
+    Raises:
+        InputError: if there is no such preset, it cannot be read, or its backbone is of another
+            family.
+        MissingPackageError: without keras-hub.
+
+    Relations: `zoo.models.pfe` makes Gaussians of it, without touching the points.
+
+    Reference: Radford et al., ICML 2021 (CLIP); Zhai et al., ICCV 2023 (SigLIP); Tschannen et al.,
+        2025 (SigLIP 2); Chuang et al., 2025 (MetaCLIP 2).
+
+    Released code differs: KerasHub's image converter makes squares bicubically or bilinearly
+        without antialiasing; here `zoo.data.images.prepare` crops or stretches as the converter
+        does, with antialiasing.
+    """
+    hub = require("keras_hub", extra="text")
+    if isinstance(preset, keras.Model):
+        backbone = preset
+        family = _family(backbone, type(backbone).__name__)
+    else:
+        backbone = _read(hub.models.Backbone, preset, dtype="float32")
+        family = _family(backbone, preset)
+        preprocessor = preprocessor or _read(getattr(hub.models, family[0]), preset)
+    head = getattr(backbone, family[1])
+    scale = float(np.exp(float(head.logit_scale)))
+    if hasattr(head, "logit_bias"):
+        similarity = similarities.CosineLogit(scale, float(head.logit_bias))
+        loss = losses.MatchingCrossentropy(reduction="sum")
+    else:
+        limit = max(100.0, scale * (1 + 1e-6))  # CLIP's clip, where training ended at it
+        similarity = similarities.Cosine(scale, learn_scale=True, max_scale=limit)
+        loss = losses.InfoNCE()
+    length = backbone.text_encoder.max_sequence_length
+    tokenizer = None if preprocessor is None else HubTokenizer.of(preprocessor, length)
+    length = length if tokenizer is None else tokenizer.max_words
+    return DualEncoder(
+        hub_image_encoder(backbone, _scaling(backbone, preprocessor)),
+        hub_caption_encoder(backbone, length),
+        similarity=similarity,
+        loss=loss,
+        tokenizer=tokenizer,
+        name="keras_hub",
+    )
+
+
+def _read(cls, preset, **options: Any):
+    path = os.path.expanduser(os.fspath(preset))
+    try:
+        return cls.from_preset(path, **options)
+    except Exception as error:  # KerasHub and the hubs have many kinds
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"{preset}: KerasHub cannot read it: {reason}") from error
+
+
+def _family(backbone, preset):
+    name = type(backbone).__name__
+    if name not in _FAMILIES:
+        raise InputError(
+            f"{preset}: the backbone must be one of {', '.join(_FAMILIES)}; received {name}"
+        )
+    return _FAMILIES[name]
+
+
+def _scaling(backbone, preprocessor):
+    converter = getattr(preprocessor, "image_converter", None)
+    if converter is not None:
+        return hub_scaling(converter)
+    if type(backbone).__name__ == "SigLIPBackbone":
+        return PictureScaling(1 / 127.5, -1.0, resize="stretch", name="preprocessing")
+    scale = [1 / (255 * one) for one in DEVIATION]
+    offset = [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)]
+    return PictureScaling(scale, offset, name="preprocessing")
