@@ -22,9 +22,10 @@ $(DRAWN)/pairs.csv: | setup
 
 setup: $(VENV)/.installed
 
+# Without --no-compile all of it is compiled here, of which no command imports a half.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 

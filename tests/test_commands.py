@@ -8,6 +8,7 @@ in `EXCEPTIONS`.
 import argparse
 import csv
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -135,6 +136,8 @@ def check_python(argv):
         compile(argv[1], "-c", "exec")
     elif argv[:2] == ["-m", "pytest"]:
         assert all((ROOT / word).exists() for word in argv if word.startswith("tests/"))
+    elif argv[0] == "-m" and argv[1].partition(".")[0] in sys.stdlib_module_names:
+        assert importlib.util.find_spec(argv[1])
     elif argv[0] == "-m":
         name = argv[1]
         is_package = (ROOT / name.replace(".", "/")).is_dir()
@@ -238,6 +241,18 @@ def test_commands_within_a_line_are_read_too(only_read):
             is_shape = re.search(r"…|\[|RECIPE", command)
             if not is_shape and (" --" in command or " recipes/" in command):
                 check(shlex.split(command))
+
+
+def test_what_make_does_is_read_too(only_read):
+    """Its main job: each command by its own parser."""
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    values = dict(re.findall(r"^(\w+) [:?]= (.*)$", text, re.M))
+    main, _, drawing = text.partition("\nall: ")[2].partition("\nsetup: ")[0].partition("\n\n")
+    found = re.findall(r"^\t\$\(BIN\)/(python .+)$", f"{main}\n{drawing}", re.M)
+    assert len(found) == 4
+    for line in found:
+        line = re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], line)
+        check(shlex.split(line))
 
 
 def test_what_a_page_offers_beside_a_command_is_read_too(only_read):

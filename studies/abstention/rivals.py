@@ -71,13 +71,14 @@ def vilu(told, rows, seed=0):
 
     Reference: Lafon et al., "ViLU: Learning Vision-Language Uncertainties for Failure Prediction",
         ICCV 2025: embeddings alone in, weighted cross-entropy. Here the answers that are attended
-        to are the best twenty, and the probes are what it learns from.
+        to are the best twenty, and it learns from the probes in front of their own items.
     """
     keras.utils.set_random_seed(seed)
-    inside = _vilu_inputs(told.inside)
+    asked, right = told.apart
+    inputs = _vilu_inputs(asked)
     classifier = keras.Sequential(
         [
-            keras.Input((inside.shape[1],)),
+            keras.Input((inputs.shape[1],)),
             keras.layers.Dropout(0.3),
             keras.layers.Dense(128, "relu"),
             keras.layers.Dropout(0.3),
@@ -86,14 +87,15 @@ def vilu(told, rows, seed=0):
     )
     classifier.compile(keras.optimizers.Adam(1e-3), "binary_crossentropy")
     is_held_out = np.random.default_rng(seed).random(told.groups.max() + 1)[told.groups] < 0.2
-    wrong = 1 / max(1 - told.right.mean(), 1e-3)
-    weights = np.where(told.right, 1 / max(told.right.mean(), 1e-3), wrong)
-    held_out = inside[is_held_out], told.right[is_held_out].astype("float32")
+    weights = np.where(right, 1 / right.mean(), 1 / (1 - right.mean()))
+    held_out, learning = (
+        (inputs[part], right[part].astype("float32"), weights[part])
+        for part in (is_held_out, ~is_held_out)
+    )
     classifier.fit(
-        inside[~is_held_out],
-        told.right[~is_held_out].astype("float32"),
-        sample_weight=weights[~is_held_out],
-        validation_data=(*held_out, weights[is_held_out]),
+        *learning[:2],
+        sample_weight=learning[2],
+        validation_data=held_out,
         epochs=60,
         batch_size=64,
         verbose=0,
@@ -106,8 +108,8 @@ def vilu(told, rows, seed=0):
 
     # Its curve is fitted on what it has not learnt from.
     groups = np.unique(told.groups[is_held_out], return_inverse=True)[1]
-    part = dataclasses.replace(told, right=told.right[is_held_out], groups=groups)
-    return part.probability(logit(told.inside)[is_held_out], logit(rows))
+    part = dataclasses.replace(told, right=right[is_held_out], groups=groups)
+    return part.probability(logit(asked)[is_held_out], logit(rows))
 
 
 def density(told, rows):
@@ -119,7 +121,9 @@ def density(told, rows):
         cosines = np.sort(cosines, axis=1)[:, ::-1]
         return cosines[:, skip : skip + NEIGHBOURS].mean(axis=1)
 
-    return told.probability(near(told.inside.points, 1), near(rows.points, 0))
+    there = near(rows.points, 0)
+    # Whether a denser question is likelier right is learnt; that it is a known one is meant.
+    return told.probability(near(told.inside.points, 1), there), there
 
 
 def judge(told, rows, bench):

@@ -9,6 +9,7 @@ from zoo.confidence import groups as grouping
 from zoo.confidence.calibrate import ask_probes
 from zoo.confidence.logistic import Logistic, out_of_fold_logits
 from zoo.confidence.scores import DEPTH, QueryScores
+from zoo.search import Index
 
 PENALTY = 0.01
 
@@ -41,6 +42,9 @@ class Told:
         right: `(Q,)` booleans: an own item comes first.
         groups: `(Q,)` numbers.
         copies: see `zoo.confidence.agreement`.
+        apart: the probes in front of a gallery of their own items alone, and whether they are right
+            there. What reads vectors has to learn here: an item that is put into a gallery for its
+            own question is of other origin than the gallery, and gives itself away.
     """
 
     inside: Asked
@@ -48,6 +52,7 @@ class Told:
     right: np.ndarray
     groups: np.ndarray
     copies: float | None
+    apart: tuple[Asked, np.ndarray] | None = None
 
     @classmethod
     def by(cls, retriever, gallery, log_total):
@@ -88,6 +93,7 @@ class Told:
             probed.correct,
             grouping.numbered(pairs["groups"], len(uncertainty)),
             copies,
+            asked_apart(retriever.model.similarity, pairs, log_total),
         )
 
     def probability(self, of_probes, of_rows):
@@ -113,6 +119,30 @@ class Told:
 
     def _curve(self, values, truth):
         return Logistic.fit(_columns(values), truth, PENALTY, weights=grouping.weights(self.groups))
+
+
+def asked_apart(similarity, pairs, log_total):
+    """`(Asked, right)` of probes in front of a gallery of all their own items, and of no others.
+
+    Args:
+        similarity: of the model.
+        pairs: of `zoo.confidence.Probes.pairs`.
+        log_total: as of `Told.by`.
+    """
+    queries, own = pairs["queries"], pairs["own"]
+    index = Index.build(own, similarity)
+    scores, ids = index.search(queries, min(DEPTH, len(index)))
+    found = index.query_scores(queries, scores, ids)
+    answers = own["mean"][ids].astype(np.float32)
+    first = {name: values[ids[:, 0]] for name, values in own.items()}
+    asked = Asked(
+        found,
+        queries["mean"].astype(np.float32),
+        answers,
+        np.asarray(log_total(queries), float),
+        np.asarray(log_total(first), float),
+    )
+    return asked, pairs["matches"][np.arange(len(ids)), ids[:, 0]]
 
 
 def _columns(values):
