@@ -5,12 +5,12 @@ import math
 import numpy as np
 from scipy.special import stdtrit
 
+from zoo.confidence.judge import ABSENCE, FEW_WORDS, NOTHING_SAID
 from zoo.confidence.scores import DEPTH
 from zoo.confidence.seen_texts import NEAREST, SeenTexts
 from zoo.confidence.unknown import ERROR
 from zoo.data.text.captions import FUNCTION_WORDS
 from zoo.errors import InputError
-from zoo.retriever.judge import ABSENCE, FEW_WORDS
 from zoo.search.gallery_scores import affine
 from zoo.similarities.spaces import SPACES
 
@@ -67,6 +67,7 @@ def facts_of(retriever, images):
         "risk": None if certified is None else certified.risk,
         "absence": ABSENCE,
         "few_words": FEW_WORDS,
+        "nothing_said": NOTHING_SAID,
         "function_words": sorted(FUNCTION_WORDS),
         "known": {
             "error": ERROR,

@@ -4,6 +4,9 @@ const AGREEING = [5, 10, 20]; // ranks, of `zoo.confidence.agreement`
 const WORDS = {
   strange: "The question lies far from all that was learned.",
   empty: "It has no words that name something.",
+  unsaid:
+    "How often such questions find the right one first cannot be said: there are too few kinds " +
+    "to learn from.",
 };
 
 /**
@@ -88,9 +91,13 @@ function verdict(facts, odds, present, words) {
     const reason = `Of 100 questions that have an answer here, ${least} find a closer one.`;
     return { ...said, verdict: "nothing matches", reason };
   }
+  const isLikely = probability >= facts.threshold;
+  if (interval && interval[1] - interval[0] >= facts.nothing_said) {
+    return { ...said, verdict: isLikely ? "likely" : "unsure", reason: WORDS.unsaid };
+  }
   const often = `${frequency(probability, interval)} such questions find the right one first`;
   const sentence = often[0].toUpperCase() + often.slice(1);
-  if (probability < facts.threshold) {
+  if (!isLikely) {
     const isVague = words <= facts.few_words;
     const reason = isVague ? `Many items fit so short a question; ${often}.` : `${sentence}.`;
     return { ...said, verdict: "unsure", reason };
