@@ -23,12 +23,12 @@ def test_it_runs_on_a_toy(tmp_path, monkeypatch, capsys):
     assert time.process_time() - start < 30
     losses = names["history"].history["loss"]
     assert losses[-1] < losses[0]
-    # Of some eighty pictures, of which nobody has seen that pair of colours and shape.
+    # Of some 130 pictures, of which nobody has seen that pair of colours and shape.
     chance = 100 * 5 / len(names["test_names"])
     assert names["results"]["t2i_recall@5"] > 2 * chance
     best = (names["photo_vectors"] @ names["text_vectors"][0]).argmax()
     assert np.asarray(names["rows"])[0, 0] == best  # of the search that was saved and read again
-    # Of some eighty captions of forty pictures, calibrated on as many: either is off by .08.
+    # Of some 130 captions of 66 pictures, calibrated on as many: either is off by .06.
     assert abs(names["probability"].mean() - names["right"].mean()) < 0.25
     assert "said 0." in capsys.readouterr().out
 
