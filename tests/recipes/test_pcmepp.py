@@ -192,7 +192,7 @@ def test_points_are_asked_by_one_prompt_and_by_all_of_them():
 
 def test_redcaps_rate_rises_for_an_epoch_and_falls_as_a_cosine():
     settings = cli.parse(pcmepp_redcaps.Settings, ["--data-dir=redcaps"])
-    rate = pcmepp_coco.learning_rate(settings, epochs=25, steps=10)
+    rate = pcmepp_coco.falling_rate(settings)(epochs=25, steps=10)
     found = [float(rate(step)) for step in (0, 5, 10, 130, 250)]
     np.testing.assert_allclose(found, [0, 2.5e-4, 5e-4, 2.5e-4, 0], atol=1e-9)
 
