@@ -3,6 +3,7 @@
 import json
 import types
 
+import keras
 import numpy as np
 import pytest
 
@@ -182,26 +183,27 @@ def test_the_other_recipes(recipe, flags, tmp_path):
 
 def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():
     settings = cli.parse(vse_coco.Settings, ["--no-fine-tune", "--fine-tuning-epochs=2"])
-    network, phases = types.SimpleNamespace(trainable=False), []
+    network, phases, optimizers = keras.layers.Dense(1), [], []
     encoder = types.SimpleNamespace(get_layer=lambda name: network)
-    model = types.SimpleNamespace(image_encoder=encoder)
+    model = types.SimpleNamespace(
+        image_encoder=encoder, tokenizer=None, compile=lambda adam, loss: optimizers.append(adam)
+    )
 
-    def fit(model, phase, stream, epochs, callbacks):
-        phases.append((phase, epochs, network.trainable, stream.rate))
+    def fit(model, phase, stream, epochs, *callbacks, validation):
+        phases.append((phase, epochs, network.trainable))
 
+    run = types.SimpleNamespace(model=model, train=None, validation=None, fit=fit)
     with pytest.MonkeyPatch.context() as patch:
-        stream = types.SimpleNamespace(steps_per_epoch=10, rate=None)
-        compiled = lambda settings, model, rate, mining: setattr(stream, "rate", rate)  # noqa: E731
-        patch.setattr(triplet_training, "batches_of", lambda *given: stream)
-        patch.setattr(triplet_training, "compile_with", compiled)
+        stream = types.SimpleNamespace(steps_per_epoch=10)
+        patch.setattr(vse_coco.Settings, "stream", lambda *given: stream)
         patch.setattr(triplet_training, "collapse_check", lambda *given: None)
-        triplet_training.fit(settings, types.SimpleNamespace(fit=fit), model)
-    assert [phase[:3] for phase in phases] == [
+        triplet_training.fit_phases(settings, run, model)
+    assert phases == [
         ("sum_of_hinges", 6, False),
         ("semi_hard", 18, False),
         ("fine_tuning", 2, True),
     ]
-    assert phases[2][3] == 2e-5
+    assert float(optimizers[2].learning_rate) == pytest.approx(2e-5)
     with pytest.raises(SystemExit):
         cli.parse(vse_coco.Settings, ["--features=regions", "--fine-tuning-epochs=2"])
 

@@ -5,6 +5,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from tools import dark, dark_pictures
+from zoo.report.dark import BLUE, GROUND, INK
 from zoo.report.style import PALETTE, RIGHT, new_figure, styled
 
 
@@ -26,14 +27,14 @@ def test_neutral_colours_are_exchanged(tmp_path):
     assert other == tmp_path / "plot_dark.png"
     with Image.open(light) as first, Image.open(other) as second:
         assert first.getpixel((0, 0))[:3] == (255, 255, 255)
-        assert to_hex(np.array(second.getpixel((0, 0))[:3]) / 255) == dark.GROUND
+        assert to_hex(np.array(second.getpixel((0, 0))[:3]) / 255) == GROUND
     (axis,) = drawn.axes
     line = axis.lines[0]
     assert to_hex(line.get_color()) == PALETTE[1].lower()
-    assert to_hex(line.get_markerfacecolor()) == dark.GROUND
-    assert to_hex(axis.xaxis.label.get_color()) == dark.INK
+    assert to_hex(line.get_markerfacecolor()) == GROUND
+    assert to_hex(axis.xaxis.label.get_color()) == INK
     assert to_hex(axis._left_title.get_color()) == "#35c79a"
-    assert to_hex(axis.collections[0].get_edgecolor()[0]) == dark.BLUE
+    assert to_hex(axis.collections[0].get_edgecolor()[0]) == BLUE
     assert (axis.images[0].get_array() == 255).all()
 
 
