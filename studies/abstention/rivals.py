@@ -10,7 +10,8 @@ import dataclasses
 import keras
 import numpy as np
 
-from zoo.confidence.features import candidate_temperatures, query_features
+from zoo.confidence import PORTABLE, Confidence
+from zoo.confidence.features import RANKS, candidate_temperatures, query_features
 from zoo.confidence.judge import NOT_UNDERSTOOD
 
 DRAWS = 30  # of noise
@@ -139,6 +140,29 @@ def judge(told, rows, bench):
     return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
 
 
+def judge_with_gaps(told, rows, bench):
+    """The judge's features and how far the 2nd, 5th, 10th and 20th score are above the mean.
+
+    With best − mean these are the gaps among the best scores. The library has these features, and
+    reads them where a `Confidence` is fitted without `names`.
+    """
+    names = (*PORTABLE, *(f"rank_{rank}_minus_mean" for rank in RANKS))
+    confidence = Confidence.fit(
+        told.inside.scores,
+        told.right,
+        told.inside.uncertainty,
+        names=names,
+        groups=told.groups,
+    )
+    inside, outside, asked = (
+        confidence.features(one.scores, one.uncertainty)
+        for one in (told.inside, told.outside, rows)
+    )
+    said, presence = confidence.of_features(asked), told.presence(inside, outside, asked)
+    strange = not_understood(bench)
+    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
+
+
 def judge_with_profile(told, rows, bench):
     """The judge's features and the shape of the best twenty scores, learnt from the same probes."""
     inside, outside, asked = (profile(one) for one in (told.inside, told.outside, rows))
@@ -177,7 +201,7 @@ def not_understood(bench):
     return np.array([one.verdict == NOT_UNDERSTOOD for one in judged])[bench.text]
 
 
-# By the name of a row. The last two read more than scores and vectors.
+# By the name of a row. Those of the judge also read what the retriever understands.
 ROWS = {
     "best score": best_score,
     "best − mean": best_minus_mean,
@@ -189,7 +213,11 @@ ROWS = {
     "classifier on embeddings (ViLU)": vilu,
     "density of the question": density,
 }
-JUDGES = {"the judge with probes": judge, "the judge and the profile of scores": judge_with_profile}
+JUDGES = {
+    "the judge with probes": judge,
+    "the judge and the gaps of the best scores": judge_with_gaps,
+    "the judge and the profile of scores": judge_with_profile,
+}
 
 
 def _of(told, rows, number):
