@@ -216,7 +216,7 @@ def _parser():
     parser.add_argument("out", type=Path, help="folder to make the presets in")
     parser.add_argument("--seed", type=int, default=0, help="of the training")
     parser.add_argument(
-        "--flags", nargs="*", default=[], help="further ones of own_pairs.py, such as --epochs=20"
+        "--flags", nargs="*", default=[], help="others of own_pairs.py, as --flags=--epochs=20"
     )
     return parser
 
