@@ -137,5 +137,5 @@ def test_in_the_plane_one_gru_is_read_by_two_projections():
 
 
 def test_a_vocabulary_is_needed():
-    with pytest.raises(ValueError, match="`tokenizer` or `vocabulary_size`"):
+    with pytest.raises(ValueError, match="`tokenizer` and `vocabulary_size`"):
         zoo.models.pcme("tiny")
