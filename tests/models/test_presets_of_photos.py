@@ -41,6 +41,7 @@ def test_the_points_are_the_means_of_the_gaussians():
     assert gaussians.uncertainty_measure == "total_variance"
 
 
+@pytest.mark.very_slow  # it measures time, which other processes on the cores lengthen
 def test_a_hundred_photos_take_five_seconds_of_one_core(shared_data):
     paths = sorted((shared_data / "flickr8k" / "images").glob("*.jpg"))[:164]
     encoders = zoo.retriever.encoders.Encoders(
@@ -49,7 +50,8 @@ def test_a_hundred_photos_take_five_seconds_of_one_core(shared_data):
     encoders.files(paths[:64])  # what is made once is made
     start = time.process_time()
     encoders.files(paths[64:])
-    assert time.process_time() - start <= 5
+    took = time.process_time() - start
+    assert took <= 5
 
 
 @pytest.mark.very_slow

@@ -96,7 +96,8 @@ def test_padding_never_changes_a_sequence():
     assert not np.any(whole["tokens"][1, 3:])
     np.testing.assert_array_equal(np.sum(whole["mask"], axis=1), [5, 3, 1, 5])
     short = model.encode_captions(["red"])
-    np.testing.assert_allclose(short["tokens"][0, 0], model.encode_captions(TEXTS)["tokens"][4, 0])
+    again = model.encode_captions(TEXTS)["tokens"][4, 0]
+    np.testing.assert_allclose(short["tokens"][0, 0], again, rtol=1e-5)
     assert not np.any(short["tokens"][0, 1:])
 
 
@@ -131,5 +132,5 @@ def test_a_feature_map_gives_regions_too():
 def test_bad_options_are_refused():
     with pytest.raises(ValueError, match="`module` must be one of"):
         tiny(module="scan")
-    with pytest.raises(ValueError, match="either `tokenizer` or"):
+    with pytest.raises(ValueError, match="`tokenizer` and `vocabulary_size`"):
         zoo.models.sgraf()

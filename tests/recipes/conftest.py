@@ -28,12 +28,13 @@ def _each_figure_once():
     drawn, draw = set(), Figure.savefig
 
     def savefig(figure, path, **options):
+        if not isinstance(path, str | Path):  # a page holds it in itself
+            return draw(figure, path, **options)
         name = Path(path).name.rpartition("-")[2]  # without what `atomic` puts before it
-        if name in drawn:
-            Image.new("L", (1, 1)).save(path, Path(name).suffix[1:])
-        else:
+        if name not in drawn:
             drawn.add(name)
-            draw(figure, path, **options)
+            return draw(figure, path, **options)
+        return Image.new("L", (1, 1)).save(path, Path(name).suffix[1:])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", savefig)
