@@ -232,6 +232,7 @@ def test_probes_give_a_probability_a_verdict_and_a_reason(
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     expected = answer.to_dict()
     assert first.pop("probability") == pytest.approx(expected.pop("probability"))
+    assert first.pop("interval") == pytest.approx(expected.pop("interval"))
     assert first.pop("scores") == pytest.approx(expected.pop("scores"))
     assert first == expected
     assert second["question"] == "a green bird"

@@ -38,8 +38,9 @@ def test_an_item_that_overflows_is_refused_whole(
         index.add(more)
     assert len(index) == 300
     np.testing.assert_array_equal(index.ids, np.arange(300))
-    for got, expected in zip(index.search(queries, 5), before, strict=True):
-        np.testing.assert_array_equal(got, expected)
+    scores, ids = index.search(queries, 5)
+    np.testing.assert_allclose(scores, before[0], rtol=1e-6)  # HNSW adds up in another order
+    np.testing.assert_array_equal(ids, before[1])
     index.save(tmp_path)
     same_answers(Index.load(tmp_path), index, queries)
     index.add(part(more, slice(0, 40)))
