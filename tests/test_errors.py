@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import runpy
 import sys
 import tomllib
 
@@ -10,7 +11,7 @@ import pytest
 
 import zoo
 from demo.__main__ import main as demo
-from export import warmup
+from export import engines, warmup
 from zoo import encoders
 from zoo.collection import direct, places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
@@ -66,6 +67,12 @@ PLACES = {
         "tensorboard",
         lambda: Execution.of(RunSettings(tensorboard=True)),
     ),
+    "answers for programs": (
+        "fastapi",
+        "serve",
+        lambda: runpy.run_module("zoo.retriever.server"),
+    ),
+    "an export to ONNX": ("tf2onnx", "engines", lambda: engines._to_onnx(None, None, "x", "")),
     "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }

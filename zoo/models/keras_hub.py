@@ -27,7 +27,7 @@ def keras_hub(
 ) -> DualEncoder:
     """A KerasHub dual encoder as a model of points, its preprocessing and tokenizer inside.
 
-    ```text
+    ```python
     model = zoo.models.keras_hub("siglip2_base_patch16_224")
     ```
 

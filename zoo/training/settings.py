@@ -239,7 +239,14 @@ class RetrievalSettings(RankingSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainedSettings(RetrievalSettings):
-    """Pictures read by a network of ImageNet, whose weights must be said with real data."""
+    """Pictures read by a network of ImageNet, whose weights must be said with real data.
+
+    ```python
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(zoo.training.PretrainedSettings):
+        backbone: str = zoo.cli.setting("resnet50", "of pictures", source="PCME, section 4")
+    ```
+    """
 
     image_weights: str | None = setting(
         UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
@@ -257,7 +264,14 @@ class PretrainedSettings(RetrievalSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class CUBSettings(PretrainedSettings):
-    """CUB-200-2011, whose classes are split, and its captions."""
+    """CUB-200-2011, whose classes are split, and its captions.
+
+    ```python
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(zoo.training.CUBSettings):
+        backbone: str = zoo.cli.setting("resnet50", "of pictures", source="PCME, section 4")
+    ```
+    """
 
     captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
     held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
