@@ -47,11 +47,11 @@ def make_probes(
     own = np.isin(records.caption_image, chosen)
     order = rng.permutation(records.num_captions)
     order = np.concatenate([order[own[order]], order[~own[order]]])
-    whole = None
+    complete = None
     if len(np.unique(records.image_labels)) == records.num_images:
-        whole = whole_images(records.caption_image, chosen, WHOLE * captions, rng)
-    if whole is not None:
-        first = np.isin(records.caption_image[order], whole)
+        complete = whole_images(records.caption_image, chosen, WHOLE * captions, rng)
+    if complete is not None:
+        first = np.isin(records.caption_image[order], complete)
         order = np.concatenate([order[first], order[~first]])
     told = np.sort(order[:captions])
     row = np.full(records.num_images, -1)
@@ -67,7 +67,7 @@ def make_probes(
         known=seen,
         trained_on=_hashes(train, rng),
         source=f"{records.name}: {len(chosen):,} images, {len(told):,} captions",
-        whole=None if whole is None else np.isin(chosen, whole),
+        whole=None if complete is None else np.isin(chosen, complete),
     )
 
 
