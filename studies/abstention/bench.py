@@ -1,6 +1,7 @@
 """A data set as a benchmark: a gallery, its questions in four kinds, and what is true of them."""
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from studies.abstention.questions import (
 from studies.abstention.told import Asked, Told
 from zoo import data
 from zoo.arrays import take
+from zoo.confidence.judge import NOT_UNDERSTOOD
 from zoo.confidence.scores import QueryScores, best_first
 from zoo.data import toy_birds
 from zoo.embeddings import log_uncertainty
@@ -94,6 +96,12 @@ class Bench:
     def log_total(self, embedding):
         """Log of the uncertainty of each, by the model's own measure."""
         return np.asarray(log_uncertainty(embedding, self.retriever.probes.measure), float)
+
+    @functools.cached_property
+    def not_understood(self):
+        """`(R,)` booleans: the retriever says of the question alone that it does not understand."""
+        judged = self.retriever.judged(self.questions, "captions", self.texts)
+        return np.array([one.verdict == NOT_UNDERSTOOD for one in judged])[self.text]
 
     def told(self):
         """What the model's probes say of the whole gallery."""

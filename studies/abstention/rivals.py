@@ -10,9 +10,10 @@ import dataclasses
 import keras
 import numpy as np
 
+from studies.abstention.told import columns
+from zoo.arrays import unit
 from zoo.confidence import PORTABLE, Confidence
 from zoo.confidence.features import RANKS, candidate_temperatures, query_features
-from zoo.confidence.judge import NOT_UNDERSTOOD
 
 DRAWS = 30  # of noise
 NOISES = (0.05, 0.1, 0.2, 0.4, 0.8)  # lengths of it, beside unit vectors
@@ -33,15 +34,11 @@ def margin(told, rows):
 
 def entropy(told, rows):
     """Of the softmax over the gallery; its temperature is chosen by the probes' likelihood."""
-    found = []
-    for temperature in candidate_temperatures(told.inside.scores):
-        inside = query_features(told.inside.scores, temperature, names=["entropy"])
-        curve = told._curve(inside, told.right)
-        found.append((curve.log_likelihood(inside, told.right), temperature))
-    temperature = max(found)[1]
-    return _of(
-        told, rows, lambda asked: query_features(asked.scores, temperature, names=["entropy"])
-    )
+
+    def of(asked, temperature):
+        return query_features(asked.scores, temperature, names=["entropy"])
+
+    return _likeliest(told, rows, candidate_temperatures(told.inside.scores), of)
 
 
 def question_uncertainty(told, rows):
@@ -58,13 +55,7 @@ def stability(told, rows):
 
     The length of the noise is chosen by the probes' likelihood. The nearest twenty answers compete.
     """
-    found = []
-    for noise in NOISES:
-        stays = _stays(told.inside, noise)
-        curve = told._curve(stays, told.right)
-        found.append((curve.log_likelihood(stays[:, None], told.right), noise))
-    noise = max(found)[1]
-    return _of(told, rows, lambda asked: _stays(asked, noise))
+    return _likeliest(told, rows, NOISES, _stays)
 
 
 def vilu(told, rows, seed=0):
@@ -115,10 +106,10 @@ def vilu(told, rows, seed=0):
 
 def density(told, rows):
     """How near the question's vector lies to others': the mean cosine of its ten nearest probes."""
-    known = _units(told.inside.points)
+    known = unit(told.inside.points)
 
     def near(points, skip):
-        cosines = _units(points) @ known.T
+        cosines = unit(points) @ known.T
         cosines = np.sort(cosines, axis=1)[:, ::-1]
         return cosines[:, skip : skip + NEIGHBOURS].mean(axis=1)
 
@@ -128,16 +119,12 @@ def density(told, rows):
 
 
 def judge(told, rows, bench):
-    """What `zoo.Retriever` says: its probability, and its evidence that anything matches.
-
-    What it does not understand is answered last, and taken for absent first.
-    """
+    """What `zoo.Retriever` says: its probability, and its evidence that anything matches."""
     judge = bench.retriever.judge
     confidence = judge.confidence
     features = confidence.features(rows.scores, rows.uncertainty)
     said, presence = confidence.of_features(features), confidence.promises.matcher.logit(features)
-    strange = not_understood(bench)
-    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
+    return _declined(bench, said, presence)
 
 
 def judge_with_gaps(told, rows, bench):
@@ -159,16 +146,14 @@ def judge_with_gaps(told, rows, bench):
         for one in (told.inside, told.outside, rows)
     )
     said, presence = confidence.of_features(asked), told.presence(inside, outside, asked)
-    strange = not_understood(bench)
-    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
+    return _declined(bench, said, presence)
 
 
 def judge_with_profile(told, rows, bench):
     """The judge's features and the shape of the best twenty scores, learnt from the same probes."""
     inside, outside, asked = (profile(one) for one in (told.inside, told.outside, rows))
     said, presence = told.probability(inside, asked), told.presence(inside, outside, asked)
-    strange = not_understood(bench)
-    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
+    return _declined(bench, said, presence)
 
 
 def profile(asked):
@@ -194,11 +179,10 @@ def profile(asked):
 _BASE = ("best", "best_minus_mean", "z_score", "agreement_5", "agreement_10", "agreement_20")
 
 
-def not_understood(bench):
-    """`(R,)` booleans: the retriever says of the question alone that it does not understand it."""
-    retriever = bench.retriever
-    judged = retriever.judged(bench.questions, "captions", bench.texts)
-    return np.array([one.verdict == NOT_UNDERSTOOD for one in judged])[bench.text]
+def _declined(bench, said, presence):
+    """What is not understood is answered last, and taken for absent first."""
+    strange = bench.not_understood
+    return np.where(strange, 0.0, said), np.where(strange, presence.min() - 1, presence)
 
 
 # By the name of a row. Those of the judge also read what the retriever understands.
@@ -222,6 +206,17 @@ JUDGES = {
 
 def _of(told, rows, number):
     return told.probability(number(told.inside), number(rows))
+
+
+def _likeliest(told, rows, choices, number):
+    """As `_of`, by the choice that makes the probes likeliest; `number` takes it too."""
+
+    def likelihood(choice):
+        values = columns(number(told.inside, choice))
+        return told.curve(values).log_likelihood(values, told.right)
+
+    best = max(choices, key=lambda choice: (likelihood(choice), choice))
+    return _of(told, rows, lambda asked: number(asked, best))
 
 
 def _stays(asked, noise):
@@ -250,9 +245,5 @@ def _vilu_inputs(asked):
     weights = np.exp(scores / max(scores.std(), 1e-6))
     weights = weights / weights.sum(axis=1, keepdims=True)
     attended = np.einsum("qr,qrd->qd", weights, asked.answers)
-    parts = [_units(one) for one in (asked.points, asked.answers[:, 0], attended)]
+    parts = [unit(one) for one in (asked.points, asked.answers[:, 0], attended)]
     return np.concatenate(parts, axis=1).astype("float32") * np.sqrt(parts[0].shape[1])
-
-
-def _units(vectors):
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)

@@ -3,11 +3,12 @@
 import dataclasses
 
 import numpy as np
+from scipy.special import expit
 
 from zoo.arrays import take
 from zoo.confidence import groups as grouping
 from zoo.confidence.calibrate import ask_probes
-from zoo.confidence.logistic import Logistic, out_of_fold_logits
+from zoo.confidence.logistic import Logistic
 from zoo.confidence.scores import DEPTH, QueryScores
 from zoo.search import Index
 
@@ -103,22 +104,19 @@ class Told:
             of_probes: `(Q,)`, or `(Q, features)`.
             of_rows: `(R,)` or `(R, features)`.
         """
-        curve = self._curve(of_probes, self.right)
-        return 1 / (1 + np.exp(-curve.logit(_columns(of_rows))))
+        curve = self.curve(of_probes)
+        return expit(curve.logit(columns(of_rows)))
 
     def presence(self, inside, outside, of_rows):
         """The log odds that a row's own item is there, learnt from probes with it and without."""
-        both = np.concatenate([_columns(inside), _columns(outside)])
+        both = np.concatenate([columns(inside), columns(outside)])
         curve = Logistic.fit(both, np.arange(len(both)) < len(inside), PENALTY)
-        return curve.logit(_columns(of_rows))
+        return curve.logit(columns(of_rows))
 
-    def out_of_fold(self, features, seed=0):
-        """Each probe's log odds to be right by a regression that has not seen it."""
-        rng = np.random.default_rng(seed)
-        return out_of_fold_logits(_columns(features), self.right, PENALTY, rng, groups=self.groups)
-
-    def _curve(self, values, truth):
-        return Logistic.fit(_columns(values), truth, PENALTY, weights=grouping.weights(self.groups))
+    def curve(self, values):
+        """One logistic curve of numbers of the probes, every group counted once."""
+        weights = grouping.weights(self.groups)
+        return Logistic.fit(columns(values), self.right, PENALTY, weights=weights)
 
 
 def asked_apart(similarity, pairs, log_total):
@@ -145,6 +143,7 @@ def asked_apart(similarity, pairs, log_total):
     return asked, pairs["matches"][np.arange(len(ids)), ids[:, 0]]
 
 
-def _columns(values):
+def columns(values):
+    """Numbers `(Q,)` or features `(Q, features)` as features."""
     values = np.asarray(values, float)
     return values[:, None] if values.ndim == 1 else values

@@ -38,15 +38,21 @@ def theirs(backbone, preprocessor, images, texts):
     return inputs["token_ids"], *points, np.asarray(backbone(inputs)["vision_logits"])
 
 
-def test_a_preset_gives_what_keras_hub_gives(family):
-    _, backbone, preprocessor, folder = family
-    model = zoo.models.keras_hub(folder)
+def compared(model, backbone, preprocessor):
+    """KerasHub's images, texts and logits, to which the model's are equal."""
     ids, images, texts, logits = theirs(backbone, preprocessor, IMAGES, TEXTS)
     np.testing.assert_array_equal(model.tokenize(TEXTS), ids)
     found = model.encode_images(IMAGES), model.encode_captions(TEXTS)
     np.testing.assert_allclose(found[0], images, atol=1e-5)
     np.testing.assert_allclose(found[1], texts, atol=1e-5)
     np.testing.assert_allclose(model.similarity(*found), logits, rtol=1e-5, atol=1e-5)
+    return images, texts, logits
+
+
+def test_a_preset_gives_what_keras_hub_gives(family):
+    _, backbone, preprocessor, folder = family
+    model = zoo.models.keras_hub(folder)
+    images, texts, logits = compared(model, backbone, preprocessor)
     assert np.ptp(logits) > 1  # they differ from pair to pair
     np.testing.assert_allclose(model.encode_images(IMAGES[:1]), images[:1], atol=1e-5)
     np.testing.assert_allclose(model.encode_captions(TEXTS[:1]), texts[:1], atol=1e-5)
@@ -124,12 +130,7 @@ def test_hugging_face_folders_that_keras_hub_converts(tmp_path):
     model = zoo.models.keras_hub(tmp_path)
     # KerasHub's default are 77 ids, which these few positions do not hold.
     assert model.tokenizer.max_words == LENGTH
-    ids, images, texts, logits = theirs(backbone, preprocessor, IMAGES, TEXTS)
-    np.testing.assert_array_equal(model.tokenize(TEXTS), ids)
-    found = model.encode_images(IMAGES), model.encode_captions(TEXTS)
-    np.testing.assert_allclose(found[0], images, atol=1e-5)
-    np.testing.assert_allclose(found[1], texts, atol=1e-5)
-    np.testing.assert_allclose(model.similarity(*found), logits, rtol=1e-5, atol=1e-5)
+    compared(model, backbone, preprocessor)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip"}))
     with pytest.raises(InputError, match=r"cannot read it:.*clip"):
         zoo.models.keras_hub(tmp_path)

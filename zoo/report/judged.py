@@ -9,6 +9,7 @@ from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrated, cross_fitted, measure, worth
 
 MOST = 5000  # queries of a direction, drawn at random
+LEAST_QUERIES = 10  # of a point of a curve; below it is the luck of a few
 RUNS_OWN = "by the run's probes"
 SCORES, UNION = "scores, cross-fitted", "scores and uncertainty, cross-fitted"
 NO_PROBES = "the run has no probes"

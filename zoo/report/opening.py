@@ -9,14 +9,13 @@ from zoo.evaluation.known import query_facts
 from zoo.metrics import chance, risk_coverage
 from zoo.metrics.statistics import percentage
 from zoo.report.confidence import ASKED, verdict
-from zoo.report.judged import RUNS_OWN
+from zoo.report.judged import LEAST_QUERIES, RUNS_OWN
 from zoo.report.retrieval import with_positive
 from zoo.report.retrieval_sheets import best
 from zoo.report.section import Example, Found, Number, Section, Table
 from zoo.report.style import DIRECTIONS
 from zoo.report.uncertainty_plots import risk_coverage_plot
 
-LEAST_QUERIES = 10  # of a point of the curve
 EXAMPLES, SHOWN = 6, 3  # questions, and answers of each
 NOT_PROMISED = "cannot be promised"
 
