@@ -4,8 +4,9 @@ import numpy as np
 import tensorflow as tf
 
 from export import requests
-from zoo.confidence import PORTABLE
+from zoo.confidence import JUDGED
 from zoo.confidence.answer_agreement import RANKS
+from zoo.confidence.features import LEAST_GAP, LOG_GAPS
 from zoo.confidence.judge import ABSENCE, USUAL
 
 ENOUGH = 0.1  # error of the lists
@@ -13,12 +14,15 @@ ENOUGH = 0.1  # error of the lists
 
 def readable(confidence):
     """Whether a server can be asked: a run's calibration reads these features and no others."""
-    return set(confidence.names) <= set(PORTABLE)
+    return set(confidence.names) <= set(JUDGED)
 
 
 def answer_specs(confidence, batch_size):
-    """The inputs of `answer`: float32 `(batch_size,)` each, of the agreement one a rank."""
+    """The inputs of `answer`: float32 `(batch_size,)` each, of what has ranks one a rank."""
     shapes = {name: (batch_size,) for name in ("best_score", "mean_score", "score_variance")}
+    following = sum(name in LOG_GAPS for name in confidence.names)
+    if following:
+        shapes["following_scores"] = (batch_size, following)
     ranks = sum(name.startswith("agreement_") for name in confidence.names)
     if ranks:
         shapes["agreement"] = (batch_size, ranks)
@@ -36,7 +40,8 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
         best_score: `(Q,)`, the best score of each query, higher is better.
         mean_score, score_variance: `(Q,)`, of its scores over the whole gallery, as
             `zoo.confidence.GalleryMoments` gives them.
-        *more: where the calibration reads them, `agreement`, `(Q, ranks)`, as
+        *more: where the calibration reads them, `following_scores`, `(Q, ranks)`, of answers 2, 5,
+            10 and 20, as `QueryScores.following` gives them, `agreement`, `(Q, ranks)`, as
             `zoo.confidence.agreement` gives it, and `uncertainty`, `(Q,)`, as `encode_images` or
             `encode_captions` gave it.
 
@@ -58,6 +63,12 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
     with tf.control_dependencies([positive]):
         columns = {"best": best, "best_minus_mean": best - mean}
     columns["z_score"] = tf.math.divide_no_nan(best - mean, tf.sqrt(variance))
+    if "following_scores" in checked:
+        following = tf.unstack(checked["following_scores"], axis=1)
+        columns |= {
+            name: _log_gap(best, score, variance)
+            for name, score in zip(LOG_GAPS, following, strict=False)
+        }
     if "agreement" in checked:
         ranks = tf.unstack(checked["agreement"], axis=1)
         columns |= {f"agreement_{rank}": x for rank, x in zip(RANKS, ranks, strict=False)}
@@ -84,6 +95,12 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
         outputs["nothing_matches"] = share <= ABSENCE
     outputs["first_k"] = _list_length(promises.list_length(ENOUGH), logit)
     return outputs
+
+
+def _log_gap(best, score, variance):
+    least = LEAST_GAP * tf.sqrt(variance)
+    gap = tf.where(least > 0, best - score + least, 1.0)
+    return tf.math.log(gap)
 
 
 def _logit(logistic, names, columns):

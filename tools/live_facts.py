@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy.special import stdtrit
 
+from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.judge import ABSENCE, FEW_WORDS, NOTHING_SAID
 from zoo.confidence.scores import DEPTH
 from zoo.confidence.seen_texts import NEAREST, SeenTexts
@@ -55,6 +56,7 @@ def facts_of(retriever, images):
     facts = {
         "dim": int(known.seen.shape[1]),
         "depth": DEPTH,
+        "least_gap": LEAST_GAP,
         "line": list(affine(model.similarity.scorer())),
         "copies": 1.0 if confidence.copies is None else confidence.copies,
         "names": list(confidence.names),

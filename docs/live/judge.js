@@ -1,6 +1,7 @@
 // What `zoo.Retriever` says to a question whose embedding is there: the same numbers and words.
 
 const AGREEING = [5, 10, 20]; // ranks, of `zoo.confidence.agreement`
+const FOLLOWING = [2, 5, 10, 20]; // ranks, of `QueryScores.following`
 const WORDS = {
   strange: "The question lies far from all that was learned.",
   empty: "It has no words that name something.",
@@ -32,14 +33,23 @@ export function judge(facts, gallery, seen) {
     });
   }
 
-  function agreement(best) {
+  // How the other answers lie to the first, whose copies are passed over.
+  function others(best, all, deviation) {
     const cosines = best.slice(1).map((item) => cosine(around[best[0]], around[item]));
-    const others = cosines.filter((one) => !(one > facts.copies));
-    const shares = AGREEING.filter((rank) => rank <= best.length).map((rank) => {
-      const counted = others.slice(0, rank - 1);
+    const isOther = cosines.map((one) => !(one > facts.copies));
+    const alike = cosines.filter((_, i) => isOther[i]);
+    const lower = best.slice(1).filter((_, i) => isOther[i]).map((item) => all[item]);
+    const last = all[best[best.length - 1]];
+    const reached = (rank) => rank <= best.length;
+    const gaps = FOLLOWING.filter(reached).map((rank) => {
+      const gap = all[best[0]] - (lower[rank - 2] ?? last) + facts.least_gap * deviation;
+      return [`log_gap_${rank}`, deviation > 0 ? Math.log(gap) : 0];
+    });
+    const shares = AGREEING.filter(reached).map((rank) => {
+      const counted = alike.slice(0, rank - 1);
       return [`agreement_${rank}`, counted.length ? mean(counted) : facts.copies];
     });
-    return Object.fromEntries(shares);
+    return Object.fromEntries([...gaps, ...shares]);
   }
 
   function isStrange(point) {
@@ -72,7 +82,7 @@ export function judge(facts, gallery, seen) {
       best: all[order[0]],
       best_minus_mean: above,
       z_score: deviation > 0 ? above / deviation : 0,
-      ...agreement(order.slice(0, facts.depth)),
+      ...others(order.slice(0, facts.depth), all, deviation),
       uncertainty: Math.log(spread),
     };
     const odds = logit(facts.logistic, facts.names, features);

@@ -13,7 +13,7 @@ import numpy as np
 from studies.abstention.told import columns
 from zoo.arrays import unit
 from zoo.confidence import PORTABLE, Confidence
-from zoo.confidence.features import RANKS, candidate_temperatures, query_features
+from zoo.confidence.features import candidate_temperatures, query_features
 
 DRAWS = 30  # of noise
 NOISES = (0.05, 0.1, 0.2, 0.4, 0.8)  # lengths of it, beside unit vectors
@@ -127,18 +127,13 @@ def judge(told, rows, bench):
     return _declined(bench, said, presence)
 
 
-def judge_with_gaps(told, rows, bench):
-    """The judge's features and how far the 2nd, 5th, 10th and 20th score are above the mean.
-
-    With best − mean these are the gaps among the best scores. The library has these features, and
-    reads them where a `Confidence` is fitted without `names`.
-    """
-    names = (*PORTABLE, *(f"rank_{rank}_minus_mean" for rank in RANKS))
+def judge_without_gaps(told, rows, bench):
+    """The judge where it does not read how far the next answers are behind the first."""
     confidence = Confidence.fit(
         told.inside.scores,
         told.right,
         told.inside.uncertainty,
-        names=names,
+        names=PORTABLE,
         groups=told.groups,
     )
     inside, outside, asked = (
@@ -147,36 +142,6 @@ def judge_with_gaps(told, rows, bench):
     )
     said, presence = confidence.of_features(asked), told.presence(inside, outside, asked)
     return _declined(bench, said, presence)
-
-
-def judge_with_profile(told, rows, bench):
-    """The judge's features and the shape of the best twenty scores, learnt from the same probes."""
-    inside, outside, asked = (profile(one) for one in (told.inside, told.outside, rows))
-    said, presence = told.probability(inside, asked), told.presence(inside, outside, asked)
-    return _declined(bench, said, presence)
-
-
-def profile(asked):
-    """`(Q, features)`: what the judge reads, and the gaps of the best scores among themselves."""
-    scores = asked.scores
-    top, spread = scores.top, np.sqrt(scores.variance)
-    base = query_features(scores, 1.0, names=list(_BASE))
-    tail = top[:, 4] - top[:, 19] + 1e-6
-    gaps = [top[:, 0] - top[:, rank] for rank in (1, 2, 4, 9, 19)]
-    columns = [
-        asked.uncertainty,
-        *gaps,
-        *(gap / spread for gap in gaps),
-        np.log((gaps[0] + 1e-6) / tail),
-        np.log((gaps[2] + 1e-6) / tail),
-        scores.mean,
-        spread,
-        (top[:, 19] - scores.mean) / spread,
-    ]
-    return np.concatenate([base, np.stack(columns, axis=1)], axis=1)
-
-
-_BASE = ("best", "best_minus_mean", "z_score", "agreement_5", "agreement_10", "agreement_20")
 
 
 def _declined(bench, said, presence):
@@ -199,8 +164,7 @@ ROWS = {
 }
 JUDGES = {
     "the judge with probes": judge,
-    "the judge and the gaps of the best scores": judge_with_gaps,
-    "the judge and the profile of scores": judge_with_profile,
+    "the judge without the gaps": judge_without_gaps,
 }
 
 

@@ -322,6 +322,16 @@ def test_the_agreement_passes_over_copies():
     np.testing.assert_allclose(agreement(same, gallery.mean(axis=0), 0.999), 0.999)
 
 
+@pytest.mark.parametrize("items", [1, 4, 9, 19])
+def test_a_small_gallery_is_judged_by_the_ranks_that_it_reaches(items):
+    """With its own item it reaches one rank more, of which questions know nothing."""
+    own, queries = world(0, 300)
+    index = Index.build(own[:items], "cosine")
+    confidence = calibrate_on(index, queries[items:], own[items:])
+    assert f"log_gap_{items + 1}" not in confidence.names
+    assert np.isfinite(index.probability(queries[:20], confidence)).all()
+
+
 def test_copies_are_nearer_than_neighbours():
     items = world(0, 500)[0]
     threshold = copy_threshold(np.concatenate([items, items[:50]]))  # some are given twice

@@ -21,6 +21,7 @@ def loops(row, temperature):
         ordered[0] - mean,
         (ordered[0] - mean) / deviation,
         *(ordered[rank - 1] - mean for rank in (2, 5, 10, 20)),
+        *(np.log(ordered[0] - ordered[rank - 1] + deviation / 10) for rank in (2, 5, 10, 20)),
         entropy(weights),
         temperature * log_mean_exp - mean,
     ]
@@ -42,6 +43,31 @@ def test_all_of_it_is_exact_where_20_scores_are_the_gallery(draw):
     world = draw(count=20, items=20, num_classes=5)
     expected = np.array([loops(row, TAU) for row in world.similarity])
     np.testing.assert_allclose(query_features(world.similarity, TAU), expected, atol=1e-10)
+
+
+def test_copies_of_the_first_answer_are_no_rivals(draw):
+    """A gallery that holds the first answer twice gives the gaps of one that holds it once."""
+    world = draw(count=50, items=100)
+    best = world.similarity.argmax(axis=1)
+    places = np.stack([np.append(np.arange(100), row) for row in best])
+    scores = np.take_along_axis(world.similarity, places, axis=1)
+    is_copy = np.zeros((50, 20), bool)
+    is_copy[:, 1] = True  # of equal scores the last comes second
+    top = -np.sort(-scores, axis=1)[:, :20]
+    doubled = QueryScores(top, scores.mean(axis=1), scores.var(axis=1), 101, is_copy=is_copy)
+    single = -np.sort(-world.similarity, axis=1)[:, :20]
+    expected = single[:, [1, 4, 9]]
+    np.testing.assert_array_equal(doubled.following[:, :3], expected)
+    np.testing.assert_array_equal(doubled.following[:, 3], top[:, -1])  # the last that is seen
+    parts = QueryScores.concatenate([doubled.take(slice(0, 20)), doubled.take(slice(20, 50))])
+    np.testing.assert_array_equal(parts.following, doubled.following)
+    with pytest.raises(ValueError, match="`is_copy` must"):
+        QueryScores(top, scores.mean(axis=1), scores.var(axis=1), 101, is_copy=is_copy[:, :3])
+
+
+def test_equal_scores_have_no_gap():
+    found = query_features(np.zeros((3, 25)), 1.0, names=["log_gap_2", "log_gap_20"])
+    np.testing.assert_array_equal(found, 0.0)
 
 
 def test_uncertainty_and_extra_features_are_the_last_columns(draw):

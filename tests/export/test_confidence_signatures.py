@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from export.signatures import Signatures
-from zoo.confidence import PORTABLE, Confidence, QueryScores
+from zoo.confidence import JUDGED, Confidence, QueryScores
 
 RNG = np.random.default_rng(0)
 SIMILARITY = RNG.normal(size=(400, 50)) + 2 * RNG.random((400, 1))
@@ -24,7 +24,7 @@ def calibrated(recalibration=None, log=np.log, agreeing=True):
         scores(FIRST, agreeing),
         CORRECT[FIRST],
         log(VARIANCE[FIRST]),
-        names=PORTABLE,
+        names=JUDGED,
         recalibration=recalibration,
     )
     return confidence.certified(
@@ -40,6 +40,7 @@ def asked(model, confidence):
         "best_score": found.top[:, 0],
         "mean_score": found.mean,
         "score_variance": found.variance,
+        "following_scores": found.following,
         "agreement": found.agreement,
         "uncertainty": VARIANCE[SECOND],
     }
@@ -67,7 +68,7 @@ def test_it_says_what_the_calibration_says(pcme, recalibration, measure, agreein
 
 
 def test_without_a_certified_threshold_one_half_decides(pcme):
-    learnt = Confidence.fit(SIMILARITY, CORRECT, np.log(VARIANCE), names=PORTABLE)
+    learnt = Confidence.fit(SIMILARITY, CORRECT, np.log(VARIANCE), names=JUDGED)
     found = asked(pcme.model, learnt)
     assert set(found) == {"probability", "answered"}
     np.testing.assert_array_equal(found["answered"], found["probability"].numpy() >= 0.5)
@@ -86,6 +87,7 @@ def test_a_calibration_of_further_features_has_no_signature(pcme):
     [
         ({"mean_score": np.nan}, "`mean_score` must be finite"),
         ({"score_variance": -1.0}, "`score_variance` must not be negative"),
+        ({"following_scores": np.nan}, "`following_scores` must be finite"),
         ({"agreement": np.nan}, "`agreement` must be finite"),
     ],
 )

@@ -51,6 +51,7 @@ def test_an_export_gives_the_retrievers_verdicts(birds, answers):
         "best_score": scores.top[:, 0],
         "mean_score": scores.mean,
         "score_variance": scores.variance,
+        "following_scores": scores.following,
         "agreement": scores.agreement,
         "uncertainty": encoded["uncertainty"],
     }

@@ -5,7 +5,7 @@ from zoo.confidence.answer_agreement import agreement
 from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import PORTABLE, feature_names, query_features
+from zoo.confidence.features import JUDGED, PORTABLE, feature_names, query_features
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.guarantees import (
     candidate_thresholds,
@@ -27,6 +27,7 @@ from zoo.confidence.shift import Verdict
 from zoo.confidence.unknown import KnownQueries
 
 __all__ = [
+    "JUDGED",
     "PORTABLE",
     "Certificate",
     "Confidence",

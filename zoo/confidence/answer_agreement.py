@@ -37,6 +37,22 @@ def agreement(answers, centre, copies=None):
 
     Relations: measured beside other signals in docs/confidence.md.
     """
+    return beside_the_first(answers, centre, copies)[0]
+
+
+def beside_the_first(answers, centre, copies=None):
+    """How the other answers of each query lie to the first.
+
+    Args:
+        answers, centre, copies: of `agreement`.
+
+    Returns:
+        `(agreement, is_copy)`: what `agreement` gives, and `(queries, R)` booleans: the answer is a
+        copy of the first, which itself is none.
+
+    Raises:
+        ValueError: as `agreement`.
+    """
     answers, centre = np.asarray(answers), np.asarray(centre)
     fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
     if not fits:
@@ -51,13 +67,16 @@ def agreement(answers, centre, copies=None):
     reached = reached_ranks(answers.shape[1])
     centre = np.broadcast_to(centre.astype(answers.dtype), answers[:, 0].shape)
     found = np.empty((len(answers), len(reached)))
+    is_copy = np.zeros(answers.shape[:2], bool)
     for start in range(0, len(answers), _BLOCK):
         rows = slice(start, start + _BLOCK)
         cosines = _with_the_first(answers[rows] - centre[rows, None])
         found[rows] = _means(cosines, reached, copies)
+        if copies is not None:
+            is_copy[rows, 1:] = cosines > copies
     if not np.isfinite(found).all():
         raise ValueError("`answers` must be finite; received NaN or infinities")
-    return found
+    return found, is_copy
 
 
 def _means(cosines, reached, copies):

@@ -11,7 +11,7 @@ from zoo.confidence import checks
 from zoo.confidence import groups as grouping
 from zoo.confidence.answer_agreement import copy_threshold
 from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import PORTABLE
+from zoo.confidence.features import JUDGED, feature_names
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.insertion import Probed
 from zoo.confidence.kind_size import kind_size
@@ -108,11 +108,13 @@ def calibrate_on(
     def part(chosen):
         return None if uncertainty is None else uncertainty[chosen]
 
+    # With its own item a small gallery reaches a rank that it does not reach without.
+    there = feature_names(probed.without, uncertainty)
     confidence = Confidence.fit(
         probed.scores.take(learning),
         correct[learning],
         part(learning),
-        names=PORTABLE,
+        names=[name for name in JUDGED if name in there],
         groups=numbers[learning],
         queries=asked[learning],
         gallery=GalleryIdentity.of_index(index),

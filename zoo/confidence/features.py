@@ -6,9 +6,8 @@ from scipy.special import log_ndtr, logsumexp
 from zoo.confidence import checks
 from zoo.confidence.answer_agreement import RANKS as AGREEMENT_RANKS
 from zoo.confidence.answer_agreement import reached_ranks
-from zoo.confidence.scores import QueryScores
+from zoo.confidence.scores import FOLLOWING, QueryScores
 
-RANKS = (2, 5, 10, 20)
 # Whatever the gallery, an answer is not less likely right for a greater one of these, nor more
 # likely for a greater uncertainty. Few calibration queries would find the opposite by chance.
 SIGNS = {
@@ -20,6 +19,12 @@ SIGNS = {
 }
 # These mean the same in galleries of other sizes, with more or fewer matches of a query.
 PORTABLE = tuple(SIGNS)
+RANKS = tuple(f"rank_{rank}_minus_mean" for rank in FOLLOWING)
+LOG_GAPS = tuple(f"log_gap_{rank}" for rank in FOLLOWING)
+LEAST_GAP = 0.1  # of the scores' standard deviation, which is added so that a tie has a logarithm
+# What is read where the calibration is made on the gallery that is asked: in another one the next
+# answers are nearer or farther.
+JUDGED = (*PORTABLE, *LOG_GAPS)
 TEMPERATURES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)  # of the scores' standard deviation
 
 
@@ -32,7 +37,8 @@ def feature_names(scores, uncertainty=None, extra=None):
         "best",
         "best_minus_mean",
         "z_score",
-        *(f"rank_{rank}_minus_mean" for rank in RANKS if rank <= depth),
+        *(name for rank, name in zip(FOLLOWING, RANKS, strict=True) if rank <= depth),
+        *(name for rank, name in zip(FOLLOWING, LOG_GAPS, strict=True) if rank <= depth),
         "entropy",
         "log_mean_exp_minus_mean",
         *(f"agreement_{rank}" for rank in agreeing),
@@ -55,8 +61,7 @@ def check_names(names, there):
         return tuple(there)
     if isinstance(names, str):
         raise ValueError(f"`names` must be a list of names; received the text {names!r}")
-    every = {*there, *SIGNS, "entropy", "log_mean_exp_minus_mean"}
-    every |= {f"rank_{rank}_minus_mean" for rank in RANKS}
+    every = {*there, *JUDGED, *RANKS, "entropy", "log_mean_exp_minus_mean"}
     unknown = [name for name in names if name not in every]
     chosen = tuple(name for name in there if name in names)
     if unknown or not chosen:
@@ -76,7 +81,8 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
     | `best` | s₁ |
     | `best_minus_mean` | s₁ − m |
     | `z_score` | (s₁ − m) / √v, 0 where v = 0 |
-    | `rank_R_minus_mean` | s_R − m, for R = 2, 5, 10, 20 |
+    | `rank_R_minus_mean` | s_R − m, for R = 2, 5, 10, 20, copies of the first passed over |
+    | `log_gap_R` | log(s₁ − s_R + √v / 10) for the same R, 0 where v = 0 |
     | `entropy` | −Σ π log π, in nats |
     | `log_mean_exp_minus_mean` | τ log(mean of exp(s / τ)) − m |
     | `agreement_R` | mean cosine of the first answer and answers 2 … R, for R = 5, 10, 20 |
@@ -147,8 +153,12 @@ class _Columns(dict):
         elif name.startswith("agreement_"):
             rank = int(name.removeprefix("agreement_"))
             self[name] = scores.agreement[:, AGREEMENT_RANKS.index(rank)]
-        elif name.startswith("rank_"):
-            self[name] = scores.top[:, int(name.split("_")[1]) - 1] - scores.mean
+        elif name in RANKS:
+            self[name] = scores.following[:, RANKS.index(name)] - scores.mean
+        elif name in LOG_GAPS:
+            least = LEAST_GAP * np.sqrt(scores.variance)
+            gap = scores.top[:, 0] - scores.following[:, LOG_GAPS.index(name)] + least
+            self[name] = np.log(gap, out=np.zeros_like(gap), where=least > 0)
         else:
             log_sum, self["entropy"] = _softmax(scores, temperature)
             log_mean = temperature * (log_sum - np.log(scores.size))

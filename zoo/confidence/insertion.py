@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.confidence.answer_agreement import agreement
+from zoo.confidence.answer_agreement import beside_the_first
 from zoo.confidence.scores import DEPTH, QueryScores
 
 _BLOCK = 64  # probes at once, whose answers' vectors are looked at
@@ -101,15 +101,18 @@ def _joined(without, own, answers, own_vectors, centre, copies):
     top = np.take_along_axis(both, order, axis=1)
     if answers is None or without.agreement is None:
         return QueryScores(top, mean, variance, total)
-    found = []
+    found, copied = [], []
     for rows in _slices(len(own)):
         theirs, mine = answers(rows), own_vectors(rows)
         added = np.where(np.isnan(own[rows])[..., None], 0.0, mine).sum(axis=1)
         own_centre = (size[rows, None] * centre + added) / total[rows, None]
         vectors = np.concatenate([theirs, mine], axis=1)
         vectors = np.take_along_axis(vectors, order[rows, :, None], axis=1)
-        found.append(agreement(vectors, own_centre, copies))
-    return QueryScores(top, mean, variance, total, np.concatenate(found))
+        for kept, values in zip(
+            (found, copied), beside_the_first(vectors, own_centre, copies), strict=True
+        ):
+            kept.append(values)
+    return QueryScores(top, mean, variance, total, np.concatenate(found), np.concatenate(copied))
 
 
 def _copies_of(answers, own, has, centre, copies):

@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 
 from zoo.confidence import checks
-from zoo.confidence.answer_agreement import agreement, reached_ranks
+from zoo.confidence.answer_agreement import beside_the_first, reached_ranks
 
 DEPTH = 20  # best scores of a query that are read, as many as the deepest feature needs
+FOLLOWING = (2, 5, 10, 20)  # ranks of the answers whose scores are set beside the first one's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class QueryScores:
         size: number of items in the gallery, or `(queries,)` numbers.
         agreement: `(queries, ranks)`, see `zoo.confidence.agreement`, or None where the answers'
             vectors are not known.
+        is_copy: `(queries, R)` booleans, answers that are copies of the first; None for none.
 
     Raises:
         ValueError: if shapes do not fit, a number is not finite, scores are not sorted, a
@@ -43,6 +45,7 @@ class QueryScores:
     variance: np.ndarray
     size: int | np.ndarray
     agreement: np.ndarray | None = None
+    is_copy: np.ndarray | None = None
 
     def __post_init__(self):
         top = checks.matrix(self.top, "top")
@@ -70,9 +73,27 @@ class QueryScores:
                     f"`agreement` must be of shape {expected}; received {values.shape}"
                 )
             object.__setattr__(self, "agreement", values)
+        if self.is_copy is not None:
+            copies = checks.truths(np.ravel(self.is_copy), "is_copy", top.size)
+            object.__setattr__(self, "is_copy", copies.reshape(top.shape)[:, :DEPTH])
 
     def __len__(self):
         return len(self.top)
+
+    @property
+    def following(self):
+        """`(queries, ranks)`, the scores of answers 2, 5, 10 and 20, as far as R reaches.
+
+        Copies of the first are passed over, as of `agreement`: a picture that the gallery holds
+        twice is no rival of itself. Where too few others are left it is the last score.
+        """
+        others = self.top[:, 1:]
+        if self.is_copy is not None and self.is_copy.any():
+            is_copy = self.is_copy[:, 1:]
+            others = np.where(is_copy, self.top[:, -1:], others)
+            order = np.argsort(is_copy, axis=1, kind="stable")  # copies last
+            others = np.take_along_axis(others, order, axis=1)
+        return others[:, [rank - 2 for rank in FOLLOWING if rank <= self.top.shape[1]]]
 
     @classmethod
     def of_matrix(cls, similarity, keep=None, vectors=None, copies=None):
@@ -115,9 +136,8 @@ class QueryScores:
             raise ValueError(
                 f"`vectors` must be ({rows.shape[1]}, dim), one an item; received {vectors.shape}"
             )
-        return cls(
-            top, mean, variance, size, agreement(vectors[best], vectors.mean(axis=0), copies)
-        )
+        beside = beside_the_first(vectors[best], vectors.mean(axis=0), copies)
+        return cls(top, mean, variance, size, *beside)
 
     @classmethod
     def of(cls, similarity):
@@ -134,6 +154,10 @@ class QueryScores:
         else:
             ranks = len(reached_ranks(depth))
             joint = np.concatenate([part[:, :ranks] for part in agreements])
+        copies = [part.is_copy for part in parts]
+        is_copy = None
+        if not any(part is None for part in copies):
+            is_copy = np.concatenate([part[:, :depth] for part in copies])
         return cls(
             np.concatenate([part.top[:, :depth] for part in parts]),
             *(
@@ -141,11 +165,12 @@ class QueryScores:
                 for name in ("mean", "variance", "size")
             ),
             joint,
+            is_copy,
         )
 
     def take(self, queries):
         """Some of the queries."""
-        fields = (self.top, self.mean, self.variance, self.size, self.agreement)
+        fields = (self.top, self.mean, self.variance, self.size, self.agreement, self.is_copy)
         return QueryScores(*(None if field is None else field[queries] for field in fields))
 
 

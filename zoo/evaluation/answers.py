@@ -157,7 +157,8 @@ class Answers:
         """The same where the queries' uncertainty, or the answers' agreement, is not known."""
         if what == "uncertainty":
             return dataclasses.replace(self, uncertainty=None)
-        return dataclasses.replace(self, scores=dataclasses.replace(self.scores, agreement=None))
+        scores = dataclasses.replace(self.scores, agreement=None, is_copy=None)
+        return dataclasses.replace(self, scores=scores)
 
     def halves(self, seed: int) -> tuple["Answers", "Answers"]:
         """The queries in two halves, drawn at random."""

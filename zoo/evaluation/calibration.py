@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.confidence import PORTABLE, Confidence, Probes, abstention_auc, confidence_quality
+from zoo.confidence import JUDGED, Confidence, Probes, abstention_auc, confidence_quality
 from zoo.confidence.calibrate import FAILURE, LEAST_CERTIFYING, RISK
 from zoo.data.sources.split import Split
 from zoo.evaluation import known, retrieval
@@ -57,7 +57,7 @@ def fitted(answers: Answers, seed: int = 0) -> Confidence:
         answers.scores,
         answers.correct,
         answers.uncertainty,
-        names=PORTABLE,
+        names=JUDGED,
         penalty=penalty,
         queries=answers.vectors,
         seed=seed,

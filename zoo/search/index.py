@@ -210,8 +210,8 @@ class Index(Gallery):
                 "`candidates`"
             )
         top = scoring.sign(self.similarity) * top
-        agreeing = None if ids is None else self.agreement(ids[:, :depth], copies)
-        return QueryScores(top, *self.over_the_gallery(queries), self._size, agreeing)
+        beside = () if ids is None else self.beside_the_first(ids[:, :depth], copies)
+        return QueryScores(top, *self.over_the_gallery(queries), self._size, *beside)
 
     def probability(
         self,

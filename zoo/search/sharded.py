@@ -15,7 +15,8 @@ from filelock import FileLock
 from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays
-from zoo.confidence import Confidence, GalleryMoments, QueryScores, agreement
+from zoo.confidence import Confidence, GalleryMoments, QueryScores
+from zoo.confidence.answer_agreement import beside_the_first
 from zoo.confidence.insertion import Probed
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import EmbeddingLike
@@ -153,7 +154,8 @@ class ShardedIndex:
         if ids is None or self.own_space is None:
             return found
         answers = self.answer_vectors(np.asarray(ids)[:, :depth])
-        return dataclasses.replace(found, agreement=agreement(answers, self.centre, copies))
+        agreement, is_copy = beside_the_first(answers, self.centre, copies)
+        return dataclasses.replace(found, agreement=agreement, is_copy=is_copy)
 
     def _weights(self, parts):
         return np.array([len(part) for part in parts]) / len(self)
