@@ -154,8 +154,14 @@ class Probes:
         )
 
     def take(self, images, captions):
-        """Probes of some images and captions, by their rows."""
-        kept = self.whole if len(captions) == len(self.caption_labels) else None
+        """Probes of some images and captions, by their rows.
+
+        An image stays whole where all of its captions are taken.
+        """
+        left_out = np.setdiff1d(np.arange(len(self.caption_labels)), captions)
+        whole = self.whole
+        if whole is not None:
+            whole = whole & ~np.isin(self.image_labels, self.caption_labels[left_out])
         new = np.full(len(self.image_labels) + 1, -1)
         new[images] = np.arange(len(images))
         owners = self.caption_images
@@ -166,7 +172,7 @@ class Probes:
             image_labels=self.image_labels[images],
             caption_labels=self.caption_labels[captions],
             caption_images=None if owners is None else new[owners[captions]],
-            whole=None if kept is None else kept[images],
+            whole=None if whole is None else whole[images],
         )
 
     def of_points(self):
