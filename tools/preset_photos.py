@@ -24,9 +24,11 @@ from tools.packaged_photos import LICENCES
 from tools.preset import card_of
 from zoo import training
 from zoo.cli import OneLineParser, run
-from zoo.confidence.probes import FILE, Probes
+from zoo.confidence.probes import DIRECTIONS, FILE, Probes
 from zoo.data import datasets
 from zoo.errors import InputError
+from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import calibrated, measure
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.files import RunFolder
 from zoo.models.points_of import points_of, save_points
@@ -158,16 +160,17 @@ def save(settings, options):
     card["data"] = {"loader": "pairs", **shown}
     small = settings.out / "small"
     small.mkdir(exist_ok=True)
-    smaller(Probes.load(folder.probes_path), settings.seed).save(small / FILE)
+    probes = smaller(Probes.load(folder.probes_path), settings.seed)
+    probes.save(small / FILE)
     shutil.rmtree(small / "model", ignore_errors=True)
     zoo.save_preset(model, small / "model", half_precision="int8")
     model = from_preset(small / "model")  # with the heads, too, as they are kept
     whole, points = (options.out / name for name in NAMES)
-    card["metrics"] = measured(model, folder)
+    card |= measured(model, folder, probes)
     zoo.save_preset(model, whole, card, half_precision="int8", files=[small / FILE])
     shutil.rmtree(whole / "assets", ignore_errors=True)  # the vocabulary, which the config has too
     model = points_of(model)
-    card |= {"system": model.name, "metrics": measured(model, folder), "confidence": {}}
+    card |= {"system": model.name, **measured(model, folder, probes.of_points())}
     save_points(points, whole.name, card)
     for path in (whole, points):
         size = sum(file.stat().st_size for file in path.iterdir())
@@ -204,15 +207,30 @@ def smaller(probes, seed):
     )
 
 
-def measured(model, folder):
-    """Retrieval on the test photos of a run, by a model that has the run's networks."""
+def measured(model, folder, probes):
+    """Retrieval on the test photos of a run, and what the probes say of it, for the card.
+
+    Args:
+        model: a `DualEncoder` that has the run's networks.
+        folder: the `RunFolder`.
+        probes: the model's.
+    """
     split = datasets.open(folder.data, "test")
     started = training.Run(folder)
     started.read_features(*[_recipe().stored(split, model)] * 3)
     heads = started.reader(model)
     encoded = encode(heads, started.test.records, started.test.source)
     found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
-    return {name: round(value, 2) for name, value in found.items()}
+    said = {}
+    for direction in DIRECTIONS:
+        confidence = calibrated(probes, heads.similarity, encoded, direction)
+        answers = Answers.of(encoded, heads.similarity, direction, copies=confidence.copies)
+        worth = measure(confidence, answers)
+        said[direction] = {name: round(worth[name], 3) for name in ("nauc", "calibration_error")}
+    return {
+        "metrics": {name: round(value, 2) for name, value in found.items()},
+        "confidence": said,
+    }
 
 
 def _recipe():
