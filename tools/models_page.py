@@ -6,8 +6,8 @@
 
 Runs that differ in the seed alone are one row, mean ± standard deviation over the seeds. Each split
 has a table of its own, since figures of different data are not comparable. --brief keeps to the
-columns that fit a page, and names a run by its folder, which has the command. An existing file must hold the lines `<!-- runs: begin -->` and
-`<!-- runs: end -->`; what is between them is replaced.
+columns that fit a page, and names a run by its folder, which has the command. An existing file must
+hold the lines `<!-- runs: begin -->` and `<!-- runs: end -->`; what is between them is replaced.
 """
 
 import re
