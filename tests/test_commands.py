@@ -39,7 +39,6 @@ EXCEPTIONS = {
     ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
     ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",
-    ("docs/vectors.md", "clip = keras_hub.models"): "it fetches weights from the network",
 }
 # Programs of others, whose flags are not looked at, and why they are on a page.
 OF_OTHERS = {
