@@ -165,8 +165,7 @@ def page():
     """The whole page in Markdown."""
     head = (
         "# Every builder, its paper's command and main settings\n\n"
-        "`halo train RECIPE --help` lists every flag with its value, the value on the toy data and "
-        "its source;\n`tests/golden/flags.txt` of a checkout has them all. The commands' files: "
+        "All flags: `halo train RECIPE --help`, `tests/golden/flags.txt`. The commands' files: "
         "[reproduce](../reproduce.md#files). What a\nmodel sees of a photo: "
         "[data](../data.md#the-papers-data).\n\n"
         "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
