@@ -166,7 +166,7 @@ def page():
     head = (
         "# Every builder, its paper's command and main settings\n\n"
         "All flags: `halo train RECIPE --help`, `tests/golden/flags.txt`. The commands' files: "
-        "[reproduce](../reproduce.md#files). What a\nmodel sees of a photo: "
+        "[reproduce](../reproduce.md#files).\nWhat a model sees of a photo: "
         "[data](../data.md#the-papers-data).\n\n"
         "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
         "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
