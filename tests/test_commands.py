@@ -22,6 +22,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import halo_zoo
+from page_variables import with_variables
 from zoo import cli
 from zoo.files import RunFolder
 
@@ -35,9 +36,9 @@ SIGNATURES = ("encode_images", "encode_captions", "index_images", "index_caption
 
 # Blocks that no test runs, by page and the words that they begin with, and why.
 EXCEPTIONS = {
+    ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
     ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",
-    ("docs/vectors.md", "clip = keras_hub.models"): "it fetches weights from the network",
 }
 # Programs of others, whose flags are not looked at, and why they are on a page.
 OF_OTHERS = {
@@ -237,10 +238,11 @@ def test_a_command_that_is_none_is_noticed(command, only_read, capsys):
 def test_commands_within_a_line_are_read_too(only_read):
     """Those with flags or a recipe; a name alone, or a shape with `[` or `…`, is no command."""
     for path in PAGES:
-        for command in INLINE.findall(" ".join(FENCE.sub("", path.read_text()).split())):
+        page = path.read_text()
+        for command in INLINE.findall(" ".join(FENCE.sub("", page).split())):
             is_shape = re.search(r"…|\[|RECIPE", command)
             if not is_shape and (" --" in command or " recipes/" in command):
-                check(shlex.split(command))
+                check(shlex.split(with_variables(command, page)))
 
 
 def test_what_make_does_is_read_too(only_read):

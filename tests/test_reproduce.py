@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from page_variables import with_variables
 from zoo import cli
 from zoo.commands.report import main as report_main
 from zoo.data import toy_scenes
@@ -28,7 +29,7 @@ def as_script(command):
 
 
 COMMANDS = [
-    as_script(shlex.split(command))
+    as_script(shlex.split(with_variables(command, PAGE)))
     for row in ROWS
     for command in re.findall(r"`(python .+?)`", row)
 ]

@@ -6,8 +6,8 @@
 
 Runs that differ in the seed alone are one row, mean ± standard deviation over the seeds. Each split
 has a table of its own, since figures of different data are not comparable. --brief keeps to the
-columns that fit a page. An existing file must hold the lines `<!-- runs: begin -->` and
-`<!-- runs: end -->`; what is between them is replaced.
+columns that fit a page, and names a run by its folder, which has the command. An existing file must
+hold the lines `<!-- runs: begin -->` and `<!-- runs: end -->`; what is between them is replaced.
 """
 
 import re
@@ -97,7 +97,7 @@ def split_table(split, rows, brief=False):
         table.Column("minutes of training", (lambda metrics: metrics["seconds"] / 60,)),
     ]
     columns = [c for c in columns if any(table.cell(c, found) for found in of_rows)]
-    about = ["seeds", "run"] if brief else ["seeds", "machine", "run"]
+    about = ["folder"] if brief else ["seeds", "machine", "run"]
     if brief:
         columns = [column for column in columns if column.title.startswith(_BRIEF)]
     titles = ["model", *(column.title for column in columns), *about]
@@ -115,6 +115,7 @@ def split_table(split, rows, brief=False):
             "seeds": ", ".join(map(str, map(_seed, runs))),
             "machine": "; ".join(dict.fromkeys(map(machine, runs))),
             "run": f"`{label(runs[0])}`",
+            "folder": f"`{_without_seed(runs[0])}`",
         }
         row = [called(runs[0]), *cells, *(said[title] for title in about)]
         lines.append(f"| {' | '.join(row)} |")

@@ -165,31 +165,32 @@ def page():
     """The whole page in Markdown."""
     head = (
         "# Every builder, its paper's command and main settings\n\n"
-        "What a recipe trains with. `halo train RECIPE --help` lists every flag with its value, "
-        "the value on\nthe toy data and its source; `tests/golden/flags.txt` of a checkout has "
-        "them all.\n\n"
-        "`--annotations-dir` is the folder of ECCV Caption's annotations; ids of the test split "
-        "are checked before\ntraining. PMRP needs `annotations/instances_val2014.json` too.\n\n"
+        "All flags: `halo train RECIPE --help`, `tests/golden/flags.txt`. The commands' files: "
+        "[reproduce](../reproduce.md#files).\nWhat a model sees of a photo: "
+        "[data](../data.md#the-papers-data).\n\n"
         "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
         "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
         "of VSE++, VSRN, PVSE, SGRAF and DivE. With SWA\nPCME++ keeps the last average. PCME and "
-        "DAA print no rule: `--select last` keeps their last epoch. What a model sees of a photo: "
-        "[data](../data.md#the-papers-data).\n"
+        "DAA print no rule: `--select last` keeps their last epoch.\n"
     )
-    return "\n".join([head, *map(section, SYSTEMS)])
+    sections, before = [], None
+    for system in SYSTEMS:
+        defaults = main_settings(system)
+        sections.append(section(system, "Defaults: as above." if defaults == before else defaults))
+        before = defaults
+    return "\n".join([head, *sections])
 
 
-def section(system):
+def section(system, defaults):
     """One recipe: its command, and the settings whose source it names."""
-    module = importlib.import_module(system.settings or system.recipe)
-    settings = of_paper(module.Settings, system.flags)
     builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
-    lines = [f"## {system.title}\n", f"{builders}\n", *commands(system)]
-    return "\n".join([*lines, main_settings(module.Settings, settings)]) + "\n"
+    return "\n".join([f"## {system.title}\n", f"{builders}\n", *commands(system), defaults]) + "\n"
 
 
-def main_settings(settings_class, settings):
+def main_settings(system):
     """The settings that one asks for first, in a line, by their sources."""
+    settings_class = importlib.import_module(system.settings or system.recipe).Settings
+    settings = of_paper(settings_class, system.flags)
     fields = {field.name: field for field in dataclasses.fields(settings_class)}
     said = {}
     for name in MAIN:
