@@ -72,13 +72,12 @@ class Retriever:
         names: Any = None,
         resizing: dict[str, Any] | None = None,
         origin: str | None = None,
-        judge: Judge | None = None,
     ):
         self.model, self.index, self.probes = model, index, probes
         self.note, self._names = None, names
         self._origin, self._resizing = origin, resizing or {}
         self._encoders, self._lock = None, threading.RLock()
-        self._judge = judge
+        self._judge = None
 
     @classmethod
     def build(
