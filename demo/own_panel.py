@@ -3,13 +3,11 @@
 import time
 from pathlib import Path
 
-import numpy as np
-
 from demo import cards, limits, verdict_card
 from demo.events import gr, in_sentences, said_on_the_page, uploaded_files
 from demo.gallery import Gallery
 from demo.service import Service
-from zoo.evaluation.known import coordinates
+from zoo.arrays import coordinates, joined
 
 _AT_ONCE = 16  # photos between two steps of the bar
 _EMPTY = "Upload some photos first."
@@ -98,7 +96,7 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
         parts.append(gallery.encoders.images(pixels))
     if not parts:
         raise limits.RefusedError("None of these files is a picture that can be read.")
-    embedding = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    embedding = joined(parts)
     names = [path.stem.replace("_", " ") for path in kept]
     own = Gallery(
         "your photos",

@@ -1,6 +1,7 @@
 """Embeddings as NumPy arrays: checked, taken apart by rows, brought to unit length."""
 
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,9 +10,9 @@ from zoo.embeddings import as_embedding
 KEYS = ("mean", "log_variance", "log_concentration", "elements", "mask")
 
 
-def parts_of(embedding):
+def parts_of(embedding, name="embedding"):
     """The parts of an embedding as NumPy arrays, float32, unchecked; a mask stays boolean."""
-    parts = as_embedding(embedding)
+    parts = as_embedding(embedding, name)
     return {
         key: np.asarray(parts[key], bool if key == "mask" else np.float32)
         for key in KEYS
@@ -29,10 +30,9 @@ def as_arrays(embedding, name="embedding"):
     Raises:
         ValueError: if it is no embedding, its parts do not fit, or it holds NaN or infinities.
     """
-    embedding = as_embedding(embedding, name)
-    if "tokens" in embedding:
+    arrays = parts_of(embedding, name)
+    if "mean" not in arrays and "elements" not in arrays:
         raise ValueError(f"`{name}` must have vectors to search by; received a token sequence")
-    arrays = parts_of(embedding)
     main = "elements" if "elements" in arrays else "mean"
     rank = 3 if main == "elements" else 2
     if arrays[main].ndim != rank:
@@ -68,6 +68,12 @@ def take(arrays, rows, reader=operator.getitem):
     return {key: v.astype(np.float32) if v.dtype == np.float16 else v for key, v in some.items()}
 
 
+def joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays of several parts of an embedding as one; `{}` of none."""
+    keys = parts[0] if parts else {}
+    return {key: np.concatenate([part[key] for part in parts]) for key in keys}
+
+
 def thinned(arrays, most):
     """At most so many items, evenly spaced."""
     return take(arrays, slice(None, None, max(1, -(-length(arrays) // most))))
@@ -90,20 +96,6 @@ def element_owners(arrays):
     return owners if "mask" not in arrays else owners[arrays["mask"].reshape(-1)]
 
 
-def by_query(queries, rows):
-    """What was found for each element, `(elements, k)`, beside each other for each query.
-
-    Returns:
-        `(queries, num_elements * k)`, −1 for masked elements.
-    """
-    items, num_elements, _ = queries["elements"].shape
-    if "mask" in queries:
-        found = np.full((items * num_elements, rows.shape[1]), -1)
-        found[queries["mask"].reshape(-1)] = rows
-        rows = found
-    return rows.reshape(items, -1)
-
-
 def centres(embedding):
     """Where embeddings lie, `(B, dim)`: their means, of sets and tokens those of the elements."""
     if "mean" in embedding:
@@ -113,3 +105,12 @@ def centres(embedding):
         return values.mean(axis=1)
     weights = np.asarray(embedding["mask"], values.dtype)
     return np.einsum("bl,bld->bd", weights, values) / weights.sum(axis=1, keepdims=True)
+
+
+def coordinates(embeddings):
+    """Vectors in which strange embeddings lie apart, `(B, dim')`: of Gaussians mean and log
+    variance, of others what `centres` says."""
+    if "log_variance" not in embeddings:
+        return centres(embeddings)
+    parts = [np.asarray(embeddings[name]) for name in ("mean", "log_variance")]
+    return np.concatenate([parts[0], np.broadcast_to(parts[1], parts[0].shape)], axis=1)

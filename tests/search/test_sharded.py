@@ -63,7 +63,7 @@ def test_parts_rank_as_one_index(draw, similarity):
     np.testing.assert_allclose(own.mean, other.mean, rtol=1e-4)
     np.testing.assert_allclose(own.variance, other.variance, rtol=1e-3)
     np.testing.assert_allclose(own.agreement, other.agreement, atol=1e-4)
-    with pytest.raises(ValueError, match="`top` must be finite"):
+    with pytest.raises(ValueError, match="best 20 of each query"):
         together.query_scores(queries, np.full((len(own), 20), np.nan), np.full((len(own), 20), -1))
     limit = float(np.median(parts[0]._columns["uncertainty"].values))
     filtered = together.search(queries, total, max_uncertainty=limit, candidates=None)

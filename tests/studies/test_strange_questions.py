@@ -8,9 +8,10 @@ import pytest
 from studies import strange_questions
 from synthetic_run import encoded, records
 from zoo import evaluation
+from zoo.arrays import coordinates
 from zoo.data.text.captions import normalise, unknown_words, word_tokenizer
 from zoo.errors import InputError
-from zoo.evaluation.known import coordinates, query_facts
+from zoo.evaluation.known import query_facts
 
 
 @pytest.mark.slow

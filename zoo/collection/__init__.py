@@ -4,11 +4,12 @@ One piece of work makes one shard, whole or not at all, wherever it runs: in thi
 (`encode`), on workers of this machine, or on a cluster (`zoo.collection.beam`).
 """
 
+from zoo.arrays import joined
 from zoo.collection.collection import Collection
 from zoo.collection.encoder import Encoder
 from zoo.collection.job import encode
 from zoo.collection.listing import left_out, list_captions, list_images
-from zoo.collection.shards import Encoded, joined
+from zoo.collection.shards import Encoded
 from zoo.collection.work import Work, of_items, plan
 
 __all__ = [

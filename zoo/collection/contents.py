@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from zoo.arrays import joined
 from zoo.collection import places
-from zoo.collection.shards import Encoded, joined, read_contents, read_rejected, read_shard
+from zoo.collection.shards import Encoded, read_contents, read_rejected, read_shard
 from zoo.collection.work import CONTAINER, FILES, ROWS, TEXTS, Work
 from zoo.data.reading.vector_files import located, read_vectors
 from zoo.errors import InputError

@@ -13,8 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from zoo import embeddings
-from zoo.arrays import parts_of
-from zoo.collection import contents, places, shards
+from zoo.arrays import joined, parts_of
+from zoo.collection import contents, places
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
 from zoo.data import images
@@ -145,7 +145,7 @@ class Encoder:
         return self._encoded(list(work.names), parts, [], said)
 
     def _encoded(self, names, parts, rejected, said):
-        arrays = shards.joined(parts)
+        arrays = joined(parts)
         uncertainty = arrays.pop("uncertainty", None)
         if uncertainty is None and self._measures and arrays:
             uncertainty = _uncertainty(arrays, self._measure)
@@ -262,7 +262,7 @@ def _batches(items, size):
 
 
 def _in_parts(encode, batch, size):
-    return shards.joined([encode(batch[i : i + size]) for i in range(0, len(batch), size)])
+    return joined([encode(batch[i : i + size]) for i in range(0, len(batch), size)])
 
 
 def _checked(batch):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,6 @@ class Encoded:
     uncertainty: np.ndarray | None = None
     rejected: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     contents: list[str] | None = None
-
-
-def joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The arrays of several parts of an embedding as one; `{}` of none."""
-    keys = parts[0] if parts else {}
-    return {key: np.concatenate([part[key] for part in parts]) for key in keys}
 
 
 def shard_name(number: int) -> str:

@@ -134,13 +134,13 @@ class Probes:
             "uncertainty": uncertainty,
         }
 
-    def calibrate(self, index, direction=None, matches_in_gallery=None, seed=0):
+    def calibrate(self, index, direction=None, seed=0):
         """A `Confidence` for the gallery of an index, see `calibrate_on`.
 
         Args:
             index: an `Index` or `ShardedIndex`, searched by the model's similarity.
             direction: default: what the index's side says.
-            matches_in_gallery, seed: of `calibrate_on`.
+            seed: of `calibrate_on`.
 
         Raises:
             ValueError: as `calibrate_on`.
@@ -148,10 +148,7 @@ class Probes:
         if direction is None:
             direction = "t2i" if index.description["side"] == "images" else "i2t"
         known = self.known.get(direction)
-        pairs = self.pairs(direction)
-        return calibrate_on(
-            index, **pairs, matches_in_gallery=matches_in_gallery, known=known, seed=seed
-        )
+        return calibrate_on(index, **self.pairs(direction), known=known, seed=seed)
 
     def take(self, images, captions):
         """Probes of some images and captions, by their rows.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from zoo.arrays import centres
+from zoo.arrays import centres, coordinates
 from zoo.confidence import KnownQueries
 from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.unknown import LEAST
@@ -164,19 +164,10 @@ def query_facts(
         A dict of `means` and, of captions, `words` and `unknown`, see
         `zoo.data.captions.unknown_words`.
     """
-    facts = {"means": coordinates(embeddings)}
+    words = unknown = None
     if texts is not None and model.tokenizer is not None:
-        facts["words"], facts["unknown"] = unknown_words(model.tokenizer, texts)
-    return facts
-
-
-def coordinates(embeddings: Embedding) -> np.ndarray:
-    """Vectors in which strange embeddings lie apart, `(B, dim')`: of Gaussians mean and log
-    variance, of others what `centres` says."""
-    if "log_variance" not in embeddings:
-        return centres(embeddings)
-    parts = [np.asarray(embeddings[name]) for name in ("mean", "log_variance")]
-    return np.concatenate([parts[0], np.broadcast_to(parts[1], parts[0].shape)], axis=1)
+        words, unknown = unknown_words(model.tokenizer, texts)
+    return {"means": coordinates(embeddings), "words": words, "unknown": unknown}
 
 
 def _some(rng, count, most):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo.arrays import joined
 from zoo.embeddings import has_uncertainty
 from zoo.errors import require
 from zoo.evaluation import probes_of
@@ -190,7 +191,7 @@ class MtebModel:
         for start in range(0, len(rows), _BATCH):
             pictures = rows[start : start + _BATCH]["image"]
             parts.append(self.encoders.images(np.stack([self._pixels(one) for one in pictures])))
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return joined(parts)
 
     def _pixels(self, picture):
         if not isinstance(picture, dict):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from zoo.confidence.judge import Judge
-from zoo.data.text.captions import unknown_words
 from zoo.evaluation.calibration import ERROR, RISK
 from zoo.evaluation.known import query_facts
 from zoo.metrics import chance, risk_coverage
@@ -147,11 +146,9 @@ def _judgements(run, one, chosen, rows, texts):
     gallery = None if one.confidence is None else one.confidence.gallery
     judge = Judge(one.confidence, one.why_not or "", known, gallery)
     facts = {}
-    if run.model is not None and known is not None:
+    if run.model is not None:
         asked = {name: np.asarray(values)[rows] for name, values in run.split.captions.items()}
         facts = query_facts(run.model, asked, texts)
-    elif run.model is not None and run.model.tokenizer is not None:
-        facts["words"], facts["unknown"] = unknown_words(run.model.tokenizer, texts)
     uncertainty = one.answers.uncertainty
     return judge(
         one.answers.scores.take(chosen),

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from zoo.confidence.judge import LIKELY, UNSURE
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answer:
@@ -55,6 +57,18 @@ class Answer:
             ValueError: if `error` is not in (0, 1).
         """
         return None if self._length is None else self._length(error)
+
+    def __str__(self) -> str:
+        """The answer for a person: the verdict, then the results."""
+        probability = "" if self.probability is None else f", {self.probability:.2f}"
+        lines = [f"{self.verdict}{probability}: {self.reason}"]
+        enough = self.first_k() if self.verdict in (LIKELY, UNSURE) else None
+        if enough is not None and len(self.ids) < enough < sys.maxsize:
+            lines[0] += f" The first {enough:,} hold it 9 times in 10."
+        names = self.names or map(str, self.ids)
+        for rank, (score, name) in enumerate(zip(self.scores, names, strict=True), start=1):
+            lines.append(f"{rank:4d} {score:12.5g}  {name}")
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON values."""

@@ -11,7 +11,6 @@ from zoo.collection import Collection, Encoder, Work
 from zoo.collection.encoder import reads_vectors
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
-from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data.reading.files import SUFFIXES, read_lines
 from zoo.data.reading.vector_files import read_column
 from zoo.errors import InputError, require
@@ -105,15 +104,20 @@ def query(options):
     if options.k < 1:
         raise InputError(f"-k must be at least 1; received {options.k}")
     retriever = Retriever.load(options.folder, options.model)
-    is_one = len(options.text) == 1 or not (options.text or options.queries)
     try:
         for questions in _questions(options, retriever):
-            for answer in retriever.ask(questions, options.k, options.max_uncertainty):
-                if not (is_one or options.json):
-                    print(answer.question)
-                print(json.dumps(answer.to_dict()) if options.json else _lines(answer), flush=True)
+            _answer(questions, retriever, options)
     except ValueError as error:
         raise InputError(f"{options.folder}: {error}") from error
+
+
+def _answer(questions, retriever: Retriever, options):
+    """Asks, and prints each answer for a person or in JSON."""
+    is_one = len(options.text) == 1 or not (options.text or options.queries)
+    for answer in retriever.ask(questions, options.k, options.max_uncertainty):
+        if not (is_one or options.json):
+            print(answer.question)
+        print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
 
 
 def _questions(options, retriever):
@@ -136,19 +140,6 @@ def _questions(options, retriever):
             yield batch
     else:
         yield options.text
-
-
-def _lines(answer):
-    """An answer for a person: the verdict, then the results."""
-    probability = "" if answer.probability is None else f", {answer.probability:.2f}"
-    lines = [f"{answer.verdict}{probability}: {answer.reason}"]
-    enough = answer.first_k() if answer.verdict in (LIKELY, UNSURE) else None
-    if enough is not None and len(answer.ids) < enough < sys.maxsize:
-        lines[0] += f" The first {enough:,} hold it 9 times in 10."
-    names = answer.names or map(str, answer.ids)
-    for rank, (score, name) in enumerate(zip(answer.scores, names, strict=True), start=1):
-        lines.append(f"{rank:4d} {score:12.5g}  {name}")
-    return "\n".join(lines)
 
 
 def _name_training(options, pieces):

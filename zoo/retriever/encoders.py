@@ -4,8 +4,9 @@ import numpy as np
 import tensorflow as tf
 
 from zoo import embeddings
-from zoo.arrays import parts_of
+from zoo.arrays import joined, parts_of
 from zoo.data import images
+from zoo.data.reading.files import check_images
 from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError
 
@@ -80,12 +81,20 @@ class Encoders:
         return _in_batches(self._images, np.asarray(pixels, np.float32), _BATCH)
 
     def files(self, paths):
-        """The embedding of the pictures in files, decoded side by side."""
+        """The embedding of the pictures in files, decoded side by side.
+
+        Raises:
+            InputError: if one cannot be read.
+        """
+        for path, reason in zip(paths, check_images(paths), strict=True):
+            if reason is not None:
+                raise InputError(f"{path}: {reason}")
         pictures = tf.data.Dataset.from_tensor_slices([str(path) for path in paths]).map(
             lambda path: images.prepare(tf.io.read_file(path), self.image_size, *self.resizing),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-        return self.images(np.stack(list(pictures.as_numpy_iterator())))
+        batches = pictures.batch(4 * _BATCH).as_numpy_iterator()
+        return joined([self.images(batch) for batch in batches])
 
     def uncertainty(self, embedding):
         """`(N,)` by the model's own measure, or None for points."""
@@ -108,5 +117,4 @@ def _in_batches(encode, inputs, size):
     if not len(inputs):
         raise ValueError("there must be at least one item to encode; received none")
     parts = [encode(inputs[start : start + size]) for start in range(0, len(inputs), size)]
-    arrays = [parts_of(part) for part in parts]
-    return {key: np.concatenate([one[key] for one in arrays]) for key in arrays[0]}
+    return joined([parts_of(part) for part in parts])

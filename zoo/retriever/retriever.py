@@ -5,33 +5,38 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.arrays import as_arrays, length
+from zoo.arrays import as_arrays, joined, length
 from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
-from zoo.confidence.judge import Judge, is_void
+from zoo.confidence.judge import Judge, Judgement, is_void
 from zoo.confidence.scores import DEPTH
-from zoo.data.reading.files import check_images
-from zoo.data.text.captions import unknown_words
 from zoo.embeddings import EmbeddingLike, log_uncertainty
 from zoo.encoders import resizing_of_tower
-from zoo.errors import InputError
 from zoo.evaluation import probes_of, resizing_of
-from zoo.evaluation.known import coordinates
+from zoo.evaluation.known import query_facts
 from zoo.files.atomic import write_text
 from zoo.models import DualEncoder
 from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
 from zoo.retriever.encoders import Encoders, measure_of
 from zoo.retriever.training_photos import training_note
-from zoo.search import Index, built
+from zoo.search import Index, ShardedIndex, built
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
 _OTHER = {"images": "captions", "captions": "images"}
-_PART = ()  # in place of what was found: less than the whole gallery was searched
+
+
+class _Asked(NamedTuple):
+    """Questions of one kind: their embeddings, what they are of, what to call each, the texts."""
+
+    embeddings: dict[str, np.ndarray]
+    side: str
+    called: list[str]
+    texts: list[str] | None = None
 
 
 class Retriever:
@@ -62,18 +67,17 @@ class Retriever:
     def __init__(
         self,
         model: DualEncoder,
-        index: Any,
+        index: Index | ShardedIndex,
         probes: Probes | None = None,
         names: Any = None,
         resizing: dict[str, Any] | None = None,
         origin: str | None = None,
-        judge: Judge | None = None,
     ):
         self.model, self.index, self.probes = model, index, probes
         self.note, self._names = None, names
         self._origin, self._resizing = origin, resizing or {}
         self._encoders, self._lock = None, threading.RLock()
-        self._judge = judge
+        self._judge = None
 
     @classmethod
     def build(
@@ -176,11 +180,16 @@ class Retriever:
         if not len(self.index):
             raise ValueError("the gallery is empty: there is nothing to ask")
         is_many = isinstance(question, (list, tuple))
-        questions = list(question) if is_many else [question]
+        questions = question if is_many else [question]
         if not questions:
             return []
-        embeddings, texts, side, called = self._asked(questions, is_many)
-        answers = self._answers(embeddings, texts, side, called, int(k), max_uncertainty)
+        asked = self._asked(questions)
+        k = min(int(k), len(self.index))
+        found, judged = self._found(asked.embeddings, asked.side, asked.texts, k, max_uncertainty)
+        answers = [
+            self._answer(called, scores[:k], ids[:k], judgement)
+            for called, scores, ids, judgement in zip(asked.called, *found, judged, strict=True)
+        ]
         return answers if is_many or len(answers) > 1 else answers[0]
 
     def add(
@@ -316,93 +325,79 @@ class Retriever:
         return self._names.names(ids)
 
     def judged(
-        self,
-        queries: dict[str, np.ndarray],
-        side: str,
-        texts: Sequence[str] | None = None,
-        found: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> list:
+        self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None
+    ) -> list[Judgement]:
         """A `zoo.retriever.Judgement` of each question.
 
         Args:
             queries: embeddings, a dict of arrays.
             side: what they are, `"images"` or `"captions"`.
             texts: the captions that were embedded, or None.
-            found: `(scores, ids)` of the best 20 at least, where they are there already.
         """
-        if found is _PART:
+        return self._found(queries, side, texts)[1]
+
+    def _found(self, queries, side, texts, k=0, max_uncertainty=None):
+        """`((scores, ids), judgements)`: of each question the best k, if any, and what to believe.
+
+        The items are k at least, and as many as a judge needs.
+        """
+        if max_uncertainty is not None:
             judge = Judge(None, "nothing is known of a part of the gallery", self._known())
         elif side == self.side:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
         else:
             judge = self.judge
-        scores = uncertainty = None
+        found = said = uncertainty = None
+        if k or judge.confidence is not None:
+            depth = max(k, min(DEPTH, len(self.index)))
+            found = self.index.search(queries, depth, max_uncertainty)
         if judge.confidence is not None:
             try:
-                scores = self.index.query_scores(queries, *(found or ()), copies=judge.copies)
+                said = self.index.query_scores(queries, *found, judge.copies)
             except ValueError as error:  # an approximate index found too few
                 judge = Judge(why_not=str(error), known=judge.known)
-        if scores is not None and "uncertainty" in judge.confidence.names:
+        facts = query_facts(self.model, queries, texts)
+        if said is not None and "uncertainty" in judge.confidence.names:
             measure = measure_of(self.model)
             uncertainty = np.asarray(log_uncertainty(queries, measure), float)
-        facts = {} if judge.known is None else {"means": coordinates(queries)}
-        if texts is not None and self.model.tokenizer is not None:
-            facts["words"], facts["unknown"] = unknown_words(self.model.tokenizer, texts)
-        return judge(scores, uncertainty, **facts, count=length(queries))
+        return found, judge(said, uncertainty, **facts, count=length(queries))
 
-    def _answers(self, queries, texts, side, called, k, max_uncertainty):
-        k = min(k, len(self.index))
-        depth = max(k, min(DEPTH, len(self.index)))
-        scores, ids = self.index.search(queries, depth, max_uncertainty=max_uncertainty)
-        whole = max_uncertainty is None
-        judged = self.judged(queries, side, texts, (scores, ids) if whole else _PART)
-        answers = []
-        for row, judgement in enumerate(judged):
-            there = ids[row, :k] >= 0
-            found = ids[row, :k][there]
-            answers.append(
-                Answer(
-                    called[row],
-                    found,
-                    scores[row, :k][there],
-                    self.names_of(found),
-                    judgement.probability,
-                    judgement.verdict,
-                    judgement.reason,
-                    judgement.interval,
-                    judgement.length,
-                )
-            )
-        return answers
+    def _answer(self, question, scores, ids, judgement):
+        there = ids >= 0
+        return Answer(
+            question,
+            ids[there],
+            scores[there],
+            self.names_of(ids[there]),
+            judgement.probability,
+            judgement.verdict,
+            judgement.reason,
+            judgement.interval,
+            judgement.length,
+        )
 
-    def _asked(self, questions, is_many):
-        """`(embeddings, texts or None, side, what to call each)` of questions of one kind."""
-        other = _OTHER[self.side]
+    def _asked(self, questions):
+        """Questions of one kind, embedded."""
         kinds = {_kind_of(question) for question in questions}
         if len(kinds) > 1:
             raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
         (kind,) = kinds
         if kind == "text":
-            return self.encoders.captions(questions), questions, "captions", questions
+            return _Asked(self.encoders.captions(questions), "captions", questions, questions)
         if kind == "file":
-            reasons = check_images(questions)
-            for path, reason in zip(questions, reasons, strict=True):
-                if reason is not None:
-                    raise InputError(f"{path}: {reason}")
-            return self.encoders.files(questions), None, "images", [str(p) for p in questions]
+            return _Asked(self.encoders.files(questions), "images", list(map(str, questions)))
         if kind == "picture":
             pixels = [self.encoders.fitted(picture) for picture in questions]
             embeddings = self.encoders.images(np.stack(pixels))
-            return embeddings, None, "images", ["a picture"] * len(pixels)
-        parts = [as_arrays(_row(one), "question") for one in questions]
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return joined, None, other, ["an embedding"] * length(joined)
+            return _Asked(embeddings, "images", ["a picture"] * len(pixels))
+        embeddings = joined([as_arrays(_row(one), "question") for one in questions])
+        return _Asked(embeddings, _OTHER[self.side], ["an embedding"] * length(embeddings))
 
     def _embedded(self, items, side):
         """`(embeddings, names or None, paths)` of items."""
         if isinstance(items, (str, os.PathLike)):
             names, paths = list_images(items)
-            return self._of_files(paths), names, paths
+            return self.encoders.files(paths), names, paths
         if isinstance(items, (list, tuple)) and all(
             isinstance(item, (str, os.PathLike)) for item in items
         ):
@@ -410,18 +405,11 @@ class Retriever:
                 raise ValueError("`items` must hold at least one item; received none")
             if side == "captions":
                 return self.encoders.captions(list(items)), [str(one) for one in items], []
-            return self._of_files(items), [str(item) for item in items], list(items)
+            return self.encoders.files(items), [str(item) for item in items], list(items)
         if getattr(items, "ndim", 0) == 4:
             pixels = np.stack([self.encoders.fitted(picture) for picture in np.asarray(items)])
             return self.encoders.images(pixels), None, []
         return as_arrays(items, "items"), None, []
-
-    def _of_files(self, paths):
-        for path, reason in zip(paths, check_images(paths), strict=True):
-            if reason is not None:
-                raise InputError(f"{path}: {reason}")
-        parts = [self.encoders.files(paths[i : i + 256]) for i in range(0, len(paths), 256)]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _known(self):
         direction = "t2i" if self.side == "images" else "i2t"

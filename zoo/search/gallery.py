@@ -5,7 +5,6 @@ import numpy as np
 from zoo import embeddings
 from zoo.arrays import as_arrays, element_owners, length, take, total_variance
 from zoo.confidence import GalleryMoments
-from zoo.confidence.answer_agreement import beside_the_first, reached_ranks
 from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
@@ -13,7 +12,6 @@ from zoo.search.pair_scores import PairScores
 from zoo.similarities.spaces import SPACES
 
 CHUNK = 16384  # items turned into vectors at once
-_QUERIES = 64  # whose answers' vectors are looked at at once
 
 
 class Gallery(PairScores):
@@ -177,22 +175,6 @@ class Gallery(PairScores):
     def centre(self):
         """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
         return self.vector_moments.mean[:-1]
-
-    def beside_the_first(self, ids, copies=None):
-        """How answers, `(queries, k)` ids, lie to the first, see `zoo.confidence.answer_agreement`.
-
-        Returns:
-            `(agreement, is_copy)`; None without a space.
-        """
-        if self.own_space is None:
-            return None, None
-        found = np.empty((len(ids), len(reached_ranks(ids.shape[1]))))
-        is_copy = np.zeros(ids.shape, bool)
-        for start in range(0, len(ids), _QUERIES):
-            rows = slice(start, start + _QUERIES)
-            answers = self.answer_vectors(ids[rows])
-            found[rows], is_copy[rows] = beside_the_first(answers, self.centre, copies)
-        return found, is_copy
 
     def vector_sample(self, count, seed=0):
         """The vectors of at most `count` items in `own_space`, drawn at random."""

@@ -7,21 +7,18 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.arrays import as_arrays, by_query, length, take, thinned, total_variance
-from zoo.confidence import Confidence, QueryScores
-from zoo.confidence.insertion import Probed
-from zoo.confidence.scores import DEPTH
+from zoo.arrays import as_arrays, length, take, thinned, total_variance
 from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, scoring, storage
 from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
-from zoo.search.probing import probe
-from zoo.search.rerank import Reranker, best, unique_candidates
+from zoo.search.rerank import Reranker, best, by_query, unique_candidates
+from zoo.search.searchable import Searchable
 from zoo.similarities.spaces import SPACES
 
 
-class Index(Gallery):
+class Index(Searchable, Gallery):
     """A gallery of embeddings, searched by FAISS and scored in its similarity's own units.
 
     CSD, W2, the cosine and the distance of means, squared or not, are searched directly, see
@@ -148,115 +145,44 @@ class Index(Gallery):
             ValueError: if the queries do not fit the gallery, the index is empty or k is no number
                 from 1 to its size; or candidates are given where nothing is ranked again.
         """
-        queries = as_arrays(queries, "queries")
-        plan.check_queries(self.description, self.similarity, queries)
+        queries = plan.checked_queries(self.description, self.similarity, queries)
         if not self._size:
             raise ValueError("the index is empty: there is nothing to search")
         if k != int(k) or not 1 <= k <= self._size:
             raise ValueError(f"`k` must be from 1 to the index's size, {self._size}; received {k}")
-        k, mask = int(k), self._mask(max_uncertainty)
-        if not self._direct:
-            candidates = candidates or self.description["candidates"]
-            scores, rows = self._ranked_search(queries, k, mask, max(k, int(candidates)))
-        elif candidates is None:
-            scores, rows = self._direct_search(queries, k, mask)
-        else:
+        if self._direct and candidates is not None:
             raise ValueError(
                 "`candidates` must be None: this index was built without any, and finds the "
                 f"neighbours by {self._space.name!r} itself; received {candidates}"
             )
-        ids = self._ids[rows]
+        k, count = int(k), int(k)
+        if not self._direct:
+            count = max(k, int(candidates or self.description["candidates"]))
+        vectors = self._space.queries(queries)
+        values, rows = self._nearest(vectors, count, self._mask(max_uncertainty))
         if rows[:, -1].min(initial=0) < 0:  # what is missing comes last
+            values[rows < 0] = np.nan
+        ascending = scoring.least_first(self.similarity)
+        if self._direct:
+            scores = self._space.scores(values, queries, self._score)
+        elif self._spread:
+            values = values + self._columns["spread"].values[rows]
+            scores = self._score(values + total_variance(queries)[:, None])
+            scores, rows = best(scores, rows, k, ascending)
+        else:
+            if self.description["embedding"] == SET:
+                rows = np.where(rows < 0, -1, self._owner[rows])
+                rows = unique_candidates(by_query(queries, rows))
+            scores = self._reranker.scores(queries, self._embeddings, rows)
+            scores, rows = best(scores, rows, k, ascending)
+        ids = self._ids[rows]
+        if rows[:, -1].min(initial=0) < 0:
             ids[rows < 0], scores[rows < 0] = -1, np.nan
         return scores, ids
 
-    def query_scores(
-        self,
-        queries: EmbeddingLike,
-        scores: np.ndarray | None = None,
-        ids: np.ndarray | None = None,
-        copies: float | None = None,
-    ) -> QueryScores:
-        """What the index says of queries as a whole, for `zoo.confidence`.
-
-        Mean and variance over the gallery come from its `moments` where scores are a straight line
-        in FAISS' value: CSD, the cosine and squared distances. A distance with a root, a divergence
-        and the similarities of sets need one pass over the gallery.
-
-        Args:
-            queries: Q embeddings, a dict of arrays or what `encode_*` returned.
-            scores, ids: `(Q, k)` of `search` with k of at least 20 or the whole gallery, and
-                neither filter nor candidates; None searches. Without the ids the answers are not
-                known, and so neither is their agreement.
-            copies: of `zoo.confidence.agreement`; a calibration knows its own.
-
-        Returns:
-            A `zoo.confidence.QueryScores`, higher is better, of distances their negatives. The
-            agreement is of the vectors in the similarity's own space; without one there is none.
-
-        Raises:
-            ValueError: as `search`, or if fewer than the best 20 items were found.
-        """
-        queries = as_arrays(queries, "queries")
-        plan.check_asked(queries, scores, ids)
-        depth = min(DEPTH, self._size)
-        if scores is None:
-            scores, ids = self.search(queries, max(1, depth))
-        top = np.asarray(scores, np.float64)[:, :depth]
-        if top.shape != (length(queries), depth) or np.isnan(top).any():
-            raise ValueError(
-                f"`scores` must be the best {depth} of each query; received shape "
-                f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise `effort` or "
-                "`candidates`"
-            )
-        top = scoring.sign(self.similarity) * top
-        beside = () if ids is None else self.beside_the_first(ids[:, :depth], copies)
-        return QueryScores(top, *self.over_the_gallery(queries), self._size, *beside)
-
-    def probability(
-        self,
-        queries: EmbeddingLike,
-        confidence: Confidence,
-        uncertainty: ArrayLike | None = None,
-        scores: np.ndarray | None = None,
-        ids: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """How likely the first answer to each query is right.
-
-        Args:
-            queries: as of `search`.
-            confidence: a `zoo.confidence.Confidence`, calibrated on scores of this similarity.
-            uncertainty: `(Q,)`, if and only if the calibration had it: for those of a run
-                `zoo.embeddings.log_uncertainty` of the queries, by the model's measure.
-            scores, ids: as of `query_scores`.
-
-        Returns:
-            `(Q,)` in [0, 1]. It is true of queries like those of the calibration, over the gallery
-            that it was made on.
-
-        Raises:
-            ValueError: as `query_scores` and `Confidence.probability`, or if the calibration was
-                made on a gallery of another size.
-        """
-        confidence.check_size(len(self))
-        found = self.query_scores(queries, scores, ids, confidence.copies)
-        return confidence.probability(found, uncertainty)
-
-    def probe(
-        self,
-        queries: EmbeddingLike,
-        own: EmbeddingLike,
-        rows: np.ndarray,
-        copies: float | None = None,
-        seed: int = 0,
-    ) -> Probed:
-        """What the index says to probes, see `zoo.search.probing.probe`."""
-        return probe(self, queries, own, rows, copies, seed)
-
     def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
         """What FAISS is asked for queries: float32 `(rows, dim')` of the index's space."""
-        queries = as_arrays(queries, "queries")
-        plan.check_queries(self.description, self.similarity, queries)
+        queries = plan.checked_queries(self.description, self.similarity, queries)
         return np.ascontiguousarray(self._space.queries(queries), np.float32)
 
     def save(self, folder: str | os.PathLike) -> None:
@@ -306,28 +232,7 @@ class Index(Gallery):
         kinds.set_effort(self.description["kind"], self._rows, effort)
         self._effort = self.effort
 
-    def _nearest(self, queries, k, mask):
-        rows = self._space.queries(queries)
+    def _nearest(self, vectors, k, mask):
         k = min(k, len(self._row_ids))
         effort = self._effort if mask is None else self.effort
-        return nearest(self.description["kind"], self._rows, rows, k, mask, effort)
-
-    def _direct_search(self, queries, k, mask):
-        values, rows = self._nearest(queries, k, mask)
-        if rows[:, -1].min(initial=0) < 0:  # what is missing comes last
-            values[rows < 0] = np.nan
-        return self._space.scores(values, queries, self._score), rows
-
-    def _ranked_search(self, queries, k, mask, candidates):
-        ascending = scoring.least_first(self.similarity)
-        values, rows = self._nearest(queries, candidates, mask)
-        if self._spread:
-            variance = self._columns["spread"].values[rows]
-            values = values + variance + total_variance(queries)[:, None]
-            values[rows < 0] = np.nan
-            return best(self._score(values), rows, k, ascending)
-        if self.description["embedding"] == SET:
-            rows = np.where(rows < 0, -1, self._owner[rows])
-            rows = unique_candidates(by_query(queries, rows))
-        scores = self._reranker.scores(queries, self._embeddings, rows)
-        return best(scores, rows, k, ascending)
+        return nearest(self.description["kind"], self._rows, vectors, k, mask, effort)

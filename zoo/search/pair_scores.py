@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from zoo.arrays import by_query, unit
+from zoo.arrays import unit
 from zoo.embeddings import SET
 from zoo.search import gallery_scores, kinds, scoring
+from zoo.search.rerank import by_query
 
 _PAIRS = 2**22  # numbers of pairs of vectors at once
 
@@ -79,8 +80,8 @@ class PairScores:
 
     def _within_candidates(self, queries, items, rows, limit):
         """Whether each pair's item is nearer than the last candidate of the query or an element."""
-        last = self._nearest(queries, limit, self._mask(None))[0][:, -1]
         asked, own = self._space.queries(queries), self._space.gallery(items)
+        last = self._nearest(asked, limit, self._mask(None))[0][:, -1]
         if self.description["embedding"] != SET:
             values = _pair_values(self._space.metric, asked, own, rows)
             last = last[:, None]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo import embeddings
-from zoo.arrays import element_owners, length
+from zoo.arrays import as_arrays, element_owners, length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
 from zoo.search import scoring
 from zoo.search.kinds import KINDS
@@ -164,8 +164,13 @@ def _not_finite(values):
     return ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
 
 
-def check_queries(description, similarity, queries):
-    """Raises ValueError unless queries are of the kind and the dimension of the gallery."""
+def checked_queries(description, similarity, queries):
+    """Queries as a dict of arrays.
+
+    Raises:
+        ValueError: unless they are of the kind and the dimension of the gallery.
+    """
+    queries = as_arrays(queries, "queries")
     what, own = embeddings.kind(queries), description["embedding"]
     mixed = {what, own} <= {POINT, GAUSSIAN, DIRECTION} & {*similarity.embeddings}
     if what != own and not mixed:
@@ -173,6 +178,7 @@ def check_queries(description, similarity, queries):
     dim = queries[_PARTS[what][0]].shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
+    return queries
 
 
 def check_asked(queries, scores, ids):

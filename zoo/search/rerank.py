@@ -55,6 +55,20 @@ class Reranker:
         return tf.map_fn(one, (queries, gallery), fn_output_signature=tf.float32)
 
 
+def by_query(queries, rows):
+    """What was found for each element, `(elements, k)`, beside each other for each query.
+
+    Returns:
+        `(queries, num_elements * k)`, −1 for masked elements.
+    """
+    items, num_elements, _ = queries["elements"].shape
+    if "mask" in queries:
+        found = np.full((items * num_elements, rows.shape[1]), -1)
+        found[queries["mask"].reshape(-1)] = rows
+        rows = found
+    return rows.reshape(items, -1)
+
+
 def unique_candidates(rows):
     """Each query's distinct candidates, `(queries, at most as many)`, filled up with −1."""
     ordered = np.sort(rows, axis=1)

@@ -1,7 +1,6 @@
 """Several indexes that are searched as one, with one exact order."""
 
 import contextlib
-import dataclasses
 import itertools
 import json
 import os
@@ -12,28 +11,23 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
-from numpy.typing import ArrayLike
 
-from zoo.arrays import as_arrays
-from zoo.confidence import Confidence, GalleryMoments, QueryScores
-from zoo.confidence.answer_agreement import beside_the_first
-from zoo.confidence.insertion import Probed
-from zoo.confidence.scores import DEPTH
+from zoo.confidence import GalleryMoments
 from zoo.embeddings import EmbeddingLike
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.json_files import read_object
-from zoo.search import plan, rerank, scoring, storage
+from zoo.search import rerank, scoring, storage
 from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
-from zoo.search.probing import probe
+from zoo.search.searchable import Searchable
 from zoo.similarities.spaces import SearchSpace
 
 PARTS = "parts.json"
 _PART = re.compile(r"part-(\d{3,})")
 
 
-class ShardedIndex:
+class ShardedIndex(Searchable):
     """Parts of a gallery, each an `Index`, and together one.
 
     A part is searched by itself, and the best of all parts are ranked by their scores, which are in
@@ -127,35 +121,16 @@ class ShardedIndex:
         scores, ids = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
         return rerank.best(scores, ids, int(k), scoring.least_first(self.similarity))
 
-    def query_scores(
-        self,
-        queries: EmbeddingLike,
-        scores: np.ndarray | None = None,
-        ids: np.ndarray | None = None,
-        copies: float | None = None,
-    ) -> QueryScores:
-        """What the parts say of queries as a whole, as `Index.query_scores`.
+    def over_the_gallery(self, queries: EmbeddingLike) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the queries' scores over all parts.
 
-        Mean and variance over the gallery are those of the parts put together, so no part is
-        scanned whose moments suffice.
+        They are those of the parts put together, so no part is scanned whose moments suffice.
         """
-        queries = as_arrays(queries, "queries")
-        plan.check_asked(queries, scores, ids)
-        depth = min(DEPTH, len(self))
-        if scores is None:
-            scores, ids = self.search(queries, depth)
-        top = scoring.sign(self.similarity) * np.asarray(scores, np.float64)[:, :depth]
         parts = [part for part in self.parts if len(part)]
         means, variances = np.stack([part.over_the_gallery(queries) for part in parts], axis=1)
         weights = self._weights(parts)
         mean = weights @ means
-        variance = weights @ (variances + (means - mean) ** 2)
-        found = QueryScores(top, mean, variance, len(self))  # refuses what a search has not found
-        if ids is None or self.own_space is None:
-            return found
-        answers = self.answer_vectors(np.asarray(ids)[:, :depth])
-        agreement, is_copy = beside_the_first(answers, self.centre, copies)
-        return dataclasses.replace(found, agreement=agreement, is_copy=is_copy)
+        return mean, weights @ (variances + (means - mean) ** 2)
 
     def _weights(self, parts):
         return np.array([len(part) for part in parts]) / len(self)
@@ -220,30 +195,6 @@ class ShardedIndex:
     def count_at_least(self, queries: EmbeddingLike, scores: np.ndarray) -> np.ndarray:
         """How many items of all parts score at least as high for each query."""
         return sum(part.count_at_least(queries, scores) for part in self.parts if len(part))
-
-    def probe(
-        self,
-        queries: EmbeddingLike,
-        own: EmbeddingLike,
-        rows: np.ndarray,
-        copies: float | None = None,
-        seed: int = 0,
-    ) -> Probed:
-        """What the parts say to probes, see `zoo.search.probing.probe`."""
-        return probe(self, queries, own, rows, copies, seed)
-
-    def probability(
-        self,
-        queries: EmbeddingLike,
-        confidence: Confidence,
-        uncertainty: ArrayLike | None = None,
-        scores: np.ndarray | None = None,
-        ids: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """How likely the first answer to each query is right, as `Index.probability`."""
-        confidence.check_size(len(self))
-        found = self.query_scores(queries, scores, ids, confidence.copies)
-        return confidence.probability(found, uncertainty)
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the parts in place of whatever parts the folder holds, all or none of them.
