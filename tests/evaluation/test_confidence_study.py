@@ -9,7 +9,7 @@ import pytest
 
 from synthetic_run import encoded, records
 from zoo.commands import confidence as flags_of
-from zoo.confidence import PORTABLE, Confidence, QueryScores, abstention_auc
+from zoo.confidence import JUDGED, Confidence, QueryScores, abstention_auc
 from zoo.errors import InputError
 from zoo.evaluation import command, confidence_study, summarise_studies
 from zoo.evaluation.calibration import SHRINKAGE
@@ -63,7 +63,7 @@ def test_signals_and_the_row_of_the_validation_split_by_hand(study, test):
         for rows, one in ((logits, test), (shown, seen))
     )
     confidence = Confidence.fit(
-        shown, own, seen.caption_uncertainty, names=PORTABLE, penalty=penalty
+        shown, own, seen.caption_uncertainty, names=JUDGED, penalty=penalty
     )
     assert "agreement_20" in confidence.names  # which helps here
     probability = confidence.probability(scores, test.caption_uncertainty)
