@@ -12,13 +12,13 @@ INDEX := runs/packaged_photos
 # Trains on drawn birds as on a folder of yours, since the packaged photos are there to be asked and
 # never to train on; then asks those, by the packaged model of photos.
 all: setup $(DRAWN)/pairs.csv
-	$(BIN)/python recipes/own_pairs.py --data-dir $(DRAWN) --held-out-share 0.2 --epochs 4 --out $(RUN)
+	$(BIN)/python recipes/own_pairs.py --data-dir $(DRAWN) --held-out-share 0.2 --epochs 3 --out $(RUN)
 	$(BIN)/python -m zoo.search build zoo/photos $(INDEX) --model photos_pfe
 	$(BIN)/python -m zoo.search query $(INDEX) \
 		"a bus on a city street" "people outdoors" "a giraffe" -k 3
 
 $(DRAWN)/pairs.csv: | setup
-	$(BIN)/python -m tools.path_inputs $(DRAWN) --count 260
+	$(BIN)/python -m tools.path_inputs $(DRAWN) --count 160
 
 setup: $(VENV)/.installed
 

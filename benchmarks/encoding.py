@@ -1,4 +1,4 @@
-"""Encoding photos by workers of Apache Beam: speed, and what is there after workers were killed.
+"""Encoding photos by worker processes: speed, and what is there after workers were killed.
 
 `HALO_BENCHMARK_PHOTOS=FOLDER python -m benchmarks encoding`. The photos of a folder (Toy Birds, if
 none is named) are repeated until there are 20,000, 50 broken ones among them, and encoded by the
@@ -143,14 +143,6 @@ def difference(done, paths):
 
 
 def workers_alive():
-    """The processes of Beam's local workers, not their shells."""
-    done = subprocess.run(["pgrep", "-f", "sdk_worker_main"], capture_output=True, text=True)
-    found = []
-    for pid in map(int, done.stdout.split()):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
-        except OSError:
-            continue
-        if b"python" in command:
-            found.append(pid)
-    return found
+    """The worker processes of this one."""
+    own = ["pgrep", "-P", str(os.getpid()), "-f", "multiprocessing.spawn"]
+    return [int(pid) for pid in subprocess.run(own, capture_output=True, text=True).stdout.split()]

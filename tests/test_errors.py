@@ -13,7 +13,7 @@ import zoo
 from demo.__main__ import main as demo
 from export import engines, warmup
 from zoo import encoders
-from zoo.collection import direct, places, shards
+from zoo.collection import places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.errors import MissingPackageError, require
@@ -48,11 +48,6 @@ def write_shard():
 PLACES = {
     "shards of embeddings": ("pyarrow", "search", write_shard),
     "an object store": ("apache_beam", "beam", lambda: places.read_bytes("gs://bucket/a.jpg")),
-    "encoding by workers": (
-        "apache_beam",
-        "beam",
-        lambda: direct.encode_here([], "toy_birds_pcme", "images", "nowhere", {}, workers=2),
-    ),
     "a BERT tokenizer": ("keras_hub", "text", lambda: BertTokenizer(VOCABULARY, max_words=5)),
     "a CLIP tokenizer": ("keras_hub", "text", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
     "a BERT backbone": ("keras_hub", "text", lambda: encoders.bert(None, 7, 5, num_layers=1)),

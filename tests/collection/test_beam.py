@@ -4,7 +4,6 @@ import contextlib
 import functools
 import io
 import json
-import logging
 import os
 import pathlib
 import re
@@ -188,17 +187,9 @@ def test_flags_of_beam(photos, tmp_path):
 
 
 def workers_of_this_machine():
-    """The worker processes of Beam's local runner."""
-    done = subprocess.run(["pgrep", "-f", "sdk_worker_main"], capture_output=True, text=True)
-    return [pid for pid in map(int, done.stdout.split()) if _is_python(pid)]
-
-
-def _is_python(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return b"python" in file.read().split(b"\0")[0]
-    except OSError:
-        return False
+    """The worker processes of this one."""
+    own = ["pgrep", "-P", str(os.getpid()), "-f", "multiprocessing.spawn"]
+    return [int(pid) for pid in subprocess.run(own, capture_output=True, text=True).stdout.split()]
 
 
 @pytest.mark.very_slow  # every attempt imports TensorFlow in three processes
@@ -237,19 +228,19 @@ def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeyp
     pieces = collection.plan(photos, "images", shard_size=5)
     codes = []
 
-    def attempt(job, left, look):
+    def attempt(job, left, workers, look):
         """Encodes one shard, leaves half of another, and dies; at the end it does not."""
         shards.write_shard(job["folder"], left[0].number, encoder()(left[0]))
         (tmp_path / ".tmp-999999999-shard-000001.parquet").write_bytes(b"half")
-        codes.append(direct._WORKER_DIED if len(left) > 1 else 0)
+        codes.append(-signal.SIGKILL if len(left) > 1 else 0)
         return codes[-1]
 
     monkeypatch.setattr(direct, "_attempt", attempt)
     direct.encode_here(pieces, PRESET, "images", tmp_path, {}, workers=2, progress=False)
-    assert codes == [75] * (len(pieces) - 1) + [0]
+    assert codes == [-signal.SIGKILL] * (len(pieces) - 1) + [0]
     check_same(contents(tmp_path), expected)
     assert not list(tmp_path.glob(".tmp-*"))
-    for code, message in ((75, "killed 3 times before a shard"), (1, "error is above")):
+    for code, message in ((-9, "killed 3 times before a shard"), (1, "error is above")):
         monkeypatch.setattr(direct, "_attempt", lambda *_, code=code: code)
         with pytest.raises(InputError, match=message):
             direct.encode_here(
@@ -258,15 +249,14 @@ def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeyp
 
 
 def test_the_command_encodes_by_workers_and_indexes_shards(photos, tmp_path, capsys, monkeypatch):
-    """In this process, since another would import TensorFlow; that one is killed above."""
+    """In this process, since another would import TensorFlow; such are killed above."""
 
-    def attempt(job, left, look):
-        text = json.dumps({**job, "work": [vars(piece) for piece in left]})
-        monkeypatch.setattr("sys.stdin", io.StringIO(text))
-        monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # to be put back
-        level = logging.getLogger().level
-        direct.main()
-        logging.getLogger().setLevel(level)
+    def attempt(job, left, workers, look):
+        before = signal.getsignal(signal.SIGINT)
+        with monkeypatch.context() as patched:  # which puts back what a worker sets for itself
+            patched.setattr(os, "environ", {**os.environ})
+            direct._work(job, left)
+        signal.signal(signal.SIGINT, before)
         return 0
 
     monkeypatch.setattr(direct, "_attempt", attempt)

@@ -1,28 +1,19 @@
-"""Encodes by Beam on the cores of this machine, and goes on where a worker dies.
+"""Encodes by worker processes of this machine, and goes on where one of them dies."""
 
-Beam's local runner starts worker processes but waits for ever for one that was killed. So it runs
-in a process of its own, which ends when one of its workers does, and is started again for the
-shards that are left.
-"""
-
-import contextlib
-import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Sequence
+from multiprocessing import connection
 from typing import Any
 
 from zoo.collection import places
+from zoo.collection.encoder import Encoder
 from zoo.collection.job import bar, begin, finish
+from zoo.collection.shards import write_shard
 from zoo.collection.work import Work
-from zoo.errors import InputError, require
+from zoo.errors import InputError
 
-_WORKER_DIED = 75  # the exit code of such a process, sysexits' EX_TEMPFAIL
-_LAST_LINES = 30  # of what a process printed that failed
 _MOST_IN_VAIN = 3  # attempts in which no shard was written
 
 
@@ -52,10 +43,11 @@ def encode_here(
         InputError: as `zoo.collection.encode`, or if workers die again and again before one shard
             is done.
     """
-    require("apache_beam", extra="beam")
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1; received {workers}")
     in_vain, left = 0, begin(folder, pieces, {**identity, "dtype": dtype})
-    job = {"model": str(model), "side": side, "folder": str(folder), "workers": workers}
-    job |= {"batch_size": batch_size, "dtype": dtype}
+    job = {"model": str(model), "side": side, "batch_size": batch_size}
+    job |= {"folder": str(folder), "dtype": dtype}
     with bar(progress) as shown:
         task = shown.add_task("encoding", total=len(pieces), completed=len(pieces) - len(left))
 
@@ -65,10 +57,10 @@ def encode_here(
             return len(pieces) - there
 
         while left:
-            before, code = len(left), _attempt(job, left, look)
+            before, code = len(left), _attempt(job, left, workers, look)
             left = begin(folder, pieces, {**identity, "dtype": dtype})
             look()
-            if code not in (0, _WORKER_DIED):
+            if code > 0:
                 raise InputError(f"{folder}: the worker's error is above; nothing is lost")
             in_vain = 0 if len(left) < before else in_vain + 1
             if in_vain == _MOST_IN_VAIN:
@@ -79,71 +71,31 @@ def encode_here(
     return finish(folder, pieces)
 
 
-def _attempt(job, left, look):
-    """The exit code of one process that runs the pipeline, with all of its workers ended."""
-    with tempfile.TemporaryFile() as output:  # where one is killed the others print tracebacks
-        code = _run({**job, "work": [vars(piece) for piece in left]}, output, look)
-        if code not in (0, _WORKER_DIED):
-            output.seek(0)
-            lines = output.read().decode(errors="replace").splitlines()
-            print("\n".join(lines[-_LAST_LINES:]), file=sys.stderr)
-    return code
-
-
-def _run(job, output, look):
-    threads = {name: "1" for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "zoo.collection.direct"],
-        stdin=subprocess.PIPE,
-        stdout=output,
-        stderr=output,
-        env={**os.environ, "TF_NUM_INTEROP_THREADS": "2", **threads},
-        start_new_session=True,
-    )
+def _attempt(job, left, workers, look):
+    """The exit code of worker processes that share the work: 0, that of an error, or −signal."""
+    context = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
+    count, started = min(workers, len(left)), []
     try:
-        process.stdin.write(json.dumps(job).encode())
-        process.stdin.close()
-        while True:
-            try:
-                return process.wait(timeout=0.5)
-            except subprocess.TimeoutExpired:
-                look()
+        for number in range(count):
+            process = context.Process(target=_work, args=(job, left[number::count]), daemon=True)
+            process.start()
+            started.append(process)
+        codes = [None]
+        while None in codes and max(code or 0 for code in codes) <= 0:
+            connection.wait([process.sentinel for process in started if process.is_alive()], 0.5)
+            codes = [process.exitcode for process in started]
+            look()
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        for process in started:
+            process.kill()
+            process.join()
+    return max((code for code in codes if code), default=0)
 
 
-def main() -> None:
-    """Runs the pipeline of a job that stands on the standard input."""
-    import logging
-
-    import apache_beam as beam
-    from apache_beam.options.pipeline_options import PipelineOptions
-    from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-
-    from zoo.collection.beam import EncoderHandler, pipeline_of
-
-    # Its threads report a worker's end by an error of theirs, and the main thread waits on.
-    threading.excepthook = lambda raised: os._exit(_WORKER_DIED)
-    logging.getLogger().setLevel(logging.ERROR)
-    job = json.load(sys.stdin)
-    pieces = [
-        Work(**{key: tuple(v) if isinstance(v, list) else v for key, v in piece.items()})
-        for piece in job["work"]
-    ]
-    mode = "in_memory" if job["workers"] == 1 else "multi_processing"
-    options = PipelineOptions(
-        direct_num_workers=job["workers"],
-        direct_running_mode=mode,
-        default_sdk_harness_log_level="ERROR",
-    )
-    # `DirectRunner` would first try to download Prism.
-    pipeline = beam.Pipeline(runner=FnApiRunner(), options=options)
-    handler = EncoderHandler(job["model"], job["side"], job["batch_size"])
-    pipeline_of(pipeline, pieces, handler, job["folder"], job["dtype"])
-    pipeline.run().wait_until_finish()
-
-
-if __name__ == "__main__":
-    main()
+def _work(job, pieces):
+    """What a worker does: it encodes its pieces, one after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    os.environ.update(TF_NUM_INTRAOP_THREADS="1", TF_NUM_INTEROP_THREADS="2")
+    encoder = Encoder.load(job["model"], job["side"], job["batch_size"])
+    for work in pieces:
+        write_shard(job["folder"], work.number, encoder(work), job["dtype"])

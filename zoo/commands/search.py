@@ -23,9 +23,9 @@ The two steps of `build` are commands too, for collections that one machine does
         --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
     python -m zoo.search index gs://B/shards OUT --model PRESET_OR_RUN --kind ivfpq
 
-`encode` writes shards of embeddings: in this process, by `--workers 4` processes of Apache Beam, or
-by the `--runner` of a cluster, whose own flags follow `--`. What cannot be read is set aside, with
-the reason. `index` reads shards.
+`encode` writes shards of embeddings: in this process, by `--workers 4` of this machine, or by
+Apache Beam on a cluster, `--runner`, whose own flags follow `--`. What cannot be read is set aside,
+with the reason. `index` reads shards.
 """
 
 import importlib

@@ -102,7 +102,7 @@ def _encode(command):
     command.add_argument(
         "--dtype", choices=DTYPES, default=DTYPES[0], help="of the vectors (float32)"
     )
-    command.add_argument("--workers", type=int, help="processes of Apache Beam on this machine")
+    command.add_argument("--workers", type=int, help="processes on this machine, a thread each")
     command.add_argument("--runner", help="DataflowRunner, FlinkRunner, ...; its flags after --")
 
 

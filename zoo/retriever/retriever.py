@@ -353,7 +353,7 @@ class Retriever:
             found = self.index.search(queries, depth, max_uncertainty)
         if judge.confidence is not None:
             try:
-                said = self.index.query_scores(queries, *found, judge.copies)
+                said = self.index.scores_of(queries, *found, judge.copies)
             except ValueError as error:  # an approximate index found too few
                 judge = Judge(why_not=str(error), known=judge.known)
         facts = query_facts(self.model, queries, texts)

@@ -40,7 +40,7 @@ def probe(index, queries, own, rows, copies=None, seed=0):
         raise ValueError("the index is empty: there is nothing to calibrate on")
     plan.check_items(index.description, own, "own")
     scores, ids = index.search(queries, min(DEPTH, len(index)))
-    without = index.query_scores(queries, scores, ids, copies)
+    without = index.scores_of(queries, scores, ids, copies)
     own_scores = index.pair_scores(queries, own, rows)
     if without.agreement is None:
         probed = put_there(without, own_scores)

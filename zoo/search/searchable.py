@@ -51,9 +51,19 @@ class Searchable:
         """
         queries = as_arrays(queries, "queries")
         plan.check_asked(queries, scores, ids)
-        depth = min(DEPTH, len(self))
         if scores is None:
-            scores, ids = self.search(queries, max(1, depth))
+            scores, ids = self.search(queries, max(1, min(DEPTH, len(self))))
+        return self.scores_of(queries, scores, ids, copies)
+
+    def scores_of(
+        self,
+        queries: dict[str, np.ndarray],
+        scores: np.ndarray,
+        ids: np.ndarray | None,
+        copies: float | None = None,
+    ) -> QueryScores:
+        """`query_scores` of queries that a search has checked, and of what it found."""
+        depth = min(DEPTH, len(self))
         top = np.asarray(scores, np.float64)[:, :depth]
         if top.shape != (length(queries), depth) or np.isnan(top).any():
             raise ValueError(
