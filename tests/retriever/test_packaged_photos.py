@@ -95,7 +95,10 @@ def test_of_questions_with_an_answer_few_likely_ones_are_wrong(answers):
     assert likely.sum() >= 12
     assert 1 - right[likely].mean() <= 0.25  # 0.2 is promised; of 20 one more is 0.25
     said = [answers[q].probability for q in there]
-    assert abs(np.mean([one for one in said if one is not None]) - right.mean()) <= 0.1
+    # A probability is of the one photo that is wanted, and where two fit, of half a chance; by hand
+    # every photo that fits is right. So less may be said, and hardly more.
+    more = np.mean([one for one in said if one is not None]) - right.mean()
+    assert -0.2 <= more <= 0.1
 
 
 @pytest.mark.slow
