@@ -257,8 +257,12 @@ def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeyp
             )
 
 
-def test_the_command_encodes_by_workers_and_indexes_shards(photos, tmp_path, capsys, monkeypatch):
-    """In this process, since another would import TensorFlow; that one is killed above."""
+# Two workers are processes, of which each imports TensorFlow; they are killed above, too.
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.very_slow)])
+def test_the_command_encodes_by_workers_and_indexes_shards(
+    workers, photos, tmp_path, capsys, monkeypatch
+):
+    """Beam's own process is this one; that one is killed above."""
 
     def attempt(job, left, look):
         text = json.dumps({**job, "work": [vars(piece) for piece in left]})
@@ -271,9 +275,8 @@ def test_the_command_encodes_by_workers_and_indexes_shards(photos, tmp_path, cap
 
     monkeypatch.setattr(direct, "_attempt", attempt)
     encoded, out = str(tmp_path / "shards"), str(tmp_path / "out")
-    main(
-        ["encode", str(photos), encoded, "--model", PRESET, "--workers", "2", "--dtype", "float16"]
-    )
+    flags = ["--model", PRESET, "--workers", workers, "--dtype", "float16"]
+    main(["encode", str(photos), encoded, *flags])
     assert "32 items in 1 shards, 0 rejected" in capsys.readouterr().out
     assert json.loads((tmp_path / "shards" / "job.json").read_text())["dtype"] == "float16"
     main(["index", encoded, out, "--kind", "flat"])

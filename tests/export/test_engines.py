@@ -48,7 +48,10 @@ def test_any_batch_gives_keras_numbers_and_the_client_runs(pcme, format, tmp_pat
     assert done.stdout.count("'mean': (1, ") == 2, done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("format", ["onnx", "litert", "openvino"])
+@pytest.mark.parametrize(
+    "format",
+    ["onnx", *(pytest.param(name, marks=pytest.mark.very_slow) for name in ("litert", "openvino"))],
+)
 def test_a_pretrained_sentence_is_exported_with_its_own_gelu(format, tmp_path):
     """MiniLM's is made of erfc, which ONNX has not: tf2onnx wrote a file that nothing opens."""
     folder = write_checkpoint(tmp_path / "bert", random_weights())
@@ -83,7 +86,10 @@ def whole(pcme, tmp_path_factory):
     return export_engine(pcme.model, out, "litert", image_only=True)
 
 
-@pytest.mark.parametrize(("storage", "most"), [("float16", 0.05), ("dynamic_range", 0.2)])
+@pytest.mark.parametrize(
+    ("storage", "most"),
+    [("float16", 0.05), pytest.param("dynamic_range", 0.2, marks=pytest.mark.very_slow)],
+)
 def test_smaller_weights_of_litert_are_finite_and_near(pcme, whole, storage, most, tmp_path):
     # Three captions, one of them empty: what masks and what divides fit into 16 bits.
     small = export_engine(pcme.model, tmp_path / "small", "litert", storage=storage, batch_size=3)

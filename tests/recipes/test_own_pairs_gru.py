@@ -32,6 +32,7 @@ def photos(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_one_command_from_a_table_to_a_report(photos, tmp_path):
     (photos / "3.jpg").write_bytes(b"not a picture")
     out = tmp_path / "run"
