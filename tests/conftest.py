@@ -65,6 +65,16 @@ def _few_objects():
     gc.set_threshold(100_000, 20, 50)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_gru():
+    """Most towers of captions have a GRU, and most tests call them eagerly."""
+    import quick_gru
+
+    with pytest.MonkeyPatch.context() as patch:
+        quick_gru.loop_in_graphs(patch)
+        yield
+
+
 @pytest.fixture(scope="session")
 def forget():
     """A function that gives the memory of forgotten models back when there is much of it.

@@ -62,7 +62,9 @@ print(*(named(f"halo>{{name}}") is not None for name in ("DualEncoder", "AdamP",
     "first",
     [
         "import zoo; assert not {'keras', 'tensorflow', 'numpy'} & set(sys.modules)",
-        "from zoo.layers import GaussianHead",  # a room that Keras' import begins in
+        pytest.param(  # a room that Keras' import begins in
+            "from zoo.layers import GaussianHead", marks=pytest.mark.very_slow
+        ),
     ],
 )
 def test_every_class_is_registered_whatever_is_imported_first(first):

@@ -36,7 +36,7 @@ def run(code, *arguments, **variables):
     )
 
 
-@pytest.mark.parametrize("level", [None, "2"])
+@pytest.mark.parametrize("level", [None, pytest.param("2", marks=pytest.mark.very_slow)])
 def test_a_command_s_standard_error_is_empty(level):
     found = run(ENCODE, **({"TF_CPP_MIN_LOG_LEVEL": level} if level else {}))
     assert found.returncode == 0
@@ -58,7 +58,7 @@ def test_an_error_of_a_command_is_one_line():
     assert found.stderr == "error: no such run folder: nowhere\n"
 
 
-@pytest.mark.parametrize("backend", ["foo", "mlx"])
+@pytest.mark.parametrize("backend", ["foo", pytest.param("mlx", marks=pytest.mark.very_slow)])
 def test_a_backend_that_is_not_there_is_one_line(backend):
     found = run("import halo_zoo; halo_zoo.main(['train', 'pcme_cub'])", KERAS_BACKEND=backend)
     assert found.returncode == 2

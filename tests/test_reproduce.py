@@ -121,7 +121,7 @@ FILES += ("--backbone", "--weights", "--bpe", "--bert", "--bert-vocabulary")
 SMALL = {"dim": 8, "word_dim": 8, "max_words": 9, "similarity_dim": 4, "batch_size": 8}
 OF_RUNS = ("--model", "--ensemble", "--runs", "--run")  # other tests give them finished runs
 TESTED = {*TABLES, "similarity_flops"}  # in tests/studies
-CHEAP = ("toy_2d", "gaussian_vsrn_flickr30k", "dive_flickr30k --features regions")
+CHEAP = ("gaussian_vsrn_flickr30k",)  # the others are of `make test-slow`
 
 
 def without_files():

@@ -22,15 +22,34 @@ def browser():
         yield opened
 
 
-@pytest.fixture(params=["light", "phone"])
+@pytest.fixture(params=["light", pytest.param("phone", marks=pytest.mark.very_slow)])
 def visit(request, browser, served, measured):
     with Visit(browser, served[0], request.param) as visit:
         yield visit
-        assert visit.problems == []
-        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert visit.page.evaluate(wide) <= 0, "the page scrolls sideways"
-        silent = "[...document.images].filter(i => !i.hidden && !i.hasAttribute('alt')).length"
-        assert visit.page.evaluate(silent) == 0, "an image without an alternative text"
+        _check_page(visit)
+
+
+def _check_page(visit):
+    assert visit.problems == []
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert visit.page.evaluate(wide) <= 0, "the page scrolls sideways"
+    silent = "[...document.images].filter(i => !i.hidden && !i.hasAttribute('alt')).length"
+    assert visit.page.evaluate(silent) == 0, "an image without an alternative text"
+
+
+def test_every_panel_fits_a_phone(browser, served, measured):
+    """What each shows there is of `make test-slow`."""
+    with Visit(browser, served[0], "phone") as visit:
+        _check_page(visit)
+        visit.search_words("a small red bird with a black crown")
+        _check_page(visit)
+        visit.open_tab("Picture → words")
+        visit.search_image(1)
+        _check_page(visit)
+        visit.open_map()
+        _check_page(visit)
+        visit.open_trust()
+        _check_page(visit)
 
 
 def test_it_opens_on_an_answer_beside_none(visit):

@@ -106,7 +106,17 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     assert gallery.noun == "picture"
 
 
-@pytest.mark.parametrize("name", zoo.list_presets())
+# A large and a small one; make test-slow asks all that are here.
+FEW = ("photos_pfe", "toy_birds_pcme")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in FEW else [pytest.mark.very_slow])
+        for name in zoo.list_presets()
+    ],
+)
 def test_every_preset_answers_about_photos_of_ones_own(name, birds, tmp_path):
     photos = next((birds / "images").iterdir())
     gallery, _ = sources.load(name, folder=photos, cache=tmp_path / "cache")

@@ -32,9 +32,15 @@ def calibrated(recalibration=None, log=np.log, agreeing=True):
     )
 
 
+def signature(model, direction, confidence):
+    """It alone is traced, of all that the export has."""
+    functions = Signatures(model, calibrations={direction: confidence}).functions
+    return functions[f"confidence_{direction}"].get_concrete_function()
+
+
 def asked(model, confidence):
     """What the signature says of the second half of the queries."""
-    functions = Signatures(model, calibrations={"t2i": confidence}).concrete()
+    function = signature(model, "t2i", confidence)
     found = scores(SECOND)
     given = {
         "best_score": found.top[:, 0],
@@ -44,10 +50,8 @@ def asked(model, confidence):
         "agreement": found.agreement,
         "uncertainty": VARIANCE[SECOND],
     }
-    specs = functions["confidence_t2i"].structured_input_signature[0]
-    return functions["confidence_t2i"](
-        *(tf.constant(given[spec.name], tf.float32) for spec in specs)
-    )
+    specs = function.structured_input_signature[0]
+    return function(*(tf.constant(given[spec.name], tf.float32) for spec in specs))
 
 
 @pytest.mark.parametrize("recalibration", [None, "platt", "isotonic"])
@@ -76,10 +80,10 @@ def test_without_a_certified_threshold_one_half_decides(pcme):
 
 def test_a_calibration_of_further_features_has_no_signature(pcme):
     whole = Confidence.fit(SIMILARITY, CORRECT)
-    assert "confidence_t2i" not in Signatures(pcme.model, calibrations={"t2i": whole}).concrete()
+    assert "confidence_t2i" not in Signatures(pcme.model, calibrations={"t2i": whole}).functions
     for direction, there in (("i2t", True), ("t2i", False)):
         module = Signatures(pcme.model, image_only=True, calibrations={direction: calibrated()})
-        assert (f"confidence_{direction}" in module.concrete()) == there
+        assert (f"confidence_{direction}" in module.functions) == there
 
 
 @pytest.mark.parametrize(
@@ -92,9 +96,7 @@ def test_a_calibration_of_further_features_has_no_signature(pcme):
     ],
 )
 def test_bad_scores_are_refused(pcme, wrong, said):
-    function = Signatures(pcme.model, calibrations={"i2t": calibrated()}).concrete()[
-        "confidence_i2t"
-    ]
+    function = signature(pcme.model, "i2t", calibrated())
     specs = function.structured_input_signature[0]
     given = [tf.fill((1, *spec.shape[1:]), wrong.get(spec.name, 1.0)) for spec in specs]
     with pytest.raises(tf.errors.InvalidArgumentError, match=said):

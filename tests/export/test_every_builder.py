@@ -21,9 +21,9 @@ from zoo.data import captions, sources
 from zoo.similarities.spaces import SPACES
 
 pytestmark = pytest.mark.slow
-# A system for each kind of embedding and tokenizer; an export of each takes a quarter of a minute,
-# so the others are of `make test-slow`.
-FIRST = ("pcme", "vsepp", "dive", "sgraf", "pcme_bert")
+# A system for each kind of embedding and tokenizer, but for points, which test_features.py exports.
+# An export of each takes a quarter of a minute, so the others are of `make test-slow`.
+FIRST = ("pcme", "dive", "sgraf", "pcme_bert")
 OTHERS = tuple(name for name in tiny_models.BUILDERS if name not in FIRST)
 SCRIPT = pathlib.Path(__file__).parents[1] / "helpers" / "fresh_process.py"
 TOLERANCE = 1e-5  # of the largest value of an output

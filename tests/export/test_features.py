@@ -15,7 +15,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(
     "builder",
-    ["vsepp", "gaussian_vsrn", "dive", pytest.param("pvse", marks=pytest.mark.very_slow)],
+    [
+        "vsepp",
+        "dive",
+        pytest.param("gaussian_vsrn", marks=pytest.mark.very_slow),
+        pytest.param("pvse", marks=pytest.mark.very_slow),
+    ],
 )
 def test_regions_go_in_as_features(builder, tmp_path):
     words = WordTokenizer(["a", "red", "bird"], max_words=5)

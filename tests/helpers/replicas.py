@@ -28,7 +28,7 @@ from zoo.training import Execution  # noqa: E402
 
 DEVICES = training.strategy(NAME)
 SPREAD = Execution(strategy=NAME)
-WORDS = WordTokenizer(["bird", "red", "blue", "wing", "a", "small"], max_words=6)
+WORDS = WordTokenizer(["bird", "red", "blue", "wing", "a", "small"], max_words=3)
 SIZE = {"tokenizer": WORDS, "dim": 8, "word_dim": 6, "image_size": 16}
 REGIONS = (3, 12)
 STEPS = 2
@@ -81,7 +81,7 @@ def stream(shape, sizes=(8,), each=2):
         batches.append(
             {
                 "images": images.astype("float32"),
-                "captions": rng.integers(1, 8, (rows * each, 6)).astype("int32"),
+                "captions": rng.integers(1, 8, (rows * each, 3)).astype("int32"),
                 "image_labels": labels,
                 "caption_labels": np.repeat(labels, each),
                 "semantic": rng.uniform(size=(rows, rows * each)).astype("float32"),

@@ -16,7 +16,14 @@ pytest.importorskip("keras_hub")
 IMAGES = np.random.default_rng(1).integers(0, 256, (4, SIZE, SIZE, 3), dtype="uint8")
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+# SigLIP 2 is read as SigLIP is, and MetaCLIP 2 from a folder of Hugging Face below.
+TWINS = ("siglip2", "metaclip2")
+PARAMS = [
+    pytest.param(name, marks=[pytest.mark.very_slow] if name in TWINS else []) for name in FAMILIES
+]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def family(request, tmp_path_factory):
     """`(name, backbone, preprocessor, preset folder)`."""
     backbone, preprocessor = tiny_hub(request.param)

@@ -123,9 +123,9 @@ def test_figure_a1_with_much_of_every_term():
     ("builder", "options"),
     [
         ("pcmepp", {}),
-        ("pcmepp", {"distance": "squared_wasserstein_2"}),
+        pytest.param("pcmepp", {"distance": "squared_wasserstein_2"}, marks=pytest.mark.very_slow),
         ("pcmepp", {"distance": "match_probability", "scale": 2.0}),
-        ("pcmepp", {"distance": "squared_euclidean"}),
+        pytest.param("pcmepp", {"distance": "squared_euclidean"}, marks=pytest.mark.very_slow),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
         ("infonce", {}),
         ("vse_infinity", {"mining": "sum"}),

@@ -241,22 +241,17 @@ PICTURES = ["--backbone=tiny", "--image-size=16", "--test-similarities=own"]
 SAMPLED = [*PICTURES, "--num-samples=2"]  # every pair costs their square
 
 
+# The same files at the same size are measured by make test in test_coco_published.py.
+@pytest.mark.very_slow
 @pytest.mark.parametrize(
     ("recipe", "data", "flags"),
     [
-        pytest.param(pcmepp_coco, "real_pictures", PICTURES, marks=pytest.mark.very_slow),
-        pytest.param(pcme_coco, "real_pictures", SAMPLED, marks=pytest.mark.very_slow),
-        pytest.param(daa_coco, "real_pictures", SAMPLED, marks=pytest.mark.very_slow),
-        pytest.param(
-            dive_coco, "real_regions", ["--features=regions"], marks=pytest.mark.very_slow
-        ),
-        pytest.param(
-            daa_sgraf_flickr30k,
-            "real_regions",
-            ["--module=saf", "--similarity-dim=4"],
-            marks=pytest.mark.very_slow,
-        ),
-        pytest.param(vse_coco, "real_regions", ["--features=regions"], marks=pytest.mark.slow),
+        (pcmepp_coco, "real_pictures", PICTURES),
+        (pcme_coco, "real_pictures", SAMPLED),
+        (daa_coco, "real_pictures", SAMPLED),
+        (dive_coco, "real_regions", ["--features=regions"]),
+        (daa_sgraf_flickr30k, "real_regions", ["--module=saf", "--similarity-dim=4"]),
+        (vse_coco, "real_regions", ["--features=regions"]),
     ],
 )
 def test_the_real_annotation_files(recipe, data, flags, shared_data, tmp_path, request):

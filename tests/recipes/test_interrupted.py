@@ -8,58 +8,56 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import forked
-import own_pairs_gru
+import own_vectors
 from zoo import cli
 from zoo.files import RunFolder
 from zoo.training.history import read_history
 
-RECIPES = str(Path(own_pairs_gru.__file__).parent)
+RECIPES = str(Path(own_vectors.__file__).parent)
 pytestmark = pytest.mark.usefixtures("run_eagerly")
-SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
+# The recipe with the cheapest steps: a run of it begins, trains, ends and resumes as any other's.
+SMALL = ("--method=pcmepp", "--batch-size=32", "--epochs=2", "--steps-per-epoch=2")
 
 
 @pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("album") / "photos"
-    folder.mkdir()
+def vectors(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vectors")
     rng = np.random.default_rng(0)
-    rows = ["image,caption"]
-    for index in range(24):
-        pixels = rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / f"{index}.jpg")
-        rows.append(f"{index}.jpg,picture number {index}")
-    (folder / "pairs.csv").write_text("\n".join(rows))
+    truth = rng.normal(size=(120, 8))
+    for name in ("images", "captions"):
+        noisy = 3 * truth + rng.normal(size=truth.shape)
+        np.save(folder / f"{name}.npy", noisy.astype("float32"))
     return folder
 
 
-def _arguments(photos, out):
-    return [f"--data-dir={photos}", f"--out={out}", "--batch-size=8", "--max-words=8", *SMALL]
+def _arguments(vectors, out):
+    files = [f"--{name}={vectors / name}.npy" for name in ("images", "captions")]
+    return [*files, f"--out={out}", *SMALL]
 
 
-def _called(capsys, photos, out):
+def _called(capsys, vectors, out):
     """`(exit code, lines of errors)` of the command."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        cli.run(own_pairs_gru.main, _arguments(photos, out))
+        cli.run(own_vectors.main, _arguments(vectors, out))
     error = capsys.readouterr().err
     assert "Traceback" not in error
     return stop.value.code, [line for line in error.splitlines() if line.startswith("error:")]
 
 
 @pytest.fixture(scope="module")
-def whole(photos, tmp_path_factory):
+def whole(vectors, tmp_path_factory):
     """The history of a run that nothing has interrupted."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    own_pairs_gru.main(_arguments(photos, out))
+    own_vectors.main(_arguments(vectors, out))
     return read_history(out / "history.csv")
 
 
 @pytest.mark.slow
 def test_control_c_in_an_epoch_is_one_word_and_the_next_call_goes_on(
-    photos, whole, tmp_path, capsys
+    vectors, whole, tmp_path, capsys
 ):
     out = tmp_path / "run"
     script = f"""
@@ -68,7 +66,7 @@ import keras
 import tensorflow as tf
 tf.config.run_functions_eagerly(True)
 sys.path.insert(0, {RECIPES!r})
-import own_pairs_gru
+import own_vectors
 from zoo.cli import run
 ended, count = keras.callbacks.CallbackList.on_train_batch_end, 0
 def interrupted(self, *args, **kwargs):
@@ -78,7 +76,7 @@ def interrupted(self, *args, **kwargs):
         os.kill(os.getpid(), signal.SIGINT)
     ended(self, *args, **kwargs)
 keras.callbacks.CallbackList.on_train_batch_end = interrupted
-run(own_pairs_gru.main, {_arguments(photos, out)!r})
+run(own_vectors.main, {_arguments(vectors, out)!r})
 """
     done = forked.run(script)
     assert done.returncode == 130, done.stderr
@@ -86,13 +84,13 @@ run(own_pairs_gru.main, {_arguments(photos, out)!r})
     assert "Traceback" not in done.stderr
     assert list(read_history(out / "history.csv")["epoch"]) == [1]
     assert not list(out.rglob(".tmp-*"))
-    assert _called(capsys, photos, out) == (0, [])
+    assert _called(capsys, vectors, out) == (0, [])
     np.testing.assert_allclose(read_history(out / "history.csv")["loss"], whole["loss"], rtol=1e-4)
 
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
-    photos, whole, tmp_path, capsys, monkeypatch
+    vectors, whole, tmp_path, capsys, monkeypatch
 ):
     """Each call may put some more files into their place than the one before."""
     out, replace, left = tmp_path / "run", os.replace, 0
@@ -108,7 +106,7 @@ def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
     failed = set()
     for allowed in range(0, 60, 3):
         left = allowed
-        code, lines = _called(capsys, photos, out)
+        code, lines = _called(capsys, vectors, out)
         if code == 0:
             break
         assert code == 2
@@ -152,20 +150,20 @@ def _read_only(monkeypatch, folder):
 
 @pytest.mark.slow
 def test_a_folder_that_became_read_only_is_one_line_and_later_goes_on(
-    photos, tmp_path, capsys, monkeypatch
+    vectors, tmp_path, capsys, monkeypatch
 ):
     out = tmp_path / "run"
     for there in (False, True):  # nothing yet, and a run that has begun
         with monkeypatch.context() as patched:
             _read_only(patched, tmp_path)
-            code, lines = _called(capsys, photos, out)
+            code, lines = _called(capsys, vectors, out)
         assert code == 2
         (line,) = lines
         assert "Read-only file system" in line
         assert str(out) in line
         if not there:
-            settings = cli.parse(own_pairs_gru.Settings, _arguments(photos, out))
-            described = settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings))
+            settings = cli.parse(own_vectors.Settings, _arguments(vectors, out))
+            described = settings.data()
             RunFolder.open(out, settings, data=described)
-    assert _called(capsys, photos, out) == (0, [])
+    assert _called(capsys, vectors, out) == (0, [])
     assert RunFolder.existing(out).finished

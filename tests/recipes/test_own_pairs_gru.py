@@ -1,5 +1,7 @@
 """A folder of pictures with a table of captions, from the table to the report."""
 
+import contextlib
+import io
 import json
 import sys
 
@@ -13,12 +15,11 @@ import zoo
 from zoo import cli
 from zoo.files import RunFolder
 
+pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--max-words=8"]
 
 
-@pytest.fixture
-def photos(tmp_path):
-    folder = tmp_path / "photos"
+def drawn(folder):
     folder.mkdir()
     rng = np.random.default_rng(0)
     rows = ["image,caption"]
@@ -31,14 +32,31 @@ def photos(tmp_path):
     return folder
 
 
-@pytest.mark.slow
-def test_one_command_from_a_table_to_a_report(photos, tmp_path):
+@pytest.fixture
+def photos(tmp_path):
+    return drawn(tmp_path / "photos")
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The folders of a run and of its photos, of which one is none, and what the run printed."""
+    photos = drawn(tmp_path_factory.mktemp("album") / "photos")
     (photos / "3.jpg").write_bytes(b"not a picture")
-    out = tmp_path / "run"
-    flags = ["--smoke", "--skip-bad", "--batch-size=8", *SMALL]
-    own_pairs_gru.main([f"--data-dir={photos}", f"--out={out}", *flags])
+    out = tmp_path_factory.mktemp("runs") / "first"
+    flags = ["--skip-bad", "--batch-size=16", "--epochs=3", "--steps-per-epoch=2", *SMALL]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        own_pairs_gru.main([f"--data-dir={photos}", f"--out={out}", *flags])
+    return out, photos, printed.getvalue()
+
+
+@pytest.mark.slow
+def test_one_command_from_a_table_to_a_report(first):
+    out, _, printed = first
     run = RunFolder.existing(out)
     assert run.finished
+    assert "Warning: the test has 2 images only" in printed
+    assert "times chance" in printed
+    assert f"python -m zoo.search build OTHER_PHOTOS {out}/index --model {out}" in printed
     assert run.model_path.exists()
     (line,) = (out / "skipped.jsonl").read_text().splitlines()[:1]
     assert "3.jpg" in json.loads(line)["where"]
@@ -98,18 +116,12 @@ def test_a_table_with_semicolons_and_names_of_its_own(photos, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_eagerly")
-def test_a_finished_run_is_trained_further(photos, tmp_path, capsys):
-    flags = [*SMALL, "--batch-size=16", "--steps-per-epoch=2"]
-    first, second = tmp_path / "first", tmp_path / "second"
-    own_pairs_gru.main([f"--data-dir={photos}", f"--out={first}", "--epochs=3", *flags])
-    printed = capsys.readouterr().out
-    assert "Warning: the test has 2 images only" in printed
-    assert "times chance" in printed
-    assert f"python -m zoo.search build OTHER_PHOTOS {first}/index --model {first}" in printed
-    more = [f"--data-dir={photos}", f"--start-from={first}", "--epochs=1", "--steps-per-epoch=1"]
-    results = own_pairs_gru.main([*more, "--batch-size=16", f"--out={second}"])
-    runs = [RunFolder.existing(folder) for folder in (first, second)]
+def test_a_finished_run_is_trained_further(first, tmp_path):
+    out, photos, _ = first
+    second = tmp_path / "second"
+    more = [f"--data-dir={photos}", f"--start-from={out}", "--epochs=1", "--steps-per-epoch=1"]
+    results = own_pairs_gru.main([*more, "--skip-bad", "--batch-size=16", f"--out={second}"])
+    runs = [RunFolder.existing(folder) for folder in (out, second)]
     assert [run.settings["dim"] for run in runs] == [8, 8], "the model's own size"
     assert runs[1].settings["mean_epochs"] == 0
     assert results["split"] == runs[0].metrics["split"]

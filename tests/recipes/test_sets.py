@@ -88,7 +88,15 @@ def test_pvse_on_birds_shows_where_embeddings_look(tmp_path):
     assert list(training.read_history(out / "history.csv")["phase"]) == ["warm_up", "fine_tuning"]
 
 
-@pytest.mark.slow
+def test_vse0_is_built_with_all_negatives():
+    small = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8"]
+    settings = cli.parse(pvse_cub.Settings, ["--method=vse0", *small])
+    records = types.SimpleNamespace(captions=["a red bird"])
+    model = pvse_cub.build(settings, types.SimpleNamespace(records=records))
+    assert (model.name, model.loss.mining) == ("vse0", "sum")
+
+
+@pytest.mark.very_slow
 def test_vse0_on_birds_is_one_embedding_with_all_negatives(tmp_path):
     """PCME's tables 2, E.2 and E.3: without PIE-Net, whatever --mining says of PVSE."""
     root = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=4, image_size=32)
@@ -163,7 +171,7 @@ def fitted(settings, steps=10):
     return phases
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # phases and crops are asked of the settings above
 def test_dive_on_pictures_that_are_cut(scenes, tmp_path):
     out = tmp_path / "run"
     places = [f"--data-dir={scenes}/coco", f"--out={out}", "--backbone=tiny", "--image-size=32"]

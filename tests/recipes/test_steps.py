@@ -7,32 +7,50 @@ import tensorflow as tf
 
 import halo_zoo
 from zoo import training
+from zoo.data import toy_birds
 
-DEFAULT = "pcme_cub"  # the other recipes are of `make test-slow`
 FLAGS = {"own_vectors": ("--method=pcmepp",)}
 WITH_DATA = {"own_pairs"}  # which without data is own_pairs_gru
 ON_HOST = ("PyFunc", "EagerPyFunc", "PyFuncStateless", "Print", "PrintV2", "NumpyFunction")
 
 
-class CompiledError(Exception):
-    """The step of a recipe is compiled, and nothing is left to do."""
+class DoneError(Exception):
+    """What is asked of a recipe's step is answered, and nothing is left to do."""
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name == DEFAULT else pytest.mark.very_slow)
-        for name in halo_zoo.recipes()
-        if name not in WITH_DATA
-    ],
-)
+def of_fixed_shapes(phase, dataset):
+    for name, spec in dataset.element_spec.items():
+        assert spec.shape.is_fully_defined(), f"{phase}: {name} {spec.shape}"
+    return dataset
+
+
+def started(recipe, tmp_path, *flags):
+    main = importlib.import_module(recipe).main
+    with pytest.raises(DoneError):
+        main(["--smoke", f"--out={tmp_path / 'run'}", *FLAGS.get(recipe, ()), *flags])
+
+
+@pytest.mark.slow
+def test_every_shape_of_a_batch_is_fixed(tmp_path, monkeypatch):
+    """The steps of all systems are compiled in tests/training/test_compiled_steps.py."""
+
+    def fit(run, model, phase, stream, *_, **__):
+        of_fixed_shapes(phase, stream(0))
+        raise DoneError
+
+    monkeypatch.setattr(training.Run, "fit", fit)
+    birds = tmp_path / "birds"
+    toy_birds.generate(birds, num_classes=16, images_per_class=4, image_size=32)
+    small = ("--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8")
+    started("pcme_cub", tmp_path, f"--data-dir={birds}", *small)
+
+
+@pytest.mark.very_slow
+@pytest.mark.parametrize("recipe", [n for n in halo_zoo.recipes() if n not in WITH_DATA])
 def test_every_shape_is_fixed_and_the_host_is_not_called(recipe, tmp_path, monkeypatch):
     def fit(run, model, phase, stream, *_, **__):
         model.optimizer.build(model.trainable_variables)
-        dataset = stream(0)
-        for name, spec in dataset.element_spec.items():
-            assert spec.shape.is_fully_defined(), f"{phase}: {name} {spec.shape}"
-        (batch,) = dataset.take(1)
+        (batch,) = of_fixed_shapes(phase, stream(0)).take(1)
         step = tf.function(model.train_step, jit_compile=True)
         graph = step.get_concrete_function(batch).graph
         kinds = {node.op for node in graph.as_graph_def().node}
@@ -41,9 +59,7 @@ def test_every_shape_is_fixed_and_the_host_is_not_called(recipe, tmp_path, monke
         program = step.experimental_get_compiler_ir(batch)(stage="hlo")
         assert "HloModule" in program
         assert "<=" not in program, f"{phase}: a dimension has a bound and no size"
-        raise CompiledError
+        raise DoneError
 
     monkeypatch.setattr(training.Run, "fit", fit)
-    main = importlib.import_module(recipe).main
-    with pytest.raises(CompiledError):
-        main(["--smoke", f"--out={tmp_path / 'run'}", *FLAGS.get(recipe, ())])
+    started(recipe, tmp_path)

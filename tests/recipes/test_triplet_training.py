@@ -168,8 +168,9 @@ def test_vsrn_tells_captions_while_it_trains(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "flags"),
     [
-        (vse_coco, ["--features=regions", "--mining=sum"]),
-        (gaussian_vsrn_flickr30k, ["--similarity=min_kl"]),
+        # Their like are run by test_daa.py and test_reproduce.py, too.
+        pytest.param(vse_coco, ["--features=regions", "--mining=sum"], marks=pytest.mark.very_slow),
+        pytest.param(gaussian_vsrn_flickr30k, ["--similarity=min_kl"], marks=pytest.mark.very_slow),
         (gaussian_vsepp_flickr30k, ["--no-fine-tune", "--fine-tuning-epochs=1"]),
     ],
 )

@@ -24,7 +24,7 @@ def small(main, **sizes):
     return [f"{name.replace('_', '-')}={value}" for name, value in given.items()]
 
 
-@pytest.mark.usefixtures("_scenes")
+@pytest.mark.usefixtures("_scenes", "one_eagerly")
 @pytest.mark.parametrize(
     "sweep",
     [
@@ -46,7 +46,7 @@ def test_a_sweep_trains_and_prints_what_its_runs_have(sweep, tmp_path):
 
 
 @pytest.mark.very_slow
-@pytest.mark.usefixtures("_scenes")
+@pytest.mark.usefixtures("_scenes", "one_eagerly")
 def test_the_table_of_pcmepp_runs_in_small(tmp_path):
     out = tmp_path / "out"
     rows = ["InfoNCE", "20 % shuffled: PCME"]

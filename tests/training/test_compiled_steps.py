@@ -34,8 +34,15 @@ def pixels():
     return keras.Model(image, keras.layers.Conv2D(6, 3, 4)(image), name="backbone")
 
 
+# PVSE's sets are those of DivE, with other terms.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.very_slow] if name == "pvse" else [])
+        for name in SYSTEMS
+    ],
+)
 def test_no_shape_of_the_step_is_dynamic(name):
     model = SYSTEMS[name]()
     model.compile(keras.optimizers.SGD(0.01))

@@ -70,8 +70,8 @@ def test_four_replicas_of_one_process_reach_the_weights_of_one_device():
 @pytest.mark.parametrize(
     "cases",
     [
-        pytest.param(("pcme", "daa"), marks=pytest.mark.slow, id="first"),
-        pytest.param(("dive", *OTHERS), marks=pytest.mark.very_slow, id="others"),
+        pytest.param(("pcme",), marks=pytest.mark.slow, id="first"),
+        pytest.param(("daa", "dive", *OTHERS), marks=pytest.mark.very_slow, id="others"),
     ],
 )
 def test_two_processes_reach_the_weights_of_one_device(cases):
