@@ -161,6 +161,18 @@ def test_the_size_of_kinds_is_seen(size):
     assert 0 < error < 1 if size > 1 else error >= 0
 
 
+def test_where_vectors_do_not_tell_kinds_are_as_large_as_those_of_the_probes():
+    """Captions of a class are hardly more alike than others; a kind of one would be a guess."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(30), 20)
+    centres = rng.normal(size=(60, DIM))
+    own = unit(centres[labels] + 6 * rng.normal(size=(600, DIM)))
+    gallery = unit(centres[30 + labels] + 6 * rng.normal(size=(600, DIM)))
+    size, error = kind_size(gallery, 5000, own, labels[:, None] == labels)
+    assert (size, error) == (20, 1.0)
+    assert kind_size(gallery[:5], 5, own, labels[:, None] == labels)[0] <= 5
+
+
 def test_probes_of_classes_bring_as_many_items_as_the_gallery_has():
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(60, DIM))

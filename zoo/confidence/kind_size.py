@@ -24,6 +24,8 @@ def kind_size(gallery, num_items, own, same_kind):
     Returns:
         `(size, error)`: a whole number, 1 where no two of the own items are of a kind; and about
         its relative standard error, since kinds differ in how alike their items are, and are few.
+        Where vectors do not tell, as of captions that are hardly more alike within a kind, it is
+        what the own items have, and may be off by all of it.
     """
     same = same_kind & ~np.eye(len(own), dtype=bool)
     most = 1 + int(np.ceil(same.sum(axis=1).mean()))
@@ -32,6 +34,10 @@ def kind_size(gallery, num_items, own, same_kind):
     alike, others = _cosines(own), ~same_kind
     bound = np.quantile(alike[others], SHARE) if others.any() else -1.0
     together, apart = np.mean(alike[same] > bound), 1 - SHARE
+    # Were its kinds as large as those of the own items, at least as many pairs of the gallery should
+    # be alike by their kind as by chance.
+    if (together - apart) * (most - 1) < apart * (num_items - 1):
+        return min(most, num_items), 1.0
     found = _cosines(gallery)
     share = ((found > bound).sum() - len(found)) / (len(found) * (len(found) - 1))
     pairs = np.clip((share - apart) / max(together - apart, 1e-9), 0.0, 1.0)

@@ -1,0 +1,20 @@
+"""What is said of a preset's galleries is compared with what is so, in a small run."""
+
+from studies import preset_galleries
+
+
+def test_every_gallery_is_asked_both_ways(capsys):
+    preset_galleries.main(["toy_birds_pfe", "--sizes", "60", "--draws", "2", "--training", "40"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    names = ["60", "480", "240, each twice", "480, 40 of training"]
+    assert [row[0] for row in rows] == [name for name in names for _ in range(2)]
+    assert [row[1] for row in rows] == ["t2i", "i2t"] * 4
+    for row in rows:
+        said, right, more, error = (float(cell.split()[0]) for cell in row[2:6])
+        assert abs(said - right - more) <= 0.002
+        assert 0 <= error <= 0.5
+        assert abs(more) <= error + 0.001, "a mean is off by no more than its parts"
+        assert 0 < float(row[7].split()[0]) <= 1
+    assert "[" in rows[0][2], "of two draws, least and greatest"
+    assert "[" not in rows[2][2]
