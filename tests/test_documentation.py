@@ -128,7 +128,7 @@ def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs" / "vectors.md").read_text()
     names = {}
     exec(compile("\n".join(CODE.findall(text)), "docs/vectors.md", "exec"), names)
-    assert re.search(r"\[0\.\d+ ", capsys.readouterr().out)
+    assert re.search(r"\[0\.\d* ", capsys.readouterr().out)
     assert names["model"].uncertainty(names["model"].encode_images(names["features"])).shape == (
         100,
     )

@@ -170,7 +170,7 @@ def broken(value, path, new):
         (["format"], "other", "is not a calibration: expected 'format'"),
         (["version"], 99, "expected version 3; found 99"),
         (["weights"], ..., "'weights' is missing"),
-        (["weights"], [1.0], "'weights' must be a list of 9 numbers"),
+        (["weights"], [1.0], "'weights' must be a list of 13 numbers"),
         (["weights", 0], "1", "'weights' must be a finite number"),
         (["bias"], True, "'bias' must be a finite number"),
         (["spread", 0], 0.0, "must be positive"),
@@ -244,7 +244,10 @@ def test_too_few_queries_are_refused(draw):
 
 
 def test_a_shallower_search_is_refused(fitted):
-    with pytest.raises(ValueError, match="rank_10_minus_mean, rank_20_minus_mean were expected"):
+    with pytest.raises(
+        ValueError,
+        match="rank_10_minus_mean, rank_20_minus_mean, log_gap_10, log_gap_20 were expected",
+    ):
         fitted.probability(np.random.default_rng(0).normal(size=(3, 9)))
 
 

@@ -62,9 +62,7 @@ def test_signals_and_the_row_of_the_validation_split_by_hand(study, test):
         QueryScores.of_matrix(rows, vectors=space.gallery(one.images))
         for rows, one in ((logits, test), (shown, seen))
     )
-    confidence = Confidence.fit(
-        shown, own, seen.caption_uncertainty, names=JUDGED, penalty=penalty
-    )
+    confidence = Confidence.fit(shown, own, seen.caption_uncertainty, names=JUDGED, penalty=penalty)
     assert "agreement_20" in confidence.names  # which helps here
     probability = confidence.probability(scores, test.caption_uncertainty)
     row = found["calibrated"]["validation"]

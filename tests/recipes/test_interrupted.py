@@ -65,6 +65,7 @@ import os, signal, sys
 import keras
 import tensorflow as tf
 tf.config.run_functions_eagerly(True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` lets children ignore it
 sys.path.insert(0, {RECIPES!r})
 import own_vectors
 from zoo.cli import run
