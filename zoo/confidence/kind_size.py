@@ -34,8 +34,8 @@ def kind_size(gallery, num_items, own, same_kind):
     alike, others = _cosines(own), ~same_kind
     bound = np.quantile(alike[others], SHARE) if others.any() else -1.0
     together, apart = np.mean(alike[same] > bound), 1 - SHARE
-    # Were its kinds as large as those of the own items, pairs of the gallery that are alike by their
-    # kind should be as many as those by chance, or more.
+    # If kinds were as large as those of the own items, pairs that are alike by their kind should be
+    # as many as those by chance, or more.
     if (together - apart) * (most - 1) < apart * (num_items - 1):
         return min(most, num_items), 1.0
     found = _cosines(gallery)
