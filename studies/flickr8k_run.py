@@ -16,7 +16,7 @@ from typing import Literal
 
 import keras
 
-from zoo import cli, encoders, layers, models, report, similarities, training
+from zoo import cli, encoders, layers, losses, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, phase_seed
 from zoo.data.sources import Features
@@ -31,11 +31,20 @@ PHASES = ("points", "training", "variances")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RetrievalSettings):
-    """The same for every system; margins and weights are those chosen on birds (birds.py)."""
+    """The same for every system: margins of birds.py, rates by the validation photos."""
 
     out: Path = setting(Path("runs/flickr8k"), "run folder to write or resume", identity=False)
     system: Literal[
-        "pcme", "daa", "pcmepp", "infonce", "pfe", "vse_infinity", "gaussian_vsepp", "pvse", "dive"
+        "pcme",
+        "daa",
+        "pcmepp",
+        "pcmepp_after_infonce",
+        "infonce",
+        "pfe",
+        "vse_infinity",
+        "gaussian_vsepp",
+        "pvse",
+        "dive",
     ] = setting("infonce", "what to train")
     image_weights: str | None = setting("imagenet", "of MobileNetV2: imagenet, or a local file")
     text_weights: str = setting("all-MiniLM-L6-v2", "folder of a BERT, or its name")
@@ -43,11 +52,13 @@ class Settings(training.RetrievalSettings):
     dim: int = setting(256, "dimensions of the embedding")
     batch_size: int = setting(256, "pairs")
     steps_per_epoch: int | None = setting(100, "steps between two validations", smoke=2)
-    epochs: int = setting(4, "of so many steps", smoke=1)
+    epochs: int = setting(2, "of so many steps", smoke=1)
     variance_epochs: int = setting(1, "of the variances of pfe, after the points")
-    learning_rate: float = setting(1e-3, "of AdamP, peak of a cosine")
+    learning_rate: float = setting(3e-3, "of AdamP, peak of a cosine")
     drop_rate: float = setting(0.2, "cells of the map left out, of pooled towers")
     margin: float = setting(0.2, "of triplets, whose negatives are semi-hard")
+    scale: float = setting(20.0, "initial a of pcmepp")
+    shift: float = setting(24.5, "initial b of pcmepp")
     select: Literal["last"] = setting("last", "whose weights to keep")
 
 
@@ -83,7 +94,12 @@ def main(argv=None):
             fit(settings, run, run.model, "variances", settings.variance_epochs)
         else:
             run.model = points.with_auxiliaries(*settings.ranking_terms())
-            fit(settings, run, run.model, "training", settings.epochs)
+            first = settings.epochs // 2 if settings.system == "pcmepp_after_infonce" else 0
+            if first:
+                set_trainable(points, False, "variance_parts")
+                fit(settings, run, means_by_infonce(points), "points", first)
+                set_trainable(points, True, "variance_parts")
+            fit(settings, run, run.model, "training", settings.epochs - first)
     cost = {
         "cpu_seconds_encoding": encoded - start,
         "cpu_seconds_training": time.process_time() - encoded,
@@ -126,9 +142,11 @@ def stored_states(length, width):
     return keras.Model(states, outputs, name="backbone")
 
 
-def set_trainable(model, value):
+def set_trainable(model, value, parts=None):
+    """Of the towers, or of some parts of their heads."""
     for tower in (model.image_encoder, model.caption_encoder):
-        tower.trainable = value
+        for layer in getattr(tower.get_layer("head"), parts) if parts else [tower]:
+            layer.trainable = value
 
 
 def fit(settings, run, model, phase, epochs):
@@ -141,12 +159,24 @@ def fit(settings, run, model, phase, epochs):
         steps=settings.steps_per_epoch,
     )
     steps = epochs * stream.steps_per_epoch
-    rate = 3 * settings.learning_rate if phase == "variances" else settings.learning_rate
+    rate = settings.learning_rate
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, max(1, steps - steps // 20), warmup_target=rate, warmup_steps=max(1, steps // 20)
     )
     model.compile(training.AdamP(schedule, global_clipnorm=2.0))
     run.fit(model, phase, stream, epochs)
+
+
+def means_by_infonce(model):
+    """The same towers, to train their means: a start for PCME++, as CLIP is in the paper."""
+    return models.DualEncoder(
+        model.image_encoder,
+        model.caption_encoder,
+        similarity=similarities.Cosine(20.0, learn_scale=True),
+        loss=losses.InfoNCE(),
+        tokenizer=model.tokenizer,
+        name="points",
+    )
 
 
 def _triplets(settings):
@@ -163,12 +193,22 @@ def _pcme(settings, towers):
     return models.pcme(**towers, kl_weight=1e-4, log_variance_bias=-6.0, seed=settings.seed)
 
 
+def _pcmepp(settings, towers):
+    return models.pcmepp(
+        **towers,
+        scale=settings.scale,
+        shift=settings.shift,
+        pseudo_positive_weight=0.0,
+        drop_rate=settings.drop_rate,
+        seed=settings.seed,
+    )
+
+
 SYSTEMS = {
     "pcme": _pcme,
     "daa": _pcme,
-    "pcmepp": lambda settings, towers: models.pcmepp(
-        **towers, pseudo_positive_weight=0.0, drop_rate=settings.drop_rate, seed=settings.seed
-    ),
+    "pcmepp": _pcmepp,
+    "pcmepp_after_infonce": _pcmepp,
     "infonce": _infonce,
     "pfe": _infonce,
     "vse_infinity": lambda settings, towers: models.vse_infinity(

@@ -1,4 +1,4 @@
-"""The table of nine systems on Flickr8k, from runs of `flickr8k_run.py`.
+"""The table of the systems on Flickr8k, from runs of `flickr8k_run.py`.
 
     python -m studies.flickr8k_table --data-dir flickr8k --image-weights mobilenetv2.h5 \\
         --text-weights all-MiniLM-L6-v2 --out runs/flickr8k
@@ -21,6 +21,7 @@ SYSTEMS = {
     "InfoNCE": "infonce",
     "PFE over InfoNCE": "pfe",
     "PCME++": "pcmepp",
+    "PCME++ after InfoNCE": "pcmepp_after_infonce",
     "VSE∞": "vse_infinity",
     "PVSE": "pvse",
     "DivE": "dive",
