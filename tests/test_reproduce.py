@@ -137,7 +137,14 @@ def without_files():
         yield pytest.param(line, marks=marks, id=line)
 
 
-@pytest.mark.usefixtures("one_eagerly")
+@pytest.fixture
+def forgotten(forget):
+    """The models of all rows together would take 20 GB."""
+    yield
+    forget()
+
+
+@pytest.mark.usefixtures("forgotten", "one_eagerly")
 @pytest.mark.parametrize("line", list(without_files()))
 def test_every_row_runs_in_small(line, tmp_path, monkeypatch):
     """Rows of `ablations.py` are rows of these recipes; their sweeps have tests of their own."""

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import keras
 import numpy as np
 import pytest
 
@@ -135,7 +136,9 @@ def test_one_seed_one_result(birds, tmp_path):
             arguments(birds, tmp_path / name, "--warm-up-epochs=0", "--fine-tuning-epochs=1")
         )
         results.append(without_time(RunFolder.existing(tmp_path / name).metrics))
-    assert json.dumps(results[0]) == json.dumps(results[1])
+    # Where memory lies decides the order of sums, so that the last digits may differ.
+    for one, other in zip(*map(keras.tree.flatten, results), strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
 
 
 def test_pcme_on_coco_takes_pairs_and_parts_of_the_originals(birds, tmp_path):
