@@ -1,6 +1,7 @@
 """What a search says of its queries: the best scores, mean and variance, and agreement."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class QueryScores:
     def __len__(self):
         return len(self.top)
 
-    @property
+    @functools.cached_property
     def following(self):
         """`(queries, ranks)`, the scores of answers 2, 5, 10 and 20, as far as R reaches.
 
