@@ -127,7 +127,7 @@ def birds(settings, seed):
     root = settings.data_dir / "CUB_200_2011_crops"
     if not root.is_dir():
         raise InputError(f"{root}: no such folder")
-    records, _ = cub.load(root, split="train", verbose=False)
+    records, _ = cub.load(root, split="trainval", verbose=False)
     order = np.random.default_rng(seed).permutation(records.num_images)[:BIRD_PHOTOS]
     held = BIRD_PHOTOS // 10
     split = dict(zip(order[:held], ["test"] * held, strict=True))

@@ -1,6 +1,7 @@
 """The systems of Flickr8k's table on stored features, and the parts that own_pairs is tried on."""
 
 import csv
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import zoo
 from studies import flickr8k_run, flickr8k_table, own_pairs_table
 from zoo import cli
+from zoo.data import toy_birds
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +86,19 @@ def test_a_part_that_is_too_large_is_said(data, tmp_path):
     )
     with pytest.raises(zoo.errors.InputError, match="has 30 training photos; received 31"):
         own_pairs_table.written(settings, "31", 0)
+
+
+def test_birds_are_split_by_photo(tmp_path, monkeypatch):
+    root = tmp_path / "CUB_200_2011_crops"
+    toy_birds.generate(root, num_classes=8, images_per_class=6, image_size=32)
+    monkeypatch.setattr(own_pairs_table, "BIRD_PHOTOS", 20)
+    settings = cli.parse(
+        own_pairs_table.Settings, [f"--data-dir={tmp_path}", f"--out={tmp_path / 'out'}"]
+    )
+    folder = own_pairs_table.written(settings, "birds", 0)
+    with open(folder / "pairs.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    photos = {row["image"]: row["split"] for row in rows}
+    assert Counter(photos.values()) == {"train": 16, "val": 2, "test": 2}
+    assert len(set((row["image"], row["split"]) for row in rows)) == 20
+    assert all((folder / image).is_file() for image in photos)
