@@ -1,5 +1,6 @@
 """MTEB's own evaluator over our models and data: the same recall and nAUC as ours."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,10 @@ from zoo.evaluation.runs import data_of
 
 mteb = pytest.importorskip("mteb", reason="the extra mteb is not installed: it needs torch")
 
+from tools.path_inputs import draw_photos  # noqa: E402
 from zoo.extras.mteb import JUDGED, PLAIN, MtebModel, retrieval_task  # noqa: E402
+
+PAGE = Path(__file__).parent.parent / "docs" / "howto" / "mteb.md"
 
 EVERY = 4  # which of the images, with their captions
 
@@ -80,3 +84,14 @@ def test_embeddings_and_their_similarity():
         retrieval_task("x", None, "up")
     with pytest.raises(ValueError, match="`index` must be called before"):
         wrapped.search(None, top_k=1)
+
+
+@pytest.mark.slow
+def test_the_pages_code_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw_photos(tmp_path / "flickr8k", 60)
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.S | re.M)
+    names = {}
+    exec(compile(code, str(PAGE), "exec"), names)
+    (result,) = names["results"].task_results
+    assert 0 < result.scores["test"][0]["recall_at_10"] <= 1
