@@ -42,8 +42,8 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
             `zoo.confidence.GalleryMoments` gives them.
         *more: where the calibration reads them, `following_scores`, `(Q, ranks)`, of answers 2, 5,
             10 and 20, as `QueryScores.following` gives them, `agreement`, `(Q, ranks)`, as
-            `zoo.confidence.agreement` gives it, and `uncertainty`, `(Q,)`, as `encode_images` or
-            `encode_captions` gave it.
+            `zoo.confidence.agreement` gives it, the first ones of either that the shape takes, and
+            `uncertainty`, `(Q,)`, as `encode_images` or `encode_captions` gave it.
 
     Returns:
         `{"probability", "answered"}`, float32 and bool `(Q,)`: `answered` is the verdict "likely",

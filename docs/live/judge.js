@@ -33,12 +33,13 @@ export function judge(facts, gallery, seen) {
     });
   }
 
-  // How the other answers lie to the first, whose copies are passed over.
+  // How the other answers lie to the first. Copies of an answer before them are passed over.
   function others(best, all, deviation) {
-    const cosines = best.slice(1).map((item) => cosine(around[best[0]], around[item]));
-    const isOther = cosines.map((one) => !(one > facts.copies));
-    const alike = cosines.filter((_, i) => isOther[i]);
-    const lower = best.slice(1).filter((_, i) => isOther[i]).map((item) => all[item]);
+    const alike = (one, other) => cosine(around[one], around[other]);
+    const isCopy = (item, i) => best.slice(0, i).some((one) => alike(one, item) > facts.copies);
+    const different = best.filter((item, i) => i > 0 && !isCopy(item, i));
+    const cosines = different.map((item) => alike(best[0], item));
+    const lower = different.map((item) => all[item]);
     const last = all[best[best.length - 1]];
     const reached = (rank) => rank <= best.length;
     const gaps = FOLLOWING.filter(reached).map((rank) => {
@@ -46,7 +47,7 @@ export function judge(facts, gallery, seen) {
       return [`log_gap_${rank}`, deviation > 0 ? Math.log(gap) : 0];
     });
     const shares = AGREEING.filter(reached).map((rank) => {
-      const counted = alike.slice(0, rank - 1);
+      const counted = cosines.slice(0, rank - 1);
       return [`agreement_${rank}`, counted.length ? mean(counted) : facts.copies];
     });
     return Object.fromEntries([...gaps, ...shares]);

@@ -106,6 +106,28 @@ def test_copies_of_items_do_not_agree_with_one_another(probes):
         assert abs(index.probability(asked, confidence).mean() - right.mean()) < 0.06
 
 
+def test_copies_of_several_matches_are_no_rivals():
+    """Images that ask for captions, of which a gallery holds every one twice."""
+    rng = np.random.default_rng(5)
+    images = rng.normal(size=(900, 16))
+    owners = np.repeat(np.arange(900), 5)
+    captions = images[owners] + 1.2 * rng.normal(size=(4500, 16))
+    matches = owners[None, owners >= 300] == np.arange(300, 900)[:, None]
+    said = []
+    for times in (1, 2, 3):
+        items = np.repeat(captions[owners < 300], times, axis=0)
+        index = Index.build(items, "cosine", side="captions")
+        confidence = calibrate_on(
+            index, images[300:], captions[owners >= 300], matches, matches_in_gallery=5
+        )
+        assert ("log_gap_20" in confidence.names) == (times == 1)  # which copies fill
+        assert ("agreement_10" in confidence.names) == (times < 3)
+        said.append(index.probability(images[:300], confidence).mean())
+        scores = index.query_scores(images[:300], copies=confidence.copies)
+        assert np.median(scores.different) >= 0.9 * 20 / times
+    np.testing.assert_allclose(said, said[0], atol=0.02)
+
+
 def test_items_that_are_there_are_their_own_matches():
     items, asked = world(4, 500)
     index = Index.build(items, "cosine")
@@ -330,6 +352,8 @@ def test_the_agreement_passes_over_copies():
     plain = agreement(gallery[None], gallery.mean(axis=0))
     np.testing.assert_allclose(agreement(answers, gallery.mean(axis=0), 0.999), plain)
     assert (agreement(answers, gallery.mean(axis=0)) > plain).all()
+    twice = np.repeat(gallery, 2, axis=0)[None]
+    np.testing.assert_allclose(agreement(twice, gallery.mean(axis=0), 0.999), plain)
     same = np.repeat(gallery[:1], 20, axis=0)[None]
     np.testing.assert_allclose(agreement(same, gallery.mean(axis=0), 0.999), 0.999)
 

@@ -23,9 +23,9 @@ def agreement(answers, centre, copies=None):
         answers: `(queries, R, dim)`, the vectors of the best R answers, best first.
         centre: `(dim,)`, the mean of the gallery's vectors, as of `GalleryMoments`; or
             `(queries, dim)`, where each query has a gallery of its own.
-        copies: a cosine. Answers nearer to the first than that are copies of it, and are passed
-            over: a gallery that holds a picture five times does not agree with itself. None counts
-            all answers.
+        copies: a cosine. Answers nearer than that to one before them are copies of it, and are
+            passed over: a gallery that holds a picture five times does not agree with itself, and
+            one that holds all of them twice is no fuller. None counts all answers.
 
     Returns:
         `(queries, ranks)` float64 in [−1, 1]: the mean over the answers 2 … r for r = 5, 10 and 20,
@@ -48,7 +48,7 @@ def beside_the_first(answers, centre, copies=None):
 
     Returns:
         `(agreement, is_copy)`: what `agreement` gives, and `(queries, R)` booleans: the answer is a
-        copy of the first, which itself is none.
+        copy of one before it. The first is none.
 
     Raises:
         ValueError: as `agreement`.
@@ -70,22 +70,25 @@ def beside_the_first(answers, centre, copies=None):
     is_copy = np.zeros(answers.shape[:2], bool)
     for start in range(0, len(answers), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        cosines = _with_the_first(answers[rows] - centre[rows, None])
-        found[rows] = _means(cosines, reached, copies)
-        if copies is not None:
-            is_copy[rows, 1:] = cosines > copies
+        around = answers[rows] - centre[rows, None]
+        if copies is None:
+            cosines = _cosines(around[:, :1], around)
+        else:
+            of_all = _cosines(around, around)
+            cosines = of_all[:, :1]
+            is_copy[rows] = np.tril(of_all > copies, -1).any(axis=2)
+        found[rows] = _means(cosines[:, 0, 1:], reached, is_copy[rows, 1:], copies)
     if not np.isfinite(found).all():
         raise ValueError("`answers` must be finite; received NaN or infinities")
     return found, is_copy
 
 
-def _means(cosines, reached, copies):
+def _means(cosines, reached, is_copy, copies):
     """The means over the first r − 1 of `(queries, R − 1)` cosines that are no copies."""
     if not reached:
         return np.empty((len(cosines), 0))
-    if copies is None or not (cosines > copies).any():
+    if not is_copy.any():
         return np.stack([cosines[:, : rank - 1].mean(axis=1) for rank in reached], axis=1)
-    is_copy = cosines > copies
     order = np.argsort(is_copy, axis=1, kind="stable")  # copies last
     sums = np.take_along_axis(np.where(is_copy, 0.0, cosines), order, axis=1).cumsum(axis=1)
     some = np.maximum((~is_copy).sum(axis=1), 1)
@@ -94,12 +97,11 @@ def _means(cosines, reached, copies):
     return means
 
 
-def _with_the_first(vectors):
-    """The cosines of the first of `(queries, R, dim)` and the others, `(queries, R − 1)`."""
-    first, others = vectors[:, :1], vectors[:, 1:]
-    products = np.matmul(others, first.transpose(0, 2, 1))[:, :, 0]
-    lengths = np.sqrt(np.einsum("qrd,qrd->qr", vectors, vectors))
-    cosines = products / np.maximum(lengths[:, :1] * lengths[:, 1:], 1e-12)
+def _cosines(vectors, others):
+    """Of `(queries, R, dim)` and `(queries, S, dim)`, `(queries, R, S)`."""
+    lengths = [np.sqrt(np.einsum("qrd,qrd->qr", part, part)) for part in (vectors, others)]
+    products = np.matmul(vectors, others.transpose(0, 2, 1))
+    cosines = products / np.maximum(lengths[0][:, :, None] * lengths[1][:, None], 1e-12)
     return np.clip(cosines, -1.0, 1.0)  # rounding must not leave the range
 
 

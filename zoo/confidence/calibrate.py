@@ -11,16 +11,17 @@ from zoo.confidence import checks
 from zoo.confidence import groups as grouping
 from zoo.confidence.answer_agreement import copy_threshold
 from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import JUDGED, feature_names
+from zoo.confidence.features import AGREEMENT_RANKS, AGREEMENTS, JUDGED, LOG_GAPS, feature_names
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.insertion import Probed
 from zoo.confidence.kind_size import kind_size
 from zoo.confidence.kind_spread import KindSpread, numbered_kinds
 from zoo.confidence.promises import GalleryPromises
-from zoo.confidence.scores import dense
+from zoo.confidence.scores import FOLLOWING, dense
 
 LEAST = 20  # probes
 SEEN = 2000  # items of the gallery that are looked at for the size of kinds
+NEARLY = 0.8  # of a rank, that different answers must reach for its features to be read
 RISK, FAILURE = 0.2, 0.1
 # Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
 LEAST_CERTIFYING = math.ceil(10 * math.log(FAILURE) / math.log(1 - RISK))
@@ -108,13 +109,11 @@ def calibrate_on(
     def part(chosen):
         return None if uncertainty is None else uncertainty[chosen]
 
-    # With its own item a small gallery reaches a rank that it does not reach without.
-    there = feature_names(probed.without, uncertainty)
     confidence = Confidence.fit(
         probed.scores.take(learning),
         correct[learning],
         part(learning),
-        names=[name for name in JUDGED if name in there],
+        names=_names(probed.without, uncertainty),
         groups=numbers[learning],
         queries=asked[learning],
         gallery=GalleryIdentity.of_index(index),
@@ -143,6 +142,20 @@ def calibrate_on(
         fewer = fewer > probed.without.top[:, 0]
         spread = spread.with_size(correct, fewer, rows.shape[1] / (rows.shape[1] // 2), size_error)
     return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
+
+
+def _names(without, uncertainty):
+    """The features to read: those of ranks that the gallery reaches.
+
+    With its own item a small gallery reaches a rank that it does not reach without. Where it holds
+    its items several times, few different ones are seen: fewer by a question, whose own item is
+    there several times too, than by a probe.
+    """
+    there = set(feature_names(without, uncertainty))
+    seen = np.median(without.different)
+    for ranks, names in ((FOLLOWING, LOG_GAPS), (AGREEMENT_RANKS, AGREEMENTS)):
+        there -= {name for rank, name in zip(ranks, names, strict=True) if seen < NEARLY * rank}
+    return [name for name in JUDGED if name in there]
 
 
 class Asked(NamedTuple):

@@ -55,7 +55,7 @@ class Confidence:
         known: `KnownQueries`, what the model has seen in training, or None.
         certificate: the `Certificate` of `certified`, or None. It is of the gallery of the
             calibration alone.
-        copies: the cosine from which answers are copies of the first, see
+        copies: the cosine from which answers are copies of one another, see
             `zoo.confidence.agreement`, or None.
         promises: what probes told of the gallery, see `calibrate_on`, or None.
         spread: the `KindSpread`, how far all that is said may be off in this gallery, or None.

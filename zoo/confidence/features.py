@@ -8,13 +8,14 @@ from zoo.confidence.answer_agreement import RANKS as AGREEMENT_RANKS
 from zoo.confidence.answer_agreement import reached_ranks
 from zoo.confidence.scores import FOLLOWING, QueryScores
 
+AGREEMENTS = tuple(f"agreement_{rank}" for rank in AGREEMENT_RANKS)
 # Whatever the gallery, an answer is not less likely right for a greater one of these, nor more
 # likely for a greater uncertainty. Few calibration queries would find the opposite by chance.
 SIGNS = {
     "best": 1,
     "best_minus_mean": 1,
     "z_score": 1,
-    **{f"agreement_{rank}": 1 for rank in AGREEMENT_RANKS},
+    **dict.fromkeys(AGREEMENTS, 1),
     "uncertainty": -1,
 }
 # These mean the same in galleries of other sizes, with more or fewer matches of a query.
@@ -81,7 +82,7 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
     | `best` | s₁ |
     | `best_minus_mean` | s₁ − m |
     | `z_score` | (s₁ − m) / √v, 0 where v = 0 |
-    | `rank_R_minus_mean` | s_R − m, for R = 2, 5, 10, 20, copies of the first passed over |
+    | `rank_R_minus_mean` | s_R − m, for R = 2, 5, 10, 20, copies passed over |
     | `log_gap_R` | log(s₁ − s_R + √v / 10) for the same R, 0 where v = 0 |
     | `entropy` | −Σ π log π, in nats |
     | `log_mean_exp_minus_mean` | τ log(mean of exp(s / τ)) − m |
@@ -151,8 +152,7 @@ class _Columns(dict):
             deviation, above = np.sqrt(scores.variance), self["best_minus_mean"]
             self[name] = np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0)
         elif name.startswith("agreement_"):
-            rank = int(name.removeprefix("agreement_"))
-            self[name] = scores.agreement[:, AGREEMENT_RANKS.index(rank)]
+            self[name] = scores.agreement[:, AGREEMENTS.index(name)]
         elif name in RANKS:
             self[name] = scores.following[:, RANKS.index(name)] - scores.mean
         elif name in LOG_GAPS:

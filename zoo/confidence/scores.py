@@ -34,7 +34,7 @@ class QueryScores:
         size: number of items in the gallery, or `(queries,)` numbers.
         agreement: `(queries, ranks)`, see `zoo.confidence.agreement`, or None where the answers'
             vectors are not known.
-        is_copy: `(queries, R)` booleans, answers that are copies of the first; None for none.
+        is_copy: `(queries, R)` booleans, answers that are copies of one before; None for none.
 
     Raises:
         ValueError: if shapes do not fit, a number is not finite, scores are not sorted, a
@@ -81,12 +81,18 @@ class QueryScores:
     def __len__(self):
         return len(self.top)
 
+    @property
+    def different(self):
+        """`(queries,)`, how many of the best scores are of no copy."""
+        depth = self.top.shape[1]
+        return np.full(len(self), depth) if self.is_copy is None else (~self.is_copy).sum(axis=1)
+
     @functools.cached_property
     def following(self):
         """`(queries, ranks)`, the scores of answers 2, 5, 10 and 20, as far as R reaches.
 
-        Copies of the first are passed over, as of `agreement`: a picture that the gallery holds
-        twice is no rival of itself. Where too few others are left it is the last score.
+        Copies of an answer before are passed over, as of `agreement`: a picture that the gallery
+        holds twice is no rival of itself. Where too few others are left it is the last score.
         """
         others = self.top[:, 1:]
         if self.is_copy is not None and self.is_copy.any():
