@@ -18,6 +18,7 @@ class Settings(RunSettings):
     pool: Literal["mean", "max"] = setting("mean")
     augment: bool = setting(True)
     sizes: tuple[int, ...] = setting((7, 7))
+    readers: tuple[Literal["sentence", "gru"], ...] = setting(("sentence",))
     note: str = "plain default"
 
     def __post_init__(self):
@@ -39,6 +40,7 @@ def test_every_kind_of_flag():
     assert settings.pool == "max"
     assert settings.augment is False
     assert settings.sizes == (3, 5, 9)
+    assert parse(Settings, ["--readers", "sentence", "gru"]).readers == ("sentence", "gru")
     assert settings.seed == 4
     assert settings.mixed_precision == "mixed_bfloat16"
     assert settings.out == Path("a/b")
@@ -58,6 +60,7 @@ def test_toy_and_smoke_values_yield_to_a_given_flag():
     ("argv", "says"),
     [
         (["--epoch", "3"], "did you mean --epochs?"),
+        (["--readers", "lstm"], "choose from"),
         (["--epochs", "three"], "three"),
         (["--epochs", "0"], "at least 1; received 0"),
         (["--pool", "median"], "median"),

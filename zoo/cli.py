@@ -229,6 +229,9 @@ def _add_flag(parser, field, hint):
     optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
     if optional:
         (kind,) = [member for member in typing.get_args(hint) if member is not type(None)]
+    if typing.get_origin(kind) is tuple:
+        kind = typing.get_args(kind)[0]
+        options.update(nargs="+", action=_Tuple)
     if kind is bool:  # with None as the third value, where neither is given
         options["action"] = argparse.BooleanOptionalAction
     elif typing.get_origin(kind) is Literal:
@@ -237,8 +240,6 @@ def _add_flag(parser, field, hint):
         options["metavar"] = "{" + ",".join(map(str, choices)) + "}"
         if optional:
             options["choices"] = (*choices, None)
-    elif typing.get_origin(kind) is tuple:
-        options.update(nargs="+", type=typing.get_args(kind)[0], action=_Tuple)
     else:
         options["type"] = _converter(kind, optional)
         options["metavar"] = getattr(kind, "__name__", str(kind)).upper()
