@@ -127,7 +127,7 @@ def optimized_graphs():
 def run_eagerly():
     """For recipes that take two steps a phase: to trace them would cost more than they do.
 
-    `pcme_cub`, `own_pairs` and `birds` are tested in graphs, as is the step of every system.
+    `pcme_cub` and `own_pairs` are tested in graphs, as is the step of every system.
     """
     import tensorflow as tf
 

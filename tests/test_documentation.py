@@ -1,7 +1,9 @@
-"""Every line of docs/questions.md and docs/confidence.md and the README's code run."""
+"""Every line of docs/questions.md and docs/confidence.md, of the README and the notebook runs."""
 
 import dataclasses
+import functools
 import importlib
+import json
 import pathlib
 import re
 import shlex
@@ -13,14 +15,31 @@ import pytest
 import zoo
 import zoo.data
 from zoo import cli
+from zoo.data import toy_birds
 
 ROOT = pathlib.Path(__file__).parent.parent
 CODE = re.compile(r"```python\n(.*?)```", re.S)
 LINES = CODE.findall((ROOT / "docs" / "questions.md").read_text())
+NOTEBOOK = json.loads((ROOT / "docs" / "quickstart.ipynb").read_text())
+
+
+@pytest.fixture(scope="module")
+def _built():
+    build = zoo.Retriever.build
+    return functools.cache(lambda model, photos: build(model, list(photos)))
+
+
+@pytest.fixture
+def photos_once(_built, monkeypatch):
+    """The README, the page and the notebook ask the same photos: they are encoded once."""
+    once = staticmethod(lambda model, photos: _built(model, tuple(photos)))
+    monkeypatch.setattr(zoo.Retriever, "build", once)
 
 
 @pytest.mark.parametrize("code", LINES, ids=lambda code: code.split(";")[-1].strip()[:60])
 def test_answers_run(code, tmp_path, monkeypatch):
+    few = functools.partial(toy_birds.generate, num_classes=16, images_per_class=4, image_size=32)
+    monkeypatch.setattr(toy_birds, "generate", few)
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs/questions.md", "exec"), {})
 
@@ -43,6 +62,7 @@ def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys)
     np.testing.assert_allclose(loaded.encode_captions(texts), expected, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("photos_once")
 def test_the_readmes_code_prints_what_it_says(capsys):
     text = (ROOT / "README.md").read_text()
     (code,) = CODE.findall(text)
@@ -101,8 +121,10 @@ def test_the_confidence_pages_code_prints_what_it_says(number, tmp_path, monkeyp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["start/quickstart.md", "tutorials/dont_know.md"])
-def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
+def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys, request):
     """Its blocks run one after the other; between what they print, training prints more."""
+    if page == "start/quickstart.md":
+        request.getfixturevalue("photos_once")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / page).read_text()
     exec(compile("\n".join(CODE.findall(text)), page, "exec"), {})
@@ -116,6 +138,31 @@ def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
 def _rounded(text):
     """Without the last digit of a probability, which another machine may round elsewhere."""
     return re.sub(r"(0\.\d)\d", r"\1", text)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("photos_once")
+def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
+    """From its first cell to its last."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for number, cell in enumerate(NOTEBOOK["cells"]):
+        if cell["cell_type"] == "code":
+            code = "".join(cell["source"])
+            exec(compile(code, f"quickstart.ipynb, cell {number}", "exec"), names)
+    verdicts = {answer.question: answer.verdict for answer in names["answers"]}
+    assert verdicts["riding horses on the beach"] == "likely"
+    assert verdicts["a giraffe"] == "nothing matches"
+    assert (tmp_path / "sheet.png").exists()
+    assert names["history"].epoch == [0]
+    assert (tmp_path / "birds.keras").exists()
+    assert "a giraffe: nothing matches" in capsys.readouterr().out
+
+
+def test_the_notebook_is_kept_without_outputs():
+    # What a run printed would differ from machine to machine, and drift from the code.
+    code = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
 
 
 def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):

@@ -54,7 +54,7 @@ def test_it_refuses_where_the_promise_breaks(draw):
     A promise is broken if of what the certified threshold answers more than it allows is wrong.
     """
     broken, refused = 0, 0
-    for number in range(60):
+    for number in range(30):
         classes = np.random.default_rng(number).permutation(40)
         options = {"num_classes": 40, "world_seed": number}
         known = draw(seed=1, count=900, classes=classes[:20], **options)
@@ -74,7 +74,7 @@ def test_it_refuses_where_the_promise_breaks(draw):
             some = slice(0, 300)
             verdict = confidence.check(other.similarity[some], queries=other.queries[some])
             refused += not verdict.holds
-    assert broken >= 10
+    assert broken >= 5
     assert refused >= 0.95 * broken
 
 
@@ -111,17 +111,18 @@ def test_a_gallery_in_another_order_is_the_same(draw, fitted):
     assert verdict.state == "holds"
 
 
-@pytest.mark.parametrize("dim", [64, 256, 768])
+# Fewer dimensions than queries of a half, and more.
+@pytest.mark.parametrize("dim", [64, pytest.param(256, marks=pytest.mark.very_slow), 768])
 def test_exchangeable_queries_are_not_refused_for_their_directions(dim):
     """Directions are of one half and the comparison is of the other: at level 0.05 at most 0.08."""
     rng, refused = np.random.default_rng(dim), 0
     scale = np.linspace(2, 0.1, dim)
-    for _ in range(100):
+    for _ in range(50):
         queries = scale * rng.normal(size=(800, dim))
         features = rng.normal(size=(800, 2))
         reference = Reference.fit(("a", "b"), features[:400], queries[:400])
         refused += reference.drift_test(features[400:], queries[400:])[0] <= 0.05
-    assert refused <= 8
+    assert refused <= 4
 
 
 @pytest.mark.parametrize("size", [5, 20])
@@ -150,13 +151,13 @@ def test_captions_of_one_image_are_no_shift(size):
 
 def test_other_classes_are_refused(draw):
     refused = 0
-    for seed in range(40):
+    for seed in range(20):
         world, other = draw(seed, classes=range(12)), draw(seed + 100, classes=range(12, 25))
         features = world.similarity.max(axis=1, keepdims=True)
         reference = Reference.fit(("best",), features, world.queries)
         others = other.similarity.max(axis=1, keepdims=True)
         refused += reference.drift_test(others, other.queries)[0] <= 0.05
-    assert refused >= 38
+    assert refused >= 19
 
 
 def test_few_queries_are_not_vouched_for(draw, fitted):

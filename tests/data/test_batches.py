@@ -1,5 +1,7 @@
 """Batches: functions of (seed, step), of fixed shape, shardable; encoding in order."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,13 +12,12 @@ from zoo.data.augmentation.random_crops import RandomCrop
 AUGMENTATION = Augmentation(
     crop=RandomCrop(area=(0.5, 1.0)), flip=True, cutout=0.5, word_dropping=0.3
 )
+OPTIONS = {"seed": 5, "augmentation": AUGMENTATION}
 MAKERS = {
-    "class_pairs": lambda *args, **kw: batches.class_pairs(*args, batch_size=6, **kw),
-    "image_caption_pairs": lambda *args, **kw: batches.image_caption_pairs(
-        *args, batch_size=6, **kw
-    ),
-    "images_with_captions": lambda *args, **kw: batches.images_with_captions(
-        *args, batch_size=6, captions_per_image=2, **kw
+    "class_pairs": functools.partial(batches.class_pairs, batch_size=6),
+    "image_caption_pairs": functools.partial(batches.image_caption_pairs, batch_size=6),
+    "images_with_captions": functools.partial(
+        batches.images_with_captions, batch_size=6, captions_per_image=2
     ),
 }
 
@@ -52,41 +53,40 @@ def _same(first, second):
         np.testing.assert_array_equal(first[key], second[key], err_msg=key)
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_a_step_is_a_function_of_seed_and_step(toy_records, tokenizer, cached, decoded, maker):
-    make = MAKERS[maker]
-    options = {"seed": 5, "augmentation": AUGMENTATION}
-    whole = make(toy_records, tokenizer, cached, num_steps=6, **options)
-    spec = whole.element_spec
+@pytest.fixture(scope="module", params=MAKERS)
+def six_steps(request, toy_records, tokenizer, cached):
+    """The name of a maker, what it makes of a source, six steps of that, and what they hold."""
+    make = functools.partial(MAKERS[request.param], toy_records, tokenizer)
+    dataset = make(cached, num_steps=6, **OPTIONS)
+    return request.param, make, dataset, _collect(dataset)
+
+
+def test_a_step_is_a_function_of_seed_and_step(cached, decoded, six_steps):
+    maker, make, whole, first = six_steps
     texts = 12 if maker == "images_with_captions" else 6
-    assert {key: (tuple(s.shape), s.dtype.name) for key, s in spec.items()} == {
+    assert {key: (tuple(s.shape), s.dtype.name) for key, s in whole.element_spec.items()} == {
         "images": ((6, 32, 32, 3), "float32"),
         "captions": ((texts, 24), "int32"),
         "image_labels": ((6,), "int32"),
         "caption_labels": ((texts,), "int32"),
     }
-    first = _collect(whole)
     # Again, of pictures that are read each time, resumed in the middle, and with one thread only.
-    _same(first, _collect(make(toy_records, tokenizer, decoded, num_steps=6, **options)))
-    resumed = make(toy_records, tokenizer, cached, start_step=4, num_steps=2, **options)
-    _same({key: value[4:] for key, value in first.items()}, _collect(resumed))
+    _same(first, _collect(make(decoded, num_steps=6, **OPTIONS)))
+    resumed = _collect(make(cached, start_step=4, num_steps=2, **OPTIONS))
+    _same({key: value[4:] for key, value in first.items()}, resumed)
     serial = tf.data.Options()
     serial.threading.private_threadpool_size = 1
     serial.threading.max_intra_op_parallelism = 1
     _same(first, _collect(whole.with_options(serial)))
-    other = _collect(make(toy_records, tokenizer, cached, num_steps=6, seed=6))
+    other = _collect(make(cached, num_steps=6, seed=6))
     assert (other["captions"] != first["captions"]).any()
-    _same(other, _collect(make(toy_records, tokenizer, decoded, num_steps=6, seed=6)))
+    _same(other, _collect(make(decoded, num_steps=6, seed=6)))
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_shards_are_pieces_of_the_whole_batch(toy_records, tokenizer, cached, maker):
-    source, options = cached, {"num_steps": 3, "augmentation": AUGMENTATION}
-    whole = _collect(MAKERS[maker](toy_records, tokenizer, source, **options))
-    pieces = [
-        _collect(MAKERS[maker](toy_records, tokenizer, source, shard=(index, 2), **options))
-        for index in range(2)
-    ]
+def test_shards_are_pieces_of_the_whole_batch(cached, six_steps):
+    _, make, _, first = six_steps
+    pieces = [_collect(make(cached, num_steps=3, shard=(i, 2), **OPTIONS)) for i in range(2)]
+    whole = {key: value[:3] for key, value in first.items()}
     _same(whole, {k: np.concatenate([piece[k] for piece in pieces], axis=1) for k in whole})
 
 

@@ -78,8 +78,8 @@ def test_graph_equals_eager_on_hard_text(small):
 def test_graph_equals_eager_on_real_captions(real, shared_data):
     path = shared_data / "flickr30k_text" / "flickr30k_karpathy_captions.json.gz"
     entries = json.loads(gzip.decompress(path.read_bytes())).values()
-    texts = [caption for entry in entries for caption in entry["captions"]][:10_000]
-    assert len(texts) == 10_000
+    texts = [caption for entry in entries for caption in entry["captions"]][:10_000:4]
+    assert len(texts) == 2_500
     np.testing.assert_array_equal(captions.token_ids(real, texts), _eager(real, texts))
     np.testing.assert_array_equal(real(HARD), _eager(real, HARD))
 
@@ -120,6 +120,11 @@ def test_saved_with_a_model_and_exported(small, tmp_path):
     archive.write_out(tmp_path / "exported", verbose=False)
     served = tf.saved_model.load(tmp_path / "exported")
     np.testing.assert_array_equal(served.ids(texts), small(texts))
+
+
+def test_functions_that_run_eagerly_change_nothing(small, one_eagerly):
+    """A debugging mode of TensorFlow's, where KerasHub's tokenizers give lists."""
+    np.testing.assert_array_equal(small(tf.constant(HARD[:4])), _eager(small, HARD[:4]))
 
 
 @pytest.mark.parametrize("mode", ["mask", "random", "delete"])

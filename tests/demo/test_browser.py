@@ -1,5 +1,7 @@
 """Every panel in a real Chromium: what it shows, and that nothing else is asked for."""
 
+import contextlib
+import functools
 import re
 
 import pytest
@@ -22,11 +24,37 @@ def browser():
         yield opened
 
 
+@pytest.fixture(scope="module")
+def visited(browser, served, measured):
+    """A function from a view to a page that was just opened.
+
+    Each view is one visitor who comes again: what the browser has kept is not compiled anew, which
+    is three quarters of opening the page.
+    """
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def first(view):
+            visit = stack.enter_context(Visit(browser, served[0], view))
+            visit.page.on("dialog", lambda dialog: visit.problems.append("a script ran"))
+            return visit
+
+        def again(view="light", query=""):
+            visit = first(view)
+            visit.page.goto("about:blank")
+            visit.problems.clear()  # what the last test left behind has ended
+            visit.page.goto(served[0] + query)
+            visit.page.wait_for_selector("#halo-answer .halo-verdict")
+            return visit
+
+        yield again
+
+
 @pytest.fixture(params=["light", pytest.param("phone", marks=pytest.mark.very_slow)])
-def visit(request, browser, served, measured):
-    with Visit(browser, served[0], request.param) as visit:
-        yield visit
-        _check_page(visit)
+def visit(request, visited):
+    visit = visited(request.param)
+    yield visit
+    _check_page(visit)
 
 
 def _check_page(visit):
@@ -37,19 +65,19 @@ def _check_page(visit):
     assert visit.page.evaluate(silent) == 0, "an image without an alternative text"
 
 
-def test_every_panel_fits_a_phone(browser, served, measured):
+def test_every_panel_fits_a_phone(visited):
     """What each shows there is of `make test-slow`."""
-    with Visit(browser, served[0], "phone") as visit:
-        _check_page(visit)
-        visit.search_words("a small red bird with a black crown")
-        _check_page(visit)
-        visit.open_tab("Picture → words")
-        visit.search_image(1)
-        _check_page(visit)
-        visit.open_map()
-        _check_page(visit)
-        visit.open_trust()
-        _check_page(visit)
+    visit = visited("phone")
+    _check_page(visit)
+    visit.search_words("a small red bird with a black crown")
+    _check_page(visit)
+    visit.open_tab("Picture → words")
+    visit.search_image(1)
+    _check_page(visit)
+    visit.open_map()
+    _check_page(visit)
+    visit.open_trust()
+    _check_page(visit)
 
 
 def test_it_opens_on_an_answer_beside_none(visit):
@@ -96,14 +124,14 @@ def test_what_is_not_understood_is_shown_grey(visit):
     assert visit.page.locator("#halo-answer .halo-refused .halo-results li").count() == 8
 
 
-def test_a_link_reproduces_the_question(browser, served):
-    with Visit(browser, served[0], query="/?q=a+small+bird+with+a+black+crown") as visit:
-        visit.page.wait_for_selector("#halo-answer .halo-answer")
-        box = visit.page.locator("#halo-caption textarea, #halo-caption input").first
-        assert box.input_value() == "a small bird with a black crown"
-        expected = served[1].find_images("a small bird with a black crown")["answer"]["reason"]
-        assert visit.page.locator(".halo-sentence").inner_text() == expected
-        assert visit.problems == []
+def test_a_link_reproduces_the_question(visited, served):
+    visit = visited(query="/?q=a+small+bird+with+a+black+crown")
+    visit.page.wait_for_selector("#halo-answer .halo-answer")
+    box = visit.page.locator("#halo-caption textarea, #halo-caption input").first
+    assert box.input_value() == "a small bird with a black crown"
+    expected = served[1].find_images("a small bird with a black crown")["answer"]["reason"]
+    assert visit.page.locator(".halo-sentence").inner_text() == expected
+    assert visit.problems == []
 
 
 def test_an_image(visit, served):
@@ -152,84 +180,83 @@ def test_when_to_trust_it(visit):
     visit.page.wait_for_selector("#halo-trust :text('Image → text')")
 
 
-def test_all_is_drawn_on_dark_ground(browser, served, measured):
-    with Visit(browser, served[0], "dark") as visit:
-        light = "getComputedStyle(document.querySelector('{}')).{}.match(/\\d+/g)[0] > 150"
-        assert not visit.page.evaluate(light.format("body", "backgroundColor"))
-        assert visit.page.evaluate(light.format(".halo-results p", "color"))
-        visit.open_map()
-        visit.open_trust()
-        assert visit.page.evaluate(light.format("#halo-risk .xtick text", "fill"))
-        assert visit.problems == []
+def test_all_is_drawn_on_dark_ground(visited):
+    visit = visited("dark")
+    light = "getComputedStyle(document.querySelector('{}')).{}.match(/\\d+/g)[0] > 150"
+    assert not visit.page.evaluate(light.format("body", "backgroundColor"))
+    assert visit.page.evaluate(light.format(".halo-results p", "color"))
+    visit.open_map()
+    visit.open_trust()
+    assert visit.page.evaluate(light.format("#halo-risk .xtick text", "fill"))
+    assert visit.problems == []
 
 
 @pytest.mark.parametrize("view", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser, served, measured, view):
+def test_axe_finds_nothing_serious(visited, view):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    with Visit(browser, served[0], view) as visit:
-        found = {}
+    visit = visited(view)
+    found = {}
 
-        def look(place):
-            for one in axe.run(visit.page).response["violations"]:
-                if one["impact"] in ("serious", "critical"):
-                    found[place, one["id"]] = [node["html"][:200] for node in one["nodes"]]
+    def look(place):
+        for one in axe.run(visit.page).response["violations"]:
+            if one["impact"] in ("serious", "critical"):
+                found[place, one["id"]] = [node["html"][:200] for node in one["nodes"]]
 
-        look("opening")
-        visit.search_words("a small red bird with a black crown")
-        visit.page.locator(".halo-why summary").click()
-        visit.page.get_by_role("button", name="Settings").click()
-        look("answer")
-        visit.open_tab("Picture → words")
-        visit.search_image(1)
-        look("image")
-        visit.open_map()
-        look("map")
-        visit.open_trust()
-        look("trust")
-        assert found == {}
-
-
-def test_by_the_keyboard_alone(browser, served):
-    with Visit(browser, served[0]) as visit:
-        page, keys = visit.page, visit.page.keyboard
-        for _ in range(12):
-            keys.press("Tab")
-            if page.evaluate("document.activeElement.closest('#halo-caption') !== null"):
-                break
-        else:
-            pytest.fail("the caption cannot be reached by Tab")
-        before = visit.content("#halo-answer")
-        keys.press("Control+A")
-        keys.type("a yellow bird with black wings")
-        keys.press("Enter")
-        visit.changed("#halo-answer", before)
-        for _ in range(12):
-            keys.press("Shift+Tab")
-            if page.evaluate("document.activeElement.getAttribute('role') === 'tab'"):
-                break
-        else:
-            pytest.fail("the tabs cannot be reached by Shift+Tab")
-        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-        assert outline != "none", "nothing shows where the focus is"
+    look("opening")
+    visit.search_words("a small red bird with a black crown")
+    visit.page.locator(".halo-why summary").click()
+    visit.page.get_by_role("button", name="Settings").click()
+    look("answer")
+    visit.open_tab("Picture → words")
+    visit.search_image(1)
+    look("image")
+    visit.open_map()
+    look("map")
+    visit.open_trust()
+    look("trust")
+    assert found == {}
 
 
-def test_errors_are_sentences_and_text_is_text(browser, served, tmp_path):
-    with Visit(browser, served[0]) as visit:
-        page = visit.page
-        page.on("dialog", lambda dialog: visit.problems.append("a script ran"))
-        visit.search_words("a <img src=x onerror=alert(1)> bird")
-        assert "onerror" in page.locator("#halo-answer .halo-chips").inner_text()
-        assert page.locator("img[src=x]").count() == 0
-        box = page.locator("#halo-caption textarea, #halo-caption input").first
-        box.fill("   ")
-        box.press("Enter")
-        page.wait_for_selector("text=Type a caption first")
-        wrong = tmp_path / "notes.png"
-        wrong.write_text("no image")
-        visit.open_tab("Picture → words")
-        page.locator("#halo-image input[type=file]").set_input_files(wrong)
-        page.wait_for_selector("text=That file is not an image that can be read")
-        assert visit.problems == []
+def test_by_the_keyboard_alone(visited):
+    visit = visited()
+    page, keys = visit.page, visit.page.keyboard
+    for _ in range(12):
+        keys.press("Tab")
+        if page.evaluate("document.activeElement.closest('#halo-caption') !== null"):
+            break
+    else:
+        pytest.fail("the caption cannot be reached by Tab")
+    before = visit.content("#halo-answer")
+    keys.press("Control+A")
+    keys.type("a yellow bird with black wings")
+    keys.press("Enter")
+    visit.changed("#halo-answer", before)
+    for _ in range(12):
+        keys.press("Shift+Tab")
+        if page.evaluate("document.activeElement.getAttribute('role') === 'tab'"):
+            break
+    else:
+        pytest.fail("the tabs cannot be reached by Shift+Tab")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none", "nothing shows where the focus is"
+
+
+def test_errors_are_sentences_and_text_is_text(visited, tmp_path):
+    visit = visited()
+    page = visit.page
+    visit.search_words("a <img src=x onerror=alert(1)> bird")
+    assert "onerror" in page.locator("#halo-answer .halo-chips").inner_text()
+    assert page.locator("img[src=x]").count() == 0
+    box = page.locator("#halo-caption textarea, #halo-caption input").first
+    box.fill("   ")
+    box.press("Enter")
+    page.wait_for_selector("text=Type a caption first")
+    wrong = tmp_path / "notes.png"
+    wrong.write_text("no image")
+    visit.open_tab("Picture → words")
+    page.locator("#halo-image input[type=file]").set_input_files(wrong)
+    page.wait_for_selector("text=That file is not an image that can be read")
+    assert visit.problems == []
 
 
 def test_models_of_sets_and_of_points(browser, sets, points, photo):

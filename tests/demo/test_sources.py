@@ -130,19 +130,19 @@ def test_every_preset_answers_about_photos_of_ones_own(name, birds, tmp_path):
 def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
     photos = tmp_path / "photos"
     shutil.copytree(next((birds / "images").iterdir()), photos)
-    first, _ = sources.load(folder=photos, cache=tmp_path / "cache")
+    first, _ = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
 
     def fail(*_):
         raise RuntimeError("encoded again")
 
     with monkeypatch.context() as patched:
         patched.setattr(Encoders, "files", fail)
-        second, _ = sources.load(folder=photos, cache=tmp_path / "cache")
+        second, _ = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
         mean = first.embeddings["images"]["mean"]
         np.testing.assert_array_equal(second.embeddings["images"]["mean"], mean)
         next(photos.iterdir()).touch()  # a picture that may have changed
         with pytest.raises(RuntimeError, match="encoded again"):
-            sources.load(folder=photos, cache=tmp_path / "cache")
+            sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
 
 
 def test_metrics_of_a_finished_run_are_not_measured_again(gaussians, measured):
@@ -179,24 +179,20 @@ def test_models_that_cannot_be_shown():
 
 
 def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkeypatch):
+    """And nothing is written into the working folder: it was `data/demo`, wherever one stood."""
     launched = []
     monkeypatch.setattr(page, "launch", lambda built, *where: launched.append((built, *where)))
     monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # main sets its own; this restores it
-    main([str(run_folder), "--cache", str(tmp_path)])
-    main([str(run_folder), "--cache", str(tmp_path), "--host", "0.0.0.0", "--port", "7999"])
+    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    main([str(run_folder)])
+    assert list(Path().iterdir()) == []
+    assert any((tmp_path / "cache" / "demo").iterdir())
+    own = tmp_path / "own"
+    main([str(run_folder), "--cache", str(own), "--host", "0.0.0.0", "--port", "7999"])
+    assert any(own.iterdir())
     assert [where for _, *where in launched] == [["127.0.0.1", None], ["0.0.0.0", 7999]]
     assert launched[0][0].service.gallery.name == "birds test"
     with pytest.raises(InputError, match="must be one of"):
         main([str(tmp_path / "nothing")])
-
-
-def test_nothing_is_written_into_the_working_folder(run_folder, monkeypatch, tmp_path):
-    """It was `data/demo`, wherever one stood."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(page, "launch", lambda *_: None)
-    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # the demo sets its own
-    main([str(run_folder)])
-    assert list(Path().iterdir()) == []
-    assert any((tmp_path / "cache" / "demo").iterdir())

@@ -95,12 +95,12 @@ def test_real_mobilenet_weights(shared_data):
     path = shared_data / "weights" / "mobilenetv2_imagenet_notop.weights.h5"
     if not path.is_file():
         pytest.skip("no MobileNetV2 weights beside this checkout")
-    backbone = convolutional("mobilenet_v2", image_size=96, weights=path, trainable=False)
+    backbone = convolutional("mobilenet_v2", image_size=32, weights=path, trainable=False)
     reference = keras.applications.MobileNetV2(
-        weights=None, include_top=False, input_shape=(96, 96, 3)
+        weights=None, include_top=False, input_shape=(32, 32, 3)
     )
     reference.load_weights(path)
-    pixels = np.random.default_rng(0).uniform(0, 255, (1, 96, 96, 3)).astype("float32")
+    pixels = np.random.default_rng(0).uniform(0, 255, (1, 32, 32, 3)).astype("float32")
     np.testing.assert_allclose(backbone(pixels), reference(pixels / 127.5 - 1), atol=1e-4)
-    with pytest.raises(InputError, match="expected the weights of 'resnet50'"):
-        convolutional("resnet50", image_size=32, weights=path)
+    with pytest.raises(InputError, match="expected the weights of 'tiny'"):
+        convolutional("tiny", image_size=32, weights=path)

@@ -10,11 +10,6 @@ from export import export_model
 from zoo.data import captions, cub, toy_birds
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _as_a_server_runs_them(optimized_graphs):
-    """Exports are compared with what runs in other processes."""
-
-
 @pytest.fixture(scope="session")
 def birds(tmp_path_factory):
     """Files and captions as requests, and the records that the training pipeline reads."""

@@ -12,7 +12,7 @@ import zoo
 from export.client_files import tokenizer_of
 from export.engines import export_engine
 from tiny_sentence import LENGTH, PIECES, random_weights, write_checkpoint
-from tiny_towers import encoders
+from tiny_towers import build, encoders
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.errors import InputError
 
@@ -71,13 +71,20 @@ def test_a_pretrained_sentence_is_exported_with_its_own_gelu(format, tmp_path):
     assert facts["largest_errors"]["captions/mean"] <= 1e-5
 
 
+# OpenVINO compiles each convolution for seconds, and dense layers at once.
 @pytest.mark.parametrize(
-    ("format", "files"), [("onnx", ["images.onnx"]), ("openvino", ["images.bin", "images.xml"])]
+    ("format", "has_convolutions", "files"),
+    [
+        ("onnx", True, ["images.onnx"]),
+        ("openvino", False, ["images.bin", "images.xml"]),
+        pytest.param("openvino", True, ["images.bin", "images.xml"], marks=pytest.mark.very_slow),
+    ],
 )
-def test_one_size_of_batch_and_images_alone(pcme, format, files, tmp_path):
-    out = export_engine(pcme.model, tmp_path / "out", format, image_only=True, batch_size=2)
+def test_one_size_of_batch_and_images_alone(pcme, format, has_convolutions, files, tmp_path):
+    model = pcme.model if has_convolutions else build("gaussian")
+    out = export_engine(model, tmp_path / "out", format, image_only=True, batch_size=2)
     facts = json.loads((out / "export.json").read_text())
-    assert facts["towers"]["images"]["input"] == [2, 32, 32, 3]
+    assert facts["towers"]["images"]["input"] == [2, *model.image_encoder.input_shape[1:]]
     assert set(facts["towers"]) == {"images"}
     assert max(facts["largest_errors"].values()) <= 1e-4
     assert sorted(path.name for path in out.iterdir()) == ["client.py", "export.json", *files]

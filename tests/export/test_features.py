@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
     [
         "vsepp",
         "dive",
+        "sgraf",
         pytest.param("gaussian_vsrn", marks=pytest.mark.very_slow),
         pytest.param("pvse", marks=pytest.mark.very_slow),
     ],
@@ -29,6 +30,9 @@ def test_regions_go_in_as_features(builder, tmp_path):
     facts = json.loads((folder / "export.json").read_text())
     assert "encode_features" in facts["signatures"]
     assert not {"encode_images", "encode_pixels"} & set(facts["signatures"])
+    # Cross-attention has no vectors to search by.
+    indexed = {"index_images", "index_captions"} & set(facts["signatures"])
+    assert len(indexed) == (0 if builder == "sgraf" else 2)
     same = facts["largest_errors"].pop("match/same_best_image")
     assert same == 1.0
     assert max(facts["largest_errors"].values()) <= 1e-5

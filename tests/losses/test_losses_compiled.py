@@ -48,6 +48,8 @@ def assert_equal_compiled(function, *arguments):
     )
 
 
+# test_loss_stability.py compiles the step of each of them, value and gradient, as well.
+@pytest.mark.very_slow
 @pytest.mark.parametrize("name", MATRIX_LOSSES)
 def test_matrix_losses(name):
     loss = MATRIX_LOSSES[name]

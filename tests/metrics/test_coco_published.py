@@ -126,7 +126,8 @@ def shuffled(published):
     return models, order
 
 
-@pytest.mark.slow
+# test_coco.py has it all on drawn annotations, and test_golden.py these annotations, but for PMRP.
+@pytest.mark.very_slow
 def test_every_truth_of_an_ensemble(published, shuffled, instances):
     images, captions, owner, folder = published
     models, order = shuffled
@@ -144,7 +145,7 @@ def test_every_truth_of_an_ensemble(published, shuffled, instances):
     assert ensemble > one, "two seeds know more than one"
 
 
-@pytest.mark.very_slow  # test_golden.py has the table of one model, but for PMRP
+@pytest.mark.very_slow
 def test_every_truth_of_a_model(published, shuffled, instances):
     images, captions, _, folder = published
     models, order = shuffled

@@ -8,10 +8,18 @@ import zoo
 from point_models import batch, largest_difference, tiny
 from zoo import similarities
 
+# The towers of VSE0 are those of VSE++.
+every_builder = pytest.mark.parametrize(
+    "builder",
+    [
+        pytest.param(name, marks=[pytest.mark.very_slow] if name == "vse0" else [])
+        for name in point_models.BUILDERS
+    ],
+)
 SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}
 
 
-@pytest.mark.parametrize("builder", point_models.BUILDERS)
+@every_builder
 def test_every_system_of_points_becomes_gaussian(builder, tmp_path):
     point = tiny(builder, point_models.REGIONS)
     model = zoo.models.gaussian(point)
@@ -31,7 +39,7 @@ def test_every_system_of_points_becomes_gaussian(builder, tmp_path):
     assert largest_difference(model(data), loaded(data)) <= 1e-6
 
 
-@pytest.mark.parametrize("builder", point_models.BUILDERS)
+@every_builder
 def test_all_that_embeds_is_duplicated_but_image_backbone_and_word_vectors_are_shared(builder):
     point = tiny(builder)
     model = zoo.models.gaussian(point)
@@ -48,7 +56,7 @@ def test_all_that_embeds_is_duplicated_but_image_backbone_and_word_vectors_are_s
         assert len({w.path for w in encoder.weights}) == len(encoder.weights)
 
 
-@pytest.mark.parametrize("builder", point_models.BUILDERS)
+@every_builder
 def test_mean_and_variance_learn_apart(builder):
     """The gradient of the variance reaches no weight of the mean, and the other way round; the
     word vectors learn from both."""

@@ -1,5 +1,6 @@
 """KerasHub's dual encoders as models of points: the same embeddings, logits and ids."""
 
+import functools
 import json
 
 import keras
@@ -13,6 +14,7 @@ from zoo.errors import InputError
 from zoo.evaluation import resizing_of
 
 pytest.importorskip("keras_hub")
+FEW = TEXTS[1:3]  # letters of both cases, digits and stops
 IMAGES = np.random.default_rng(1).integers(0, 256, (4, SIZE, SIZE, 3), dtype="uint8")
 
 
@@ -25,12 +27,18 @@ PARAMS = [
 
 @pytest.fixture(scope="module", params=PARAMS)
 def family(request, tmp_path_factory):
-    """`(name, backbone, preprocessor, preset folder)`."""
+    """`(name, backbone, preprocessor, model)`, the last a function that reads the preset.
+
+    CLIP's is read once, since its tokenizer is traced for seconds; what SentencePiece holds of the
+    others goes with every new seed.
+    """
+    is_clip = request.param == "clip"
     backbone, preprocessor = tiny_hub(request.param)
     folder = tmp_path_factory.mktemp(request.param) / "preset"
     backbone.save_to_preset(folder)
     preprocessor.save_to_preset(folder)
-    return request.param, backbone, preprocessor, folder
+    read = functools.partial(zoo.models.keras_hub, folder)
+    return request.param, backbone, preprocessor, functools.cache(read) if is_clip else read
 
 
 def theirs(backbone, preprocessor, images, texts):
@@ -48,8 +56,9 @@ def theirs(backbone, preprocessor, images, texts):
 def compared(model, backbone, preprocessor):
     """KerasHub's images, texts and logits, to which the model's are equal."""
     ids, images, texts, logits = theirs(backbone, preprocessor, IMAGES, TEXTS)
-    np.testing.assert_array_equal(model.tokenize(TEXTS), ids)
-    found = model.encode_images(IMAGES), model.encode_captions(TEXTS)
+    read = model.tokenize(TEXTS)
+    np.testing.assert_array_equal(read, ids)
+    found = model.encode_images(IMAGES), model.encode_captions(read)
     np.testing.assert_allclose(found[0], images, atol=1e-5)
     np.testing.assert_allclose(found[1], texts, atol=1e-5)
     np.testing.assert_allclose(model.similarity(*found), logits, rtol=1e-5, atol=1e-5)
@@ -57,8 +66,8 @@ def compared(model, backbone, preprocessor):
 
 
 def test_a_preset_gives_what_keras_hub_gives(family):
-    _, backbone, preprocessor, folder = family
-    model = zoo.models.keras_hub(folder)
+    _, backbone, preprocessor, read = family
+    model = read()
     images, texts, logits = compared(model, backbone, preprocessor)
     assert np.ptp(logits) > 1  # they differ from pair to pair
     np.testing.assert_allclose(model.encode_images(IMAGES[:1]), images[:1], atol=1e-5)
@@ -67,16 +76,18 @@ def test_a_preset_gives_what_keras_hub_gives(family):
 
 
 def test_it_saves_as_any_other(family, tmp_path):
-    name, _, _, folder = family
-    model = zoo.models.keras_hub(folder)
-    before = np.asarray(model.encode_images(IMAGES)), np.asarray(model.encode_captions(TEXTS))
+    name, _, _, read = family
+    model = read()
+    ids = model.tokenize(FEW)
+    before = np.asarray(model.encode_images(IMAGES)), np.asarray(model.encode_captions(ids))
     logits = np.asarray(model.similarity(*before))
     model.save(tmp_path / "model.keras")
     zoo.save_preset(model, tmp_path / "preset")
     for path in (tmp_path / "model.keras", tmp_path / "preset"):
         loaded = zoo.from_preset(path)
-        np.testing.assert_array_equal(loaded.tokenize(TEXTS), model.tokenize(TEXTS))
-        after = loaded.encode_images(IMAGES), loaded.encode_captions(TEXTS)
+        if path.suffix or name != "clip":  # CLIP's is traced for seconds by each model
+            np.testing.assert_array_equal(loaded.tokenize(FEW), ids)
+        after = loaded.encode_images(IMAGES), loaded.encode_captions(ids)
         np.testing.assert_allclose(after[0], before[0], atol=1e-6)
         np.testing.assert_allclose(after[1], before[1], atol=1e-6)
         np.testing.assert_allclose(loaded.similarity(*after), logits, rtol=1e-5, atol=1e-5)
@@ -104,7 +115,7 @@ def test_a_backbone_shares_its_layers():
 def test_variances_a_gallery_and_training():
     """`pfe`, the Retriever and `fit` take it as any model of points."""
     model = zoo.models.keras_hub(*tiny_hub("siglip"))
-    model.compile("adam")
+    model.compile("adam", run_eagerly=True)
     batch = {
         "images": IMAGES,
         "captions": model.tokenize(TEXTS[:4]),
@@ -112,7 +123,7 @@ def test_variances_a_gallery_and_training():
         "caption_labels": np.arange(4),
     }
     first = model.train_on_batch(batch)
-    losses = [model.train_on_batch(batch) for _ in range(5)]
+    losses = [model.train_on_batch(batch) for _ in range(2)]
     assert losses[-1] < first
     gaussian = zoo.models.pfe(model)
     assert gaussian.encode_captions(TEXTS[:2]).variance().shape == (2, 16)

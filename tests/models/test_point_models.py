@@ -57,7 +57,10 @@ def test_official_images_up_to_what_is_released_otherwise(golden, variant):
 
 
 @pytest.mark.parametrize("regions", ["tiny", point_models.REGIONS])
-@pytest.mark.parametrize("builder", ["vse0", "vsepp", "vsrn"])
+@pytest.mark.parametrize(
+    "builder",  # the towers of VSE0 are those of VSE++, and its hinges have tests of their own
+    [pytest.param("vse0", marks=pytest.mark.very_slow), "vsepp", "vsrn"],
+)
 def test_points_have_length_one_and_learn_their_batch(builder, regions, tmp_path):
     model = tiny(builder, regions)
     data = batch(model)

@@ -18,21 +18,27 @@ def _no_collection(monkeypatch):
     monkeypatch.setattr(keras.backend, "clear_session", forget)
 
 
+@pytest.fixture(scope="session")
+def _drawn():
+    """Names of the figures that have been drawn."""
+    return set()
+
+
 @pytest.fixture(scope="module", autouse=True)
-def _each_figure_once():
+def _each_figure_once(_drawn):
     """To draw its half a dozen figures takes a third of a small run.
 
-    So the runs of one file of tests draw a figure of each name once; the others are empty
-    pictures. What is in them is tested in tests/report.
+    So all runs together draw a figure of each name once; the others are empty pictures. What is in
+    them is tested in tests/report.
     """
-    drawn, draw = set(), Figure.savefig
+    draw = Figure.savefig
 
     def savefig(figure, path, **options):
         if not isinstance(path, str | Path):  # a page holds it in itself
             return draw(figure, path, **options)
         name = Path(path).name.rpartition("-")[2]  # without what `atomic` puts before it
-        if name not in drawn:
-            drawn.add(name)
+        if name not in _drawn:
+            _drawn.add(name)
             return draw(figure, path, **options)
         return Image.new("L", (1, 1)).save(path, Path(name).suffix[1:])
 

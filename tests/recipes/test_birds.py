@@ -14,6 +14,10 @@ from zoo.data import toy_birds
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
+# Short captions, whose words a GRU reads one after the other.
+SMALL = ["--smoke", "--max-words=6", "--dim=16", "--word-dim=8"]
+pytestmark = pytest.mark.usefixtures("run_eagerly")
+
 
 @pytest.fixture(scope="module", autouse=True)
 def fewer_birds(tmp_path_factory):
@@ -30,7 +34,7 @@ def fewer_birds(tmp_path_factory):
 def run(tmp_path_factory):
     """InfoNCE with semantic precision, which reads semantics of all views."""
     out = tmp_path_factory.mktemp("birds") / "run"
-    results = birds.main(["--smoke", "--system=infonce", "--daa-weight=1", f"--out={out}"])
+    results = birds.main([*SMALL, "--system=infonce", "--daa-weight=1", f"--out={out}"])
     return RunFolder(out), results
 
 
@@ -50,7 +54,7 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
 def test_variances_leave_the_points_of_a_run_where_they_are(run, tmp_path):
     points, results = run
     out = tmp_path / "pfe"
-    own = birds.main(["--smoke", "--system=pfe", f"--points={points.path}", f"--out={out}"])
+    own = birds.main([*SMALL, "--system=pfe", f"--points={points.path}", f"--out={out}"])
     text = ["a small red bird", "a gull"]
     found = zoo.from_preset(out).encode_captions(text)
     np.testing.assert_allclose(
@@ -61,7 +65,7 @@ def test_variances_leave_the_points_of_a_run_where_they_are(run, tmp_path):
     assert by_csd["i2t_r_precision"] == pytest.approx(by_points["i2t_r_precision"], abs=2.0)
     other = [f"--points={points.path}", f"--out={out}-2", "--validation=val1"]
     with pytest.raises(InputError, match="must be of the same data"):
-        birds.main(["--smoke", "--system=pfe", *other])
+        birds.main([*SMALL, "--system=pfe", *other])
 
 
 def test_points_are_for_pfe_and_pfe_has_points(capsys):
@@ -134,7 +138,8 @@ def test_the_flags_of_a_row_are_those_of_the_recipe(row):
 def test_every_system_trains_what_follows_its_backbone():
     split = zoo.data.open({"loader": "toy_birds"}, "validation")
     for system in birds_systems.BUILDERS:
-        settings = zoo.cli.parse(birds.Settings, [f"--system={system}", "--dim=4", "--word-dim=4"])
+        flags = [f"--system={system}", "--dim=4", "--word-dim=4", "--max-words=4"]
+        settings = zoo.cli.parse(birds.Settings, flags)
         model = birds.build(settings, split)
         heads = zoo.encoders.head_alone(model.image_encoder)
         images = np.random.default_rng(0).uniform(0, 255, (2, 64, 64, 3)).astype("float32")

@@ -105,7 +105,7 @@ def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_
 @pytest.mark.usefixtures("one_eagerly")
 def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path):
     out = tmp_path / "run"
-    flags = [*SMALL, "--image-size=16", "--backbone=tiny", f"--out={out}"]
+    flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--steps-per-epoch=1", f"--out={out}"]
     pcme_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={annotations}"])
     run = RunFolder.existing(out)
     for side in ("i2t", "t2i"):

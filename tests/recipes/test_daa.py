@@ -19,6 +19,7 @@ from zoo.files import RunFolder
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--batch-size=8", "--max-words=9"]
+SMALL += ["--steps-per-epoch=1"]
 REGIONS = [*SMALL, "--word-dim=8", "--similarity-dim=4"]
 
 

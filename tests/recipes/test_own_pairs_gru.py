@@ -43,7 +43,7 @@ def first(tmp_path_factory):
     photos = drawn(tmp_path_factory.mktemp("album") / "photos")
     (photos / "3.jpg").write_bytes(b"not a picture")
     out = tmp_path_factory.mktemp("runs") / "first"
-    flags = ["--skip-bad", "--batch-size=16", "--epochs=3", "--steps-per-epoch=2", *SMALL]
+    flags = ["--skip-bad", "--batch-size=16", "--epochs=3", "--steps-per-epoch=1", *SMALL]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         own_pairs_gru.main([f"--data-dir={photos}", f"--out={out}", *flags])
     return out, photos, printed.getvalue()

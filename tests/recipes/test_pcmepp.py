@@ -19,8 +19,8 @@ from zoo.training.phases import freeze
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
-PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1"]
-QUICK = ["--pooling=mean", "--frozen-epochs=0", "--test-similarities=own"]
+PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1", "--steps-per-epoch=1"]
+QUICK = ["--pooling=mean", "--frozen-epochs=0", "--test-similarities=own", "--steps-per-epoch=1"]
 
 
 @pytest.fixture(scope="module")

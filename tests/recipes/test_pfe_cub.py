@@ -9,10 +9,10 @@ import pfe_cub
 from zoo import cli, data, models, training
 from zoo.data import toy_birds
 
-# The same phase of variances is tested in graphs in test_birds.py.
+# The same phase of variances is tested in graphs in test_own_pairs.py.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--word-dim=8", "--max-words=9"]
-SMALL += ["--batch-size=12"]
+SMALL += ["--batch-size=12", "--steps-per-epoch=1"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("run_eagerly")
 
 SMALL = [
     "--smoke",
+    "--steps-per-epoch=1",
     "--dim=8",
     "--word-dim=8",
     "--max-words=12",
@@ -79,8 +80,9 @@ def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
 def test_pvse_on_birds_shows_where_embeddings_look(tmp_path):
     root = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=4, image_size=32)
     flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
+    flags += ["--smoke", "--steps-per-epoch=1", "--max-words=12"]
     out = tmp_path / "run"
-    pvse_cub.main([f"--data-dir={root}", *flags, "--smoke", f"--out={out}"])
+    pvse_cub.main([f"--data-dir={root}", *flags, f"--out={out}"])
     results = RunFolder.existing(out).metrics
     assert set(results["retrieval"]) == {"maximum_pair"}
     plots = {path.stem for path in (out / "plots").iterdir()}

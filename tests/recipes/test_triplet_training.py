@@ -23,6 +23,7 @@ from zoo.files import RunFolder
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
+SMALL += ["--steps-per-epoch=1"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -164,13 +165,13 @@ def test_vsrn_tells_captions_while_it_trains(tmp_path):
         crop_ambiguity.main([f"--model={out}", f"--out={tmp_path / 'crops'}"])
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # their like run above, in test_daa.py and in test_reproduce.py
 @pytest.mark.parametrize(
     ("recipe", "flags"),
     [
-        # Their like are run by test_daa.py and test_reproduce.py, too.
-        pytest.param(vse_coco, ["--features=regions", "--mining=sum"], marks=pytest.mark.very_slow),
-        pytest.param(gaussian_vsrn_flickr30k, ["--similarity=min_kl"], marks=pytest.mark.very_slow),
+        (vse_coco, ["--features=regions", "--mining=sum"]),
+        (gaussian_vsrn_flickr30k, ["--similarity=min_kl"]),
+        # Phases of fine-tuning are asked of the settings below.
         (gaussian_vsepp_flickr30k, ["--no-fine-tune", "--fine-tuning-epochs=1"]),
     ],
 )

@@ -14,7 +14,7 @@ from zoo.data import toy_birds
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.report import __main__ as command
-from zoo.report import inputs, of_model, principal_plane, set_algebra
+from zoo.report import inputs, markup, of_model, principal_plane, set_algebra, style
 
 SMALL = ["--smoke", "--image-size=16", "--word-dim=4", "--max-words=12", "--num-samples=2"]
 
@@ -65,7 +65,9 @@ def test_nine_classes_in_two_dimensions(finished, reported):
 
 
 @pytest.mark.slow
-def test_a_report_is_one_page_that_needs_nothing_else(finished, tmp_path, capsys):
+def test_a_report_is_one_page_that_needs_nothing_else(finished, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(markup, "DPI", 40)  # that there is a picture is enough
+    monkeypatch.setattr(style.save, "__defaults__", (40,))
     more = ["--items=4", "--resamples=5"]
     command.main([str(finished.path), "--out", str(tmp_path / "one"), *more])
     text = (tmp_path / "one" / "report.html").read_text()

@@ -1,13 +1,22 @@
 """What is said of a preset's galleries is compared with what is so, in a small run."""
 
 from studies import preset_galleries
+from studies.opened import some_of
+from zoo import evaluation
 
 
-def test_every_gallery_is_asked_both_ways(capsys):
+def test_every_gallery_is_asked_both_ways(monkeypatch, capsys):
+    opened = evaluation.open_run
+
+    def in_small(*given):
+        model, split = opened(*given)
+        return model, some_of(split, 120)
+
+    monkeypatch.setattr(evaluation, "open_run", in_small)
     preset_galleries.main(["toy_birds_pfe", "--sizes", "60", "--draws", "2", "--training", "40"])
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
-    names = ["60", "480", "240, each twice", "480, 40 of training"]
+    names = ["60", "120", "60, each twice", "120, 40 of training"]
     assert [row[0] for row in rows] == [name for name in names for _ in range(2)]
     assert [row[1] for row in rows] == ["t2i", "i2t"] * 4
     for row in rows:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from studies import strange_questions
+from studies.opened import some_of
 from synthetic_run import encoded, records
 from zoo import evaluation
 from zoo.arrays import coordinates
@@ -15,17 +16,20 @@ from zoo.evaluation.known import query_facts
 
 
 @pytest.mark.slow
-def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, capsys):
+def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, monkeypatch, capsys):
     """140 texts of invented words, 50 in other languages and 30 plain colours; its own hardly."""
+    model, test = evaluation.open_run("toy_birds_pfe")
+    opened = model, some_of(test, 120)
+    monkeypatch.setattr(strange_questions, "open_run", lambda *_: opened)
     strange_questions.main(["toy_birds_pfe", f"--out={tmp_path}"])
     found = json.loads((tmp_path / "unknown.json").read_text())
     asked = {name: one["queries"] for name, one in found.items()}
     assert asked == {
         "invented words": 140,
         "other languages": 50,
-        "captions": 4800,
+        "captions": 1200,
         "plain colours": 30,
-        "images": 480,
+        "images": 120,
     }
     strange = [found[name] for name in ("invented words", "other languages", "plain colours")]
     assert sum(one["declined"] for one in strange) >= 0.95 * 220
@@ -33,7 +37,6 @@ def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, capsys):
     assert found["captions"]["share"] <= 0.05
     assert found["images"]["share"] <= 0.05
     assert "invented words: declined 140 of 140 (100.0%)" in capsys.readouterr().out
-    model = evaluation.open_run("toy_birds_pfe")[0]
     known = evaluation.probes_of("toy_birds_pfe").known["t2i"]
     texts = ["the", "Ein kleiner Vogel", "this bird has a red crown, a black bill and white wings"]
     asked = {name: np.asarray(value) for name, value in _encoded(model, texts).items()}

@@ -4,6 +4,7 @@ import pytest
 
 from studies import birds_table, gaussian_table, pcmepp_table, seed_table
 from zoo.files import RunFolder
+from zoo.report import style
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 
@@ -70,6 +71,7 @@ def test_crops_are_asked_of_the_models_of_the_same_seed(tmp_path, monkeypatch, c
         RunFolder.open(given["out"], given).finish({"crop_triplets": table})
 
     monkeypatch.setattr(gaussian_table.crop_ambiguity, "main", ask)
+    monkeypatch.setattr(style.save, "__defaults__", (30,))  # what is drawn is not looked at
     gaussian_table.main([f"--out={tmp_path}", "--seeds", "3", "7"])
     text = (tmp_path / "table.md").read_text()
     assert text in capsys.readouterr().out

@@ -89,7 +89,11 @@ def test_the_tokenizer_gives_the_models_ids():
 @pytest.fixture(scope="module")
 def asked():
     """The retriever, its photos' embedding, and what it answers to the questions."""
-    retriever, images = live.retriever_of(live.PRESET)
+    with pytest.MonkeyPatch.context() as patch:
+        read_once = functools.cache(zoo.from_preset)  # by the tool, and again by the retriever
+        patch.setattr(zoo, "from_preset", read_once)
+        patch.setattr("zoo.retriever.retriever.from_preset", read_once)
+        retriever, images = live.retriever_of(live.PRESET)
     answers = dict(zip(questions(), retriever.ask(questions(), k=170), strict=True))
     return retriever, images, answers
 

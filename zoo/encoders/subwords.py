@@ -62,8 +62,10 @@ class SubwordTokenizer(keras.layers.Layer):
         return pieces.with_values(self.tokenizer(pieces.values)).merge_dims(1, 2)
 
     def call(self, inputs):
-        text = tf.convert_to_tensor(inputs, tf.string)
-        return tf.ensure_shape(self._in_graph(text), (text.shape[0], self.max_words))
+        text, rows = tf.convert_to_tensor(inputs, tf.string), self._in_graph
+        if tf.config.functions_run_eagerly():  # where KerasHub's tokenizers give lists
+            rows = rows.get_concrete_function()
+        return tf.ensure_shape(rows(text), (text.shape[0], self.max_words))
 
     def compute_output_spec(self, inputs):
         return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
