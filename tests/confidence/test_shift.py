@@ -58,7 +58,7 @@ def test_it_refuses_where_the_promise_breaks(draw):
         classes = np.random.default_rng(number).permutation(40)
         options = {"num_classes": 40, "world_seed": number}
         known = draw(seed=1, count=900, classes=classes[:20], **options)
-        other = draw(seed=2, count=2000, classes=classes[20:], **options)
+        other = draw(seed=2, count=800, classes=classes[20:], **options)
         confidence = Confidence.fit(
             known.similarity[:450], known.correct[:450], queries=known.queries[:450]
         )

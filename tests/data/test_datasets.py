@@ -25,10 +25,17 @@ def scenes(tmp_path_factory):
     return toy_scenes.generate(root, num_images=40, num_species=4, image_size=32, region_dim=8)
 
 
+@pytest.fixture
+def undecoded(monkeypatch):
+    """For tests that look at records: a pipeline that decodes is built for every split."""
+    monkeypatch.setattr(data.sources.Pictures, "_decode_all", lambda pictures: None)
+
+
 def ids(description):
     return {name: set(data.open(description, name).records.image_ids) for name in datasets.SPLITS}
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_cubs_validation_is_of_seen_classes_and_its_test_is_not(birds):
     description = {"loader": "cub", "root": str(birds), "image_size": 16}
     splits = {name: data.open(description, name).records for name in datasets.SPLITS}
@@ -39,6 +46,7 @@ def test_cubs_validation_is_of_seen_classes_and_its_test_is_not(birds):
     assert not images["validation"] & images["train"]
 
 
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("held_out", ["val", "val1", "val3"])
 def test_settings_are_chosen_on_classes_that_training_leaves_out(birds, held_out):
     description = {"loader": "cub", "root": str(birds), "image_size": 16, "held_out": held_out}
@@ -48,6 +56,7 @@ def test_settings_are_chosen_on_classes_that_training_leaves_out(birds, held_out
     assert not set(data.open(description, "test").records.image_labels) & set(train.image_labels)
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_validation_may_be_of_classes_that_training_leaves_out(birds):
     description = {"loader": "cub", "root": str(birds), "image_size": 16, "validation": "val2"}
     splits = {name: data.open(description, name).records for name in datasets.SPLITS}
@@ -62,6 +71,7 @@ def test_validation_may_be_of_classes_that_training_leaves_out(birds):
         data.open({**description, "held_out": "val1"})
 
 
+@pytest.mark.usefixtures("undecoded")
 @pytest.mark.parametrize("layout", ["coco", "flickr30k", "regions"])
 def test_every_layout_of_scenes_has_three_splits_and_the_truth(layout, scenes, monkeypatch):
     monkeypatch.setattr(toy_scenes, "generate", lambda root: scenes)
@@ -96,6 +106,7 @@ def photos(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_pairs_are_divided_by_the_seed_and_nothing_is_lost(photos):
     description = {"loader": "pairs", "root": str(photos), "image_size": 16, "seed": 3}
     images = ids(description)
@@ -110,6 +121,7 @@ def test_pairs_are_divided_by_the_seed_and_nothing_is_lost(photos):
     assert ids({**description, "held_out": "val"})["test"] == images["validation"]
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_a_split_that_is_asked_for_has_semantics(birds):
     description = {
         "loader": "cub",
@@ -185,6 +197,7 @@ def test_features_are_found_wherever_the_command_is_given(tmp_path, monkeypatch)
     assert len(list(tmp_path.glob("features-*.npy"))) == 1
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_few_classes_by_name_may_be_of_unseen_ones(birds):
     every = [data.open({"loader": "cub", "root": str(birds)}, s) for s in ("train", "test")]
     names = every[0].records.class_names
@@ -203,6 +216,7 @@ def test_few_classes_by_name_may_be_of_unseen_ones(birds):
         data.open({**description, "num_classes": 2})
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_the_seen_classes_may_be_the_test(birds):
     plain = {"loader": "cub", "root": str(birds), "image_size": 16}
     before, after = ids(plain), ids({**plain, "held_out": "seen_test"})

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,10 +14,20 @@ def images(rows=16, size=12):
     return tf.constant(np.broadcast_to(values[:, None, None, None], (rows, size, size, 3)).copy())
 
 
-def mixed(share=0.5, step=3, rows=16, **options):
-    before = images(rows)
-    after, kept = mixing.mix_images(before, share, 2.0, step_seed(0, step), **options)
+def mixed(share=0.5, step=3, mixup=0.5, whole_batches=False):
+    before = images()
+    after, kept = mixer(share, whole_batches)(before, tf.constant(step), tf.constant(mixup))
     return before.numpy(), after.numpy(), kept.numpy()
+
+
+@functools.cache
+def mixer(share, whole_batches):
+    """In a graph, as in a pipeline: one for all steps, of which some tests take a hundred."""
+    return tf.function(
+        lambda images, step, mixup: mixing.mix_images(
+            images, share, 2.0, step_seed(0, step), mixup, whole_batches
+        )
+    )
 
 
 def test_exactly_the_share_of_the_images_is_mixed_and_the_others_are_untouched():

@@ -122,12 +122,13 @@ def test_a_part_is_the_box_of_the_original_stretched(photo):
         np.testing.assert_allclose(part, expected, atol=2)
 
 
-@pytest.mark.parametrize("cache", [True, False])
+# What is in memory was cut to the middle: that with it the originals are read is the harder case.
+@pytest.mark.parametrize("cache", [True, pytest.param(False, marks=pytest.mark.very_slow)])
 def test_training_sees_the_edges_of_a_photo(records, cache):
     """They were lost when every photo was first cut to the square in its middle."""
     source = sources.Pictures(records, 16, cache=cache)
     tokenizer = captions.word_tokenizer(records.captions)
-    options = {"batch_size": 4, "num_steps": 40, "seed": 1}
+    options = {"batch_size": 4, "num_steps": 16, "seed": 1}
     for name, crop in (("none", None), *PAPERS.items()):
         stream = batches.image_caption_pairs(
             records, tokenizer, source, augmentation=Augmentation(crop=crop), **options

@@ -56,7 +56,16 @@ def test_matrix_losses(name):
     assert_equal_compiled(lambda logits: loss(MATCHES, logits), LOGITS)
 
 
-@pytest.mark.parametrize("name", TERMS)
+# test_auxiliary_terms.py compiles the step of the others.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[] if name in ("mutual likelihood", "inclusion") else pytest.mark.very_slow
+        )
+        for name in TERMS
+    ],
+)
 def test_terms(name):
     term, embeddings = TERMS[name]
     assert_equal_compiled(term, *embeddings)

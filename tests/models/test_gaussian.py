@@ -9,20 +9,28 @@ from point_models import batch, largest_difference, tiny
 from zoo import similarities
 
 # The towers of VSE0 are those of VSE++.
-every_builder = pytest.mark.parametrize(
-    "builder",
-    [
-        pytest.param(name, marks=[pytest.mark.very_slow] if name == "vse0" else [])
-        for name in point_models.BUILDERS
-    ],
-)
+EVERY_BUILDER = [
+    pytest.param(name, marks=[pytest.mark.very_slow] if name == "vse0" else [])
+    for name in point_models.BUILDERS
+]
 SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}
 
 
-@every_builder
-def test_every_system_of_points_becomes_gaussian(builder, tmp_path):
-    point = tiny(builder, point_models.REGIONS)
-    model = zoo.models.gaussian(point)
+@pytest.fixture(scope="module", params=EVERY_BUILDER)
+def point_and_gaussian(request):
+    """Both have the weights of the means, which one of the tests trains."""
+    point = tiny(request.param, point_models.REGIONS)
+    return point, zoo.models.gaussian(point)
+
+
+@pytest.fixture(scope="module")
+def vsepp():
+    """On pictures; its weights stay as they are."""
+    return tiny("vsepp")
+
+
+def test_every_system_of_points_becomes_gaussian(point_and_gaussian, tmp_path):
+    point, model = point_and_gaussian
     data = batch(model)
     points, gaussians = point(data), model(data)
     for side in ("images", "captions"):
@@ -39,7 +47,7 @@ def test_every_system_of_points_becomes_gaussian(builder, tmp_path):
     assert largest_difference(model(data), loaded(data)) <= 1e-6
 
 
-@every_builder
+@pytest.mark.parametrize("builder", EVERY_BUILDER)
 def test_all_that_embeds_is_duplicated_but_image_backbone_and_word_vectors_are_shared(builder):
     point = tiny(builder)
     model = zoo.models.gaussian(point)
@@ -56,12 +64,10 @@ def test_all_that_embeds_is_duplicated_but_image_backbone_and_word_vectors_are_s
         assert len({w.path for w in encoder.weights}) == len(encoder.weights)
 
 
-@every_builder
-def test_mean_and_variance_learn_apart(builder):
+def test_mean_and_variance_learn_apart(point_and_gaussian):
     """The gradient of the variance reaches no weight of the mean, and the other way round; the
     word vectors learn from both."""
-    point = tiny(builder, point_models.REGIONS)
-    model = zoo.models.gaussian(point)
+    point, model = point_and_gaussian
     data = batch(model)
     own = {id(weight) for weight in point.trainable_weights}
     words = point.caption_encoder.get_layer("backbone").get_layer("words").trainable_weights[0]
@@ -79,8 +85,8 @@ def test_mean_and_variance_learn_apart(builder):
         assert any(gradient is not None for gradient in gradients)
 
 
-def test_the_image_backbone_runs_once(monkeypatch):
-    model = zoo.models.gaussian(tiny("vsepp"))
+def test_the_image_backbone_runs_once(monkeypatch, vsepp):
+    model = zoo.models.gaussian(vsepp)
     backbone = model.image_encoder.get_layer("backbone")
     calls, call = [], backbone.call
     monkeypatch.setattr(backbone, "call", lambda *args, **kw: calls.append(1) or call(*args, **kw))
@@ -98,8 +104,8 @@ def test_a_frozen_caption_backbone_is_shared():
 
 
 @pytest.mark.parametrize("covariance", SHAPES)
-def test_covariances(covariance):
-    model = zoo.models.gaussian(tiny("vsepp"), covariance)
+def test_covariances(covariance, vsepp):
+    model = zoo.models.gaussian(vsepp, covariance)
     variances = np.asarray(model(batch(model))["captions"]["log_variance"])
     different = {len(np.unique(row)) for row in variances}
     assert different == {SHAPES[covariance]}
@@ -116,7 +122,7 @@ def test_bounds_hold_however_large_the_features():
 
 def test_defaults_of_the_paper():
     coco = zoo.models.gaussian_vsepp((2048,), vocabulary_size=9)
-    flickr = zoo.models.gaussian_vsrn(vocabulary_size=9, dim=16)
+    flickr = zoo.models.gaussian_vsrn(vocabulary_size=9, dim=16, num_layers=1)
     assert (coco.loss.margin, flickr.loss.margin) == (0.2, 0.1)
     assert {type(m.similarity) for m in (coco, flickr)} == {similarities.Wasserstein2}
     kinds = [m.image_encoder.get_layer("image_encoder_covariance").kind for m in (coco, flickr)]
@@ -125,12 +131,11 @@ def test_defaults_of_the_paper():
     assert (coco.name, flickr.name) == ("gaussian_vsepp", "gaussian_vsrn")
 
 
-def test_only_points_become_gaussian():
+def test_only_points_become_gaussian(monkeypatch, vsepp):
     with pytest.raises(ValueError, match=r"image_encoder.*a Gaussian"):
-        zoo.models.gaussian(zoo.models.gaussian(tiny("vsepp")))
+        zoo.models.gaussian(zoo.models.gaussian(vsepp))
     with pytest.raises(ValueError, match="round"):
-        zoo.models.gaussian(tiny("vsepp"), "round")
-    model = tiny("vsepp")
-    model.caption_encoder = keras.layers.Identity()
+        zoo.models.gaussian(vsepp, "round")
+    monkeypatch.setattr(vsepp, "caption_encoder", keras.layers.Identity())
     with pytest.raises(ValueError, match=r"caption_encoder.*Functional.*Identity"):
-        zoo.models.gaussian(model)
+        zoo.models.gaussian(vsepp)

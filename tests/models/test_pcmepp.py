@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -37,8 +39,21 @@ def batch(pairs=6):
 PAPER = {"D": 1024, "a": 5.0, "b": 5.0, "alpha": 0.1, "beta": 1e-4, "dropped tokens": 0.2}
 
 
-def test_the_defaults_are_those_of_the_paper():
-    model = zoo.models.pcmepp("tiny", vocabulary_size=10, image_size=16)
+@pytest.fixture(scope="module")
+def wide():
+    """With the dimension and all other settings of the paper; nobody trains it."""
+    words = WordTokenizer(WORDS, max_words=6)
+    return zoo.models.pcmepp("tiny", words, word_dim=6, image_size=16)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """A function that gives the model of a builder, always the same: some test trains it."""
+    return functools.cache(tiny)
+
+
+def test_the_defaults_are_those_of_the_paper(wide):
+    model = wide
     (bottleneck,) = model.auxiliaries
     assert {
         "D": model.image_encoder.output["mean"].shape[-1],
@@ -81,9 +96,9 @@ def figure_a1(images, captions, matched):
     return crossentropy(matched) + PAPER["alpha"] * pp_match_loss + PAPER["beta"] * vib_loss
 
 
-def test_the_first_logits_are_sane():
+def test_the_first_logits_are_sane(wide):
     """With a bias of 0 they would be near −10⁴ at this dimension."""
-    model = tiny(dim=1024)
+    model = wide
     embeddings = model(batch())
     logits = np.array(model.similarity(embeddings["images"], embeddings["captions"]))
     assert -20 < logits.min() <= logits.max() < 10
@@ -98,7 +113,7 @@ def test_the_loss_is_that_of_the_paper():
     np.testing.assert_allclose(logs["loss"], expected, rtol=1e-6)
 
 
-def test_figure_a1_with_much_of_every_term():
+def test_figure_a1_with_much_of_every_term(wide):
     """Where the pseudo-positives are many and the variances far from 1, so that a weight that is
     off by two, or a bottleneck that sums over dimensions, cannot hide."""
     rng = np.random.default_rng(3)
@@ -109,13 +124,13 @@ def test_figure_a1_with_much_of_every_term():
         }
         for _ in range(2)
     ]
-    model = tiny(dim=1024)
+    model = wide
     matches = (np.arange(9)[:, None] // 2 == np.arange(9)[None] // 2).astype("float32")
     value = model.loss(matches, model.similarity(*sides))
     value += sum(term.weight * term(*sides) for term in model.auxiliaries)
     expected = figure_a1(*sides, matched=np.float64(matches))
     np.testing.assert_allclose(value, expected, rtol=1e-5)
-    terms = zoo.models.pcmepp("tiny", vocabulary_size=4, kl_reduction="mean").auxiliaries
+    terms = tiny(kl_reduction="mean").auxiliaries
     assert float(terms[0](*sides)) > 1000 * float(model.auxiliaries[0](*sides))
 
 
@@ -131,8 +146,8 @@ def test_figure_a1_with_much_of_every_term():
         ("vse_infinity", {"mining": "sum"}),
     ],
 )
-def test_every_row_of_the_table_learns_its_batch(builder, options):
-    model, data = tiny(builder, **options), batch()
+def test_every_row_of_the_table_learns_its_batch(builder, options, made):
+    model, data = made(builder, **options), batch()
     model.compile(keras.optimizers.Adam(1e-2))
     stream = tf.data.Dataset.from_tensors(data).repeat()
     history = model.fit(stream, epochs=2, steps_per_epoch=2, verbose=0).history["loss"]
@@ -141,8 +156,8 @@ def test_every_row_of_the_table_learns_its_batch(builder, options):
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
-def test_saved_and_loaded_it_says_the_same(builder, tmp_path):
-    model, data = tiny(builder), batch()
+def test_saved_and_loaded_it_says_the_same(builder, tmp_path, made):
+    model, data = made(builder), batch()
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     expected, found = model(data), loaded(data)
@@ -191,15 +206,15 @@ def test_backbones_learn_slower_than_heads():
     assert steps[model.similarity.scale.path] == pytest.approx(1.0, rel=0.01)
 
 
-def test_the_last_block_is_decayed_too_as_released():
-    model = tiny()
+def test_the_last_block_is_decayed_too_as_released(made):
+    model = made("pcmepp")
     printed = training.dual_encoder_rates(model)
     released = training.dual_encoder_rates(model, decay_last_block=True)
     assert released == {path: pytest.approx(0.7 * rate) for path, rate in printed.items()}
 
 
-def test_the_head_alone_is_the_rest_of_the_encoder():
-    model, images = tiny(), batch()["images"]
+def test_the_head_alone_is_the_rest_of_the_encoder(made):
+    model, images = made("pcmepp"), batch()["images"]
     encoder = model.image_encoder
     head = zoo.encoders.head_alone(encoder)
     found, expected = head(encoder.get_layer("backbone")(images)), encoder(images)
@@ -215,7 +230,7 @@ def test_the_head_alone_is_the_rest_of_the_encoder():
         zoo.encoders.head_alone(keras.Sequential([two]))
 
 
-def test_what_only_the_variance_depends_on():
+def test_what_only_the_variance_depends_on(made):
     model, data = tiny(drop_rate=0.0), batch()
     head, before = model.image_encoder.get_layer("head"), model(data)["images"]
     assert len(head.variance_parts) == 3
@@ -224,7 +239,7 @@ def test_what_only_the_variance_depends_on():
     after = model(data)["images"]
     np.testing.assert_array_equal(after["mean"], before["mean"])
     assert np.abs(np.subtract(after["log_variance"], before["log_variance"])).min() > 0
-    assert tiny("infonce").image_encoder.get_layer("head").variance_parts == []
+    assert made("infonce").image_encoder.get_layer("head").variance_parts == []
 
 
 def test_the_temperature_of_infonce():

@@ -1,5 +1,6 @@
 """DivE and PVSE whole, on maps, regions, words and BERT."""
 
+import functools
 import inspect
 
 import keras
@@ -39,8 +40,14 @@ def batch(images=REGIONS):
     }
 
 
-def test_the_defaults_are_those_of_the_papers():
-    dive, pvse = tiny("dive"), tiny("pvse")
+@pytest.fixture(scope="module")
+def made():
+    """A function that gives the model of some options, always the same; nobody trains it."""
+    return functools.cache(tiny)
+
+
+def test_the_defaults_are_those_of_the_papers(made):
+    dive, pvse = made("dive"), made("pvse")
     assert dive.image_encoder.output["elements"].shape == (None, 4, 8)
     assert pvse.image_encoder.output["elements"].shape == (None, 2, 8)
     for builder in (zoo.models.dive, zoo.models.pvse):
@@ -58,8 +65,8 @@ def test_the_defaults_are_those_of_the_papers():
 
 
 @BUILDERS
-def test_padding_never_changes_a_set_nor_its_attention(name):
-    model = tiny(name)
+def test_padding_never_changes_a_set_nor_its_attention(name, made):
+    model = made(name)
     images = encoders.with_attention(model.image_encoder)
     captions = encoders.with_attention(tiny_words(model, name))
     for tower, padded, lengths in (
@@ -120,8 +127,8 @@ def test_training_saving_and_the_attention_of_a_loaded_model(name, tmp_path):
 
 
 @BUILDERS
-def test_the_loss_is_the_triplets_plus_the_weighted_terms(name):
-    model, data = tiny(name), batch()
+def test_the_loss_is_the_triplets_plus_the_weighted_terms(name, made):
+    model, data = made(name), batch()
     embeddings = model(data)
     images, captions = embeddings["images"], embeddings["captions"]
     total = model.compute_loss(data, y_pred=embeddings)
@@ -135,10 +142,9 @@ def test_the_loss_is_the_triplets_plus_the_weighted_terms(name):
     np.testing.assert_allclose(total, triplets + 0.01 * discrepancy + weight * spread, rtol=1e-5)
 
 
-def test_the_sizes_of_the_paper():
+def test_the_sizes_of_the_paper(made):
     """D_h is 1,024 for feature maps and 2,048 for regions, in both towers (section 4.2)."""
-    for backbone, expected in (("tiny", 1), ((None, 12), 2)):
-        model = tiny("dive", backbone)
+    for model, expected in ((made("dive", "tiny"), 1), (made("dive"), 2)):
         for encoder in (model.image_encoder, model.caption_encoder):
             (sets,) = [layer for layer in encoder.get_layer("head").layers if "set" in layer.name]
             for name in ("query", "key", "value"):

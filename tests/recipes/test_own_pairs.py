@@ -41,7 +41,7 @@ def photos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("album") / "photos"
     folder.mkdir()
     rng, rows = np.random.default_rng(0), ["image,caption"]
-    for index in range(60):
+    for index in range(40):
         pixels = rng.integers(0, 60, (40, 50, 3), dtype=np.uint8)
         pixels[..., index % 3] += 150
         Image.fromarray(pixels).save(folder / f"{index}.png")
@@ -54,7 +54,7 @@ def photos(tmp_path_factory):
 def run_of(photos, minilm, out, *more):
     flags = [f"--data-dir={photos}", f"--text-weights={minilm}", f"--out={out}"]
     small = ["--backbone=tiny", "--image-size=16", "--dim=8", "--max-words=8", "--batch-size=16"]
-    few = ["--epochs=2", "--least-steps=8", "--variance-epochs=1", "--held-out-share=0.2"]
+    few = ["--epochs=1", "--least-steps=4", "--variance-epochs=1", "--held-out-share=0.2"]
     return own_pairs.main([*flags, *small, *few, *more])
 
 
@@ -67,11 +67,17 @@ def finished(photos, minilm, tmp_path_factory):
     return out, results, printed.getvalue()
 
 
-def test_the_networks_stay_and_their_vectors_are_trained_on(finished, photos, minilm, tmp_path):
+@pytest.fixture(scope="module")
+def model(finished):
+    return zoo.from_preset(finished[0])
+
+
+def test_the_networks_stay_and_their_vectors_are_trained_on(
+    finished, model, photos, minilm, tmp_path
+):
     out, results, printed = finished
     assert "times chance" in printed
     assert f"python -m zoo.search build OTHER_PHOTOS {out}/index --model {out}" in printed
-    model = zoo.from_preset(out)
     fresh = zoo.encoders.sentences(minilm, 8)
     backbone = model.caption_encoder.get_layer("backbone")
     for one, other in zip(backbone.get_weights(), fresh.get_weights(), strict=True):
@@ -90,10 +96,10 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(finished, photos, mi
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-def test_variances_cost_the_points_nothing(finished, photos, minilm, tmp_path):
+def test_variances_cost_the_points_nothing(model, photos, minilm, tmp_path):
     run_of(photos, minilm, tmp_path / "long", "--variance-epochs=2")
-    short, long = (zoo.from_preset(out) for out in (finished[0], tmp_path / "long"))
-    first, second = (model.encode_captions(["a red bird"]) for model in (short, long))
+    long = zoo.from_preset(tmp_path / "long")
+    first, second = (one.encode_captions(["a red bird"]) for one in (model, long))
     np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-6)
     assert not np.allclose(first.stddev(), second.stddev(), rtol=1e-4, atol=0)
 

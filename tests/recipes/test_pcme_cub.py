@@ -27,7 +27,7 @@ SMALL = [
     "--dim=8",
     "--word-dim=8",
     "--batch-size=8",
-    "--steps-per-epoch=3",
+    "--steps-per-epoch=2",
     "--log-variance-bias=-4",
     "--learning-rate=0.002",
     "--max-words=12",
@@ -186,7 +186,7 @@ def test_bad_flags_of_coco(flags, said, capsys):
 @pytest.mark.usefixtures("one_eagerly")
 def test_means_alone_on_held_out_images_of_seen_classes(birds, tmp_path, capsys):
     out = tmp_path / "points"
-    flags = ["--mean-only", "--held-out=seen_test"]
+    flags = ["--mean-only", "--held-out=seen_test", "--steps-per-epoch=1"]
     pcme_cub.main(arguments(birds, out, "--warm-up-epochs=0", "--fine-tuning-epochs=1", *flags))
     metrics = RunFolder.existing(out).metrics
     assert "seen_test" in metrics["split"]

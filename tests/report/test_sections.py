@@ -77,7 +77,7 @@ def test_risk_and_coverage_by_hand(reported):
 
 def test_a_constant_uncertainty_is_called_not_informative(tmp_path, monkeypatch):
     monkeypatch.setattr(markup, "_png", lambda figure: b"")  # words are what is looked at
-    shown = run()
+    shown = run(resamples=5)
     for side, count in (("image", 40), ("caption", 120)):
         object.__setattr__(shown.split, f"{side}_uncertainty", np.full(count, 0.05))
     verdicts = risk_section(shown).verdicts
