@@ -5,8 +5,7 @@ import tensorflow as tf
 
 from export import requests
 from zoo.confidence import JUDGED
-from zoo.confidence.answer_agreement import RANKS
-from zoo.confidence.features import LEAST_GAP, LOG_GAPS
+from zoo.confidence.features import AGREEMENTS, LEAST_GAP, LOG_GAPS
 from zoo.confidence.judge import ABSENCE, USUAL
 
 ENOUGH = 0.1  # error of the lists
@@ -23,7 +22,7 @@ def answer_specs(confidence, batch_size):
     following = sum(name in LOG_GAPS for name in confidence.names)
     if following:
         shapes["following_scores"] = (batch_size, following)
-    ranks = sum(name.startswith("agreement_") for name in confidence.names)
+    ranks = sum(name in AGREEMENTS for name in confidence.names)
     if ranks:
         shapes["agreement"] = (batch_size, ranks)
     if "uncertainty" in confidence.names:
@@ -71,7 +70,7 @@ def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *mo
         }
     if "agreement" in checked:
         ranks = tf.unstack(checked["agreement"], axis=1)
-        columns |= {f"agreement_{rank}": x for rank, x in zip(RANKS, ranks, strict=False)}
+        columns |= dict(zip(AGREEMENTS, ranks, strict=False))
     if "uncertainty" in checked:
         value = checked["uncertainty"]
         columns["uncertainty"] = value if is_logarithm else tf.math.log(tf.maximum(value, 1e-12))

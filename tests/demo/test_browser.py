@@ -217,26 +217,25 @@ def test_axe_finds_nothing_serious(visited, view):
     assert found == {}
 
 
+def press_to(page, key, focused):
+    """Presses a key until something is true of the element that has the focus."""
+    for _ in range(12):
+        page.keyboard.press(key)
+        if page.evaluate(f"document.activeElement.{focused}"):
+            return
+    pytest.fail(f"{key} reaches nothing of which {focused}")
+
+
 def test_by_the_keyboard_alone(visited):
     visit = visited()
     page, keys = visit.page, visit.page.keyboard
-    for _ in range(12):
-        keys.press("Tab")
-        if page.evaluate("document.activeElement.closest('#halo-caption') !== null"):
-            break
-    else:
-        pytest.fail("the caption cannot be reached by Tab")
+    press_to(page, "Tab", "closest('#halo-caption') !== null")
     before = visit.content("#halo-answer")
     keys.press("Control+A")
     keys.type("a yellow bird with black wings")
     keys.press("Enter")
     visit.changed("#halo-answer", before)
-    for _ in range(12):
-        keys.press("Shift+Tab")
-        if page.evaluate("document.activeElement.getAttribute('role') === 'tab'"):
-            break
-    else:
-        pytest.fail("the tabs cannot be reached by Shift+Tab")
+    press_to(page, "Shift+Tab", "getAttribute('role') === 'tab'")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none", "nothing shows where the focus is"
 

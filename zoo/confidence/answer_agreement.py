@@ -70,13 +70,9 @@ def beside_the_first(answers, centre, copies=None):
     is_copy = np.zeros(answers.shape[:2], bool)
     for start in range(0, len(answers), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        around = answers[rows] - centre[rows, None]
-        if copies is None:
-            cosines = _cosines(around[:, :1], around)
-        else:
-            of_all = _cosines(around, around)
-            cosines = of_all[:, :1]
-            is_copy[rows] = np.tril(of_all > copies, -1).any(axis=2)
+        cosines = _cosines(answers[rows] - centre[rows, None], 1 if copies is None else None)
+        if copies is not None:
+            is_copy[rows] = np.tril(cosines > copies, -1).any(axis=2)
         found[rows] = _means(cosines[:, 0, 1:], reached, is_copy[rows, 1:], copies)
     if not np.isfinite(found).all():
         raise ValueError("`answers` must be finite; received NaN or infinities")
@@ -97,11 +93,11 @@ def _means(cosines, reached, is_copy, copies):
     return means
 
 
-def _cosines(vectors, others):
-    """Of `(queries, R, dim)` and `(queries, S, dim)`, `(queries, R, S)`."""
-    lengths = [np.sqrt(np.einsum("qrd,qrd->qr", part, part)) for part in (vectors, others)]
-    products = np.matmul(vectors, others.transpose(0, 2, 1))
-    cosines = products / np.maximum(lengths[0][:, :, None] * lengths[1][:, None], 1e-12)
+def _cosines(vectors, first=None):
+    """Of the first few of `(queries, R, dim)`, or of all, and each: `(queries, first, R)`."""
+    lengths = np.sqrt(np.einsum("qrd,qrd->qr", vectors, vectors))
+    products = np.matmul(vectors[:, :first], vectors.transpose(0, 2, 1))
+    cosines = products / np.maximum(lengths[:, :first, None] * lengths[:, None], 1e-12)
     return np.clip(cosines, -1.0, 1.0)  # rounding must not leave the range
 
 

@@ -33,7 +33,7 @@ def feature_names(scores, uncertainty=None, extra=None):
     """The names of `query_features`' columns: ranks that a search does not reach are left out."""
     scores = QueryScores.of(scores)
     depth = scores.top.shape[1]
-    agreeing = () if scores.agreement is None else reached_ranks(depth)
+    agreeing = 0 if scores.agreement is None else len(reached_ranks(depth))
     return (
         "best",
         "best_minus_mean",
@@ -42,7 +42,7 @@ def feature_names(scores, uncertainty=None, extra=None):
         *(name for rank, name in zip(FOLLOWING, LOG_GAPS, strict=True) if rank <= depth),
         "entropy",
         "log_mean_exp_minus_mean",
-        *(f"agreement_{rank}" for rank in agreeing),
+        *AGREEMENTS[:agreeing],
         *(() if uncertainty is None else ("uncertainty",)),
         *(extra or {}),
     )
@@ -120,7 +120,7 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
         raise ValueError(f"`extra` must have names of its own; received {', '.join(extra)}")
     names = there if names is None else tuple(names)
     missing = [name for name in names if name not in there]
-    if scores.agreement is None and any(name.startswith("agreement_") for name in missing):
+    if scores.agreement is None and not set(missing).isdisjoint(AGREEMENTS):
         raise ValueError(
             "this confidence reads how like the first answer the next ones are: give scores that "
             "know it, of `QueryScores.of_matrix(similarity, vectors=gallery)` or of "
@@ -151,7 +151,7 @@ class _Columns(dict):
         elif name == "z_score":
             deviation, above = np.sqrt(scores.variance), self["best_minus_mean"]
             self[name] = np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0)
-        elif name.startswith("agreement_"):
+        elif name in AGREEMENTS:
             self[name] = scores.agreement[:, AGREEMENTS.index(name)]
         elif name in RANKS:
             self[name] = scores.following[:, RANKS.index(name)] - scores.mean
