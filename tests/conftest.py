@@ -66,12 +66,14 @@ def _few_objects():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick_gru():
-    """Most towers of captions have a GRU, and most tests call them eagerly."""
+def _quick():
+    """Most captions are read by a GRU, most tests call it eagerly, and every test is seeded."""
     import quick_gru
+    import quick_seed
 
     with pytest.MonkeyPatch.context() as patch:
         quick_gru.loop_in_graphs(patch)
+        quick_seed.once(patch)
         yield
 
 
@@ -90,6 +92,7 @@ def forget():
         if _resident() < kept + MUCH:
             return
         gc.collect()
+        gc.freeze()  # what is left stays: graphs that TensorFlow keeps, and what sessions share
         if trim is not None:
             trim(0)
         kept = _resident()

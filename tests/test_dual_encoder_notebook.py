@@ -14,7 +14,7 @@ CELLS = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
 CODE = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"]
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # test_documentation.py runs the notebook of the zoo
 def test_it_runs_on_a_toy(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names, start = {"__name__": "__main__"}, time.process_time()

@@ -59,11 +59,18 @@ VARIANTS = {
     "vsepp": [{}],
     "vsrn": [{}],
 }
-SYSTEMS = [(name, options) for name, variants in VARIANTS.items() for options in variants]
 
 
-def _label(system):
-    return "-".join([system[0], *map(str, itertools.chain(*system[1].items()))])
+def _param(name, options):
+    """Of a builder's variants `make test` asks the first, and those that need no towers anew."""
+    is_first = options is VARIANTS[name][0]
+    shares_towers = name == "gaussian_vsepp" and "similarity" in options
+    is_quick = is_first or shares_towers or "uncertainty_token" in options
+    return pytest.param(
+        (name, options),
+        marks=[] if is_quick else pytest.mark.very_slow,
+        id="-".join([name, *map(str, itertools.chain(*options.items()))]),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +121,10 @@ def towers():
     return {}
 
 
-@pytest.fixture(scope="module", params=SYSTEMS, ids=_label)
+SYSTEMS = [_param(name, options) for name, variants in VARIANTS.items() for options in variants]
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
 def system(request, split, towers):
     return System(*request.param, split, towers)
 

@@ -122,20 +122,30 @@ def embeddings_and_weight():
     return gaussians, sets, rng.normal(size=(4, 5)).astype("float32")
 
 
-@pytest.fixture(scope="module")
-def on_jax(tmp_path_factory):
-    """All numbers of the process."""
+# JAX compiles each of the others alone, for half a second to two, of the same operations of Keras.
+FIRST = {"matching", "hardest", "smooth_ap", "kl", "discrepancy"}
+FIRST |= {"closed_form_sampled_distance", "bhattacharyya_distance", "smooth_chamfer"}
+
+
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.very_slow)])
+def on_jax(request, tmp_path_factory):
+    """What is asked, a set of names, and all numbers of the process."""
     import keras
 
     pytest.importorskip("jax")
     folder = tmp_path_factory.mktemp("jax")
     arrays, described = {}, {}
+    similarities = NAMES + SET_NAMES
+    asked = FIRST if request.param == "some" else {*losses_and_inputs(), *similarities}
     for name, (function, *sides) in losses_and_inputs().items():
+        if name not in asked:
+            continue
         keys = [{k: f"{name}/{n}/{k}" for k in side} for n, side in enumerate(sides)]
         arrays |= {keys[n][k]: v for n, side in enumerate(sides) for k, v in side.items()}
         described[name] = keras.saving.serialize_keras_object(function), keys
     np.savez(folder / "losses.npz", **arrays)
-    names = {"similarities": NAMES + SET_NAMES, "sets": SET_NAMES, "eager": EAGER}
+    names = {"similarities": [name for name in similarities if name in asked]}
+    names |= {"sets": SET_NAMES, "eager": EAGER}
     (folder / "calls.json").write_text(json.dumps({"losses": described, **names}))
 
     gaussians, sets, weight = embeddings_and_weight()
@@ -159,12 +169,15 @@ def on_jax(tmp_path_factory):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return dict(np.load(folder / "out.npz"))
+    return asked, dict(np.load(folder / "out.npz"))
 
 
 @pytest.mark.slow
 def test_values_and_gradients_of_losses(on_jax):
+    asked, on_jax = on_jax
     for name, (function, first, second) in losses_and_inputs().items():
+        if name not in asked:
+            continue
         if "matches" in first:
             value, (gradient,) = value_and_gradients(
                 lambda x, f=function, m=first["matches"]: f(m, x), second["logits"]
@@ -185,8 +198,9 @@ def test_values_and_gradients_of_losses(on_jax):
 
 @pytest.mark.slow
 def test_values_and_gradients_of_similarities(on_jax):
+    asked, on_jax = on_jax
     gaussians, sets, weight = embeddings_and_weight()
-    functions = {name: getattr(S, name) for name in NAMES + SET_NAMES}
+    functions = {name: getattr(S, name) for name in NAMES + SET_NAMES if name in asked}
     for method in ("sampled", "moment_matched"):
         functions[f"MatchProbability {method}"] = S.MatchProbability(5.0, 5.0, method=method)
     for name, function in functions.items():

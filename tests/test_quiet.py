@@ -45,6 +45,7 @@ def test_a_command_s_standard_error_is_empty_but_for_its_own_error(level):
     assert found.stderr == "error: no such run folder: nowhere\n"
 
 
+@pytest.mark.very_slow  # the command above imports as much
 def test_a_recipe_that_runs_as_a_script_is_quiet():
     recipe = str(ROOT / "recipes" / "pcme_cub.py")
     found = run(f"import runpy; runpy.run_path({recipe!r}, None, '__main__')", "--help")
@@ -69,6 +70,7 @@ def test_a_backend_that_is_not_there_is_one_line(backend):
     assert backend in line
 
 
+@pytest.mark.very_slow  # the filter itself is asked below
 def test_who_asks_for_the_notes_gets_them():
     found = run("import zoo; zoo.models", TF_CPP_MIN_LOG_LEVEL="0")
     lines = found.stderr.encode().splitlines()

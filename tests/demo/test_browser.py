@@ -258,6 +258,7 @@ def test_errors_are_sentences_and_text_is_text(visited, tmp_path):
     assert visit.problems == []
 
 
+@pytest.mark.very_slow  # test_matrix.py asks the same of their demos without a browser
 def test_models_of_sets_and_of_points(browser, sets, points, photo):
     for gallery in (sets, points):
         built = page.build(gallery)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-pytestmark = pytest.mark.slow
+# A program is compiled for ten seconds, which reads what test_layout.py and test_requests.py ask.
+pytestmark = pytest.mark.very_slow
 SOURCE = pathlib.Path(__file__).parent / "serve_once.cc"
 
 
@@ -82,7 +83,6 @@ def test_a_cpp_program_is_told_of_a_bad_request(serve_once, pcme, tmp_path):
     assert "JPEG, PNG, GIF, BMP or WebP" in done.stderr
 
 
-@pytest.mark.very_slow  # of the Keras model it is asked in test_engines.py
 def test_openvino_reads_the_image_model(pcme):
     openvino = pytest.importorskip("openvino", reason="OpenVINO, a second engine, is missing")
     pixels = np.random.default_rng(0).uniform(0, 255, (4, 32, 32, 3)).astype("float32")

@@ -75,6 +75,7 @@ def test_no_room_is_an_error_that_leaves_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.very_slow  # a process of its own with Keras; the error is raised above
 def test_a_full_disk_kills_no_process(tmp_path):
     script, folder = tmp_path / "script.py", tmp_path / "disk"
     script.write_text(FULL_DISK)

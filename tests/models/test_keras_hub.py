@@ -75,6 +75,14 @@ def test_a_preset_gives_what_keras_hub_gives(family):
     assert model.tokenizer.vocabulary_size() == preprocessor.tokenizer.vocabulary_size()
 
 
+@pytest.mark.parametrize(
+    "family",
+    [  # CLIP's tokenizer is traced for seconds, twice here
+        pytest.param(name, marks=[] if name == "siglip" else pytest.mark.very_slow)
+        for name in FAMILIES
+    ],
+    indirect=True,
+)
 def test_it_saves_as_any_other(family, tmp_path):
     name, *_, read = family
     model = read()

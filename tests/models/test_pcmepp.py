@@ -139,7 +139,11 @@ def test_figure_a1_with_much_of_every_term(wide):
     [
         ("pcmepp", {}),
         pytest.param("pcmepp", {"distance": "squared_wasserstein_2"}, marks=pytest.mark.very_slow),
-        ("pcmepp", {"distance": "match_probability", "scale": 2.0}),
+        pytest.param(
+            "pcmepp",
+            {"distance": "match_probability", "scale": 2.0},
+            marks=pytest.mark.very_slow,
+        ),
         pytest.param("pcmepp", {"distance": "squared_euclidean"}, marks=pytest.mark.very_slow),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
         ("infonce", {}),

@@ -50,7 +50,7 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     assert results["peak_memory_mib"] > 100
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # as in test_own_pairs.py, test_pfe_cub.py and tests/models/test_pfe.py
 def test_variances_leave_the_points_of_a_run_where_they_are(run, tmp_path):
     points, results = run
     out = tmp_path / "pfe"

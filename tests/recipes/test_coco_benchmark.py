@@ -101,7 +101,7 @@ def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_
     assert not folder.finished
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # PMRP itself is asked in tests/metrics/test_coco.py
 @pytest.mark.usefixtures("one_eagerly")
 def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path):
     out = tmp_path / "run"

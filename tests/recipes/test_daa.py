@@ -70,6 +70,7 @@ def test_the_cosine_s_asp_is_that_of_a_model_that_ranks_by_cosines(birds):
         assert 100 * found[side] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.very_slow  # what it draws is asked in tests/metrics/test_semantic_precision.py
 def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):
     """Figures 1 (b), 1 (c), 3 and 4; the whole gallery's ASP is the run's own."""
     other = RunFolder.open(tmp_path / "other", {}, data=birds.data)
@@ -146,6 +147,7 @@ def test_scenes_and_both_terms(tmp_path, toy_sets):
     assert "asp" not in folder.metrics
 
 
+@pytest.mark.slow
 def test_sgraf_is_the_mean_of_both(tmp_path, toy_sets):
     runs = []
     for module in ("sgr", "saf"):

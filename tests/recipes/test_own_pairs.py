@@ -96,6 +96,7 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
+@pytest.mark.very_slow  # as in test_pfe_cub.py and tests/models/test_pfe.py
 def test_variances_cost_the_points_nothing(model, photos, minilm, tmp_path):
     run_of(photos, minilm, tmp_path / "long", "--variance-epochs=2")
     long = zoo.from_preset(tmp_path / "long")

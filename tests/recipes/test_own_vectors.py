@@ -142,7 +142,9 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
     assert "--images and --captions must be given together" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", ["none", "laplace", "directional"])
+@pytest.mark.parametrize(
+    "method", ["none", "laplace", pytest.param("directional", marks=pytest.mark.very_slow)]
+)
 def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     pytest.importorskip("gradio")
     from demo import limits, page, sources

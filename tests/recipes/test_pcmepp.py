@@ -118,7 +118,7 @@ def test_runs_keep_the_folders_that_their_flags_name(tmp_path):
     assert name == "noise-0.5-method-infonce-seed-0"
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # the noise and the methods are asked apart
 def test_noise_with_a_method_of_points(tmp_path):
     out = tmp_path / "run"
     flags = ["--noise=0.5", "--method=vse_infinity", "--averaged-epochs=0", "--mixed-share=0"]

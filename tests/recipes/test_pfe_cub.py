@@ -46,6 +46,7 @@ def test_variances_are_learnt_and_the_oracle_is_ahead(finished):
     assert again["oracle"] == results["oracle"]
 
 
+@pytest.mark.very_slow  # test_pcme_cub.py kills a run
 def test_stopped_between_the_phases_it_ends_as_if_it_had_not_been(finished, tmp_path, monkeypatch):
     fit, before = training.Run.fit, {}
     test = data.open({"loader": "toy_birds", "image_size": 32}, "test")

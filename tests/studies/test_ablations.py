@@ -63,6 +63,7 @@ def test_heads_are_built_as_the_flags_say(monkeypatch):
         cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--squash-variance"])
 
 
+@pytest.mark.very_slow  # test_table.py runs a table and test_queue.py goes on with one
 def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatch, capsys):
     calls = []
 
@@ -101,6 +102,7 @@ def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatc
     assert "| one |" not in (tmp_path / "table.md").read_text()
 
 
+@pytest.mark.very_slow  # the rows and the printed table are asked of runs that are written down
 def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
     calls = []
 

@@ -1,10 +1,13 @@
 """What is said of a preset's galleries is compared with what is so, in a small run."""
 
+import pytest
+
 from studies import preset_galleries
 from studies.opened import some_of
 from zoo import evaluation
 
 
+@pytest.mark.very_slow  # what it measures with is asked in tests/confidence/test_calibrate.py
 def test_every_gallery_is_asked_both_ways(monkeypatch, capsys):
     opened = evaluation.open_run
 

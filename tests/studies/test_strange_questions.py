@@ -15,7 +15,7 @@ from zoo.errors import InputError
 from zoo.evaluation.known import query_facts
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # lists of questions are asked in tests/retriever/test_packaged_photos.py
 def test_the_packaged_model_declines_what_it_does_not_know(tmp_path, monkeypatch, capsys):
     """140 texts of invented words, 50 in other languages and 30 plain colours; its own hardly."""
     model, test = evaluation.open_run("toy_birds_pfe")

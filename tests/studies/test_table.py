@@ -56,6 +56,7 @@ def test_every_row_is_run_with_every_seed(tmp_path):
     ]
 
 
+@pytest.mark.very_slow  # a run is asked of its crops in tests/recipes/test_triplet_training.py
 def test_crops_are_asked_of_the_models_of_the_same_seed(tmp_path, monkeypatch, capsys):
     trained = []
     rows = {name: seed_table.Row(trained.append) for name in gaussian_table.ROWS}

@@ -107,7 +107,7 @@ def _joined(without, own, answers, own_vectors, centre, copies):
         added = np.where(np.isnan(own[rows])[..., None], 0.0, mine).sum(axis=1)
         own_centre = (size[rows, None] * centre + added) / total[rows, None]
         vectors = np.concatenate([theirs, mine], axis=1)
-        vectors = np.take_along_axis(vectors, order[rows, :, None], axis=1)
+        vectors = vectors[np.arange(len(vectors))[:, None], order[rows]]
         for kept, values in zip(
             (found, copied), beside_the_first(vectors, own_centre, copies), strict=True
         ):

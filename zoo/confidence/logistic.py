@@ -29,7 +29,8 @@ class Logistic:
     def fit(cls, features, correct, penalty, signs=None, weights=None):
         """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
 
-        The problem is convex, and strictly so in w, so L-BFGS-B finds the one minimum.
+        The problem is convex, and strictly so in w: there is one minimum. A truncated Newton method
+        finds it to the eighth digit, and calls no BLAS, whose threads cost more than such sums.
 
         Args:
             features: `(queries, features)`.
@@ -59,9 +60,9 @@ class Logistic:
             loss,
             start,
             jac=True,
-            method="L-BFGS-B",
+            method="TNC",
             bounds=None if signs is None else [*(ends[sign] for sign in signs), ends[0]],
-            options={"gtol": 1e-9, "maxiter": 2000},
+            options={"gtol": 1e-9, "ftol": 0, "xtol": 0, "maxfun": 2000},
         )
         return cls(centre, spread, found.x[:-1], float(found.x[-1]))
 

@@ -3,6 +3,8 @@
 import faiss
 import numpy as np
 
+from zoo.search import kinds
+
 SPARE = 8
 _FEW = 1  # queries up to which the product is taken here: from two on FAISS is faster
 _RUN = 64  # items of which only the nearest is looked at first
@@ -52,7 +54,7 @@ def _expanded(index, queries, k):
         index.clear_l2norms()
         index.sync_l2norms()
     norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
-    items = faiss.rev_swig_ptr(index.get_xb(), index.ntotal * index.d).reshape(-1, index.d)
+    items = kinds.flat_vectors(index)
     values = (-2.0 * queries) @ items.T
     for row in values:  # one after the other, so that each stays in the processor's cache
         row += norms

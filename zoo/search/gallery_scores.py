@@ -1,6 +1,5 @@
 """Mean and variance of a query's scores over a whole gallery: by its moments where they suffice."""
 
-import faiss
 import numpy as np
 
 from zoo.arrays import length, take
@@ -26,7 +25,7 @@ def stored_vectors(kind, rows, row_ids):
     flat = kinds.flat_part(kind, rows)
     whole = None  # FAISS' own memory, where it has vectors: a copy takes a third of a scan
     if flat is not None and len(row_ids):
-        whole = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(-1, flat.d)
+        whole = kinds.flat_vectors(flat)
     for start in range(0, len(row_ids), CHUNK):
         there = row_ids[start : start + CHUNK] != kinds.REMOVED
         if there.any():

@@ -120,17 +120,23 @@ def flat_part(kind, index):
     return index if kind == "flat" else faiss.downcast_index(index.storage)
 
 
+def flat_vectors(flat):
+    """The vectors of a flat index, float32 `(rows, dim)`: FAISS' own memory, while it has rows."""
+    return faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(-1, flat.d)
+
+
 def reconstruct(kind, index, numbers):
     """The vectors of some rows, float32 `(len(numbers), dim)`.
 
     Of IVF-PQ they are what the codes stand for, and it keeps the place of every row from then on,
     eight bytes each.
     """
-    if kind == "ivfpq":
-        ivf = parts(kind, index)
-        if ivf.direct_map.no():
-            ivf.make_direct_map()
-    return (flat_part(kind, index) or index).reconstruct_batch(numbers)
+    flat = flat_part(kind, index)
+    if flat is not None and flat.ntotal:
+        return flat_vectors(flat)[numbers]
+    if kind == "ivfpq" and (ivf := parts(kind, index)).direct_map.no():
+        ivf.make_direct_map()
+    return index.reconstruct_batch(numbers)
 
 
 def reserve(kind, index, rows):

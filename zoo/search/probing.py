@@ -40,16 +40,17 @@ def probe(index, queries, own, rows, copies=None, seed=0):
         raise ValueError("the index is empty: there is nothing to calibrate on")
     plan.check_items(index.description, own, "own")
     scores, ids = index.search(queries, min(DEPTH, len(index)))
-    without = index.scores_of(queries, scores, ids, copies)
+    items = None if index.own_space is None else index.own_space.item_vectors(own)
+    answers = None if items is None else _answers(index, ids, items.shape[1])
+    without = index.scores_of(queries, scores, ids, copies, answers)
     own_scores = index.pair_scores(queries, own, rows)
     if without.agreement is None:
         probed = put_there(without, own_scores)
     else:
-        items = index.own_space.item_vectors(own)
         probed = put_there(
             without,
             own_scores,
-            _answers(index, ids, items.shape[1]),
+            answers,
             lambda part: items[np.maximum(rows[part], 0)],
             index.centre,
             copies,

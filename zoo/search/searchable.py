@@ -1,5 +1,7 @@
 """What follows of a search, alike of one index and of one in parts."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -61,8 +63,13 @@ class Searchable:
         scores: np.ndarray,
         ids: np.ndarray | None,
         copies: float | None = None,
+        answers: Callable[[slice], np.ndarray] | None = None,
     ) -> QueryScores:
-        """`query_scores` of queries that a search has checked, and of what it found."""
+        """`query_scores` of queries that a search has checked, and of what it found.
+
+        `answers` is a function of a slice of the queries to `answer_vectors` of their best 20, for
+        who reads them again.
+        """
         depth = min(DEPTH, len(self))
         top = np.asarray(scores, np.float64)[:, :depth]
         if top.shape != (length(queries), depth) or np.isnan(top).any():
@@ -74,19 +81,19 @@ class Searchable:
         top = scoring.sign(self.similarity) * top
         beside = ()
         if ids is not None and self.own_space is not None:
-            beside = self._beside_the_first(np.asarray(ids)[:, :depth], copies)
+            beside = self._beside_the_first(np.asarray(ids)[:, :depth], copies, answers)
         return QueryScores(top, *self.over_the_gallery(queries), len(self), *beside)
 
-    def _beside_the_first(self, ids, copies):
+    def _beside_the_first(self, ids, copies, answers=None):
         """Of answers, `(queries, k)` ids, what `beside_the_first` gives of their vectors."""
         centre = self.centre
+        if answers is None:
+            answers = lambda rows: self.answer_vectors(ids[rows])  # noqa: E731
         found = np.empty((len(ids), len(reached_ranks(ids.shape[1]))))
         is_copy = np.zeros(ids.shape, bool)
         for start in range(0, len(ids), _QUERIES):
             rows = slice(start, start + _QUERIES)
-            found[rows], is_copy[rows] = beside_the_first(
-                self.answer_vectors(ids[rows]), centre, copies
-            )
+            found[rows], is_copy[rows] = beside_the_first(answers(rows), centre, copies)
         return found, is_copy
 
     def probability(
