@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from probe_world import world
 from zoo.confidence import Confidence, QueryScores, abstention_auc, agreement
+from zoo.confidence.answer_agreement import copy_threshold
 
 RNG = np.random.default_rng(0)
 
@@ -93,3 +95,22 @@ def test_a_calibration_that_reads_it_needs_it():
     confidence = Confidence.fit(scores, np.arange(60) % 2 == 0)
     with pytest.raises(ValueError, match=r"of_matrix\(similarity, vectors=gallery\)"):
         confidence.probability(rows)
+
+
+def test_the_agreement_passes_over_copies():
+    rng = np.random.default_rng(0)
+    gallery = rng.normal(size=(30, 6))
+    answers = np.concatenate([gallery[:1], gallery[:1], gallery[:1], gallery[1:30]])[None]
+    plain = agreement(gallery[None], gallery.mean(axis=0))
+    np.testing.assert_allclose(agreement(answers, gallery.mean(axis=0), 0.999), plain)
+    assert (agreement(answers, gallery.mean(axis=0)) > plain).all()
+    twice = np.repeat(gallery, 2, axis=0)[None]
+    np.testing.assert_allclose(agreement(twice, gallery.mean(axis=0), 0.999), plain)
+    same = np.repeat(gallery[:1], 20, axis=0)[None]
+    np.testing.assert_allclose(agreement(same, gallery.mean(axis=0), 0.999), 0.999)
+
+
+def test_copies_are_nearer_than_neighbours():
+    items = world(0, 500)[0]
+    threshold = copy_threshold(np.concatenate([items, items[:50]]))  # some are given twice
+    assert 0.3 < threshold < 0.99

@@ -2,37 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
-from zoo.confidence import (
-    Confidence,
-    Probes,
-    absence_p_values,
-    agreement,
-    calibrate_on,
-    certified_threshold,
-    smallest_k,
-)
-from zoo.confidence.answer_agreement import copy_threshold
+from probe_world import DIM, unit, world
+from zoo.confidence import Confidence, calibrate_on
 from zoo.confidence.kind_size import kind_size
-from zoo.confidence.list_length import ListLength
-from zoo.errors import InputError
-from zoo.evaluation.held_out import whole_images
 from zoo.search import Index
-
-DIM = 24
-
-
-def unit(x):
-    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype("float32")
-
-
-def world(seed, count, away=0.33):
-    """Items, and for each a question that lies more or less near it."""
-    rng = np.random.default_rng(seed)
-    items = unit(rng.normal(size=(count, DIM)))
-    hardness = away * rng.uniform(0.5, 1.5, (count, 1))
-    return items, unit(items + hardness * rng.normal(size=items.shape))
 
 
 @pytest.fixture(scope="module")
@@ -254,110 +229,6 @@ def test_an_empty_gallery_is_refused(probes):
         calibrate_on(index, queries, own)
 
 
-# Promises of groups, growth and lists, on scores alone.
-
-
-@pytest.mark.parametrize("size", [2, 5, 10, 50])
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
-def test_certificates_of_groups_are_broken_no_more_often_than_promised(size, correlation):
-    """2,000 draws of 40 groups, whose members are right together or not."""
-    rng, broken, draws = np.random.default_rng(size), 0, 2000
-    groups = np.repeat(np.arange(40), size)
-    common, alone = np.sqrt(correlation), np.sqrt(1 - correlation)
-    risk = norm.cdf(-1.0)  # of every answer: a bold threshold at a promise of less
-    for _ in range(draws):
-        shared = rng.normal(size=40)[groups]
-        correct = common * shared + alone * rng.normal(size=len(groups)) > -1.0
-        found = certified_threshold(
-            np.ones(len(groups)), correct, risk - 1e-6, 0.1, [1.0], groups, seed=0
-        )
-        broken += found is not None
-    assert broken <= binom.ppf(1 - 1e-4, draws, 0.1)
-
-
-@pytest.mark.parametrize("size", [2, 5])
-def test_lists_of_groups_hold_as_often_as_promised(size):
-    rng, missed = np.random.default_rng(0), []
-    for _ in range(1000):
-        shared = np.repeat(rng.exponential(size=61), size)
-        ranks = 1 + np.floor(20 * shared + rng.exponential(size=len(shared)))
-        k = smallest_k(ranks[:-size], 0.1, groups=np.repeat(np.arange(60), size))
-        missed.append(np.mean(ranks[-size:] > k))
-    assert 0.05 < np.mean(missed) <= 0.1 + 3.7 * np.std(missed) / np.sqrt(1000)
-
-
-@pytest.mark.parametrize("times", [2, 8])
-def test_a_list_grows_with_its_gallery(times):
-    """One match a question, and distractors that come later like those that were there."""
-    rng, held, plain = np.random.default_rng(times), 0, 0
-    for _ in range(600):
-        strength = rng.normal(1.0, 1.0, 121)
-        old = 1 + rng.binomial(99, norm.sf(strength))
-        k = smallest_k(old[:-1], 0.1, num_items=100, grown_to=100 * times)
-        new = old[-1] + rng.binomial(100 * (times - 1), norm.sf(strength[-1]))
-        held += new <= k
-        plain += new <= smallest_k(old[:-1], 0.1, num_items=100)
-    assert held / 600 >= 0.9 - 0.03
-    assert plain / 600 < 0.88
-    assert smallest_k(old, 0.1, 100, grown_to=100) == smallest_k(old, 0.1, 100)
-    assert smallest_k(np.full(50, 100), 0.1, 100, grown_to=500) == 501
-    with pytest.raises(ValueError, match="`grown_to` needs `num_items`"):
-        smallest_k(old, 0.1, grown_to=500)
-
-
-@pytest.mark.parametrize("growth", [2, 8])
-def test_absence_is_corrected_for_size(growth):
-    rng = np.random.default_rng(growth)
-    absent = rng.normal(size=(4000, 50)).max(axis=1)
-    later = rng.normal(size=(4000, 50 * growth)).max(axis=1)
-    wrong = np.mean(absence_p_values(later, absent, growth) <= 0.1)
-    assert wrong <= 0.12
-    assert np.mean(absence_p_values(later, absent) <= 0.1) > 0.15
-    with pytest.raises(ValueError, match="`growth` must be a positive number"):
-        absence_p_values(later, absent, 0.0)
-
-
-def test_a_list_is_as_long_as_the_question_deserves():
-    """Over 200 splits: coverage near 90 %, in each tenth of confidence too, and no longer."""
-    rng = np.random.default_rng(0)
-    confidence = rng.normal(size=4000)
-    ranks = 1 + np.floor(np.exp(rng.normal(1.5 - confidence, 1.2)))
-    covered, tenths, length, fixed = [], [], [], []
-    for _ in range(200):
-        order = rng.permutation(4000)
-        known, new = order[:1000], order[1000:]
-        found = ListLength.fit(ranks[known], confidence[known], np.arange(1000), 0.1, 10_000)
-        k = found(confidence[new])
-        held = ranks[new] <= k
-        covered.append(held.mean())
-        parts = np.array_split(np.argsort(confidence[new]), 10)
-        tenths.append([held[part].mean() for part in parts])
-        length.append(k.mean())
-        fixed.append(smallest_k(ranks[known], 0.1))
-    assert 0.88 < np.mean(covered) < 0.92
-    assert np.mean(tenths, axis=0).min() > 0.8
-    assert np.mean(tenths, axis=0).max() < 0.99
-    assert np.mean(length) < np.mean(fixed)
-
-
-def test_few_probes_promise_no_list():
-    found = ListLength.fit(np.arange(1, 6), np.arange(5.0), np.arange(5), 0.1, 77)
-    np.testing.assert_array_equal(found(np.array([0.0, 9.0])), [77, 77])
-
-
-def test_the_agreement_passes_over_copies():
-    rng = np.random.default_rng(0)
-    gallery = rng.normal(size=(30, 6))
-    answers = np.concatenate([gallery[:1], gallery[:1], gallery[:1], gallery[1:30]])[None]
-    plain = agreement(gallery[None], gallery.mean(axis=0))
-    np.testing.assert_allclose(agreement(answers, gallery.mean(axis=0), 0.999), plain)
-    assert (agreement(answers, gallery.mean(axis=0)) > plain).all()
-    twice = np.repeat(gallery, 2, axis=0)[None]
-    np.testing.assert_allclose(agreement(twice, gallery.mean(axis=0), 0.999), plain)
-    same = np.repeat(gallery[:1], 20, axis=0)[None]
-    np.testing.assert_allclose(agreement(same, gallery.mean(axis=0), 0.999), 0.999)
-
-
 @pytest.mark.parametrize("items", [1, 4, 9, 19])
 def test_a_small_gallery_is_judged_by_the_ranks_that_it_reaches(items):
     """With its own item it reaches one rank more, of which questions know nothing."""
@@ -366,65 +237,3 @@ def test_a_small_gallery_is_judged_by_the_ranks_that_it_reaches(items):
     confidence = calibrate_on(index, queries[items:], own[items:])
     assert f"log_gap_{items + 1}" not in confidence.names
     assert np.isfinite(index.probability(queries[:20], confidence)).all()
-
-
-def test_copies_are_nearer_than_neighbours():
-    items = world(0, 500)[0]
-    threshold = copy_threshold(np.concatenate([items, items[:50]]))  # some are given twice
-    assert 0.3 < threshold < 0.99
-
-
-def test_images_that_ask_bring_all_their_captions(tmp_path):
-    """Of images with five captions each, probes that keep two of them say too little."""
-    rng = np.random.default_rng(3)
-    images = rng.normal(size=(700, 16))
-    owners = np.repeat(np.arange(700), 5)
-    captions = images[owners] + 1.2 * rng.normal(size=(3500, 16))
-    there, asked = owners < 200, np.arange(200)
-    index = Index.build(captions[there], "cosine", side="captions")
-    right = np.mean(owners[index.search(images[asked], 1)[1][:, 0]] == asked)
-    told = np.flatnonzero(~there)
-    some = np.sort(rng.permutation(told)[:1000])
-    whole = whole_images(owners, np.arange(200, 700), 600, rng)
-    assert len(whole) == 120
-    first = told[np.isin(owners[told], whole)]
-    kept = np.sort(np.concatenate([first, rng.permutation(np.setdiff1d(told, first))[:400]]))
-    said = []
-    for rows, marked in ((some, None), (kept, np.isin(np.arange(200, 700), whole))):
-        labels = np.arange(200, 700)
-        probes = Probes.of(
-            images[200:], captions[rows], labels, owners[rows], owners[rows] - 200, whole=marked
-        )
-        probes.save(tmp_path / "probes.npz")
-        confidence = Probes.load(tmp_path / "probes.npz").calibrate(index)
-        said.append(index.probability(images[asked], confidence).mean())
-    assert abs(said[1] - right) <= 0.06
-    assert right - said[0] >= 0.1
-    assert whole_images(owners, np.arange(200, 210), 600, rng) is None
-
-
-def test_probes_travel_in_one_file(probes, tmp_path):
-    own, queries = probes
-    labels = np.arange(800)
-    made = Probes.of({"mean": own}, {"mean": queries}, labels, labels, labels, source="a test")
-    made.save(tmp_path / "probes.npz")
-    again = Probes.load(tmp_path / "probes.npz")
-    assert again.source == "a test"
-    assert not again.by_class
-    index = Index.build(world(2, 300)[0], "cosine")
-    first, second = (one.calibrate(index) for one in (made, again))
-    np.testing.assert_array_equal(first.logistic.weights, second.logistic.weights)
-    expected = calibrate_on(index, queries, own).first_k(0.1)
-    assert first.first_k(0.1) == pytest.approx(expected, abs=3)
-    assert len(again.take(np.arange(5), np.arange(4)).caption_labels) == 4
-    with pytest.raises(ValueError, match="`direction` must be one of"):
-        made.pairs("up")
-    (tmp_path / "probes.npz").write_bytes(b"nothing")
-    with pytest.raises(InputError, match=r"probes\.npz: holds no probes"):
-        Probes.load(tmp_path / "probes.npz")
-    with pytest.raises(InputError, match="no such file"):
-        Probes.load(tmp_path / "other.npz")
-    with pytest.raises(ValueError, match="must have labels in common"):
-        Probes.of({"mean": own}, {"mean": queries}, labels, labels + 800)
-    with pytest.raises(ValueError, match="`image_labels` must be of shape"):
-        Probes.of({"mean": own}, {"mean": queries}, labels[1:], labels)

@@ -20,20 +20,20 @@ def _fewer_birds(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "flags", "said"),
+    ("flags", "said"),
     [
-        (pcme_cub, ["--dim=1"], "even for two halves"),
-        (pcme_cub, ["--backbone=resnet50", "--image-size=8"], "at least 32x32"),
-        (pcme_cub, ["--pairs-per-class=1000"], "received 1000"),
-        (pcme_cub, ["--gradient-accumulation=1000"], "--gradient-accumulation must be at most"),
-        (pcme_cub, ["--test-similarities", "own", "chamfer"], "--test-similarities chamfer"),
-        (pcme_cub, ["--mean-only", "--test-similarities", "csd"], "--test-similarities csd"),
+        (["--dim=1"], "even for two halves"),
+        (["--backbone=resnet50", "--image-size=8"], "at least 32x32"),
+        (["--pairs-per-class=1000"], "received 1000"),
+        (["--gradient-accumulation=1000"], "--gradient-accumulation must be at most"),
+        (["--test-similarities", "own", "chamfer"], "--test-similarities chamfer"),
+        (["--mean-only", "--test-similarities", "csd"], "--test-similarities csd"),
     ],
     ids=str,
 )
-def test_it_is_one_line_and_nothing_is_trained(tmp_path, capsys, recipe, flags, said):
+def test_it_is_one_line_and_nothing_is_trained(tmp_path, capsys, flags, said):
     with pytest.raises(SystemExit) as stop:
-        cli.run(recipe.main, [*SMALL, *flags, f"--out={tmp_path / 'run'}"])
+        cli.run(pcme_cub.main, [*SMALL, *flags, f"--out={tmp_path / 'run'}"])
     assert stop.value.code == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
     assert said in line
