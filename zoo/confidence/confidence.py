@@ -10,6 +10,7 @@ from zoo.confidence import groups as grouping
 from zoo.confidence.certificate import Certificate
 from zoo.confidence.features import (
     SIGNS,
+    TEMPERED,
     candidate_temperatures,
     check_names,
     feature_names,
@@ -147,7 +148,7 @@ class Confidence:
         numbers = None if groups is None else grouping.numbered(groups, len(scores))
         weights = None if groups is None else grouping.weights(numbers)
         best, temperatures = None, candidate_temperatures(scores)
-        if set(names) <= SIGNS.keys():  # none of these reads τ
+        if set(names).isdisjoint(TEMPERED):
             temperatures = temperatures[:1]
         for temperature in temperatures:
             features = query_features(scores, temperature, uncertainty, names, extra)

@@ -26,6 +26,7 @@ LEAST_GAP = 0.1  # of the scores' standard deviation, which is added so that a t
 # What is read where the calibration is made on the gallery that is asked: in another one the next
 # answers are nearer or farther.
 JUDGED = (*PORTABLE, *LOG_GAPS)
+TEMPERED = ("entropy", "log_mean_exp_minus_mean")  # the only ones that read τ
 TEMPERATURES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)  # of the scores' standard deviation
 
 
@@ -40,8 +41,7 @@ def feature_names(scores, uncertainty=None, extra=None):
         "z_score",
         *(name for rank, name in zip(FOLLOWING, RANKS, strict=True) if rank <= depth),
         *(name for rank, name in zip(FOLLOWING, LOG_GAPS, strict=True) if rank <= depth),
-        "entropy",
-        "log_mean_exp_minus_mean",
+        *TEMPERED,
         *AGREEMENTS[:agreeing],
         *(() if uncertainty is None else ("uncertainty",)),
         *(extra or {}),
@@ -62,7 +62,7 @@ def check_names(names, there):
         return tuple(there)
     if isinstance(names, str):
         raise ValueError(f"`names` must be a list of names; received the text {names!r}")
-    every = {*there, *JUDGED, *RANKS, "entropy", "log_mean_exp_minus_mean"}
+    every = {*there, *JUDGED, *RANKS, *TEMPERED}
     unknown = [name for name in names if name not in every]
     chosen = tuple(name for name in there if name in names)
     if unknown or not chosen:

@@ -132,6 +132,7 @@ def direction_names(count):
 
 def _principal_axes(vectors):
     """The leading directions of `(n, dim)`, greatest variance first, `(r, dim)`."""
+    vectors = vectors.astype(np.float32)  # as the axes are stored
     dim = vectors.shape[1]
     count = min(DIRECTIONS, *vectors.shape)
     # A tenth of the time of all singular vectors.

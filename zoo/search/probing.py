@@ -60,10 +60,23 @@ def probe(index, queries, own, rows, copies=None, seed=0):
 
 
 def _answers(index, ids, dim):
-    """A function of a slice of the probes to their answers' vectors, which are read twice."""
-    if 4 * ids.size * dim > _BYTES:
-        return lambda part: index.answer_vectors(ids[part])
-    return index.answer_vectors(ids).__getitem__
+    """A function of a slice of the probes to their answers' vectors, which are read three times.
+
+    What is kept is kept a slice at a time: one large array is memory that the system may take
+    longer to find than the vectors take to be copied.
+    """
+    kept, are_few = {}, 4 * ids.size * dim <= _BYTES
+
+    def answers(part):
+        bounds = part.start, part.stop
+        if bounds in kept:
+            return kept[bounds]
+        found = index.answer_vectors(ids[part])
+        if are_few:
+            kept[bounds] = found
+        return found
+
+    return answers
 
 
 def _count(index, queries, probed, seed):
