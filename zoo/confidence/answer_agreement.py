@@ -1,5 +1,7 @@
 """Whether the answers after the first are like the first."""
 
+import functools
+
 import numpy as np
 
 RANKS = (5, 10, 20)
@@ -65,40 +67,44 @@ def beside_the_first(answers, centre, copies=None):
     # Squares and differences of small whole numbers and of half precision do not fit in them.
     answers = answers.astype(np.result_type(answers.dtype, np.float32), copy=False)
     reached = reached_ranks(answers.shape[1])
-    centre = np.broadcast_to(centre.astype(answers.dtype), answers[:, 0].shape)
+    centre = centre.astype(answers.dtype, copy=False)
+    before = _earlier(answers.shape[1])
     found = np.empty((len(answers), len(reached)))
     is_copy = np.zeros(answers.shape[:2], bool)
     for start in range(0, len(answers), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        cosines = _cosines(answers[rows] - centre[rows, None], 1 if copies is None else None)
+        about = centre if centre.ndim == 1 else centre[rows, None]
+        vectors = answers[rows] - about
+        beside = cosines(vectors[:, :1] if copies is None else vectors, vectors)
         if copies is not None:
-            is_copy[rows] = np.tril(cosines > copies, -1).any(axis=2)
-        found[rows] = _means(cosines[:, 0, 1:], reached, is_copy[rows, 1:], copies)
+            is_copy[rows] = ((beside > copies) & before).any(axis=2)
+        found[rows] = _means(beside[:, 0, 1:], reached, is_copy[rows, 1:], copies)
     if not np.isfinite(found).all():
         raise ValueError("`answers` must be finite; received NaN or infinities")
     return found, is_copy
 
 
-def _means(cosines, reached, is_copy, copies):
+def _means(beside, reached, is_copy, copies):
     """The means over the first r − 1 of `(queries, R − 1)` cosines that are no copies."""
     if not reached:
-        return np.empty((len(cosines), 0))
+        return np.empty((len(beside), 0))
     if not is_copy.any():
-        return np.stack([cosines[:, : rank - 1].mean(axis=1) for rank in reached], axis=1)
+        ranks = np.array(reached)
+        return beside.cumsum(axis=1, dtype=np.float64)[:, ranks - 2] / (ranks - 1)
     order = np.argsort(is_copy, axis=1, kind="stable")  # copies last
-    sums = np.take_along_axis(np.where(is_copy, 0.0, cosines), order, axis=1).cumsum(axis=1)
+    sums = np.take_along_axis(np.where(is_copy, 0.0, beside), order, axis=1).cumsum(axis=1)
     some = np.maximum((~is_copy).sum(axis=1), 1)
     means = np.stack([sums[:, rank - 2] / np.minimum(some, rank - 1) for rank in reached], axis=1)
     means[is_copy.all(axis=1)] = copies
     return means
 
 
-def _cosines(vectors, first=None):
-    """Of the first few of `(queries, R, dim)`, or of all, and each: `(queries, first, R)`."""
-    lengths = np.sqrt(np.einsum("qrd,qrd->qr", vectors, vectors))
-    products = np.matmul(vectors[:, :first], vectors.transpose(0, 2, 1))
-    cosines = products / np.maximum(lengths[:, :first, None] * lengths[:, None], 1e-12)
-    return np.clip(cosines, -1.0, 1.0)  # rounding must not leave the range
+def cosines(first, second):
+    """Of each of `(queries, n, dim)` and each of `(queries, R, dim)`: `(queries, n, R)`."""
+    lengths = [np.sqrt(np.einsum("qrd,qrd->qr", one, one)) for one in (first, second)]
+    products = np.matmul(first, second.transpose(0, 2, 1))
+    found = products / np.maximum(lengths[0][..., None] * lengths[1][:, None], 1e-12)
+    return np.minimum(np.maximum(found, -1.0), 1.0)  # rounding must not leave the range
 
 
 def copy_threshold(vectors, share=0.999):
@@ -124,6 +130,13 @@ def copy_threshold(vectors, share=0.999):
 _SAME = 1 - 1e-4  # cosine of an item and itself in half precision is above this
 
 
+@functools.cache
 def reached_ranks(depth):
     """Those of `RANKS` that the best `depth` answers reach."""
     return tuple(rank for rank in RANKS if rank <= depth)
+
+
+@functools.cache
+def _earlier(depth):
+    """`(depth, depth)` booleans: the answer of the column comes before that of the row."""
+    return np.tri(depth, k=-1, dtype=bool)

@@ -90,9 +90,9 @@ def _check_length(values, name, length):
 
 
 def _finite(values, name):
-    bad = ~np.isfinite(values)
-    if bad.any():
-        position = tuple(int(i) for i in np.argwhere(bad)[0])
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        position = tuple(int(i) for i in np.argwhere(~is_finite)[0])
         where = position if len(position) > 1 else position[0]
         raise ValueError(f"`{name}` must be finite; received {values[position]} at {where}")
     return values

@@ -132,7 +132,10 @@ def query_features(scores, temperature, uncertainty=None, names=None, extra=None
             f"the best {scores.top.shape[1]} scores"
         )
     columns = _Columns(scores, temperature, {"uncertainty": uncertainty, **extra})
-    return np.stack([columns[name] for name in names], axis=1)
+    found = np.empty((len(scores), len(names)))
+    for place, name in enumerate(names):
+        found[:, place] = columns[name]
+    return found
 
 
 class _Columns(dict):

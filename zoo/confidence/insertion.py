@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.confidence.answer_agreement import beside_the_first
+from zoo.confidence.answer_agreement import beside_the_first, cosines
 from zoo.confidence.scores import DEPTH, QueryScores
 
 _BLOCK = 64  # probes at once, whose answers' vectors are looked at
@@ -117,13 +117,9 @@ def _joined(without, own, answers, own_vectors, centre, copies):
 
 def _copies_of(answers, own, has, centre, copies):
     """Which answers `(q, R)` are copies of one of the probe's own items."""
-    answers, own = _units(answers - centre), _units(own - centre)
-    cosines = np.einsum("qrd,qnd->qrn", answers, own)
-    return ((cosines > copies) & has[:, None]).any(axis=2)
-
-
-def _units(vectors):
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    centre = centre.astype(np.float32)  # as the vectors are
+    found = cosines(own - centre, answers - centre)
+    return ((found > copies) & has[..., None]).any(axis=1)
 
 
 def _slices(count):

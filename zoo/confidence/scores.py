@@ -55,7 +55,7 @@ class QueryScores:
         size = np.asarray(self.size)
         if (variance < 0).any():
             raise ValueError(f"`variance` must not be negative; received {variance.min()}")
-        if (np.diff(top, axis=1) > 0).any():
+        if (top[:, 1:] > top[:, :-1]).any():
             raise ValueError("`top` must be sorted, best score first")
         if size.shape not in ((), mean.shape) or (size < top.shape[1]).any():
             raise ValueError(
