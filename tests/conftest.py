@@ -14,6 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads w
 
 import pytest
 
+gc.disable()  # what is imported stays; `_few_objects` begins
 TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 MUCH = 2**29
@@ -63,6 +64,7 @@ def _few_objects():
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

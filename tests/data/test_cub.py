@@ -104,7 +104,9 @@ REAL = {
 }
 
 
-@pytest.mark.parametrize("split", REAL)
+@pytest.mark.parametrize(
+    "split", ["test", *(pytest.param(n, marks=pytest.mark.very_slow) for n in REAL if n != "test")]
+)
 def test_the_real_set(shared_data, split):
     images, classes, missing, recoded = REAL[split]
     records = cub.load(shared_data / "CUB_200_2011_crops", split=split, verbose=False).records

@@ -131,7 +131,7 @@ def test_noise_with_a_method_of_points(tmp_path):
     assert losses[0] > 2 * losses[1]
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # test_daa.py measures scenes, and the run above is of this recipe
 def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
     monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "run"
