@@ -53,7 +53,14 @@ def _same(first, second):
         np.testing.assert_array_equal(first[key], second[key], err_msg=key)
 
 
-@pytest.fixture(scope="module", params=MAKERS)
+# Class pairs are drawn by tests of their own below, and augmented as the others are.
+SIX = [
+    pytest.param(name, marks=pytest.mark.very_slow if name == "class_pairs" else [])
+    for name in MAKERS
+]
+
+
+@pytest.fixture(scope="module", params=SIX)
 def six_steps(request, toy_records, tokenizer, cached):
     """The name of a maker, what it makes of a source, six steps of that, and what they hold."""
     make = functools.partial(MAKERS[request.param], toy_records, tokenizer)

@@ -35,7 +35,8 @@ def _hostile(rng):
     return address, body
 
 
-@pytest.mark.parametrize("questions", [2, pytest.param(10, marks=pytest.mark.very_slow)])
+@pytest.mark.very_slow  # tests/retriever/test_serve_process.py has clients beside a hostile one
+@pytest.mark.parametrize("questions", [2, 10])
 def test_twenty_users_beside_one_that_is_hostile(served, questions):
     captions = served[1].gallery.captions
     expected = {text: served[1].find_images(text, results=2)["answer"] for text in captions[:20]}

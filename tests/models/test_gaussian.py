@@ -8,9 +8,10 @@ import zoo
 from point_models import batch, largest_difference, tiny
 from zoo import similarities
 
-# The towers of VSE0 are those of VSE++.
+# The towers of VSE0 are those of VSE++, and VSE∞ pools as a head of test_pcmepp.py.
+TWINS = ("vse0", "vse_infinity")
 EVERY_BUILDER = [
-    pytest.param(name, marks=[pytest.mark.very_slow] if name == "vse0" else [])
+    pytest.param(name, marks=[pytest.mark.very_slow] if name in TWINS else [])
     for name in point_models.BUILDERS
 ]
 SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}

@@ -12,7 +12,10 @@ BIRDS = ("birds_infonce", "birds_pfe", "birds_dive")
 QUESTIONS = Path(__file__).parent.parent / "questions" / "ordinary_birds.txt"
 
 
-@pytest.mark.parametrize("name", BIRDS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n == "birds_pfe" else pytest.mark.very_slow) for n in BIRDS],
+)
 def test_a_preset_of_birds_says_what_it_is(name):
     card = zoo.list_presets()[name]
     assert {"trained_on", "command", "license", "terms", "not_for", "metrics", "chance"} <= set(
