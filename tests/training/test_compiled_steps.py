@@ -40,14 +40,6 @@ def pixels():
 TWINS = ("pvse", "vsepp", "pcme")
 
 
-def some(names):
-    """All systems as parameters, of which `make test` has `names`."""
-    return [
-        pytest.param(name, marks=[] if name in names else [pytest.mark.very_slow])
-        for name in SYSTEMS
-    ]
-
-
 def step_and_batch(name):
     model = SYSTEMS[name]()
     model.compile(keras.optimizers.SGD(0.01))
@@ -66,7 +58,10 @@ def step_and_batch(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some(set(SYSTEMS) - set(TWINS)))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.very_slow] if n in TWINS else []) for n in SYSTEMS],
+)
 def test_no_shape_of_the_step_is_dynamic(name):
     step, batch = step_and_batch(name)
     program = step.experimental_get_compiler_ir(batch)(stage="hlo")
@@ -75,7 +70,8 @@ def test_no_shape_of_the_step_is_dynamic(name):
 
 
 # To compile takes far longer than to lower, as above, what differs between systems.
-@pytest.mark.parametrize("name", some([]))
+@pytest.mark.very_slow
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_the_compiled_step_is_finite(name):
     step, batch = step_and_batch(name)
     assert np.isfinite(float(step(batch)["loss"]))

@@ -29,8 +29,7 @@ class Logistic:
     def fit(cls, features, correct, penalty, signs=None, weights=None):
         """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
 
-        The problem is convex, and strictly so in w: there is one minimum. A truncated Newton method
-        finds it to the eighth digit, and calls no BLAS, whose threads cost more than such sums.
+        The problem is convex, and strictly so in w: there is one minimum.
 
         Args:
             features: `(queries, features)`.
@@ -56,15 +55,9 @@ class Logistic:
         right = share @ correct
         start[-1] = np.log(right / (1 - right))
         ends = {0: (None, None), 1: (0, None), -1: (None, 0)}
-        found = minimize(
-            loss,
-            start,
-            jac=True,
-            method="TNC",
-            bounds=None if signs is None else [*(ends[sign] for sign in signs), ends[0]],
-            options={"gtol": 1e-9, "ftol": 0, "xtol": 0, "maxfun": 2000},
-        )
-        return cls(centre, spread, found.x[:-1], float(found.x[-1]))
+        bounds = None if signs is None else [*(ends[sign] for sign in signs), ends[0]]
+        found = _minimum(loss, start, bounds)
+        return cls(centre, spread, found[:-1], float(found[-1]))
 
     def logit(self, features):
         """`(queries,)` of `(queries, features)`."""
@@ -74,6 +67,16 @@ class Logistic:
         """The mean log likelihood of what was true."""
         logit = self.logit(features)
         return float(_shares(weights, len(logit)) @ log_expit(np.where(correct, logit, -logit)))
+
+
+def _minimum(loss, start, bounds):
+    """Where a smooth convex loss, which gives its gradient too, is least.
+
+    A truncated Newton method goes on to the eighth digit, where L-BFGS-B stops at the fourth, and
+    calls no BLAS, whose threads cost more than such small sums.
+    """
+    options = {"gtol": 1e-9, "ftol": 0, "xtol": 0, "maxfun": 2000}
+    return minimize(loss, start, jac=True, method="TNC", bounds=bounds, options=options).x
 
 
 def _shares(weights, count):
@@ -122,10 +125,8 @@ def platt(logits, correct):
         value = -(target * log_expit(logit) + (1 - target) * log_expit(-logit)).mean()
         return value, np.array([error @ logits, error.sum()])
 
-    found = minimize(
-        loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)]
-    )
-    return {"slope": float(found.x[0]), "shift": float(found.x[1])}
+    slope, shift = _minimum(loss, np.array([1.0, 0.0]), [(0, None), (None, None)])
+    return {"slope": float(slope), "shift": float(shift)}
 
 
 def isotonic(logits, correct):

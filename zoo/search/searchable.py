@@ -87,8 +87,7 @@ class Searchable:
     def _beside_the_first(self, ids, copies, answers=None):
         """Of answers, `(queries, k)` ids, what `beside_the_first` gives of their vectors."""
         centre = self.centre
-        if answers is None:
-            answers = lambda rows: self.answer_vectors(ids[rows])  # noqa: E731
+        answers = answers or (lambda rows: self.answer_vectors(ids[rows]))
         found = np.empty((len(ids), len(reached_ranks(ids.shape[1]))))
         is_copy = np.zeros(ids.shape, bool)
         for start in range(0, len(ids), _QUERIES):
