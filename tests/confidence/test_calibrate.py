@@ -70,6 +70,26 @@ def test_a_certificate_holds_where_one_of_another_gallery_is_broken():
     assert before > 15
 
 
+def test_all_probes_tell_how_often_answers_are_right(monkeypatch):
+    """Half of them teach the weights; the certificate, which the others gave, answers the same."""
+    items, asked = world(7, 300, away=0.25)
+    index = Index.build(items, "cosine")
+    with monkeypatch.context() as patched:
+        patched.setattr("zoo.confidence.calibrate._recentred", lambda confidence, *_: confidence)
+        of_half = calibrate_on(index, asked, items)
+    of_all = calibrate_on(index, asked, items)
+    right = np.mean(index.search(asked, 1)[1][:, 0] == np.arange(300))
+    said = [index.probability(asked, confidence) for confidence in (of_half, of_all)]
+    assert abs(said[0].mean() - right) > 0.01
+    assert abs(said[1].mean() - right) < 1e-3
+    answered = [
+        values >= confidence.certificate.threshold
+        for values, confidence in zip(said, (of_half, of_all), strict=True)
+    ]
+    assert 0 < answered[0].sum() < 300
+    assert (answered[0] != answered[1]).sum() <= 1  # on the threshold itself rounding decides
+
+
 def test_copies_of_items_do_not_agree_with_one_another(probes):
     """Each item twice or five times: the accuracy stays, and so does what is said."""
     own, queries = probes

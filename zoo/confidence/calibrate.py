@@ -5,6 +5,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from zoo.arrays import as_arrays, centres, length
 from zoo.confidence import checks
@@ -131,6 +132,7 @@ def calibrate_on(
             seed=seed,
         )
     inside = confidence.features(probed.scores, uncertainty)
+    confidence = _recentred(confidence, inside, correct, grouping.weights(numbers))
     outside = confidence.features(probed.without, uncertainty)
     logits = confidence.logistic.logit(inside)
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
@@ -142,6 +144,20 @@ def calibrate_on(
         fewer = fewer > probed.without.top[:, 0]
         spread = spread.with_size(correct, fewer, rows.shape[1] / (rows.shape[1] // 2), size_error)
     return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
+
+
+def _recentred(confidence, features, correct, weights):
+    """Half of the probes taught the weights; how often answers are right, all of them tell.
+
+    The certificate's threshold moves along, so the same questions are answered as before.
+    """
+    logistic = confidence.logistic.recentred(features, correct, weights)
+    certificate = confidence.certificate
+    if certificate is not None and certificate.threshold is not None:
+        shift = logistic.bias - confidence.logistic.bias
+        threshold = float(expit(logit(certificate.threshold) + shift))
+        certificate = dataclasses.replace(certificate, threshold=threshold)
+    return dataclasses.replace(confidence, logistic=logistic, certificate=certificate)
 
 
 def _names(without, uncertainty):

@@ -3,8 +3,8 @@
 import dataclasses
 
 import numpy as np
-from scipy.optimize import isotonic_regression, minimize
-from scipy.special import expit, log_expit
+from scipy.optimize import brentq, isotonic_regression, minimize
+from scipy.special import expit, log_expit, logit
 
 FOLDS = 5
 
@@ -58,6 +58,18 @@ class Logistic:
         bounds = None if signs is None else [*(ends[sign] for sign in signs), ends[0]]
         found = _minimum(loss, start, bounds)
         return cls(centre, spread, found[:-1], float(found[-1]))
+
+    def recentred(self, features, correct, weights=None):
+        """This with the bias of which the mean probability of queries is their share of right ones.
+
+        Args:
+            features, correct, weights: as of `fit`. The order of queries stays.
+        """
+        share, away = _shares(weights, len(features)), self.logit(features)
+        right = share @ correct
+        ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1
+        shift = brentq(lambda by: share @ expit(away + by) - right, *ends)
+        return dataclasses.replace(self, bias=self.bias + float(shift))
 
     def logit(self, features):
         """`(queries,)` of `(queries, features)`."""
