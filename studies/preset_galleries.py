@@ -24,7 +24,7 @@ from zoo.search import Index
 ERROR = 0.1
 DEPTH = 20
 DIRECTIONS = ("t2i", "i2t")
-COLUMNS = ("said", "right", "said − right", "error", "k at 90 %", "holds", "nAUC")
+COLUMNS = ("said", "right", "said − right", "error", "k at 90 %", "holds", "nAUC", "interval holds")
 
 
 class Part(NamedTuple):
@@ -120,6 +120,7 @@ def measured(model, probes, asked, direction, more=None, times=1):
     is_wanted = labels[ids] == wants[:, None]
     right, ranks = is_wanted[:, 0], 1 + np.argmax(is_wanted, axis=1)
     k = confidence.first_k(ERROR)
+    low, high = (ends.mean() for ends in confidence.interval(probability, ERROR))
     return (
         probability.mean(),
         right.mean(),
@@ -128,6 +129,7 @@ def measured(model, probes, asked, direction, more=None, times=1):
         k,
         np.mean(ranks <= k),
         abstention_auc(probability, right),
+        low <= right.mean() <= high,
     )
 
 

@@ -42,6 +42,24 @@ def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
     assert np.mean(plain) < 0.6
 
 
+@pytest.mark.parametrize("captions", [2, 1])
+def test_a_gallery_of_few_photos_has_a_difficulty_of_its_own(captions):
+    """Each photo is a kind: seen of two captions of one, taken for all that is left of one."""
+    rng, held, of_probes = np.random.default_rng(captions), [], []
+    for _ in range(300):
+        photo, odds, right = asked(rng, 600, captions, 1.5)
+        shift = np.log(right.mean() / (1 - right.mean())) - np.log(
+            expit(odds).mean() / (1 - expit(odds).mean())
+        )
+        _, new_odds, new_right = asked(rng, 100, 50 if captions == 2 else 1, 1.5)
+        for kept, count in ((held, 100), (of_probes, 1e9)):
+            found = KindSpread.of(expit(odds + shift), right, photo, photo, count)
+            low, high = found.interval(expit(new_odds + shift), 0.1)
+            kept.append(low.mean() <= new_right.mean() <= high.mean())
+    assert 0.85 < np.mean(held) < 0.95
+    assert np.mean(of_probes) < 0.7
+
+
 def test_of_single_photos_it_is_narrow():
     rng = np.random.default_rng(0)
     kind, odds, right = asked(rng, 1500, 1, 0.5)

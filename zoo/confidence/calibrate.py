@@ -137,7 +137,8 @@ def calibrate_on(
     logits = confidence.logistic.logit(inside)
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
     said = confidence.of_features(inside)
-    num_kinds = len(index) / (matches_in_gallery or 1)
+    different = probed.without.different.mean() / probed.without.top.shape[1]
+    num_kinds = different * len(index) / (matches_in_gallery or 1)
     spread = KindSpread.of(said, correct, numbers, kinds, num_kinds)
     if spread is not None and size_error and rows.shape[1] > 1:
         fewer = probed.own_scores[:, : rows.shape[1] // 2].max(axis=1)

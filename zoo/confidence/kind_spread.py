@@ -14,7 +14,7 @@ class KindSpread:
 
     Kinds differ in difficulty by more than their scores tell. The probes are of K kinds drawn from
     all that there are, the gallery has C others, and so what is said of it is off by the mean of
-    either. A list of single photos has as many kinds as photos, and the shift is small.
+    either. In a list of single photos each photo is a kind.
 
     Attributes:
         deviation: of the shift, in log odds.
@@ -50,9 +50,16 @@ class KindSpread:
         left = weights * (correct - probability)
         curve = weights * probability * (1 - probability)
         by_kind, slopes = np.bincount(kinds, left), np.bincount(kinds, curve)
-        alone = _by_pair(groups, kinds, left)  # what single groups explain
         own = count / (count - 1) * (by_kind**2).sum() / curve.sum() ** 2
-        between = max(0.0, (by_kind**2).sum() - (alone**2).sum()) / (slopes**2).sum()
+        # What a kind's questions have in common is seen where it has several, of several groups or
+        # of one. Where it has one, all that is left may be of the kind.
+        common, weight = (by_kind**2).sum(), (slopes**2).sum()
+        for parts in (_pairs(groups, kinds), np.arange(len(left))):
+            if parts.max() >= count:
+                common -= (np.bincount(parts, left) ** 2).sum()
+                weight -= (np.bincount(parts, curve) ** 2).sum()
+                break
+        between = max(0.0, common) / weight
         return cls(float(np.sqrt(own + between / max(1.0, num_kinds))), count)
 
     def with_size(self, correct, fewer, times, error):
@@ -87,7 +94,6 @@ def numbered_kinds(matches):
     return np.unique(np.packbits(matches, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _by_pair(groups, kinds, values):
-    """Sums of values over each group within each kind."""
-    pairs = np.unique(np.stack([groups, kinds]), axis=1, return_inverse=True)[1].reshape(-1)
-    return np.bincount(pairs, values)
+def _pairs(groups, kinds):
+    """Numbers from 0 of each group within each kind."""
+    return np.unique(np.stack([groups, kinds]), axis=1, return_inverse=True)[1].reshape(-1)
