@@ -7,8 +7,9 @@ classes, and `split` (N,) of the images: `"validation"` for the classes of the p
 those that are asked. Of each draw a gallery has so many photos of every test class. The table has
 the mean probability less the share of right answers: as calibrated on the validation gallery of
 40 photos a class (before), and by probes on the gallery itself, of which the number of photos a
-class is seen, not said. `Confidence.interval` at 90 % should hold the share in nine draws of ten.
-The last column is an oracle: what is left when the asked classes' own captions, the other half of
+class is seen, or said (`matches_in_gallery`). `Confidence.interval` at 90 %, where it is seen,
+should hold the share in nine draws of ten. The last column is an oracle: what is left when the
+asked classes' own captions, the other half of
 them, are the probes.
 """
 
@@ -34,16 +35,16 @@ def main(argv=None):
         data = dict(file)
     print(
         "| photos a class | said − right: mean, least, most | interval holds, half width | error | "
-        "before: mean, its ends | oracle: mean, its ends |"
+        "their number said: mean, its ends | before: mean, its ends | oracle: mean, its ends |"
     )
-    print("|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|")
     for count in options.per_class:
-        away, held, width, error, before, oracle = np.array(
+        away, held, width, error, given, before, oracle = np.array(
             [draw(data, count, seed, options.share) for seed in range(options.draws)]
         ).T
         print(
             f"| {count} | {_ends(away)} | {held.mean():.2f}, {width.mean():.3f} | "
-            f"{error.mean():.3f} | {_ends(before)} | {_ends(oracle)} |",
+            f"{error.mean():.3f} | {_ends(given)} | {_ends(before)} | {_ends(oracle)} |",
             flush=True,
         )
     return 0
@@ -54,9 +55,9 @@ def _ends(values):
 
 
 def draw(data, count, seed, share=0.5):
-    """`(said − right, whether the interval holds it, half its width, calibration error, said −
-    right before, said − right by the oracle)` of one draw of classes, of a share of those of the
-    probes and of those that are asked."""
+    """Of one draw of classes, of a share of those of the probes and of those that are asked:
+    `(said − right, whether the interval holds it, half its width, calibration error)`, and said −
+    right with the number of photos said, before, and by the oracle."""
     rng = np.random.default_rng(seed)
     test, validation = (_some(data, name, share, rng) for name in ("test", "validation"))
     images, labels = _gallery(data, test, count, rng)
@@ -68,8 +69,19 @@ def draw(data, count, seed, share=0.5):
     own = rng.permutation(np.flatnonzero(np.isin(data["image_labels"], validation)))[:OWN]
     matches = data["caption_labels"][told][:, None] == data["image_labels"][own]
     probes = {"mean": data["captions"][told]}
-    confidence = calibrate_on(index, probes, {"mean": data["images"][own]}, matches, seed=seed)
+    confidence, told_of = (
+        calibrate_on(
+            index,
+            probes,
+            {"mean": data["images"][own]},
+            matches,
+            matches_in_gallery=number,
+            seed=seed,
+        )
+        for number in (None, count)
+    )
     said = index.probability(queries, confidence)
+    given = index.probability(queries, told_of).mean() - right.mean()
     old, old_labels = _gallery(data, validation, BEFORE, rng)
     there = Index.build({"mean": data["images"][old]}, "cosine")
     correct = old_labels[there.search(probes, 1)[1][:, 0]] == data["caption_labels"][told]
@@ -81,6 +93,7 @@ def draw(data, count, seed, share=0.5):
         low <= right.mean() <= high,
         (high - low) / 2,
         expected_calibration_error(said, right),
+        given,
         before,
         _oracle(index, queries, right, rng),
     )

@@ -11,13 +11,13 @@ import random
 import shutil
 import signal
 import time
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 from PIL import Image
 
+import memory
 from mutations import mutated
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
@@ -330,13 +330,6 @@ def _is_clear(error):
     return type(error) in (*CLEAR, RefusedError) and "\n" not in str(error).strip() and str(error)
 
 
-def _memory(field):
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024
-    raise AssertionError(f"no {field}")
-
-
 def _too_long(*_):
     raise TimeoutError(f"it took more than {SECONDS} s")
 
@@ -344,8 +337,8 @@ def _too_long(*_):
 def _fuzz(sound, folder, numbers):
     """Reads damaged copies; what was found that is not clear, one line an input."""
     before = signal.signal(signal.SIGALRM, _too_long)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
-    base, found, names = _memory("VmRSS"), [], list(READERS)
+    memory.forget_peak()
+    base, found, names = memory.held(), [], list(READERS)
     try:
         for number in numbers:
             rng = random.Random(number)
@@ -365,7 +358,7 @@ def _fuzz(sound, folder, numbers):
                 found.append(f"{number} {name}: {what}: {time.monotonic() - start:.0f} s")
     finally:
         signal.signal(signal.SIGALRM, before)
-    grown = _memory("VmHWM") - base
+    grown = memory.held("VmHWM") - base
     if grown > BYTES:
         found.append(f"memory grew by {grown / 2**20:.0f} MiB")
     return found

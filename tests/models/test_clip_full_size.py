@@ -1,12 +1,10 @@
 """PCME++ as in the paper: ViT-B/32 at 224 pixels takes a training step in little memory."""
 
-import subprocess
-import sys
-
 import pytest
 
+import memory
+
 STEP = """
-import resource
 import numpy as np
 import tensorflow as tf
 import zoo
@@ -31,14 +29,12 @@ batch = {
 }
 history = model.fit(tf.data.Dataset.from_tensors(batch), verbose=0).history
 print("LOSS", history["loss"][0], "PARAMETERS", model.count_params())
-print("PEAK_GIB", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 """
 
 
 @pytest.mark.very_slow
 def test_vit_b_32_takes_a_training_step_in_six_gib():
-    done = subprocess.run([sys.executable, "-c", STEP], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = done.stdout.split()
+    printed, peak = memory.run(STEP)
+    found = printed.split()
     assert 0 < float(found[found.index("LOSS") + 1]) < 100
-    assert float(found[found.index("PEAK_GIB") + 1]) <= 6.0, done.stdout
+    assert peak <= 6.0, printed

@@ -45,10 +45,11 @@ def test_classes_are_drawn_for_the_probes_and_for_the_gallery(tmp_path, capsys):
     classes.main([str(file), "--per-class", "20", "5", "--draws", "3"])
     found = cells(capsys.readouterr().out)
     assert [row[0] for row in found] == ["20", "5"]
-    for _, away, _, error, before, oracle in found:
+    for _, away, _, error, given, before, oracle in found:
         mean, least, most = (float(x) for x in away.split(","))
         assert least <= mean <= most
         assert abs(mean) < 0.15
         assert 0 <= float(error) < 0.3
+        assert abs(float(given.split(",")[0])) < 0.1
         assert len(before.split(",")) == 3
         assert abs(float(oracle.split(",")[0])) < 0.05

@@ -1,0 +1,51 @@
+"""Memory of a process on Linux, as `/proc` has it.
+
+`ru_maxrss` would not do: a child begins with the peak of the process that made it.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+STATUS = Path("/proc/self/status")
+_LAST_WORDS = """
+import sys
+from pathlib import Path
+status = Path("/proc/self/status").read_text()
+print("PEAK_GIB", int(status.split("VmHWM:")[1].split()[0]) / 2**20)
+"""
+_RUN = f"""
+import runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    exec({_LAST_WORDS!r})
+"""
+
+
+def held(field="VmRSS"):
+    """Bytes that this process holds, or with `"VmHWM"` how many it held at most."""
+    return 1024 * int(STATUS.read_text().split(f"{field}:")[1].split()[0])
+
+
+def forget_peak():
+    """The peak of this process begins here."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def run(code, *arguments):
+    """`(what Python code printed, its peak in GiB)`, of a process of its own."""
+    return _finished([sys.executable, "-c", code + _LAST_WORDS, *arguments])
+
+
+def run_file(path, *arguments, env=None):
+    """Likewise, of a program in a file."""
+    return _finished([sys.executable, "-c", _RUN, str(path), *arguments], env)
+
+
+def _finished(command, env=None):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    printed, _, peak = done.stdout.rpartition("PEAK_GIB")
+    return printed, float(peak)
