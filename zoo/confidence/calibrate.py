@@ -15,7 +15,7 @@ from zoo.confidence.confidence import Confidence
 from zoo.confidence.features import AGREEMENT_RANKS, AGREEMENTS, JUDGED, LOG_GAPS, feature_names
 from zoo.confidence.gallery import GalleryIdentity
 from zoo.confidence.insertion import Probed
-from zoo.confidence.kind_size import kind_size
+from zoo.confidence.kind_size import kind_size, odds_by_number
 from zoo.confidence.kind_spread import KindSpread, numbered_kinds
 from zoo.confidence.promises import GalleryPromises
 from zoo.confidence.scores import FOLLOWING, dense
@@ -66,7 +66,8 @@ def calibrate_on(
             group counts once.
         uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
         matches_in_gallery: with `matches`, how many items of a kind this gallery holds. A probe
-            brings so many of its own. None: as many as are seen, see `kind_size`.
+            brings so many of its own; what more would add is told by what half of them add. None:
+            as many as are seen, see `kind_size`.
         known: a `KnownQueries`, to travel with the calibration.
         seed: of all that is drawn.
 
@@ -91,6 +92,8 @@ def calibrate_on(
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
+    # The captions of an image are all brought, of a class only some.
+    brings_some = matches_in_gallery is not None or (matches is not None and _is_sample(matches))
     probed, rows, copies, matches_in_gallery, size_error = ask_probes(
         index, queries, own, matches, matches_in_gallery, seed
     )
@@ -132,27 +135,33 @@ def calibrate_on(
             seed=seed,
         )
     inside = confidence.features(probed.scores, uncertainty)
-    confidence = _recentred(confidence, inside, correct, grouping.weights(numbers))
+    confidence = _moved(
+        confidence, confidence.logistic.recentred(inside, correct, grouping.weights(numbers))
+    )
+    different = probed.without.different.mean() / probed.without.top.shape[1]
+    num_kinds = different * len(index) / (matches_in_gallery or 1)
+    said = confidence.of_features(inside)
+    spread = KindSpread.of(said, correct, numbers, kinds, num_kinds)
+    slope = odds_by_number(probed)
+    if spread is not None:
+        spread = spread.with_size(slope, size_error)
+    if brings_some and matches_in_gallery is not None:
+        brought = (rows >= 0).sum(axis=1).mean()
+        more = slope * max(0.0, float(np.log(matches_in_gallery / brought)))
+        bias = confidence.logistic.bias + more
+        confidence = _moved(confidence, dataclasses.replace(confidence.logistic, bias=bias))
     outside = confidence.features(probed.without, uncertainty)
     logits = confidence.logistic.logit(inside)
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
-    said = confidence.of_features(inside)
-    different = probed.without.different.mean() / probed.without.top.shape[1]
-    num_kinds = different * len(index) / (matches_in_gallery or 1)
-    spread = KindSpread.of(said, correct, numbers, kinds, num_kinds)
-    if spread is not None and size_error and rows.shape[1] > 1:
-        fewer = probed.own_scores[:, : rows.shape[1] // 2].max(axis=1)
-        fewer = fewer > probed.without.top[:, 0]
-        spread = spread.with_size(correct, fewer, rows.shape[1] / (rows.shape[1] // 2), size_error)
     return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
 
 
-def _recentred(confidence, features, correct, weights):
-    """Half of the probes taught the weights; how often answers are right, all of them tell.
+def _moved(confidence, logistic):
+    """A confidence with another bias. Half of the probes taught the weights; how often answers are
+    right, all of them tell.
 
     The certificate's threshold moves along, so the same questions are answered as before.
     """
-    logistic = confidence.logistic.recentred(features, correct, weights)
     certificate = confidence.certificate
     if certificate is not None and certificate.threshold is not None:
         shift = logistic.bias - confidence.logistic.bias
@@ -211,11 +220,16 @@ def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=
             wanted = matches.astype(np.float32)
             sample = index.vector_sample(SEEN, seed)
             matches_in_gallery, size_error = kind_size(
-                sample, len(index), vectors, wanted.T @ wanted > 0
+                sample, len(index), vectors, wanted.T @ wanted > 0, _is_sample(matches)
             )
     rows = own_rows(matches, length(queries), length(own), matches_in_gallery, seed)
     probed = index.probe(queries, own, rows, copies, seed)
     return Asked(probed, rows, copies, matches_in_gallery, size_error)
+
+
+def _is_sample(matches):
+    """Whether several questions want the same, as of classes, which have more items than these."""
+    return numbered_kinds(matches).max() + 1 < len(matches)
 
 
 def own_rows(matches, count, num_items, most=None, seed=0):

@@ -62,16 +62,13 @@ class KindSpread:
         between = max(0.0, common) / weight
         return cls(float(np.sqrt(own + between / max(1.0, num_kinds))), count)
 
-    def with_size(self, correct, fewer, times, error):
+    def with_size(self, slope, error):
         """This, and what a wrong number of items a kind adds.
 
         Args:
-            correct, fewer: `(Q,)` booleans, with all own items put there and with fewer.
-            times: how many times as many are all.
+            slope: of the log odds, by the logarithm of the number.
             error: relative standard error of the number.
         """
-        odds = [logit(np.clip(np.mean(one), 0.001, 0.999)) for one in (correct, fewer)]
-        slope = (odds[0] - odds[1]) / np.log(times)
         return dataclasses.replace(self, deviation=float(np.hypot(self.deviation, slope * error)))
 
     def interval(self, probability, error=0.1):
