@@ -11,13 +11,17 @@ from pathlib import Path
 
 import zoo
 from zoo.cli import OneLineParser, run
+from zoo.confidence.probes import DIRECTIONS
 from zoo.errors import InputError
+from zoo.evaluation.answers import Answers
+from zoo.evaluation.calibration import calibrated, measure
 from zoo.files import RunFolder
 
 # Where the data lie is each user's own, and Toy Birds' further classes are to train on alone: who
 # asks a preset wants its validation and its test, which are the same without.
 OWN = ("root", "more_classes")
 ABOUT = ("trained_on", "command", "license", "terms", "not_for")
+SAID = ("nauc", "calibration_error")  # of the confidence, each direction
 
 
 def main(argv=None):
@@ -64,14 +68,27 @@ def card_of(folder, model, about):
             if name.endswith(("recall@1", "r_precision"))
         },
         "confidence": {
-            direction: {
-                name: round(found[name], 3)
-                for name in ("nauc", "calibration_error")
-                if name in found
-            }
+            direction: {name: round(found[name], 3) for name in SAID if name in found}
             for direction, found in results["confidence"].items()
         },
     }
+
+
+def said_by(probes, similarity, encoded):
+    """What a preset's probes give of the test gallery, for its card: by direction a dict.
+
+    Args:
+        probes: the `zoo.confidence.Probes` of the preset.
+        similarity: of its model.
+        encoded: the `EncodedSplit` of the test.
+    """
+    said = {}
+    for direction in DIRECTIONS:
+        confidence = calibrated(probes, similarity, encoded, direction)
+        answers = Answers.of(encoded, similarity, direction, copies=confidence.copies)
+        worth = measure(confidence, answers)
+        said[direction] = {name: round(worth[name], 3) for name in SAID}
+    return said
 
 
 def _parser():

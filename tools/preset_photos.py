@@ -21,14 +21,12 @@ import numpy as np
 
 import zoo
 from tools.packaged_photos import LICENCES
-from tools.preset import card_of
+from tools.preset import card_of, said_by
 from zoo import training
 from zoo.cli import OneLineParser, run
-from zoo.confidence.probes import DIRECTIONS, FILE, Probes
+from zoo.confidence.probes import FILE, Probes
 from zoo.data import datasets
 from zoo.errors import InputError
-from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrated, measure
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.files import RunFolder
 from zoo.models.points_of import points_of, save_points
@@ -221,15 +219,9 @@ def measured(model, folder, probes):
     heads = started.reader(model)
     encoded = encode(heads, started.test.records, started.test.source)
     found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
-    said = {}
-    for direction in DIRECTIONS:
-        confidence = calibrated(probes, heads.similarity, encoded, direction)
-        answers = Answers.of(encoded, heads.similarity, direction, copies=confidence.copies)
-        worth = measure(confidence, answers)
-        said[direction] = {name: round(worth[name], 3) for name in ("nauc", "calibration_error")}
     return {
         "metrics": {name: round(value, 2) for name, value in found.items()},
-        "confidence": said,
+        "confidence": said_by(probes, heads.similarity, encoded),
     }
 
 

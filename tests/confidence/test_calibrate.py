@@ -200,13 +200,21 @@ def test_probes_of_classes_bring_as_many_items_as_the_gallery_has():
 
     own, own_labels = draw(np.arange(30), 20)
     queries, labels = draw(np.arange(30), 20)
-    for count in (4, 20):
+    for count in (4, 20, 100):
         items, item_labels = draw(np.arange(30, 60), count)
         asked, asked_labels = draw(np.arange(30, 60), 20)
         index = Index.build(items, "cosine")
         confidence = calibrate_on(index, queries, own, labels[:, None] == own_labels)
         right = item_labels[index.search(asked, 1)[1][:, 0]] == asked_labels
         assert abs(index.probability(asked, confidence).mean() - right.mean()) < 0.1
+        # What is brought beyond the half tells what there is beyond all.
+        few = own_labels[None] == labels[:, None]
+        few &= np.arange(len(own)) % 20 < 5
+        told = calibrate_on(index, queries, own, few, matches_in_gallery=count)
+        brought = calibrate_on(index, queries, own, few, matches_in_gallery=min(count, 5))
+        said, less = (index.probability(asked, one).mean() for one in (told, brought))
+        assert abs(said - right.mean()) < 0.12
+        assert (less < said - 0.04) == (count > 5)
 
 
 @pytest.mark.parametrize(

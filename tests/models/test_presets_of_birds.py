@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import zoo
+from tools import preset
 from zoo.embeddings import as_embedding
+from zoo.evaluation.retrieval import encode, evaluate
 
 BIRDS = ("birds_infonce", "birds_pfe", "birds_dive")
 QUESTIONS = Path(__file__).parent.parent / "questions" / "ordinary_birds.txt"
@@ -55,7 +57,10 @@ def test_a_preset_of_birds_understands_ordinary_questions(name):
 def test_a_preset_of_birds_gives_the_figures_of_its_card(name, shared_data):
     root = shared_data / "CUB_200_2011_crops"
     model, test = zoo.evaluation.open_run(name, data_dir=root)
-    results, _ = zoo.evaluation.measure(model, test)
-    found = next(iter(results["retrieval"].values()))
-    for key, value in zoo.list_presets()[name]["metrics"].items():
+    encoded, card = encode(model, test.records, test.source), zoo.list_presets()[name]
+    found = next(iter(evaluate(model, encoded, ("own",))["retrieval"].values()))
+    for key, value in card["metrics"].items():
         assert found[key] == pytest.approx(value, abs=0.3), key
+    said = preset.said_by(zoo.evaluation.probes_of(name), model.similarity, encoded)
+    for direction, values in card["confidence"].items():
+        assert said[direction] == pytest.approx(values, abs=0.02), direction

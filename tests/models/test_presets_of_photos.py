@@ -8,7 +8,7 @@ import pytest
 
 import own_pairs
 import zoo
-from tools import preset_photos
+from tools import preset, preset_photos
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.models import presets
 from zoo.models.presets import PACKAGED
@@ -75,6 +75,9 @@ def test_they_give_the_figures_of_their_cards(shared_data, tmp_path, monkeypatch
         heads = run.reader(model)
         encoded = encode(heads, run.test.records, run.test.source)
         found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
-        card = zoo.list_presets()[name]["metrics"]
+        card = zoo.list_presets()[name]
         for metric in (f"{side}_recall@{k}" for side in ("i2t", "t2i") for k in (1, 5, 10)):
-            assert found[metric] == pytest.approx(card[metric], abs=0.3), (name, metric)
+            assert found[metric] == pytest.approx(card["metrics"][metric], abs=0.3), (name, metric)
+        said = preset.said_by(zoo.evaluation.probes_of(name), heads.similarity, encoded)
+        for direction, values in card["confidence"].items():
+            assert said[direction] == pytest.approx(values, abs=0.02), (name, direction)
