@@ -108,36 +108,11 @@ def calibrate_on(
     learning, certifying = grouping.halves(numbers, seed)
     if len(np.unique(numbers[certifying])) < LEAST_CERTIFYING:
         learning, certifying = np.arange(count), np.arange(0)
-    asked = centres(queries)
-
-    def part(chosen):
-        return None if uncertainty is None else uncertainty[chosen]
-
-    confidence = Confidence.fit(
-        probed.scores.take(learning),
-        correct[learning],
-        part(learning),
-        names=_names(probed.without, uncertainty),
-        groups=numbers[learning],
-        queries=asked[learning],
-        gallery=GalleryIdentity.of_index(index),
-        known=known,
-        seed=seed,
-    )
-    if len(certifying):
-        confidence = confidence.certified(
-            probed.scores.take(certifying),
-            correct[certifying],
-            part(certifying),
-            risk=RISK,
-            failure=FAILURE,
-            groups=numbers[certifying],
-            seed=seed,
-        )
+    confidence = _of_halves(probed, learning, certifying, uncertainty, numbers, queries, seed)
     inside = confidence.features(probed.scores, uncertainty)
-    confidence = _moved(
-        confidence, confidence.logistic.recentred(inside, correct, grouping.weights(numbers))
-    )
+    # Half of the probes taught the weights; how often answers are right, all of them tell.
+    weights = grouping.weights(numbers)
+    confidence = _moved(confidence, confidence.logistic.recentred(inside, correct, weights))
     different = probed.without.different.mean() / probed.without.top.shape[1]
     num_kinds = different * len(index) / (matches_in_gallery or 1)
     said = confidence.of_features(inside)
@@ -153,12 +128,39 @@ def calibrate_on(
     outside = confidence.features(probed.without, uncertainty)
     logits = confidence.logistic.logit(inside)
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
-    return dataclasses.replace(confidence, copies=copies, promises=promises, spread=spread)
+    return dataclasses.replace(
+        confidence,
+        gallery=GalleryIdentity.of_index(index),
+        known=known,
+        copies=copies,
+        promises=promises,
+        spread=spread,
+    )
+
+
+def _of_halves(probed, learning, certifying, uncertainty, numbers, queries, seed):
+    """A confidence that some probes teach and the others, if there are any, certify."""
+
+    def part(chosen):
+        given = None if uncertainty is None else uncertainty[chosen]
+        return probed.scores.take(chosen), probed.correct[chosen], given
+
+    confidence = Confidence.fit(
+        *part(learning),
+        names=_names(probed.without, uncertainty),
+        groups=numbers[learning],
+        queries=centres(queries)[learning],
+        seed=seed,
+    )
+    if not len(certifying):
+        return confidence
+    return confidence.certified(
+        *part(certifying), risk=RISK, failure=FAILURE, groups=numbers[certifying], seed=seed
+    )
 
 
 def _moved(confidence, logistic):
-    """A confidence with another bias. Half of the probes taught the weights; how often answers are
-    right, all of them tell.
+    """A confidence with another bias.
 
     The certificate's threshold moves along, so the same questions are answered as before.
     """
