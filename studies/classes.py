@@ -9,8 +9,7 @@ the mean probability less the share of right answers: as calibrated on the valid
 40 photos a class (before), and by probes on the gallery itself, of which the number of photos a
 class is seen, or said (`matches_in_gallery`). `Confidence.interval` at 90 %, where it is seen,
 should hold the share in nine draws of ten. The last column is an oracle: what is left when the
-asked classes' own captions, the other half of
-them, are the probes.
+asked classes' own captions, the other half of them, are the probes.
 """
 
 from pathlib import Path
@@ -69,7 +68,7 @@ def draw(data, count, seed, share=0.5):
     own = rng.permutation(np.flatnonzero(np.isin(data["image_labels"], validation)))[:OWN]
     matches = data["caption_labels"][told][:, None] == data["image_labels"][own]
     probes = {"mean": data["captions"][told]}
-    confidence, told_of = (
+    confidence, by_number = (
         calibrate_on(
             index,
             probes,
@@ -81,7 +80,7 @@ def draw(data, count, seed, share=0.5):
         for number in (None, count)
     )
     said = index.probability(queries, confidence)
-    given = index.probability(queries, told_of).mean() - right.mean()
+    given = index.probability(queries, by_number).mean() - right.mean()
     old, old_labels = _gallery(data, validation, BEFORE, rng)
     there = Index.build({"mean": data["images"][old]}, "cosine")
     correct = old_labels[there.search(probes, 1)[1][:, 0]] == data["caption_labels"][told]

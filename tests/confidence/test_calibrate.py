@@ -187,6 +187,8 @@ def test_where_vectors_do_not_tell_kinds_are_as_large_as_those_of_the_probes():
     gallery = unit(centres[30 + labels] + 6 * rng.normal(size=(600, DIM)))
     size, error = kind_size(gallery, 5000, own, labels[:, None] == labels)
     assert (size, error) == (20, 1.0)
+    of_a_sample = kind_size(gallery, 5000, own, labels[:, None] == labels, num_kinds=30)
+    assert of_a_sample == (round(5000 / 30), 1.0)
     assert kind_size(gallery[:5], 5, own, labels[:, None] == labels)[0] <= 5
 
 

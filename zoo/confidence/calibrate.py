@@ -92,8 +92,7 @@ def calibrate_on(
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
-    # The captions of an image are all brought, of a class only some.
-    brings_some = matches_in_gallery is not None or (matches is not None and _is_sample(matches))
+    is_said = matches_in_gallery is not None
     probed, rows, copies, matches_in_gallery, size_error = ask_probes(
         index, queries, own, matches, matches_in_gallery, seed
     )
@@ -112,7 +111,7 @@ def calibrate_on(
     inside = confidence.features(probed.scores, uncertainty)
     # Half of the probes taught the weights; how often answers are right, all of them tell.
     weights = grouping.weights(numbers)
-    confidence = _moved(confidence, confidence.logistic.recentred(inside, correct, weights))
+    confidence = _moved(confidence, confidence.logistic.missing_bias(inside, correct, weights))
     different = probed.without.different.mean() / probed.without.top.shape[1]
     num_kinds = different * len(index) / (matches_in_gallery or 1)
     said = confidence.of_features(inside)
@@ -120,11 +119,11 @@ def calibrate_on(
     slope = odds_by_number(probed)
     if spread is not None:
         spread = spread.with_size(slope, size_error)
-    if brings_some and matches_in_gallery is not None:
+    # The captions of an image are all brought, of a class only some.
+    if matches_in_gallery is not None and (is_said or _is_sample(kinds)):
         brought = (rows >= 0).sum(axis=1).mean()
         more = slope * max(0.0, float(np.log(matches_in_gallery / brought)))
-        bias = confidence.logistic.bias + more
-        confidence = _moved(confidence, dataclasses.replace(confidence.logistic, bias=bias))
+        confidence = _moved(confidence, more)
     outside = confidence.features(probed.without, uncertainty)
     logits = confidence.logistic.logit(inside)
     promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
@@ -159,14 +158,14 @@ def _of_halves(probed, learning, certifying, uncertainty, numbers, queries, seed
     )
 
 
-def _moved(confidence, logistic):
-    """A confidence with another bias.
+def _moved(confidence, shift):
+    """A confidence whose log odds are all greater by a shift.
 
     The certificate's threshold moves along, so the same questions are answered as before.
     """
-    certificate = confidence.certificate
+    logistic, certificate = confidence.logistic, confidence.certificate
+    logistic = dataclasses.replace(logistic, bias=logistic.bias + shift)
     if certificate is not None and certificate.threshold is not None:
-        shift = logistic.bias - confidence.logistic.bias
         threshold = float(expit(logit(certificate.threshold) + shift))
         certificate = dataclasses.replace(certificate, threshold=threshold)
     return dataclasses.replace(confidence, logistic=logistic, certificate=certificate)
@@ -219,19 +218,22 @@ def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=
         vectors = space.item_vectors(own)
         copies = copy_threshold(vectors)
         if matches is not None and matches_in_gallery is None:
-            wanted = matches.astype(np.float32)
-            sample = index.vector_sample(SEEN, seed)
+            wanted, kinds = matches.astype(np.float32), numbered_kinds(matches)
             matches_in_gallery, size_error = kind_size(
-                sample, len(index), vectors, wanted.T @ wanted > 0, _is_sample(matches)
+                index.vector_sample(SEEN, seed),
+                len(index),
+                vectors,
+                wanted.T @ wanted > 0,
+                int(kinds.max()) + 1 if _is_sample(kinds) else None,
             )
     rows = own_rows(matches, length(queries), length(own), matches_in_gallery, seed)
     probed = index.probe(queries, own, rows, copies, seed)
     return Asked(probed, rows, copies, matches_in_gallery, size_error)
 
 
-def _is_sample(matches):
+def _is_sample(kinds):
     """Whether several questions want the same, as of classes, which have more items than these."""
-    return numbered_kinds(matches).max() + 1 < len(matches)
+    return kinds.max() + 1 < len(kinds)
 
 
 def own_rows(matches, count, num_items, most=None, seed=0):

@@ -8,7 +8,7 @@ from zoo.arrays import unit
 SHARE = 0.999  # of pairs of different kinds, which are less alike than the bound
 
 
-def kind_size(gallery, num_items, own, same_kind, is_sample=False):
+def kind_size(gallery, num_items, own, same_kind, num_kinds=None):
     """The mean number of items of a kind in a gallery.
 
     Of the own items it is known which are of a kind. A share p₁ of these pairs and a share p₀ of
@@ -21,8 +21,8 @@ def kind_size(gallery, num_items, own, same_kind, is_sample=False):
         num_items: n.
         own: `(M, dim)`, vectors of items like the gallery's.
         same_kind: `(M, M)` booleans, whether two of them are of a kind.
-        is_sample: whether kinds have more items than the own ones, as classes do: the captions of
-            one image are all there.
+        num_kinds: how many kinds the own items have, where they are a sample of them, as of
+            classes. None: all of a kind are there, as the captions of an image.
 
     Returns:
         `(size, error)`: a whole number, 1 where no two of the own items are of a kind; and about
@@ -36,8 +36,7 @@ def kind_size(gallery, num_items, own, same_kind, is_sample=False):
     if not same.any() or len(gallery) < 2:
         return min(most, num_items), 0.0
     usual = most
-    if is_sample:
-        num_kinds = len(np.unique(same_kind, axis=0))
+    if num_kinds is not None:
         most, usual = num_items, max(1, round(num_items / num_kinds))
     alike, others = _cosines(own), ~same_kind
     bound = np.quantile(alike[others], SHARE) if others.any() else -1.0

@@ -59,17 +59,16 @@ class Logistic:
         found = _minimum(loss, start, bounds)
         return cls(centre, spread, found[:-1], float(found[-1]))
 
-    def recentred(self, features, correct, weights=None):
-        """This with the bias of which the mean probability of queries is their share of right ones.
+    def missing_bias(self, features, correct, weights=None):
+        """What b lacks for the mean probability of queries to be their share of right ones.
 
         Args:
-            features, correct, weights: as of `fit`. The order of queries stays.
+            features, correct, weights: as of `fit`.
         """
         share, away = _shares(weights, len(features)), self.logit(features)
         right = share @ correct
         ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1
-        shift = brentq(lambda by: share @ expit(away + by) - right, *ends)
-        return dataclasses.replace(self, bias=self.bias + float(shift))
+        return float(brentq(lambda by: share @ expit(away + by) - right, *ends))
 
     def logit(self, features):
         """`(queries,)` of `(queries, features)`."""
