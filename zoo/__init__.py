@@ -68,7 +68,16 @@ _OBJECTS = {  # found where they live
     "list_presets": "zoo.models.presets",
     "save_preset": "zoo.models.preset_folder",
 }
-_REGISTERED = ("embeddings", "encoders", "layers", "losses", "models", "similarities", "training")
+_REGISTERED = (
+    "embeddings",
+    "encoders",
+    "layers",
+    "losses",
+    "metrics",
+    "models",
+    "similarities",
+    "training",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -168,6 +168,52 @@ def test_metrics_see_matches_and_logits():
     assert np.isfinite(logs["mae"]).all()
 
 
+def test_recall_in_fit_and_evaluate():
+    model = build("point")
+    metrics = [zoo.metrics.RecallAtK(k, way) for k in (1, 3) for way in ("i2t", "t2i")]
+    model.compile("adam", metrics=metrics)
+    batches = [batch(captions_per_image=3), batch(captions_per_image=3)]
+    batches[1]["captions"] = batches[1]["captions"][::-1]
+    data = tf.data.Dataset.from_generator(
+        lambda: iter(batches),
+        output_signature={key: tf.TensorSpec(*_spec(value)) for key, value in batches[0].items()},
+    )
+    found = model.evaluate(data, return_dict=True, verbose=0)
+    for k in (1, 3):
+        expected = [
+            (
+                zoo.metrics.recall_at_k(scores, truth, k),
+                zoo.metrics.recall_at_k(scores.T, truth.T, k),
+            )
+            for scores, truth in (
+                (np.asarray(logits_of(model, one)), np.asarray(match_matrix(one)) > 0)
+                for one in batches
+            )
+        ]
+        said = [found[f"{way}_recall@{k}"] for way in ("i2t", "t2i")]
+        np.testing.assert_allclose(said, np.mean(expected, axis=0), rtol=1e-6)
+    logs = model.fit(endless(batches[0]), steps_per_epoch=2, verbose=0).history
+    assert {metric.name for metric in metrics} < set(logs)
+
+
+def _spec(value):
+    value = np.asarray(value)
+    return value.shape, value.dtype
+
+
+def test_recall_counts_ties_against_the_model_and_leaves_out_queries_without_a_match():
+    matches = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0]], "float32")
+    logits = np.array([[2, 2, 1], [0, 5, 1], [9, 9, 9]], "float32")
+    for k, expected in ((1, 0.5), (2, 1.0)):
+        metric = zoo.metrics.RecallAtK(k)
+        metric = keras.metrics.deserialize(keras.metrics.serialize(metric))
+        assert float(metric(matches, logits)) == expected
+    with pytest.raises(ValueError, match="`k` must be a whole number"):
+        zoo.metrics.RecallAtK(0)
+    with pytest.raises(ValueError, match="`direction` must be one of"):
+        zoo.metrics.RecallAtK(1, "both")
+
+
 def test_output_shapes_are_known_without_running():
     model = build("gaussian")
     shapes = model.compute_output_shape({"images": (None, 6, 6, 3), "captions": (7, 5)})

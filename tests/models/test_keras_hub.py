@@ -103,6 +103,26 @@ def test_it_saves_as_any_other(family, tmp_path):
     assert resizing_of(tmp_path / "preset") == {"mode": shown, "crop_fraction": 1.0}
 
 
+def test_a_relative_path_keeps_every_file(tmp_path, monkeypatch):
+    model = zoo.models.keras_hub(*tiny_hub("siglip"))
+    zoo.save_preset(model, tmp_path / "absolute")
+    monkeypatch.chdir(tmp_path)
+    zoo.save_preset(model, "relative")
+    model.save_to_preset("relative")
+    listed = [
+        sorted(
+            path.relative_to(tmp_path / folder).as_posix()
+            for path in (tmp_path / folder).rglob("*")
+        )
+        for folder in ("absolute", "relative")
+    ]
+    assert listed[0] == listed[1]
+    card = json.loads((tmp_path / "relative" / "preset.json").read_text())
+    assert [name for name in card["assets"] if name.endswith("vocabulary.spm")]
+    loaded = zoo.from_preset("relative")
+    np.testing.assert_array_equal(loaded.tokenize(FEW), model.tokenize(FEW))
+
+
 def test_a_backbone_shares_its_layers():
     backbone, preprocessor = tiny_hub("clip")
     model = zoo.models.keras_hub(backbone, preprocessor)

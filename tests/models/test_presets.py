@@ -35,6 +35,48 @@ def test_presets_are_not_overwritten(model, tmp_path):
         zoo.save_preset(model, tmp_path / "mine")
 
 
+def test_keras_hubs_names_replace_and_read(model, tmp_path):
+    model.save_to_preset(tmp_path / "mine")
+    other = keras.models.clone_model(model)
+    other.set_weights([weight + 1 for weight in model.get_weights()])
+    other.save_to_preset(tmp_path / "mine")
+    loaded = zoo.models.DualEncoder.from_preset(tmp_path / "mine")
+    for ours, theirs in zip(other.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
+
+
+def _contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_only_a_preset_that_reads_back_replaces_another(model, tmp_path, monkeypatch):
+    zoo.save_preset(model, tmp_path / "mine")
+    before = _contents(tmp_path / "mine")
+    write = keras.saving.save_model
+
+    def other_weights(saved, folder, **options):
+        clone = keras.models.clone_model(saved)
+        write(clone, folder, **options)
+
+    def cut_off(saved, folder, **options):
+        write(saved, folder, **options)
+        weights = folder / "model.weights.h5"
+        weights.write_bytes(weights.read_bytes()[:-100])
+
+    for broken, why in ((other_weights, "another model"), (cut_off, "does not read back")):
+        monkeypatch.setattr(keras.saving, "save_model", broken)
+        with pytest.raises(InputError, match=why):
+            zoo.save_preset(model, tmp_path / "mine", overwrite=True)
+        assert _contents(tmp_path / "mine") == before
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "beach.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match="only a preset is replaced"):
+        zoo.save_preset(model, tmp_path / "photos", overwrite=True)
+    assert (tmp_path / "photos" / "beach.jpg").exists()
+
+
 def test_a_failed_save_leaves_nothing(model, tmp_path):
     with pytest.raises(TypeError):
         zoo.save_preset(model, tmp_path / "mine", {"card": object()})

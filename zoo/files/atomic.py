@@ -33,7 +33,7 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         InputError: if the file cannot be written (disk full, read-only, no permission). What was
             at `path` before is untouched.
     """
-    path = Path(path)
+    path = Path(os.path.abspath(path))  # the writer, or what it calls, may join it with a folder
     temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,18 +50,19 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_folder(path: str | os.PathLike, replace: bool = False) -> Iterator[Path]:
     """A temporary folder to fill, which becomes `path` when the block ends without an error.
 
     It lies beside `path`, and its name starts with a point: a server takes no such version.
 
     Args:
-        path: the folder to make. It must not exist, or be empty.
+        path: the folder to make.
+        replace: whether a folder at `path` gives way. Otherwise it must not exist, or be empty.
 
     Raises:
         InputError: if no folder can be made there, or another process has just filled it.
     """
-    path = Path(path)
+    path = Path(os.path.abspath(path))  # Keras joins a relative one with a folder of its own
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
@@ -70,10 +71,16 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
     try:
         yield unfinished
         unfinished.chmod(0o755)  # mkdtemp's 0700 would keep others out wherever it is copied
+        former = unfinished.with_name(f"{unfinished.name}-former")
         try:
+            if replace and path.exists():
+                os.rename(path, former)
             os.rename(unfinished, path)
         except OSError:
+            if former.exists():
+                os.rename(former, path)
             raise InputError(f"{path}: another process has just written there") from None
+        shutil.rmtree(former, ignore_errors=True)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

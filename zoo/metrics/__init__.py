@@ -12,6 +12,7 @@ from zoo.metrics.chance import chance
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import Cider, cider
 from zoo.metrics.coco import check_coco_ids, coco_benchmark
+from zoo.metrics.keras_recall import RecallAtK
 from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.relevance import LabelRelevance
@@ -49,6 +50,7 @@ __all__ = [
     "MeanSimilarity",
     "PairwiseSimilarity",
     "QueryRanks",
+    "RecallAtK",
     "Verdict",
     "auroc",
     "average_semantic_precision",

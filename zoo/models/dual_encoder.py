@@ -1,5 +1,6 @@
 """The dual encoder: two towers, a similarity, a loss. The only `keras.Model` subclass here."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -368,6 +369,19 @@ class DualEncoder(keras.Model):
     @property
     def _has_one_encoder(self):
         return self.caption_encoder is self.image_encoder
+
+    @classmethod
+    def from_preset(cls, preset: str | os.PathLike, **kwargs: Any) -> "DualEncoder":
+        """`zoo.from_preset`, by the name that KerasHub gives it."""
+        from zoo.models.presets import from_preset  # here, since it makes a DualEncoder
+
+        return from_preset(preset, **kwargs)
+
+    def save_to_preset(self, preset_dir: str | os.PathLike, **kwargs: Any) -> None:
+        """`zoo.save_preset`, by the name that KerasHub gives it: a preset there is replaced."""
+        from zoo.models.preset_folder import save_preset  # here, since it writes a DualEncoder
+
+        save_preset(self, preset_dir, **{"overwrite": True, **kwargs})
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **stored.parts(self)}

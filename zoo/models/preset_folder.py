@@ -4,21 +4,25 @@ import json
 import os
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import keras
+import numpy as np
 
 from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError
 from zoo.files.atomic import atomic_folder
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.small_weights import shrink
+from zoo.models.small_weights import is_int8, shrink, widen
 
 CARD_FILE = "preset.json"
 PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
 CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
+ASSETS = "assets"  # of a card: further files of the model, such as a tokenizer's
+_SENTENCE = "A red bird, 2 dogs"
 
 
 def save_preset(
@@ -27,6 +31,7 @@ def save_preset(
     card: dict[str, Any] | None = None,
     half_precision: bool | Literal["int8"] = False,
     files: Sequence[str | os.PathLike] = (),
+    overwrite: bool = False,
 ) -> None:
     """Writes a model as a folder that `from_preset` reads. All or nothing: the folder appears
     complete, or not at all.
@@ -45,10 +50,15 @@ def save_preset(
             large ones in a quarter, see `zoo.models.small_weights`. Vectors stay as they are, since
             they hold scales and variances. The loaded model is float32 again.
         files: further files to copy beside the model, such as a run's calibrations.
+        overwrite: replaces a preset at `path`, once the new one has been read back with the
+            weights and the token ids of `model`. A folder that is no preset is never replaced.
 
     Raises:
-        InputError: if the folder exists, a weight is too large for float16, or a file is missing.
+        InputError: if the folder exists, a weight is too large for float16, a file is missing, or
+            what was written does not read back.
         TypeError: if `model` is not a `DualEncoder`.
+
+    Relations: `DualEncoder.save_to_preset` is this with `overwrite`, as KerasHub names it.
     """
     if not isinstance(model, DualEncoder):
         raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
@@ -59,8 +69,10 @@ def save_preset(
         keras.saving.save_model(model, folder, zipped=False)
         if half_precision:
             shrink(folder / WEIGHTS_FILE, int8=half_precision == "int8")
+        if pathlib.Path(path).exists():
+            _read_back(model, folder, exact=not half_precision)
 
-    write_preset(path, write, card, files)
+    write_preset(path, write, card, files, overwrite)
 
 
 def write_preset(
@@ -68,18 +80,23 @@ def write_preset(
     write: Callable,
     card: dict[str, Any] | None = None,
     files: Sequence[str | os.PathLike] = (),
+    overwrite: bool = False,
 ) -> None:
     """Makes a preset's folder whole or not at all: what `write(folder)` puts there, card and files.
 
     Raises:
-        InputError: if the folder exists, or a file is missing.
+        InputError: if the folder exists and is not to be replaced, or a file is missing.
     """
     path = pathlib.Path(path)
-    if path.exists():
-        raise InputError(f"{path}: exists already, and presets are not overwritten")
+    if path.exists() and not overwrite:
+        raise InputError(f"{path}: exists already; `overwrite=True` replaces a preset")
+    if path.exists() and not (path / CARD_FILE).is_file():
+        raise InputError(f"{path}: has no {CARD_FILE}, and only a preset is replaced")
     card = {"name": path.name, **(card or {})}
-    with atomic_folder(path) as unfinished:
+    with atomic_folder(path, replace=overwrite) as unfinished:
         write(unfinished)
+        if assets := _assets(unfinished):
+            card[ASSETS] = assets
         text = json.dumps(card, indent=2, sort_keys=True)
         (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
         (unfinished / "README.md").write_text(model_card(card), encoding="utf-8")
@@ -87,6 +104,44 @@ def write_preset(
             if not pathlib.Path(file).is_file():
                 raise InputError(f"{file}: not a file")
             shutil.copy(file, unfinished)
+
+
+def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:
+    """The model in a preset's folder. Keras reads int8 from a copy in float32."""
+    if not is_int8(path / WEIGHTS_FILE):
+        return keras.saving.load_model(path, compile=compile)
+    with tempfile.TemporaryDirectory() as folder:
+        wide = pathlib.Path(folder)
+        shutil.copytree(path, wide, ignore=lambda *_: [WEIGHTS_FILE], dirs_exist_ok=True)
+        widen(path / WEIGHTS_FILE, wide / WEIGHTS_FILE)
+        return keras.saving.load_model(wide, compile=compile)
+
+
+def _read_back(model, folder, exact):
+    """Compares what was written with the model; weights in half precision by their shapes only."""
+    try:
+        found = read_folder(folder)
+    except MemoryError:
+        raise
+    except Exception as error:  # Keras raises many kinds
+        raise InputError(f"{folder}: does not read back: {error}") from error
+    ours, theirs = model.get_weights(), found.get_weights()
+    same = [one.shape for one in ours] == [one.shape for one in theirs]
+    if same and exact:
+        same = all(np.array_equal(*pair, equal_nan=True) for pair in zip(ours, theirs, strict=True))
+    if same and model.tokenizer is not None:
+        same = np.array_equal(model.tokenize([_SENTENCE]), found.tokenize([_SENTENCE]))
+    if not same:
+        raise InputError(f"{folder}: reads back as another model; nothing was replaced")
+
+
+def _assets(folder):
+    """The model's files below its folder, which a hub has to be asked for by their names."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.parent != folder
+    )
 
 
 def model_card(card: dict[str, Any]) -> str:

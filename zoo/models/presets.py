@@ -3,8 +3,6 @@
 import contextlib
 import os
 import pathlib
-import shutil
-import tempfile
 import zipfile
 from typing import Any
 
@@ -15,13 +13,13 @@ from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.points_of import POINTS_FILE, points_of
 from zoo.models.preset_folder import (
+    ASSETS,
     CARD_FILE,
     CONFIG_FILE,
-    METADATA_FILE,
     MODEL_FILES,
     WEIGHTS_FILE,
+    read_folder,
 )
-from zoo.models.small_weights import is_int8, widen
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
@@ -75,7 +73,8 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
     if path.is_file():
         _check_whole(path)
     try:
-        model = _loaded(path, compile)
+        read = keras.saving.load_model if path.is_file() else read_folder
+        model = read(path, compile=compile)
     except MemoryError:
         raise
     except Exception as error:  # whatever a file says may be wrong in any way
@@ -133,18 +132,6 @@ def whole_of(path: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def _loaded(path, compile):
-    """What Keras reads: int8 is written as float32 for it first."""
-    if path.is_file() or not is_int8(path / WEIGHTS_FILE):
-        return keras.saving.load_model(path, compile=compile)
-    with tempfile.TemporaryDirectory() as folder:
-        wide = pathlib.Path(folder)
-        for name in (CONFIG_FILE, METADATA_FILE):
-            shutil.copy(path / name, wide / name)
-        widen(path / WEIGHTS_FILE, wide / WEIGHTS_FILE)
-        return keras.saving.load_model(wide, compile=compile)
-
-
 def _fetched(uri):
     """The folder into which KerasHub fetched a preset."""
     get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
@@ -153,6 +140,8 @@ def _fetched(uri):
         for name in (CARD_FILE, PROBES_FILE):
             with contextlib.suppress(FileNotFoundError):
                 get_file(uri, name)
+        for name in _read_card(paths[0].parent).get(ASSETS, ()):
+            get_file(uri, name)
     except Exception as error:  # each hub has its own
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"{uri}: {reason}") from error
