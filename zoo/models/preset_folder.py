@@ -108,13 +108,20 @@ def write_preset(
 
 def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:
     """The model in a preset's folder. Keras reads int8 from a copy in float32."""
-    if not is_int8(path / WEIGHTS_FILE):
+    path = pathlib.Path(os.path.abspath(path))
+    is_small, has_assets = is_int8(path / WEIGHTS_FILE), (path / ASSETS).is_dir()
+    if has_assets and not is_small:
         return keras.saving.load_model(path, compile=compile)
     with tempfile.TemporaryDirectory() as folder:
-        wide = pathlib.Path(folder)
-        shutil.copytree(path, wide, ignore=lambda *_: [WEIGHTS_FILE], dirs_exist_ok=True)
-        widen(path / WEIGHTS_FILE, wide / WEIGHTS_FILE)
-        return keras.saving.load_model(wide, compile=compile)
+        # A fourth file beside the model, such as the card, makes Keras look for assets.
+        alone = pathlib.Path(folder)
+        for name in (CONFIG_FILE, METADATA_FILE, *([ASSETS] if has_assets else ())):
+            (alone / name).symlink_to(path / name)
+        if is_small:
+            widen(path / WEIGHTS_FILE, alone / WEIGHTS_FILE)
+        else:
+            (alone / WEIGHTS_FILE).symlink_to(path / WEIGHTS_FILE)
+        return keras.saving.load_model(alone, compile=compile)
 
 
 def _read_back(model, folder, exact):
@@ -139,8 +146,8 @@ def _assets(folder):
     """The model's files below its folder, which a hub has to be asked for by their names."""
     return sorted(
         path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file() and path.parent != folder
+        for path in (folder / ASSETS).rglob("*")
+        if path.is_file()
     )
 
 
