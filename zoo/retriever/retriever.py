@@ -18,7 +18,7 @@ from zoo.embeddings import EmbeddingLike, log_uncertainty
 from zoo.encoders import resizing_of_tower
 from zoo.evaluation import probes_of, resizing_of
 from zoo.evaluation.known import query_facts
-from zoo.files.atomic import write_text
+from zoo.files.atomic import atomic, write_text
 from zoo.models import DualEncoder
 from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
@@ -27,6 +27,7 @@ from zoo.retriever.training_photos import training_note
 from zoo.search import Index, ShardedIndex, built
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
+_WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
 
 
@@ -113,10 +114,7 @@ class Retriever:
             probes = probes_of(origin)
         retriever = cls(model, None, probes, None, resizing, origin)
         embeddings, found, paths = retriever._embedded(items, side)
-        count = length(embeddings)
-        names = found if names is None else list(names)
-        if names is not None and len(names) != count:
-            raise ValueError(f"`names` must be {count} strings; received {len(names)}")
+        names = _checked_names(found if names is None else names, length(embeddings))
         retriever.index = Index.build(
             embeddings,
             model.similarity,
@@ -138,7 +136,7 @@ class Retriever:
     @property
     def judge(self) -> Judge:
         """The `Judge` of this gallery; made when first asked for, and again after growth."""
-        with self._lock:
+        with self.index.reading(), self._lock:  # in this order everywhere
             judge = self._judge
             if judge is None or (
                 judge.confidence is not None and is_void(judge.confidence, len(self.index))
@@ -177,19 +175,22 @@ class Retriever:
         """
         if k != int(k) or k < 1:
             raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
-        if not len(self.index):
-            raise ValueError("the gallery is empty: there is nothing to ask")
         is_many = isinstance(question, (list, tuple))
         questions = question if is_many else [question]
         if not questions:
             return []
         asked = self._asked(questions)
-        k = min(int(k), len(self.index))
-        found, judged = self._found(asked.embeddings, asked.side, asked.texts, k, max_uncertainty)
-        answers = [
-            self._answer(called, scores[:k], ids[:k], judgement)
-            for called, scores, ids, judgement in zip(asked.called, *found, judged, strict=True)
-        ]
+        with self.index.reading():
+            if not len(self.index):
+                raise ValueError("the gallery is empty: there is nothing to ask")
+            k = min(int(k), len(self.index))
+            found, judged = self._found(
+                asked.embeddings, asked.side, asked.texts, k, max_uncertainty
+            )
+            answers = [
+                self._answer(called, scores[:k], ids[:k], judgement)
+                for called, scores, ids, judgement in zip(asked.called, *found, judged, strict=True)
+            ]
         return answers if is_many or len(answers) > 1 else answers[0]
 
     def add(
@@ -198,17 +199,19 @@ class Retriever:
         """Adds items, as of `build`.
 
         Raises:
-            ValueError: as `zoo.search.Index.add`. Nothing has then been added.
+            ValueError: as `zoo.search.Index.add`, or if there are more or fewer names than items.
+                Nothing has then been added.
         """
         embeddings, found, paths = self._embedded(items, self.side)
-        names = found if names is None else list(names)
-        before = set(self.index.ids.tolist())
-        self.index.add(embeddings, ids)
-        if names is not None:
-            new = [one for one in self.index.ids.tolist() if one not in before]
-            self._names = {**(self._names or {}), **dict(zip(new, names, strict=True))}
-        self.note = training_note(paths, self.probes) or self.note
-        self._seen_again()
+        names = _checked_names(found if names is None else names, length(embeddings))
+        note = training_note(paths, self.probes)
+        with self._writing():
+            named = self._named()
+            added = self.index.add(embeddings, ids)
+            if names is not None:
+                named = {**(named or {}), **dict(zip(added.tolist(), names, strict=True))}
+            self._names, self.note = named, note or self.note
+            self._seen_again()
 
     def remove(self, ids: Sequence[int]) -> None:
         """Removes items.
@@ -216,8 +219,14 @@ class Retriever:
         Raises:
             ValueError: as `zoo.search.Index.remove`. Nothing has then been removed.
         """
-        self.index.remove(ids)
-        self._seen_again()
+        with self._writing():
+            named = self._named()
+            self.index.remove(ids)
+            if named is not None:
+                gone = set(np.atleast_1d(ids).tolist())
+                named = {one: name for one, name in named.items() if one not in gone}
+            self._names = named
+            self._seen_again()
 
     def calibrate(
         self,
@@ -239,20 +248,22 @@ class Retriever:
         if measure_of(self.model) is not None:
             uncertainty = np.asarray(log_uncertainty(queries, measure_of(self.model)), float)
         known = self._known()
-        confidence = calibrate_on(
-            self.index, queries, own, matches, groups, uncertainty, known=known
-        )
-        self._judge = Judge(confidence, known=known, gallery=confidence.gallery)
+        with self.index.reading(), self._lock:
+            confidence = calibrate_on(
+                self.index, queries, own, matches, groups, uncertainty, known=known
+            )
+            self._judge = Judge(confidence, known=known, gallery=confidence.gallery)
         return confidence
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes a folder that `load`, the command line, the demo and the export read.
 
         Raises:
-            InputError: if it cannot be written, or another process writes there.
+            InputError: if it cannot be written, or a build or another save there takes more than a
+                minute.
         """
         folder = Path(folder)
-        with built.locked(folder):
+        with built.locked(folder, _WAIT), self.index.reading():
             where = built.new_index(folder)
             self.index.save(where)
             self.save_judge(where)
@@ -263,7 +274,8 @@ class Retriever:
             elif self._names is not None:
                 shards = str(Path(self._names.folder).resolve())
             if self._origin is None:
-                self.model.save(folder / built.MODEL)
+                with atomic(folder / built.MODEL) as temporary:
+                    self.model.save(temporary)
             setup = {"model": self._origin or built.MODEL, "captions": self.side == "captions"}
             built.commit(folder, {**setup, "index": where.name, "shards": shards})
 
@@ -291,15 +303,12 @@ class Retriever:
             InputError: if something is missing or damaged.
         """
         folder = Path(folder)
-        setup, names, index = built.load(folder)
+        setup, names, index, (probes, confidence) = built.load(folder, _judging)
         model, origin, resizing = opened(built.model_of(folder, setup) if model is None else model)
-        where = folder / setup.get("index", built.INDEX)
-        probes = Probes.load(where / PROBES) if (where / PROBES).is_file() else None
         if probes is None and origin is not None:
             probes = probes_of(origin)
         retriever = cls(model, index, probes, names, resizing, origin)
-        if (where / CALIBRATION).is_file():
-            confidence = Confidence.load(where / CALIBRATION)
+        if confidence is not None:
             known, gallery = confidence.known, GalleryIdentity.of_index(index)
             retriever._judge = Judge(confidence, known=known, gallery=gallery)
         return retriever
@@ -334,7 +343,8 @@ class Retriever:
             side: what they are, `"images"` or `"captions"`.
             texts: the captions that were embedded, or None.
         """
-        return self._found(queries, side, texts)[1]
+        with self.index.reading():
+            return self._found(queries, side, texts)[1]
 
     def _found(self, queries, side, texts, k=0, max_uncertainty=None):
         """`((scores, ids), judgements)`: of each question the best k, if any, and what to believe.
@@ -425,6 +435,21 @@ class Retriever:
             return Judge(why_not=str(error), known=known)
         return Judge(confidence, known=known, gallery=confidence.gallery)
 
+    def _writing(self):
+        """The index, for a change of it and of what is kept beside it."""
+        if not isinstance(self.index, Index):
+            raise ValueError(
+                "the gallery is an index in parts, which can only be searched; build it again"
+            )
+        return self.index.writing()
+
+    def _named(self):
+        """What items are called as a dict from their ids, which a change can begin with."""
+        if self._names is None or isinstance(self._names, dict):
+            return self._names
+        ids = self.index.ids
+        return dict(zip(ids.tolist(), self._names.names(ids), strict=True))
+
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
         judge = self._judge
@@ -444,6 +469,24 @@ def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
         shown = resizing_of_tower(model.image_encoder)
         return model, origin, shown or ({} if origin is None else resizing_of(origin))
     return from_preset(model), str(model), resizing_of(model)
+
+
+def _judging(folder):
+    """The probes and the calibration in the folder of an index, each None where there is none."""
+    probes, calibration = folder / PROBES, folder / CALIBRATION
+    return (
+        Probes.load(probes) if probes.is_file() else None,
+        Confidence.load(calibration) if calibration.is_file() else None,
+    )
+
+
+def _checked_names(names, count):
+    if names is None:
+        return None
+    if isinstance(names, str) or len(names) != count:
+        received = repr(names) if isinstance(names, str) else len(names)
+        raise ValueError(f"`names` must be {count} strings; received {received}")
+    return [str(name) for name in names]
 
 
 def _kind_of(question):

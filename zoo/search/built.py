@@ -8,7 +8,7 @@ import contextlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,23 @@ _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
 
 
 @contextlib.contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Holds a folder for this process while it builds.
+def locked(out: Path, wait: float = 0) -> Iterator[None]:
+    """Holds a folder while it is built or saved.
+
+    Args:
+        out: made when missing.
+        wait: seconds to wait for another that holds it.
 
     Raises:
-        InputError: if another process builds there, or the folder cannot be written.
+        InputError: if it is still held then, or the folder cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with FileLock(out / storage.LOCK, timeout=0):
+        with FileLock(out / storage.LOCK, timeout=wait):
             yield
     except Timeout:
-        raise InputError(f"{out}: another process is building there") from None
+        waited = f", also after {wait:g} s" if wait else ""
+        raise InputError(f"{out}: another process is building there{waited}") from None
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror or error}") from error
 
@@ -57,21 +62,30 @@ def read_setup(out: Path) -> dict[str, Any]:
     return setup
 
 
-def load(out: Path) -> tuple[dict[str, Any], Any, "sharded.Index | sharded.ShardedIndex"]:
-    """`(setup, names, index)` of one build, also while another takes its place.
+def load(out: Path, beside: Callable[[Path], Any] = lambda folder: None) -> tuple:
+    """`(setup, names, index, what is beside)` of one build, also while another takes its place.
 
     The names are a `Collection`, a dict from ids, or None.
+
+    Args:
+        out: the folder.
+        beside: reads what else lies in the folder of the index.
 
     Raises:
         InputError: if one cannot be read.
     """
     while True:
         setup = read_setup(out)
+        folder = out / setup.get("index", INDEX)
         try:
-            return setup, _names(out, setup), sharded.load(out / setup.get("index", INDEX))
-        except InputError:
+            found = setup, _names(out, setup), sharded.load(folder), beside(folder)
+        except (InputError, OSError):
             if read_setup(out) == setup:
                 raise
+        else:
+            # A file that is not there may have been deleted with its build a moment ago.
+            if read_setup(out) == setup:
+                return found
 
 
 def model_of(out: Path, setup: dict[str, Any]) -> str:

@@ -1,5 +1,7 @@
 """Exact L2 search at the speed of the matrix product, and with the precision of differences."""
 
+import threading
+
 import faiss
 import numpy as np
 
@@ -9,6 +11,7 @@ SPARE = 8
 _FEW = 1  # queries up to which the product is taken here: from two on FAISS is faster
 _RUN = 64  # items of which only the nearest is looked at first
 _EPSILON = float(np.finfo(np.float32).eps)
+_norms_lock = threading.Lock()
 _BLOCK_ROWS = 2**22  # labels of one direct scan, 32 MiB
 
 
@@ -50,9 +53,10 @@ def _expanded(index, queries, k):
     FAISS computes the norms of the whole gallery in every search, which for one query takes
     longer than the product.
     """
-    if index.cached_l2norms.size() != index.ntotal:
-        index.clear_l2norms()
-        index.sync_l2norms()
+    with _norms_lock:  # FAISS makes room first and fills it then
+        if index.cached_l2norms.size() != index.ntotal:
+            index.clear_l2norms()
+            index.sync_l2norms()
     norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
     items = kinds.flat_vectors(index)
     values = (-2.0 * queries) @ items.T

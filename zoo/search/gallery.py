@@ -9,6 +9,7 @@ from zoo.embeddings import POINT, SET
 from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.search.pair_scores import PairScores
+from zoo.search.sharing import SharedLock, changes, reads
 from zoo.similarities.spaces import SPACES
 
 CHUNK = 16384  # items turned into vectors at once
@@ -35,17 +36,23 @@ class Gallery(PairScores):
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
         self._moments, self._scratch, self.is_mapped = None, scratch, False
+        self._lock = SharedLock()
+        self.reading, self.writing = self._lock.reading, self._lock.writing
         if self.has_moments:
             self._score = similarity.scorer()
             self._line = gallery_scores.affine(self._score)
         self._changed()
 
+    @changes
     def add(self, gallery_embeddings, ids=None):
         """Adds items, a chunk at a time, so that memory beyond the index stays small.
 
         Args:
             gallery_embeddings: of the gallery's kind and dimension.
             ids: as in `build`; None goes on after the largest id there has been.
+
+        Returns:
+            The ids of the new items, int64 `(items,)`.
 
         Raises:
             ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
@@ -67,6 +74,7 @@ class Gallery(PairScores):
         self._changed()
         if count:
             self.description["next_id"] = max(self.description["next_id"], int(ids.max()) + 1)
+        return ids
 
     def _add_chunk(self, chunk, ids, first):
         """Adds some items. All checks come before FAISS has a row of them."""
@@ -101,6 +109,7 @@ class Gallery(PairScores):
         self._moments = moments
         self._changed()
 
+    @changes
     def remove(self, ids):
         """Removes items.
 
@@ -130,6 +139,7 @@ class Gallery(PairScores):
         return self._size
 
     @property
+    @reads
     def ids(self):
         """The ids in the index, int64 `(len(index),)`, in the order of adding."""
         return self._ids[self._ids != kinds.REMOVED]
@@ -140,6 +150,7 @@ class Gallery(PairScores):
         return self._direct or self._spread
 
     @property
+    @reads
     def moments(self):
         """The `zoo.confidence.GalleryMoments` of the items, in the space of their scores.
 
@@ -159,6 +170,7 @@ class Gallery(PairScores):
         return self._moments
 
     @property
+    @reads
     def vector_moments(self):
         """The `zoo.confidence.GalleryMoments` of `item_vectors`, or None without a space."""
         if self.has_moments:
@@ -172,15 +184,18 @@ class Gallery(PairScores):
         return self._vector_moments
 
     @property
+    @reads
     def centre(self):
         """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
         return self.vector_moments.mean[:-1]
 
+    @reads
     def vector_sample(self, count, seed=0):
         """The vectors of at most `count` items in `own_space`, drawn at random."""
         there = np.flatnonzero(self._ids != kinds.REMOVED)
         return self.item_vectors(np.random.default_rng(seed).permutation(there)[:count])
 
+    @reads
     def answer_vectors(self, ids):
         """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids.
 
@@ -191,6 +206,7 @@ class Gallery(PairScores):
         refuse_missing(np.asarray(ids)[places == kinds.REMOVED])
         return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
 
+    @reads
     def places(self, ids):
         """The row of the columns of each id; `REMOVED` where the index does not hold it."""
         held = self._ids
@@ -206,6 +222,7 @@ class Gallery(PairScores):
         name = self.similarity.space_for(self.description["embedding"])
         return None if name is None else SPACES[name]
 
+    @reads
     def item_vectors(self, places):
         """The vectors of items in `own_space`, float32; of sets the means of their elements.
 
@@ -220,6 +237,7 @@ class Gallery(PairScores):
             found = np.concatenate([found, np.sqrt(spread)[:, None]], axis=1)
         return found
 
+    @reads
     def over_the_gallery(self, queries):
         """Mean and variance of the queries' scores over all items."""
         if not self.has_moments:

@@ -15,6 +15,7 @@ from zoo.search.gallery import Gallery
 from zoo.search.neighbours import nearest
 from zoo.search.rerank import Reranker, best, by_query, unique_candidates
 from zoo.search.searchable import Searchable
+from zoo.search.sharing import changes, reads
 from zoo.similarities.spaces import SPACES
 
 
@@ -121,6 +122,7 @@ class Index(Searchable, Gallery):
         index.add(gallery, ids)
         return index
 
+    @reads
     def search(
         self,
         queries: EmbeddingLike,
@@ -185,6 +187,7 @@ class Index(Searchable, Gallery):
         queries = plan.checked_queries(self.description, self.similarity, queries)
         return np.ascontiguousarray(self._space.queries(queries), np.float32)
 
+    @reads
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the index into a folder, whole or not at all; see `zoo.search.storage`.
 
@@ -228,6 +231,7 @@ class Index(Searchable, Gallery):
         return kinds.get_effort(self.description["kind"], self._rows)
 
     @effort.setter
+    @changes
     def effort(self, effort: int) -> None:
         kinds.set_effort(self.description["kind"], self._rows, effort)
         self._effort = self.effort

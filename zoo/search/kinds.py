@@ -1,5 +1,7 @@
 """The kinds of FAISS index: flat (exact), HNSW (a graph) and IVF-PQ (compressed)."""
 
+import threading
+
 import faiss
 import numpy as np
 
@@ -14,6 +16,7 @@ _OPTIONS = {
 }
 EFFORT = {"hnsw": 128, "ivfpq": 32}
 TRAINING_ROWS = 100_000
+_map_lock = threading.Lock()
 _MIN_TRAINING = 256  # centroids of one byte of a product quantizer
 
 
@@ -134,8 +137,10 @@ def reconstruct(kind, index, numbers):
     flat = flat_part(kind, index)
     if flat is not None and flat.ntotal:
         return flat_vectors(flat)[numbers]
-    if kind == "ivfpq" and (ivf := parts(kind, index)).direct_map.no():
-        ivf.make_direct_map()
+    if kind == "ivfpq":
+        with _map_lock:
+            if (ivf := parts(kind, index)).direct_map.no():
+                ivf.make_direct_map()
     return index.reconstruct_batch(numbers)
 
 

@@ -6,6 +6,7 @@ from zoo.arrays import unit
 from zoo.embeddings import SET
 from zoo.search import gallery_scores, kinds, scoring
 from zoo.search.rerank import by_query
+from zoo.search.sharing import reads
 
 _PAIRS = 2**22  # numbers of pairs of vectors at once
 
@@ -13,6 +14,7 @@ _PAIRS = 2**22  # numbers of pairs of vectors at once
 class PairScores:
     """What `Gallery` says of items that it does not hold; a part of that class."""
 
+    @reads
     def pair_scores(self, queries, items, rows):
         """The scores of queries and single items, `(Q, n)`, higher is better; NaN where none is.
 
@@ -38,6 +40,7 @@ class PairScores:
             scores = np.where(found, scores, -np.inf)
         return np.where(rows < 0, np.nan, scores)
 
+    @reads
     def count_at_least(self, queries, scores):
         """How many items score at least as high for each query, int64 `(Q,)`, over all of them.
 

@@ -13,6 +13,7 @@ from zoo.confidence.scores import DEPTH
 from zoo.embeddings import EmbeddingLike
 from zoo.search import plan, scoring
 from zoo.search.probing import probe
+from zoo.search.sharing import reads
 
 _QUERIES = 64  # whose answers' vectors are looked at at once
 
@@ -24,6 +25,7 @@ class Searchable:
     `over_the_gallery`.
     """
 
+    @reads
     def query_scores(
         self,
         queries: EmbeddingLike,
@@ -57,6 +59,7 @@ class Searchable:
             scores, ids = self.search(queries, max(1, min(DEPTH, len(self))))
         return self.scores_of(queries, scores, ids, copies)
 
+    @reads
     def scores_of(
         self,
         queries: dict[str, np.ndarray],
@@ -95,6 +98,7 @@ class Searchable:
             found[rows], is_copy[rows] = beside_the_first(answers(rows), centre, copies)
         return found, is_copy
 
+    @reads
     def probability(
         self,
         queries: EmbeddingLike,
@@ -124,6 +128,7 @@ class Searchable:
         found = self.query_scores(queries, scores, ids, confidence.copies)
         return confidence.probability(found, uncertainty)
 
+    @reads
     def probe(
         self,
         queries: EmbeddingLike,

@@ -21,6 +21,7 @@ from zoo.search import rerank, scoring, storage
 from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
 from zoo.search.searchable import Searchable
+from zoo.search.sharing import reads
 from zoo.similarities.spaces import SearchSpace
 
 PARTS = "parts.json"
@@ -70,6 +71,14 @@ class ShardedIndex(Searchable):
         self.parts = list(parts)
         self.similarity = parts[0].similarity
 
+    @contextlib.contextmanager
+    def reading(self):
+        """Keeps changes of any part out while the block runs, see `SharedLock.reading`."""
+        with contextlib.ExitStack() as held:
+            for part in self.parts:
+                held.enter_context(part.reading())
+            yield
+
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts)
 
@@ -94,6 +103,7 @@ class ShardedIndex(Searchable):
         for part in self.parts:
             part.effort = effort
 
+    @reads
     def search(
         self,
         queries: EmbeddingLike,
@@ -121,6 +131,7 @@ class ShardedIndex(Searchable):
         scores, ids = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
         return rerank.best(scores, ids, int(k), scoring.least_first(self.similarity))
 
+    @reads
     def over_the_gallery(self, queries: EmbeddingLike) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the queries' scores over all parts.
 
@@ -159,6 +170,7 @@ class ShardedIndex(Searchable):
         parts = [part for part in self.parts if len(part)]
         return self._weights(parts) @ [part.centre for part in parts]
 
+    @reads
     def vector_sample(self, count: int, seed: int = 0) -> np.ndarray:
         """The vectors of about `count` items of all parts, as of `Index`."""
         parts = [part for part in self.parts if len(part)]
@@ -167,6 +179,7 @@ class ShardedIndex(Searchable):
             [part.vector_sample(share, seed) for part, share in zip(parts, shares, strict=True)]
         )
 
+    @reads
     def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
         """The vectors of answers that several parts hold, as of `Index`.
 
@@ -196,6 +209,7 @@ class ShardedIndex(Searchable):
         """How many items of all parts score at least as high for each query."""
         return sum(part.count_at_least(queries, scores) for part in self.parts if len(part))
 
+    @reads
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the parts in place of whatever parts the folder holds, all or none of them.
 

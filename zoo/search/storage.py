@@ -70,6 +70,7 @@ def _write(folder, description, index, columns, moments):
     data.mkdir()
     try:
         _write_files(data, index, columns, moments)
+        _compare(data, index, columns)
         files = {path.name: _facts(path) for path in sorted(data.iterdir())}
         manifest = {
             "version": VERSION,
@@ -219,6 +220,29 @@ def _write_files(data, index, columns, moments):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _compare(data, index, columns):
+    """Raises InputError unless what was written is what is in memory, row for row.
+
+    A manifest that names less would take the place of a good index.
+    """
+    try:
+        written = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC)
+        found = {name: open_column(data / f"{name}.npy") for name in columns}
+    except (RuntimeError, ValueError, OSError) as error:
+        raise InputError(f"{data}: was not written whole: {str(error).splitlines()[-1]}") from error
+    is_same = _shape(written) == _shape(index) and np.array_equal(
+        kinds.row_ids(written), kinds.row_ids(index)
+    )
+    for name, column in columns.items():
+        kept = column.values
+        is_same &= (found[name].shape, found[name].dtype) == (kept.shape, kept.dtype)
+    if not is_same:
+        raise InputError(
+            f"{data}: the index changed while it was written; what was saved before is unchanged"
+        )
+    _check_columns(data, columns, found, written)
 
 
 def _moments(path):

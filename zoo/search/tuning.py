@@ -38,6 +38,11 @@ def tune(
         raise ValueError("`index` must be approximate; kind 'flat' is exact and needs no tuning")
     if not 0 < recall <= 1:
         raise ValueError(f"`recall` must be in (0, 1]; received {recall}")
+    with index.writing():
+        return _tune(index, kind, queries, k, recall, most)
+
+
+def _tune(index, kind, queries, k, recall, most):
     vectors, rows = index.query_vectors(queries), kinds.rows(index.faiss)
     truth = _truth(kind, rows, vectors, k)
     most = most if kind == "hnsw" else min(most, kinds.parts(kind, rows).nlist)
