@@ -14,7 +14,7 @@ import pytest
 import forked
 from zoo.cli import setting
 from zoo.errors import InputError
-from zoo.files.atomic import atomic, atomic_folder, remove_leftovers, write_text
+from zoo.files.atomic import atomic, atomic_folder, write_text
 from zoo.files.json_files import read_json
 from zoo.files.run_folder import RunFolder
 from zoo.training.settings import RunSettings
@@ -173,22 +173,13 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
 
 
-def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path):
+def test_opening_a_run_cleans_up_after_the_dead(tmp_path):
     run = RunFolder.open(tmp_path / "a", {"seed": 0})
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    dead = run.checkpoints / f".tmp-{ended.pid}-train-00001.npz"
-    own = run.path / f".tmp-{os.getpid()}-model.keras"
-    alive = run.path / f".tmp-{os.getppid()}-model.keras"
-    foreign = run.path / ".tmp-notes"
-    for path in (dead, own, alive, foreign):
-        path.write_bytes(b"half")
+    (run.checkpoints / ".tmp-0123456789abcdef-train-00001.npz").write_bytes(b"half")
+    (run.path / ".tmp-4711-model.keras").write_bytes(b"half")  # of an earlier version
+    (run.path / ".tmp-notes").write_bytes(b"foreign")
     RunFolder.open(tmp_path / "a", {"seed": 0})
-    assert not dead.exists()
-    assert not own.exists()
-    assert alive.exists()
-    assert foreign.exists()
-    remove_leftovers(tmp_path / "missing")
+    assert [path.name for path in run.path.rglob(".tmp-*")] == [".tmp-notes"]
 
 
 def test_a_full_disk_is_one_clear_error_and_keeps_the_last_model(tmp_path):

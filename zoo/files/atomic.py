@@ -1,8 +1,11 @@
 """Files and folders that are either whole or not there, whenever the process dies."""
 
 import contextlib
+import errno
+import fcntl
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +13,38 @@ from pathlib import Path
 
 from zoo.errors import InputError
 
-_LEFTOVER = re.compile(r"\.tmp-(\d+)-.+")
+_LEFTOVER = re.compile(r"\.tmp-[0-9a-f]+-.+")
+_TAIL = 40  # characters of a name that its temporary one keeps: the two share a limit
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def temporary_file(folder: str | os.PathLike, name: str) -> tuple[Path, int]:
+    """Makes an empty file that no other writer has, and that nobody cleans away meanwhile.
+
+    Its name is random, so that threads, processes, containers and hosts on one volume have their
+    own. A lock on it says that its writer lives, see `remove_leftovers`: a number of a process
+    would say nothing in another container.
+
+    Args:
+        folder: where to make it.
+        name: of the file that it is to become; its end, with the suffix, is kept.
+
+    Returns:
+        `(path, descriptor)`. The lock ends with the descriptor, which the caller closes.
+    """
+    while True:
+        path = Path(folder) / f".tmp-{secrets.token_hex(8)}-{name[-_TAIL:]}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink:
+                return path, descriptor
+        except OSError as error:
+            if error.errno in _NO_LOCKS:  # nobody can tell that it is left over, so it stays
+                return path, descriptor
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # cleaned away between its making and its lock
 
 
 @contextlib.contextmanager
@@ -34,9 +68,10 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
             at `path` before is untouched.
     """
     path = Path(os.path.abspath(path))  # the writer, or what it calls, may join it with a folder
-    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    temporary = descriptor = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary, descriptor = temporary_file(path.parent, path.name)
         yield temporary
         _flush(temporary)
         os.replace(temporary, path)
@@ -45,8 +80,10 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         # h5py reports a full disk by an OSError without strerror.
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -94,29 +131,22 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 def remove_leftovers(folder: str | os.PathLike) -> None:
     """Deletes the temporary files of processes that were killed while writing.
 
-    Files of another process that is still alive stay.
+    Files whose writer lives stay, in whatever thread, container or host: it holds a lock on each.
+    On a file system without locks all stay.
 
     Args:
         folder: searched with all folders below it.
     """
     for path in Path(folder).rglob(".tmp-*"):
-        match = _LEFTOVER.fullmatch(path.name)
-        if match and not _writes(int(match[1])):
-            with contextlib.suppress(OSError):
+        if not _LEFTOVER.fullmatch(path.name):
+            continue
+        with contextlib.suppress(OSError):  # locked, gone, or of another user
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
-
-
-def _writes(process):
-    # A file of this process' own number is from a predecessor: in containers numbers come again.
-    if process == os.getpid():
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it exists and belongs to someone else
-        return True
-    return True
+            finally:
+                os.close(descriptor)
 
 
 def _flush(path):

@@ -2,16 +2,16 @@
 
 import contextlib
 import dataclasses
-import itertools
 import os
 import weakref
 from pathlib import Path
 
 import numpy as np
 
+from zoo.files.atomic import temporary_file
+
 _LARGE = 2**28  # bytes of a file from which on rows are read by themselves
 LARGEST_ID = 2**63 - 2  # one more is still an int64, which `next_id` has to be
-_count = itertools.count()
 
 
 class Column:
@@ -120,31 +120,30 @@ class Scratch:
         """A new `FileColumn`, with its first rows."""
         if values.dtype == np.float32 and values.ndim > 1:
             values = values.astype(self.dtype)
-        # The name of a file that is being written: `storage.write` takes leftovers away.
-        path = Path(self.folder) / f".tmp-{os.getpid()}-{next(_count)}-{name}.npy"
-        return FileColumn(path, values, self.total)
+        return FileColumn(self.folder, name, values, self.total)
 
 
 class FileColumn(Column):
     """A column on the disk. Appended rows take no memory; they are mapped when they are read.
 
     Args:
-        path: of a `.npy` file to make, on the disk on which the index will be saved.
+        folder: for the file, on the disk on which the index will be saved.
+        name: of the column.
         values: the first rows.
         total: how many rows are to come.
     """
 
-    def __init__(self, path, values, total):
-        self._path, self._total, self._rows = Path(path), total, 0
+    def __init__(self, folder, name, values, total):
+        self._total, self._rows = total, 0
         self._row, self._dtype = values.shape[1:], values.dtype
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        # Held open, since a save takes the name away.
+        self._path, self._descriptor = temporary_file(folder, f"{name}.npy")
+        weakref.finalize(self, _close, self._descriptor, self._path)
         # The header holds the shape, so the file has all of its rows from the beginning.
         whole = np.lib.format.open_memmap(self._path, "w+", self._dtype, (total, *self._row))
         self._start = whole.offset
         del whole
-        # Held open, since a save takes the name away.
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._descriptor)
         self.append(values)
 
     @property
@@ -174,10 +173,15 @@ class FileColumn(Column):
         """Renames the file if nothing more can be appended to it, else copies it."""
         if self._rows == self._total:
             with contextlib.suppress(OSError):  # it has no name any more, or is on another disk
-                os.link(self._path, path)
-                self._path = Path(path)
+                os.rename(self._path, path)
                 return
         super().save(path)
+
+
+def _close(descriptor, path):
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+    os.close(descriptor)
 
 
 def assign_ids(ids, count, taken, next_id):
