@@ -10,11 +10,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from demo.reference import Reference
 from zoo import similarities
 from zoo.confidence import Probes
+from zoo.data.reading.pictures import decoded, opened
 from zoo.embeddings import DIRECTION, kind
 from zoo.retriever import Encoders, Retriever
 from zoo.search import Index
@@ -189,9 +190,9 @@ class Gallery:
 
 
 def _small(path):
-    with Image.open(path) as picture:
-        picture.draft("RGB", (THUMBNAIL, THUMBNAIL))
-        picture = ImageOps.exif_transpose(picture).convert("RGB")
+    picture = opened(path.read_bytes())
+    picture.draft("RGB", (THUMBNAIL, THUMBNAIL))
+    picture = Image.fromarray(decoded(picture))
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
     return picture
 

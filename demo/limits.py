@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from PIL import Image
-
-from zoo.data.reading.files import check_images
+from zoo.data.reading.pictures import why_unreadable
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 25_000_000
@@ -51,22 +49,11 @@ def picture(path):
         raise RefusedError(
             f"The image has {size / 2**20:.1f} MB; at most {MAX_BYTES // 2**20} MB are taken."
         )
-    try:
-        with Image.open(path) as image:  # reads the header, not the pixels
-            width, height = image.size
-    except (OSError, ValueError, SyntaxError):
-        raise RefusedError("That file is not an image that can be read.") from None
-    except Image.DecompressionBombError:
-        width = height = MAX_PIXELS
-    if width * height > MAX_PIXELS:
-        raise RefusedError(
-            "The image has too many pixels: at most "
-            f"{MAX_PIXELS // 1_000_000} million are taken. Make it smaller first."
-        )
-    (reason,) = check_images([path])
+    contents = path.read_bytes()
+    reason = why_unreadable(contents, MAX_PIXELS)
     if reason is not None:
         raise RefusedError(f"That image cannot be used: {reason}.")
-    return path.read_bytes()
+    return contents
 
 
 def whole(value, name, least, most):

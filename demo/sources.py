@@ -13,7 +13,7 @@ from zoo.collection import Encoded
 from zoo.collection.encoder import weights_sha256
 from zoo.data import datasets, packaged_photos, photo_credits, toy_birds
 from zoo.data.loaders.packaged_photos import packaged_vectors
-from zoo.data.reading.files import check_images
+from zoo.data.reading.pictures import check_images
 from zoo.data.text.prompts import spoken
 from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError

@@ -4,9 +4,7 @@ import tensorflow as tf
 
 _HEADER = 32  # bytes; in every format but JPEG, width and height lie in them
 _PNG = b"\x89PNG\r\n\x1a\n"
-NAMES = (
-    "JPEG, PNG, GIF, BMP or WebP"  # all of `zoo.data.reading.files.FORMATS`; MPO is JPEG's bytes
-)
+NAMES = "JPEG, PNG, GIF, BMP or WebP"  # `zoo.data.reading.pictures.FORMATS`; MPO is JPEG's bytes
 
 
 def size(content):
@@ -49,7 +47,7 @@ def size(content):
         )
 
     def gif():
-        _, height, width = _first_of_gif(content)
+        _, _, height, width = _first_of_gif(content)
         return tf.maximum(height, number(8, 2)), tf.maximum(width, number(6, 2))
 
     def jpeg():
@@ -68,6 +66,29 @@ def size(content):
     return known, height, width
 
 
+def is_portable(content):
+    """Whether TensorFlow reads a picture as Pillow does, as far as its header tells.
+
+    Of a BMP it reads 24 and 32 bits per pixel, whatever the file says of compression and masks. A
+    GIF is as large for it as its pictures, whatever the screen says.
+    """
+    head = _padded(content, 0, 66)
+    codes = tf.cast(tf.io.decode_raw(head, tf.uint8), tf.int64)
+    bits, compression = codes[28] + 256 * codes[29], codes[30]
+    plain = ((bits == 24) | (bits == 32)) & (compression == 0)
+    usual_masks = tf.strings.substr(head, 54, 12) == b"\0\0\xff\0\0\xff\0\0\xff\0\0\0"
+    masked = (bits == 32) & (compression == 3) & usual_masks
+    long_header = codes[14] >= 40
+    is_bmp = tf.strings.substr(head, 0, 2) == b"BM"
+
+    def fills_its_screen():
+        _, _, height, width = _first_of_gif(content)
+        return (width == codes[6] + 256 * codes[7]) & (height == codes[8] + 256 * codes[9])
+
+    whole = tf.cond(is_gif(content), fills_its_screen, lambda: tf.constant(True))
+    return whole & (~is_bmp | (long_header & (plain | masked)))
+
+
 def is_gif(content):
     """Whether bytes begin as a GIF does."""
     head = tf.strings.substr(_padded(content, 0, 6), 0, 6)
@@ -75,26 +96,27 @@ def is_gif(content):
 
 
 def first_picture(content):
-    """A GIF's bytes with its first picture alone.
+    """A GIF's bytes with its first picture alone, and no transparency.
 
     The decoder takes memory for every picture of an animation before it returns the first, and
     each may be of any size whatever the header says.
     """
-    end, _, _ = _first_of_gif(content)
-    return tf.strings.join([tf.strings.substr(content, 0, end), b";"])
+    start, end, _, _ = _first_of_gif(content)
+    head = tf.strings.substr(content, 0, _first_block(content))
+    return tf.strings.join([head, tf.strings.substr(content, start, end - start), b";"])
 
 
 _BLOCK, _EXTENSION, _PICTURE, _END = range(4)  # where in a GIF the walk is
 
 
 def _first_of_gif(content):
-    """(the end of a GIF's first picture, its height, its width).
+    """(the start and the end of a GIF's first picture, its height, its width).
 
     Reference: "Graphics Interchange Format, version 89a", CompuServe 1990.
     """
     length = tf.strings.length(content)
 
-    def step(at, place, height, width):
+    def step(at, place, start, height, width):
         codes = _codes(_padded(content, at, 10))
         first = codes[0]
 
@@ -103,23 +125,29 @@ def _first_of_gif(content):
             after = tf.where(is_picture, 11 + _table(codes[9]), 2)
             then = tf.where(is_picture, _PICTURE, tf.where(is_extension, _EXTENSION, _END))
             shape = codes[7] + 256 * codes[8], codes[5] + 256 * codes[6]
-            return after, then, *(tf.where(is_picture, side, 0) for side in shape)
+            return after, then, at, *(tf.where(is_picture, side, 0) for side in shape)
 
         def part():
             then = tf.where(first > 0, place, tf.where(place == _PICTURE, _END, _BLOCK))
-            return 1 + first, then, height, width
+            return 1 + first, then, start, height, width
 
-        after, place, height, width = tf.cond(place == _BLOCK, block, part)
-        return at + tf.cast(after, tf.int32), place, height, width
+        after, place, start, height, width = tf.cond(place == _BLOCK, block, part)
+        return at + tf.cast(after, tf.int32), place, start, height, width
 
-    start = 13 + _table(_codes(_padded(content, 0, 11))[10])
+    first = _first_block(content)
     zero = tf.constant(0, tf.int64)
-    at, _, height, width = tf.while_loop(
+    at, _, start, height, width = tf.while_loop(
         lambda at, place, *_: (place < _END) & (at < length),
         step,
-        (tf.cast(start, tf.int32), tf.constant(_BLOCK), zero, zero),
+        (first, tf.constant(_BLOCK), first, zero, zero),
     )
-    return tf.minimum(at, length), height, width
+    end = tf.minimum(at, length)
+    return tf.minimum(start, end), end, height, width
+
+
+def _first_block(content):
+    flags = _codes(_padded(content, 0, 11))[10]
+    return tf.minimum(tf.cast(13 + _table(flags), tf.int32), tf.strings.length(content))
 
 
 def _table(flags):

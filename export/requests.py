@@ -18,7 +18,7 @@ def require(condition, message, *values):
 
 
 def decoded(contents, size, mode, crop_fraction, max_pixels=MAX_PIXELS):
-    """Bytes of pictures as the training pipeline makes them, of every format that it reads.
+    """Bytes of pictures as the training pipeline makes them, or refused by name.
 
     Args:
         contents: strings `(batch,)`.
@@ -31,14 +31,14 @@ def decoded(contents, size, mode, crop_fraction, max_pixels=MAX_PIXELS):
     """
 
     def one(content):
-        with tf.control_dependencies([_check_area(content, max_pixels)]):
+        with tf.control_dependencies([_check_area(content, max_pixels), _check_kind(content)]):
             content = tf.identity(content)
         content = tf.cond(
             picture_headers.is_gif(content),
             lambda: picture_headers.first_picture(content),
             lambda: content,
         )
-        return images.prepare(content, size, mode, crop_fraction)
+        return images.fit(images.decode_portable(content), size, mode, crop_fraction)
 
     with tf.control_dependencies([_check_count(contents, "images")]):
         contents = tf.identity(contents)
@@ -81,6 +81,15 @@ def finite(embedding):
 
 def _check_count(batch, name):
     return require(tf.shape(batch)[0] > 0, f"`{name}` must hold at least one item")
+
+
+def _check_kind(content):
+    message = (
+        "`images` must not be a BMP with a colour table, compression or other masks, nor a GIF "
+        "whose first picture does not fill its screen: the exported model would read it wrongly; "
+        "convert it to PNG"
+    )
+    return require(picture_headers.is_portable(content), message)
 
 
 def _check_area(content, max_pixels):

@@ -17,7 +17,8 @@ import tensorflow as tf
 from zoo.cli import OneLineParser, run
 from zoo.confidence import KnownQueries
 from zoo.data import images
-from zoo.data.reading.files import SUFFIXES, existing_folder
+from zoo.data.reading.files import existing_folder
+from zoo.data.reading.pictures import SUFFIXES
 from zoo.encoders.embed import embed
 from zoo.errors import InputError
 from zoo.evaluation import EncodedSplit, encode, open_run, probes_of, resizing_of

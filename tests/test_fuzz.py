@@ -22,7 +22,7 @@ from mutations import mutated
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
 from zoo.data import cub, own_pairs, toy_birds, toy_scenes
-from zoo.data.reading.files import check_images
+from zoo.data.reading.pictures import check_images
 from zoo.data.text.captions import WordTokenizer, read_glove
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder

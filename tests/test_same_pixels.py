@@ -6,7 +6,6 @@ import json
 import types
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,29 +14,14 @@ from PIL import Image
 import forked
 from export import requests
 from export.signatures import Signatures
+from pixel_model import SIZE, pixel_model
 from zoo import evaluation
 from zoo.collection import Encoder, of_items
 from zoo.data import batches, datasets, images, own_pairs, sources
-from zoo.data.reading.files import FORMATS
-from zoo.data.text.captions import WordTokenizer
+from zoo.data.reading.pictures import FORMATS
 from zoo.evaluation import encode as encode_split
-from zoo.models import DualEncoder
-from zoo.similarities import Cosine
 
 pytestmark = pytest.mark.usefixtures("optimized_graphs")
-SIZE = 8
-
-
-def _model():
-    """A model whose embedding of a picture is its pixels."""
-    image = keras.Input((SIZE, SIZE, 3))
-    caption = keras.Input((4,), dtype="int32")
-    return DualEncoder(
-        keras.Model(image, {"mean": keras.layers.Flatten()(image)}),
-        keras.Model(caption, {"mean": keras.layers.Embedding(9, SIZE * SIZE * 3)(caption)[:, 0]}),
-        Cosine(),
-        tokenizer=WordTokenizer(["photo"], max_words=4),
-    )
 
 
 @pytest.fixture
@@ -74,7 +58,7 @@ test_same_pixels.check_every_way(table)
 
 
 def check_every_way(table):
-    model = _model()
+    model = pixel_model()
     records, dataset = own_pairs.load(table, image_size=SIZE, verbose=False)
     paths = list(records.image_paths)
     contents = [tf.io.read_file(path) for path in paths]
@@ -123,11 +107,11 @@ def check_every_way(table):
 def test_the_demo_sees_them_too(table):
     encoders = pytest.importorskip("zoo.retriever.encoders")
     records, _ = own_pairs.load(table, image_size=SIZE, verbose=False)
-    demo = encoders.Encoders(_model())
+    demo = encoders.Encoders(pixel_model())
     for path in records.image_paths:
         contents = tf.io.read_file(path)
         expected = images.prepare(contents, SIZE).numpy()
-        np.testing.assert_array_equal(demo.pixels(contents), expected)
+        np.testing.assert_array_equal(demo.pixels(contents.numpy()), expected)
         found = demo.files([path])["mean"]
         np.testing.assert_array_equal(found.reshape(expected.shape), expected)
 
@@ -163,12 +147,12 @@ def test_search_demo_and_export_resize_as_the_run_did(table, tmp_path, resize, f
     expected = images.prepare(contents, SIZE, resize, fraction).numpy()
     assert (expected != images.prepare(contents, SIZE).numpy()).any()
     np.testing.assert_array_equal(split.picture(0), expected)
-    model = _model()
+    model = pixel_model()
     (work,) = of_items("files", [path], [path])
     found = Encoder(model, "images", **resizing)(work).arrays["mean"]
     np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
     demo = pytest.importorskip("zoo.retriever.encoders").Encoders(model, **resizing)
-    np.testing.assert_array_equal(demo.pixels(contents), expected)
+    np.testing.assert_array_equal(demo.pixels(contents.numpy()), expected)
     assert evaluation.resizing_of(tmp_path / "model.keras") == {
         "mode": "crop",
         "crop_fraction": 1.0,

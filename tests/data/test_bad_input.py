@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from zoo.data import cub
-from zoo.data.reading.files import check_images, decode_caption_bytes, read_lines, read_numbered
+from zoo.data.reading.files import decode_caption_bytes, read_lines, read_numbered
+from zoo.data.reading.pictures import check_images
 from zoo.errors import InputError
 
 

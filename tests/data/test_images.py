@@ -8,7 +8,7 @@ import tensorflow as tf
 from PIL import Image, ImageOps
 
 from zoo.data import images
-from zoo.data.reading import files
+from zoo.data.reading import pictures
 from zoo.data.reading.orientation import jpeg_orientation
 from zoo.data.seeding import step_seed
 
@@ -132,22 +132,22 @@ def test_what_a_cut_jpeg_states_is_not_read_outside_of_it():
 
 
 def one_of_each_format():
-    """`{format: bytes}`, a photo in each format of `zoo.data.reading.files.FORMATS`."""
+    """`{format: bytes}`, a photo in each format of `zoo.data.reading.pictures.FORMATS`."""
     photo = Image.fromarray(_picture())
-    return {kind: _encode(photo, format=kind) for kind in files.FORMATS}
+    return {kind: _encode(photo, format=kind) for kind in pictures.FORMATS}
 
 
 def test_every_format_is_checked_and_decoded(tmp_path):
     for kind, data in one_of_each_format().items():
         (tmp_path / "photo").write_bytes(data)
-        assert files.check_images([tmp_path / "photo"]) == [None], kind
+        assert pictures.check_images([tmp_path / "photo"]) == [None], kind
         error = np.abs(images.decode(data).numpy().astype(int) - _picture()).mean()
         assert error < 8, kind  # a palette and the compressions lose that much
 
 
 def test_suffixes_are_those_of_the_formats():
     known = Image.registered_extensions()
-    assert {known[suffix] for suffix in files.SUFFIXES} | {"MPO"} == set(files.FORMATS)
+    assert {known[suffix] for suffix in pictures.SUFFIXES} | {"MPO"} == set(pictures.FORMATS)
 
 
 def test_resize_takes_the_middle_or_stretches():

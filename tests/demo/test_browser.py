@@ -254,7 +254,7 @@ def test_errors_are_sentences_and_text_is_text(visited, tmp_path):
     wrong.write_text("no image")
     visit.open_tab("Picture → words")
     page.locator("#halo-image input[type=file]").set_input_files(wrong)
-    page.wait_for_selector("text=That file is not an image that can be read")
+    page.wait_for_selector("text=That image cannot be used: not an image")
     assert visit.problems == []
 
 

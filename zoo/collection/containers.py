@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from zoo.collection import places
-from zoo.data.reading.files import SUFFIXES as PICTURES
+from zoo.data.reading.pictures import SUFFIXES as PICTURES
 from zoo.errors import InputError, require
 
 TAR, TFRECORD, PARQUET = ".tar", ".tfrecord", ".parquet"

@@ -18,7 +18,7 @@ from zoo.collection import contents, places
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
 from zoo.data import images
-from zoo.data.reading.files import why_unreadable
+from zoo.data.reading.pictures import why_unreadable
 from zoo.data.reading.vector_files import read_vectors
 from zoo.errors import InputError
 from zoo.evaluation.runs import resizing_of

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from zoo.collection import places
-from zoo.data.reading.files import SUFFIXES, existing_folder, read_lines
+from zoo.data.reading.files import existing_folder, read_lines
+from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.tables import SEPARATORS, read_table
 from zoo.errors import InputError
 

@@ -12,6 +12,7 @@ answer is right, as `zoo.Retriever` says it. The others keep their distances fro
 what they were. The model's metadata declare it.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -197,10 +198,7 @@ class MtebModel:
         if not isinstance(picture, dict):
             return self.encoders.fitted(picture)
         contents = picture["bytes"]
-        if contents is None:
-            with open(picture["path"], "rb") as file:
-                contents = file.read()
-        return self.encoders.pixels(contents)
+        return self.encoders.fitted(Path(picture["path"]) if contents is None else contents)
 
     def _unpacked(self, values):
         values = np.asarray(values)

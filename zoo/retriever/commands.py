@@ -11,7 +11,8 @@ from zoo.collection import Collection, Encoder, Work
 from zoo.collection.encoder import reads_vectors
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
-from zoo.data.reading.files import SUFFIXES, read_lines
+from zoo.data.reading.files import read_lines
+from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.vector_files import read_column
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of

@@ -6,7 +6,7 @@ import tensorflow as tf
 from zoo import embeddings
 from zoo.arrays import joined, parts_of
 from zoo.data import images
-from zoo.data.reading.files import check_images
+from zoo.data.reading.pictures import check_images, decoded
 from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError
 
@@ -65,16 +65,19 @@ class Encoders:
 
     def pixels(self, contents):
         """The bytes of a picture as the image encoder gets it, uint8 `(size, size, 3)`."""
-        return images.prepare(contents, self.image_size, *self.resizing).numpy()
+        return self.fitted(bytes(contents))
 
     def fitted(self, picture):
         """A picture as the image encoder gets it, uint8 `(size, size, 3)`.
 
         Args:
-            picture: a Pillow image, or an array `(height, width, 3)` of 0 … 255.
+            picture: what `zoo.data.reading.pictures.decoded` takes: bytes, a Pillow image, an
+                array.
+
+        Raises:
+            InputError: if it is no picture.
         """
-        pixels = np.asarray(picture.convert("RGB") if hasattr(picture, "convert") else picture)
-        return images.resize(pixels, self.image_size, *self.resizing).numpy()
+        return images.fit(decoded(picture), self.image_size, *self.resizing).numpy()
 
     def images(self, pixels):
         """The embedding of pictures `(N, size, size, 3)`, 0 … 255."""

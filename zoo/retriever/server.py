@@ -17,7 +17,6 @@ import base64
 import binascii
 import contextlib
 import dataclasses
-import io
 import json
 import signal
 import socket
@@ -26,6 +25,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from zoo.data.reading.pictures import decoded
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
@@ -37,7 +37,6 @@ import fastapi  # noqa: E402
 import uvicorn  # noqa: E402
 from fastapi.exceptions import RequestValidationError  # noqa: E402
 from fastapi.responses import HTMLResponse, JSONResponse  # noqa: E402
-from PIL import Image, UnidentifiedImageError  # noqa: E402
 from pydantic import BaseModel, ConfigDict, Field, model_validator  # noqa: E402
 from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: E402
 
@@ -233,18 +232,13 @@ def serve(options: Any) -> None:
 
 
 def _picture(text):
-    """A picture of base64, as `Retriever.ask` takes it."""
+    """The pixels of a picture of base64."""
     try:
-        picture = Image.open(io.BytesIO(base64.b64decode(text, validate=True)))
-        if picture.width * picture.height > MAX_PIXELS:
-            raise InputError(f"image: a picture may have {MAX_PIXELS:,} pixels at most")
-        return picture.convert("RGB")
-    except InputError:
-        raise
-    except (binascii.Error, UnidentifiedImageError) as error:
+        return decoded(base64.b64decode(text, validate=True), MAX_PIXELS)
+    except binascii.Error as error:
         raise InputError("image: expected the base64 of a picture's bytes") from error
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(f"image: cannot be read: {error}") from error
+    except InputError as error:
+        raise InputError(f"image: {error}") from error
 
 
 def _first(answer, k):

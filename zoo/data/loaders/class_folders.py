@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zoo.data.batches import image_batches
-from zoo.data.reading.files import SUFFIXES, check_images, existing_folder, read_lines
+from zoo.data.reading.files import existing_folder, read_lines
+from zoo.data.reading.pictures import SUFFIXES, check_images
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Pictures
 from zoo.errors import InputError

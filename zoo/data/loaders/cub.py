@@ -6,13 +6,8 @@ from typing import Any
 from zoo.data import batches
 from zoo.data.loaders.cub_captions import open_captions
 from zoo.data.loaders.cub_splits import SPLITS, read_split
-from zoo.data.reading.files import (
-    check_images,
-    existing_folder,
-    read_numbered,
-    safe_relative,
-    whole_number,
-)
+from zoo.data.reading.files import existing_folder, read_numbered, safe_relative, whole_number
+from zoo.data.reading.pictures import check_images
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data import batches
-from zoo.data.reading.files import check_images, existing_folder, safe_relative
+from zoo.data.reading.files import existing_folder, safe_relative
+from zoo.data.reading.pictures import check_images
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 

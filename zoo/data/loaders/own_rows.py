@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zoo.data.reading.files import SUFFIXES, read_lines, read_text
+from zoo.data.reading.files import read_lines, read_text
+from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.tables import SEPARATORS, read_header, read_table
 from zoo.errors import InputError
 

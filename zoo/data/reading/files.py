@@ -1,22 +1,13 @@
-"""Reading the text and checking the pictures of a data set, with errors that say where."""
+"""Reading the text of a data set, with errors that say where."""
 
 import codecs
-import io
 import os
 import re
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-
-import tensorflow as tf
-from PIL import Image
 
 from zoo.errors import InputError
 
-# What `zoo.data.images.decode` reads, and so what trains, is searched and is served.
-FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
-SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
-MAX_PIXELS = 64_000_000
 _REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
 
 
@@ -150,49 +141,3 @@ def name_on_disk(folder, name):
             return name
         found /= there
     return str(found)
-
-
-def check_images(paths):
-    """Decodes every picture as training would, to find those that it could not read.
-
-    Args:
-        paths: files.
-
-    Returns:
-        One entry a path: None, or why it cannot be used.
-    """
-    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        return list(pool.map(_why_unreadable_file, paths))
-
-
-def _why_unreadable_file(path):
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        return error.strerror
-    return why_unreadable(data)
-
-
-def why_unreadable(data):
-    """Why training could not read the bytes of a picture, or None."""
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            kind, (width, height) = image.format, image.size
-            plain = image.mode == "RGB" and getattr(image, "n_frames", 1) == 1
-        if kind not in FORMATS:
-            return f"expected one of {', '.join(FORMATS)}, found {kind}"
-        if kind == "WEBP" and not plain:  # `tf.io.decode_image` refuses these
-            return "a WebP with transparency or animation; convert it to PNG"
-        if width * height > MAX_PIXELS:
-            return f"{width} x {height} pixels, more than the {MAX_PIXELS:,} allowed"
-        if kind in ("JPEG", "MPO"):
-            tf.io.decode_jpeg(data, channels=3, ratio=8)  # much faster, and finds the same errors
-        else:
-            tf.io.decode_image(data, channels=3, expand_animations=False)
-    except Image.DecompressionBombError:
-        return f"more than the {MAX_PIXELS:,} pixels allowed"
-    except tf.errors.InvalidArgumentError:
-        return "a damaged image"
-    except OSError:  # Pillow's UnidentifiedImageError is one
-        return "not an image" if data else "an empty file"
-    return None

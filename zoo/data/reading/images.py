@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from zoo.data.reading.orientation import jpeg_orientation, may_be_turned, upright
+from zoo.data.reading.orientation import (
+    chunk_orientation,
+    jpeg_orientation,
+    may_be_turned,
+    upright,
+)
+from zoo.data.reading.pictures import decoded
 from zoo.data.seeding import uniform
 from zoo.embeddings import Tensor
 
@@ -16,10 +22,10 @@ RESIZES = ("crop", "stretch")
 
 
 def decode(contents: Tensor) -> tf.Tensor:
-    """JPEG, PNG, GIF, BMP or plain WebP bytes to uint8 `(height, width, 3)`.
+    """JPEG, PNG, GIF, BMP or WebP bytes to uint8 `(height, width, 3)`, as `pictures.decoded`.
 
-    Grey and CMYK become RGB, 16 bits 8, an alpha channel is dropped, of an animation the first
-    picture is taken. A JPEG is turned as its EXIF orientation says.
+    For pipelines of this process: all but JPEG is read by Pillow. `decode_portable` stays within
+    TensorFlow. Neither bounds the pixels; `pictures.check_images` does.
     """
     return _decoding()(tf.convert_to_tensor(contents, tf.string))
 
@@ -35,23 +41,43 @@ def _decoding():
 
 
 def _decoded(contents):
-    def jpeg():
-        # The accurate transform gives Pillow's pixels, on which most backbones were trained; the
-        # default is off by one on average.
-        image = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE")
-        return tf.cond(
-            may_be_turned(contents),
-            lambda: upright(image, jpeg_orientation(contents)),
-            lambda: image,
-        )
-
     image = tf.cond(
         tf.io.is_jpeg(contents),
-        jpeg,
-        lambda: tf.io.decode_image(contents, channels=3, expand_animations=False),
+        lambda: _jpeg(contents),
+        lambda: tf.numpy_function(decoded, [contents], tf.uint8, stateful=False),
     )
     image.set_shape((None, None, 3))
     return image
+
+
+def decode_portable(contents: Tensor) -> tf.Tensor:
+    """As `decode` by TensorFlow's operations alone, for models that leave Python.
+
+    Args:
+        contents: the bytes of a JPEG, PNG, WebP without alpha, BMP of 24 bits per pixel, or GIF of
+            one picture; TensorFlow reads others wrongly or not at all.
+    """
+    image = tf.cond(
+        tf.io.is_jpeg(contents),
+        lambda: _jpeg(contents),
+        lambda: upright(
+            tf.io.decode_image(contents, channels=3, expand_animations=False),
+            chunk_orientation(contents),
+        ),
+    )
+    image.set_shape((None, None, 3))
+    return image
+
+
+def _jpeg(contents):
+    # The accurate transform gives Pillow's pixels, on which most backbones were trained; the
+    # default is off by one on average.
+    image = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE")
+    return tf.cond(
+        may_be_turned(contents),
+        lambda: upright(image, jpeg_orientation(contents)),
+        lambda: image,
+    )
 
 
 def read(path: Tensor) -> tf.Tensor:
@@ -97,7 +123,17 @@ def prepare(
         contents: a string scalar, the bytes of a file.
         size, mode, crop_fraction: see `resize`.
     """
-    picture = resize(decode(contents), size, mode, crop_fraction)
+    return fit(decode(contents), size, mode, crop_fraction)
+
+
+def fit(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0) -> tf.Tensor:
+    """A decoded picture to what an image encoder is fed, uint8 `(size, size, 3)`.
+
+    Args:
+        image: `(height, width, 3)`, see `zoo.data.reading.pictures.decoded`.
+        size, mode, crop_fraction: see `resize`.
+    """
+    picture = resize(image, size, mode, crop_fraction)
     # A quarter of float32's bytes: batches are copied several times before the model sees them.
     return tf.cast(tf.round(picture), tf.uint8)
 

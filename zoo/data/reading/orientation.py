@@ -1,4 +1,4 @@
-"""The EXIF orientation of a JPEG, read and undone by graph operations."""
+"""The EXIF orientation of a picture, read and undone by graph operations."""
 
 import tensorflow as tf
 
@@ -54,6 +54,34 @@ def may_be_turned(contents):
     other, length, exif = _segment(contents, tf.minimum(2, size))
     next_other, _, next_exif = _segment(contents, tf.minimum(4 + length, size))
     return exif | (other & (next_exif | next_other))
+
+
+def chunk_orientation(contents):
+    """The orientation that the EXIF chunk of a PNG or a WebP states, int32, else 1.
+
+    Args:
+        contents: a string scalar, the bytes of a file.
+
+    Reference: Portable Network Graphics (third edition), 11.3.4.5; WebP Container Specification.
+    """
+    is_png = tf.strings.substr(_padded(contents, 8), 0, 8) == b"\x89PNG\r\n\x1a\n"
+    is_webp = tf.strings.substr(_padded(contents, 12), 8, 4) == b"WEBP"
+
+    def after(name):
+        parts = tf.strings.split([contents], name, maxsplit=1).values
+        data = tf.cond(tf.size(parts) > 1, lambda: parts[-1], lambda: tf.constant(b""))
+        return tf.strings.substr(data, 0, _LARGEST_SEGMENT)
+
+    def webp():  # its chunks say their size after their name, a PNG's before it
+        data = tf.strings.substr(tf.strings.join([after(b"EXIF"), bytes(4)]), 4, _LARGEST_SEGMENT)
+        has_head = tf.strings.substr(_padded(data, 6), 0, 6) == _EXIF
+        return tf.cond(has_head, lambda: tf.strings.substr(data, 6, _LARGEST_SEGMENT), lambda: data)
+
+    nothing = tf.constant(b"")
+    data = tf.cond(is_png, lambda: after(b"eXIf"), lambda: tf.cond(is_webp, webp, lambda: nothing))
+    mark = tf.strings.substr(_padded(data, 4), 0, 4)
+    is_tiff = (mark == b"II*\0") | (mark == b"MM\0*")
+    return tf.cond(is_tiff, lambda: _of_tiff(data, 0), lambda: tf.constant(1))
 
 
 def upright(image, orientation):

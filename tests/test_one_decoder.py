@@ -1,0 +1,239 @@
+"""One picture, one decoder: format by door by oddity, the same pixels or a refusal by name."""
+
+import ast
+import base64
+import io
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+import odd_pictures
+from export import requests
+from pixel_model import SIZE, pixel_model
+from zoo.collection import Encoder, of_items
+from zoo.data import images
+from zoo.data.reading.pictures import check_images, decoded
+from zoo.errors import InputError
+from zoo.retriever import Encoders
+
+FILES = odd_pictures.files()
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    for name, (contents, _) in FILES.items():
+        (folder / name).write_bytes(contents)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoders():
+    return Encoders(pixel_model())
+
+
+def _fed(contents):
+    return images.fit(decoded(contents), SIZE).numpy()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_, pixels) in FILES.items() if pixels is not None]
+)
+def test_a_picture_has_the_pixels_that_its_file_holds(name):
+    contents, pixels = FILES[name]
+    np.testing.assert_array_equal(decoded(contents), pixels)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_bytes_pillow_and_graphs_agree(name, folder):
+    contents = FILES[name][0]
+    pixels = decoded(contents)
+    assert pixels.dtype == np.uint8
+    assert len(np.unique(pixels)) > 1
+    np.testing.assert_array_equal(decoded(folder / name), pixels)
+    np.testing.assert_array_equal(decoded(Image.open(io.BytesIO(contents))), pixels)
+    np.testing.assert_array_equal(decoded(pixels), pixels)
+    np.testing.assert_array_equal(images.decode(contents), pixels)
+    np.testing.assert_array_equal(images.read(str(folder / name)), pixels)
+
+
+def _by_retriever(door):
+    def ask(encoders, path):
+        contents = path.read_bytes()
+        given = {
+            "path": lambda: path,
+            "Pillow": lambda: Image.open(io.BytesIO(contents)),
+            "array": lambda: decoded(contents),
+            "bytes": lambda: contents,
+        }[door]()
+        return encoders.fitted(given)
+
+    return ask
+
+
+def _by_files(encoders, path):
+    return encoders.files([path])["mean"].reshape(SIZE, SIZE, 3)
+
+
+def _by_search(encoders, path):
+    assert check_images([path]) == [None]
+    (work,) = of_items("files", [path], [path])
+    return Encoder(encoders.model, "images")(work).arrays["mean"].reshape(SIZE, SIZE, 3)
+
+
+def _by_http(encoders, path):
+    server = pytest.importorskip("zoo.retriever.server")
+    return encoders.fitted(server._picture(base64.b64encode(path.read_bytes()).decode()))
+
+
+def _by_demo(encoders, path):
+    limits = pytest.importorskip("demo.limits")
+    return encoders.pixels(limits.picture(path))
+
+
+def _by_mteb(encoders, path):
+    mteb = pytest.importorskip("zoo.extras.mteb")
+    model = object.__new__(mteb.MtebModel)
+    model.encoders = encoders
+    by_bytes = model._pixels({"bytes": path.read_bytes(), "path": None})
+    np.testing.assert_array_equal(by_bytes, model._pixels({"bytes": None, "path": str(path)}))
+    np.testing.assert_array_equal(by_bytes, model._pixels(Image.open(path)))
+    return by_bytes
+
+
+DOORS = {
+    **{door: _by_retriever(door) for door in ("path", "Pillow", "array", "bytes")},
+    "files": _by_files,
+    "search": _by_search,
+    "HTTP": _by_http,
+    "demo": _by_demo,
+    "MTEB": _by_mteb,
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_feeds_the_same_pixels(door, encoders, folder):
+    for name, (contents, _) in FILES.items():
+        got = DOORS[door](encoders, folder / name)
+        np.testing.assert_array_equal(got, _fed(contents), err_msg=name)
+
+
+def test_an_export_feeds_the_same_pixels_or_refuses():
+    string = tf.TensorSpec((None,), tf.string)
+    serve = tf.function(lambda one: requests.decoded(one, SIZE, "crop", 1.0), [string])
+    for name, (contents, _) in FILES.items():
+        if odd_pictures.refused_by_exports(name):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                serve(tf.constant([contents]))
+        else:
+            got = serve(tf.constant([contents]))[0]
+            np.testing.assert_array_equal(got, _fed(contents), err_msg=name)
+
+
+def _photo(dtype=np.uint8):
+    return np.random.default_rng(1).integers(0, 256, (9, 7, 3)).astype(dtype)
+
+
+PHOTO = _photo()
+ARRAYS = {
+    "channels first": (np.moveaxis(PHOTO, -1, 0), PHOTO),
+    "RGBA": (np.dstack([PHOTO, PHOTO[..., :1]]), PHOTO),
+    "grey": (PHOTO[..., 0], np.repeat(PHOTO[..., :1], 3, axis=-1)),
+    "grey, one channel": (PHOTO[..., :1], np.repeat(PHOTO[..., :1], 3, axis=-1)),
+    "grey, channel first": (PHOTO[None, ..., 0], np.repeat(PHOTO[..., :1], 3, axis=-1)),
+    "floats 0-1": (PHOTO / 255, PHOTO),
+    "half floats 0-1": ((PHOTO / 255).astype(np.float16), PHOTO),
+    "floats 0-255": (PHOTO.astype(np.float32), PHOTO),
+    "whole numbers": (PHOTO.astype(np.int64), PHOTO),
+    "16 bits": (PHOTO.astype(np.uint16) * 257, PHOTO),
+    "a tensor": (tf.constant(PHOTO), PHOTO),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_taken_as_what_they_plainly_are(name):
+    given, expected = ARRAYS[name]
+    np.testing.assert_array_equal(decoded(given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (np.zeros((9, 7, 2), np.uint8), r"received shape \(9, 7, 2\)"),
+        (np.zeros((1, 9, 7, 3), np.uint8), r"received shape \(1, 9, 7, 3\)"),
+        (np.zeros((0, 7, 3), np.uint8), r"received shape \(0, 7, 3\)"),
+        (np.zeros(9, np.uint8), r"received shape \(9,\)"),
+        (_photo(np.float32) / 127.5 - 1, "received -0.9"),
+        (np.full((9, 7, 3), np.nan), "received nan to nan"),
+        (np.full((9, 7, 3), np.inf), "received inf to inf"),
+        (_photo(np.int64) * 2, "from 0 to 255"),
+        (np.full((9, 7, 3), "a"), "array of numbers"),
+        (np.ones((9, 7, 3), bool), "array of numbers"),
+        (np.zeros((9, 7, 3), complex), "array of numbers"),
+        (None, "array of numbers"),
+        ([[1, 2], [3]], "must be an array; received list"),
+        (Image.new("F", (8, 8)), "received Pillow's mode 'F'"),
+        (Image.new("I", (8, 8)), "received Pillow's mode 'I'"),
+        (Image.new("L", (9_000, 9_000)), "9000 x 9000 pixels, more than the 64,000,000 allowed"),
+        (np.broadcast_to(np.uint8(0), (9_000, 9_000, 3)), "9000 x 9000 pixels, more than"),
+        (b"", "an empty file"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "found PostScript"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "found HEIC"),
+        (b"<html>404</html>", "not an image"),
+        (Path("/nowhere.png"), "/nowhere.png: No such file"),
+    ],
+)
+def test_what_is_not_plainly_a_picture_is_refused_in_a_sentence(given, says):
+    with pytest.raises(InputError, match=says) as refused:
+        decoded(given)
+    assert "\n" not in str(refused.value)
+
+
+def _other_formats():
+    photo = Image.fromarray(_photo()).resize((32, 32))
+    for kind in ("TIFF", "ICO", "PCX", "SGI", "TGA", "EPS", "PPM"):
+        stream = io.BytesIO()
+        photo.save(stream, kind)
+        yield kind, stream.getvalue()
+
+
+def test_other_formats_are_refused_and_start_no_program(monkeypatch, tmp_path):
+    def started(*args, **kwargs):
+        raise AssertionError(f"started {args}")
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    for kind, contents in _other_formats():
+        path = tmp_path / "photo.jpg"
+        path.write_bytes(contents)
+        (why,) = check_images([path])
+        assert why is not None, kind
+        for given in (contents, path, Image.open(io.BytesIO(contents))):
+            with pytest.raises(InputError):
+                decoded(given)
+
+
+def test_a_picture_is_bounded_before_it_is_decoded():
+    whole = FILES["RGB.png"][0]
+    with pytest.raises(InputError, match="43 x 31 pixels, more than the 1,000 allowed"):
+        decoded(whole, max_pixels=1_000)
+    cut = whole[: len(whole) // 2]
+    with pytest.raises(InputError, match="43 x 31 pixels"):
+        decoded(cut, max_pixels=1_000)
+    with pytest.raises(InputError, match="a damaged image"):
+        decoded(cut)
+
+
+def test_only_the_decoder_opens_pictures():
+    """`Image.open` without `formats=` starts Ghostscript for some files."""
+    found = []
+    for part in ("zoo", "demo", "export"):
+        for path in (ROOT / part).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Attribute) and ast.unparse(node) == "Image.open":
+                    found.append(path.relative_to(ROOT).as_posix())
+    assert found == ["zoo/data/reading/pictures.py"]

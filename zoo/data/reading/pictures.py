@@ -1,0 +1,248 @@
+"""One decoder of pictures: files, bytes, Pillow images and arrays to the same pixels.
+
+`zoo.data.reading.images` decodes inside of TensorFlow graphs and calls this for what TensorFlow
+reads only in part. Nothing here starts another program: Pillow opens the formats of `FORMATS` and
+no other.
+"""
+
+import io
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from PIL import Image
+
+from zoo.errors import InputError
+
+FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
+SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
+MAX_PIXELS = 64_000_000
+_OPENERS = tuple(kind for kind in FORMATS if kind != "MPO")  # Pillow's JPEG plugin opens MPO
+_JPEG = b"\xff\xd8\xff"
+_ORIENTATION = 0x0112  # the EXIF tag
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_CHANNELS = (1, 3, 4)
+# Formats that people have and that are named when refused: first bytes, where they lie, name.
+_OTHERS = (
+    (b"II*\0", 0, "TIFF"),
+    (b"MM\0*", 0, "TIFF"),
+    (b"ftyphei", 4, "HEIC"),
+    (b"ftypmif1", 4, "HEIC"),
+    (b"ftypavif", 4, "AVIF"),
+    (b"\x00\x00\x00\x0cjP", 0, "JPEG 2000"),
+    (b"%PDF", 0, "PDF"),
+    (b"%!PS", 0, "PostScript"),
+    (b"8BPS", 0, "PSD"),
+)
+
+
+def decoded(picture: Any, max_pixels: int = MAX_PIXELS) -> np.ndarray:
+    """The pixels of a picture, uint8 `(height, width, 3)`.
+
+    Grey and CMYK become RGB, colour tables are looked up, of 16 bits the upper 8 are kept, an alpha
+    channel is dropped, and of an animation the first frame is read; what its first frame leaves
+    free is black. A picture is turned upright by its EXIF orientation.
+
+    Args:
+        picture: the bytes of a file of `FORMATS`; a `pathlib.Path` of one; a Pillow image; or an
+            array: grey `(h, w)`, channels last `(h, w, 1 | 3 | 4)` or first `(1 | 3 | 4, h, w)`,
+            of whole numbers 0 … 255, of 16 bits, or of floats 0 … 255 or 0 … 1.
+        max_pixels: height times width at most; files are refused by their header, before they are
+            decoded.
+
+    Raises:
+        InputError: if it cannot be read, or an array is not plainly a picture.
+
+    Relations: `zoo.data.images.decode` returns the same pixels from within a TensorFlow graph.
+    """
+    if isinstance(picture, (bytes, bytearray, memoryview)):
+        return _of_bytes(bytes(picture), max_pixels)
+    if isinstance(picture, (str, os.PathLike)):
+        try:
+            return _of_bytes(Path(picture).read_bytes(), max_pixels)
+        except OSError as error:
+            raise InputError(f"{picture}: {error.strerror}") from error
+        except InputError as error:
+            raise InputError(f"{picture}: {error}") from error
+    if isinstance(picture, Image.Image):
+        return _of_pillow(picture, max_pixels)
+    return _of_array(picture, max_pixels)
+
+
+def opened(contents: bytes, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """The Pillow image of a file's bytes, its header read and its pixels not yet decoded.
+
+    Raises:
+        InputError: if it is of another format than `FORMATS`, or has more pixels.
+    """
+    if not contents:
+        raise InputError("an empty file")
+    try:
+        image = Image.open(io.BytesIO(contents), formats=_OPENERS)
+    except Image.DecompressionBombError as error:
+        raise InputError(f"more than the {max_pixels:,} pixels allowed") from error
+    except Image.UnidentifiedImageError as error:
+        other = next((kind for mark, at, kind in _OTHERS if contents.startswith(mark, at)), None)
+        expected = f"expected one of {', '.join(FORMATS)}, found {other}"
+        raise InputError("not an image" if other is None else expected) from error
+    except Exception as error:  # Pillow's plugins raise whatever damage leads them to
+        raise InputError("a damaged image") from error
+    _bounded(image.size, max_pixels)
+    return image
+
+
+def check_images(paths: Sequence[str | os.PathLike]) -> list[str | None]:
+    """Decodes every picture as training would, to find those that it could not read.
+
+    Args:
+        paths: files.
+
+    Returns:
+        One entry per path: None, or why it cannot be used.
+    """
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        return list(pool.map(_why_unreadable_file, paths))
+
+
+def why_unreadable(contents: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
+    """Why training could not read the bytes of a picture, or None."""
+    try:
+        if not contents.startswith(_JPEG):
+            _of_bytes(contents, max_pixels)
+            return None
+        opened(contents, max_pixels)
+        tf.io.decode_jpeg(contents, channels=3, ratio=8)  # much faster, and finds the same errors
+    except InputError as error:
+        return str(error)
+    except tf.errors.InvalidArgumentError:
+        return "a damaged image"
+    return None
+
+
+def _why_unreadable_file(path):
+    try:
+        contents = Path(path).read_bytes()
+    except OSError as error:
+        return error.strerror
+    return why_unreadable(contents)
+
+
+def _of_bytes(contents, max_pixels):
+    image = opened(contents, max_pixels)
+    if not contents.startswith(_JPEG):
+        return _of_pillow(image, max_pixels)
+    try:
+        # The accurate transform is Pillow's as well; TensorFlow's default is off by one.
+        pixels = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE").numpy()
+    except tf.errors.InvalidArgumentError:
+        raise InputError("a damaged image") from None
+    return _upright(pixels, _orientation(image))
+
+
+def _of_pillow(image, max_pixels):
+    _bounded(image.size, max_pixels)
+    kind = getattr(image, "format", None)
+    if kind is not None and kind not in FORMATS:
+        raise InputError(
+            f"expected a picture of {', '.join(FORMATS)}, found {kind}; pass `image.convert('RGB')`"
+        )
+    try:
+        image.load()
+    except Exception as error:  # Pillow's plugins raise whatever damage leads them to
+        raise InputError("a damaged image") from error
+    return _upright(_rgb(image), _orientation(image))
+
+
+def _rgb(image):
+    """The pixels as stored, uint8 `(height, width, 3)`."""
+    if image.mode == "CMYK":  # by TensorFlow's formula; Pillow's rounds otherwise
+        inks = 255 - np.asarray(image).astype(np.uint16)
+        return (inks[..., :3] * inks[..., 3:] // 255).astype(np.uint8)
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG"):
+        return _three((np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8))
+    if image.mode in ("I", "F", "La", "RGBa"):
+        raise InputError(
+            f"expected a picture of 8 or 16 bits per channel, received Pillow's mode "
+            f"{image.mode!r}; pass an array of 0 … 255"
+        )
+    pixels = np.asarray(image.convert("RGB"))
+    # Pillow fills what the first frame of an animation leaves free with any colour of its table.
+    if image.format == "GIF" and image.tell() == 0:
+        left, top, right, bottom = image.dispose_extent
+        if (left, top, right, bottom) != (0, 0, *image.size):
+            inside = np.zeros_like(pixels)
+            inside[top:bottom, left:right] = pixels[top:bottom, left:right]
+            pixels = inside
+    return pixels
+
+
+def _of_array(values, max_pixels):
+    try:
+        values = np.asarray(values)
+    except Exception as error:  # ragged lists, tensors on a device, foreign objects
+        raise InputError(f"a picture must be an array; received {type(values).__name__}") from error
+    received = f"received shape {values.shape} of {values.dtype}"
+    if values.dtype.kind not in "uif":
+        raise InputError(f"a picture must be an array of numbers; {received}")
+    if values.ndim == 3 and values.shape[-1] not in _CHANNELS and values.shape[0] in _CHANNELS:
+        values = np.moveaxis(values, 0, -1)
+    if values.ndim == 2:
+        values = values[..., None]
+    if values.ndim != 3 or values.shape[-1] not in _CHANNELS or not values.size:
+        raise InputError(
+            "a picture must be an array (height, width), (height, width, 3) or "
+            f"(3, height, width), with 1 or 4 channels alike; {received}"
+        )
+    _bounded((values.shape[1], values.shape[0]), max_pixels)
+    return _three(_eight_bits(values[..., :3]))
+
+
+def _eight_bits(values):
+    low, high = values.min(), values.max()
+    if not (low >= 0 and high <= (65_535 if values.dtype == np.uint16 else 255)):  # nor is NaN
+        raise InputError(
+            f"a picture must be of numbers from 0 to 255, or floats from 0 to 1; received "
+            f"{low:.4g} to {high:.4g}"
+        )
+    if values.dtype.kind != "f":
+        return (values >> 8 if high > 255 else values).astype(np.uint8)
+    return np.rint(values * (255 if high <= 1 else 1)).astype(np.uint8)
+
+
+def _three(grey_or_rgb):
+    pixels = grey_or_rgb if grey_or_rgb.ndim == 3 else grey_or_rgb[..., None]
+    return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
+
+
+def _bounded(size, max_pixels):
+    width, height = size
+    if width * height > max_pixels:
+        raise InputError(f"{width} x {height} pixels, more than the {max_pixels:,} allowed")
+
+
+def _orientation(image):
+    """1 to 8 by EXIF alone; Pillow's own reading asks XMP data as well, which graphs do not."""
+    try:
+        exif = Image.Exif()
+        exif.load(image.info.get("exif"))
+        value = exif.get(_ORIENTATION, 1)
+    except Exception:  # damaged EXIF data say nothing
+        return 1
+    return value if isinstance(value, int) else 1
+
+
+def _upright(pixels, orientation):
+    turn = _TURNS.get(orientation)
+    return pixels if turn is None else np.asarray(Image.fromarray(pixels).transpose(turn))
