@@ -20,6 +20,7 @@ ORDER = (
     ("models",),
     ("metrics",),
     ("data",),
+    ("checkpoints",),
     ("confidence",),
     ("evaluation",),
     ("training",),

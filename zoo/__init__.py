@@ -14,6 +14,7 @@ from zoo.quiet import has_cuda_device
 
 if TYPE_CHECKING:
     from zoo import (
+        checkpoints,
         collection,
         confidence,
         data,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         similarities,
         training,
     )
+    from zoo.checkpoints import from_checkpoint
     from zoo.models.preset_folder import save_preset
     from zoo.models.presets import from_preset, list_presets
     from zoo.retriever import Retriever
@@ -42,12 +44,14 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "Retriever",
+    "checkpoints",
     "collection",
     "confidence",
     "data",
     "embeddings",
     "encoders",
     "evaluation",
+    "from_checkpoint",
     "from_preset",
     "layers",
     "list_presets",
@@ -64,6 +68,7 @@ __all__ = [
 
 _OBJECTS = {  # found where they live
     "Retriever": "zoo.retriever",
+    "from_checkpoint": "zoo.checkpoints",
     "from_preset": "zoo.models.presets",
     "list_presets": "zoo.models.presets",
     "save_preset": "zoo.models.preset_folder",

@@ -18,6 +18,7 @@ from zoo.encoders.hub_towers import (
 )
 from zoo.encoders.image_features import image_features
 from zoo.encoders.mean_and_max import mean_and_max
+from zoo.encoders.open_clip import open_clip_image, open_clip_text
 from zoo.encoders.point_towers import (
     mean_image_encoder,
     reasoning_image_encoder,
@@ -58,6 +59,8 @@ __all__ = [
     "map_size",
     "mean_and_max",
     "mean_image_encoder",
+    "open_clip_image",
+    "open_clip_text",
     "pooled_caption_encoder",
     "pooled_image_encoder",
     "reasoning_image_encoder",

@@ -9,7 +9,12 @@ import tensorflow as tf
 from zoo.encoders.subwords import SubwordTokenizer
 from zoo.errors import require
 
-CLIP, LOWER, CANONICAL, NOTHING = CLEANINGS = ("clip", "lower", "canonical", "nothing")
+CLIP, LOWER, CANONICAL, WEB, NOTHING = CLEANINGS = (
+    *("clip", "lower", "canonical", "web", "nothing"),
+)
+# Python's `\s`, of which RE2's is a part, and `string.punctuation`.
+_SPACE = r"[\s\v\x1c-\x1f\x{85}\pZ]+"
+_PUNCTUATION = r"[!-/:-@\[-`{-~]"
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -24,7 +29,8 @@ class HubTokenizer(SubwordTokenizer):
         ends: the ids of the start and of the end; None where there is none.
         padding: the id that fills a row: SigLIP's is the end's.
         cleaning: of the text. `"clip"` is that of CLIP; `"lower"` lowers ASCII letters, as
-            MetaCLIP 2; `"canonical"` takes out punctuation too, as SigLIP; `"nothing"`.
+            MetaCLIP 2; `"canonical"` takes out punctuation too, as KerasHub's SigLIP; `"web"` is
+            OpenCLIP's and big_vision's: `_` is a space, all letters are lowered; `"nothing"`.
 
     Call arguments:
         inputs: strings `(batch,)`, as they come.
@@ -87,6 +93,11 @@ class HubTokenizer(SubwordTokenizer):
             keras_hub = require("keras_hub", extra="text")
             # It reads nothing of the preprocessor, and its pattern stands nowhere else.
             text = keras_hub.models.SigLIPPreprocessor.canonicalize_inputs(None, text)
+        elif self.cleaning == WEB:
+            text = tf.strings.regex_replace(text, "_", " ")
+            text = tf.strings.regex_replace(text, _PUNCTUATION, "")
+            text = tf.strings.lower(text, encoding="utf-8")
+            text = tf.strings.strip(tf.strings.regex_replace(text, _SPACE, " "))
         return self.tokenizer(text)
 
     def get_config(self) -> dict[str, Any]:

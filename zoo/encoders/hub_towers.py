@@ -64,7 +64,9 @@ def resizing_of_tower(encoder: keras.layers.Layer) -> dict:
     """
     for layer in getattr(encoder, "layers", ()):
         if isinstance(layer, PictureScaling):
-            return {"mode": layer.resize, "crop_fraction": 1.0}
+            return {"mode": layer.resize, "crop_fraction": layer.crop_fraction}
+        if shown := resizing_of_tower(layer):  # of a backbone
+            return shown
     return {}
 
 

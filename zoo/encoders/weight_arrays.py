@@ -1,65 +1,119 @@
 """Arrays of pretrained weights by the names that other frameworks gave them."""
 
+import argparse
 import os
 import pathlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 
 SAFETENSORS, NPZ = ".safetensors", ".npz"
+TORCH = (".pth", ".pt", ".bin", ".tar")  # what `torch.save` writes
+SUFFIXES = (SAFETENSORS, NPZ, *TORCH)
+# Of a state that is a list of state dicts, as VSE++, SGRAF and VSE∞ save theirs.
+PARTS = ("img_enc.", "txt_enc.", "sim_enc.")
+# Counters and masks that a state dict holds beside its weights.
+COUNTERS = ("num_batches_tracked", "position_ids", "attn_mask")
+_OLDEST_TORCH = (2, 6)  # before it `weights_only=True` could be made to run code
 
 
 class WeightArrays:
     """The arrays of a weights file by name, as float32, with errors that name the file.
 
+    The file stays on the disk: a safetensors file is mapped, an `.npz` file is opened, and `get`
+    reads one array. Half precision, float16 or bfloat16, becomes float32.
+
     Args:
-        path: a `.safetensors` or `.npz` file.
+        path: a `.safetensors` or `.npz` file; or a file of PyTorch (`.pth`), which needs torch and
+            is read by `torch.load(weights_only=True)`, so no code in it runs.
         expected: what the file should hold, for the error where there is none.
+        prefix: the start of the names that belong to this network, which `get` and `has` add.
+
+    Attributes:
+        extra: of a file of PyTorch, what its top level holds beside arrays, such as `word2idx`.
 
     Raises:
-        InputError: if there is no such file, or it cannot be read.
+        InputError: if there is no such file, it cannot be read, or it holds code.
+        MissingPackageError: if the file needs torch, and it is not installed.
     """
 
-    def __init__(self, path, expected):
+    def __init__(self, path: str | os.PathLike, expected: str, prefix: str = ""):
         self.path = pathlib.Path(os.fspath(path)).expanduser()
+        self.prefix, self.extra = prefix, {}
         if not self.path.is_file():
             raise InputError(f"{self.path}: no such file; expected {expected}")
         suffix = self.path.suffix
-        if suffix not in (SAFETENSORS, NPZ):
-            raise InputError(f"{self.path}: expected a {SAFETENSORS} or {NPZ} file with {expected}")
-        try:
-            if suffix == SAFETENSORS:
-                from safetensors.numpy import load_file
+        if suffix not in SUFFIXES:
+            raise InputError(
+                f"{self.path}: expected a {SAFETENSORS} or {NPZ} file with {expected}, or a file "
+                f"of PyTorch ({', '.join(TORCH)})"
+            )
+        if suffix in TORCH:
+            stored, self.extra = _read_torch(self.path)
+        else:
+            try:
+                stored = _Mapped(self.path) if suffix == SAFETENSORS else _Zipped(self.path)
+            except Exception as error:  # zip, safetensors and NumPy have each their own
+                raise InputError(f"{self.path}: cannot be read as {suffix}: {error}") from error
+        self._stored = stored
+        self._names = {_plain(name): name for name in stored}
 
-                self._arrays = load_file(self.path)
-            else:
-                with np.load(self.path, allow_pickle=False) as stored:
-                    self._arrays = dict(stored)
-        except Exception as error:  # zip, safetensors and NumPy have each their own
-            raise InputError(f"{self.path}: cannot be read as {suffix}: {error}") from error
+    def under(self, prefix: str) -> "WeightArrays":
+        """The arrays whose names start with `prefix`, by the rest of their names."""
+        part = object.__new__(WeightArrays)
+        part.__dict__.update(self.__dict__, prefix=self.prefix + prefix)
+        return part
 
-    def __iter__(self):
-        return iter(self._arrays)
+    def __iter__(self) -> Iterator[str]:
+        start = len(self.prefix)
+        return (name[start:] for name in self._names if name.startswith(self.prefix))
 
-    def has(self, prefix):
+    def has(self, prefix: str) -> bool:
         """Whether there is an array whose name starts so."""
-        return any(name.startswith(prefix) for name in self._arrays)
+        return any(name.startswith(self.prefix + prefix) for name in self._names)
 
-    def get(self, name):
-        """An array by name.
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array, without reading it.
+
+        Raises:
+            InputError: if it is missing.
+        """
+        return tuple(self._stored.shape(self._stored_name(name)))
+
+    def count(self, pattern: str) -> int:
+        """How many values the number has in names such as `"resblocks.{}."`."""
+        number = re.compile(re.escape(self.prefix + pattern).replace(r"\{\}", r"(\d+)"))
+        found = (number.match(name) for name in self._names)
+        return len({match.group(1) for match in found if match})
+
+    def get(self, name: str) -> np.ndarray:
+        """An array by name, float32.
 
         Raises:
             InputError: if it is missing or not finite.
         """
-        if name not in self._arrays:
-            raise InputError(f"{self.path}: expected an array {name!r}; it is missing")
-        array = np.asarray(self._arrays[name], np.float32)
+        stored = self._stored_name(name)
+        array = np.asarray(self._stored[stored]).astype(np.float32, copy=False)
         if not np.isfinite(array).all():
-            raise InputError(f"{self.path}: {name!r} has NaN or infinite values")
+            raise InputError(f"{self.path}: {stored!r} has NaN or infinite values")
         return array
 
-    def assign(self, variable, name, array):
+    def scalar(self, name: str) -> float:
+        """An array of one number.
+
+        Raises:
+            InputError: if it is missing, not finite, or has more numbers.
+        """
+        array = self.get(name).ravel()
+        if len(array) != 1:
+            raise InputError(f"{self.path}: {name!r} should be one number; it has {len(array)}")
+        return float(array[0])
+
+    def assign(self, variable: Any, name: str, array: np.ndarray) -> None:
         """Gives a variable an array in Keras' layout, `name` being where it comes from.
 
         Raises:
@@ -67,7 +121,156 @@ class WeightArrays:
         """
         if tuple(variable.shape) != array.shape:
             raise InputError(
-                f"{self.path}: {name!r} should have the shape {tuple(variable.shape)} in Keras' "
-                f"layout; it has {array.shape}"
+                f"{self.path}: {self.prefix + name!r} should have the shape "
+                f"{tuple(variable.shape)} in Keras' layout; it has {array.shape}"
             )
         variable.assign(array)
+
+    def require(self, names: Iterable[str], network: str) -> None:
+        """Checks that arrays are there, all at once.
+
+        Raises:
+            InputError: if some are missing; it says how many, and the first three.
+        """
+        missing = [name for name in names if self.prefix + name not in self._names]
+        if missing:
+            raise InputError(
+                f"{self.path}: {len(missing)} arrays of {network} are missing: {_first(missing)}"
+            )
+
+    def check_all_used(
+        self, network: str, entries: Iterable[Any], ignored: tuple[str, ...] = COUNTERS
+    ) -> None:
+        """Checks that nothing would be left over.
+
+        Args:
+            network: what is filled, for the error.
+            entries: with `names` of the arrays that fill it.
+            ignored: ends or starts of names that may be left over.
+
+        Raises:
+            InputError: if no entry names some arrays; it says how many, and the first three.
+        """
+        used = {name for entry in entries for name in entry.names}
+        left = [
+            name
+            for name in self
+            if name not in used and not name.endswith(ignored) and not name.startswith(ignored)
+        ]
+        if left:
+            raise InputError(
+                f"{self.path}: {len(left)} arrays have no place in {network}: {_first(left)}"
+            )
+
+    def _stored_name(self, name):
+        if self.prefix + name not in self._names:
+            raise InputError(
+                f"{self.path}: expected an array {self.prefix + name!r}; it is missing"
+            )
+        return self._names[self.prefix + name]
+
+
+def _first(names):
+    return ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
+
+
+def _plain(name):
+    """A name without what wrappers put before it: `module.` of data-parallel training."""
+    name = name.removeprefix("module.")
+    number, _, rest = name.partition(".")
+    if number in ("0", "1", "2"):  # a list's place, where a list of state dicts was flattened
+        return PARTS[int(number)] + rest.removeprefix("module.")
+    return name
+
+
+class _Mapped:
+    """A safetensors file, mapped into memory."""
+
+    def __init__(self, path):
+        from safetensors import safe_open
+
+        self._file = safe_open(path, "np")
+        self._names = list(self._file.keys())
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __getitem__(self, name):
+        return self._file.get_tensor(name)
+
+    def shape(self, name):
+        return self._file.get_slice(name).get_shape()
+
+
+class _Zipped:
+    """An `.npz` file, of which one array after the other is read."""
+
+    def __init__(self, path):
+        self._file = np.load(path, allow_pickle=False)
+
+    def __iter__(self):
+        return iter(self._file.files)
+
+    def __getitem__(self, name):
+        return self._file[name]
+
+    def shape(self, name):
+        with self._file.zip.open(f"{name}.npy") as stored:
+            if np.lib.format.read_magic(stored) == (1, 0):
+                return np.lib.format.read_array_header_1_0(stored)[0]
+            return np.lib.format.read_array_header_2_0(stored)[0]
+
+
+class _Tensors:
+    """Tensors of PyTorch by name."""
+
+    def __init__(self, tensors):
+        self._tensors = tensors
+
+    def __iter__(self):
+        return iter(self._tensors)
+
+    def __getitem__(self, name):
+        return self._tensors[name].detach().cpu().float().numpy()
+
+    def shape(self, name):
+        return self._tensors[name].shape
+
+
+def _read_torch(path):
+    """The tensors of a file of PyTorch by name, and the plain values beside them."""
+    torch = require("torch", extra="torch")
+    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if found < _OLDEST_TORCH:
+        raise InputError(
+            f"{path}: needs torch 2.6 or newer, whose `weights_only=True` runs no code; found "
+            f"{torch.__version__}"
+        )
+    # Values only, beside the weights: a command line's options, and NumPy's scalars, which
+    # NumPy 1 has under another name.
+    scalar = np.float64(0).__reduce__()[0]
+    plain = [argparse.Namespace, np.dtype, np.dtypes.Float64DType, np.dtypes.Float32DType, scalar]
+    plain += [(scalar, "numpy.core.multiarray.scalar")]
+    try:
+        with torch.serialization.safe_globals(plain):
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of pickle, zip and torch
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(
+            f"{path}: torch cannot read it as weights alone, and code in it is not run: {reason}"
+        ) from error
+    if not isinstance(state, dict):
+        raise InputError(f"{path}: expected a dict of arrays; received {type(state).__name__}")
+    weights = next((state[key] for key in ("model", "state_dict") if key in state), state)
+    if isinstance(weights, (list, tuple)):
+        weights = {
+            f"{place}.{name}": value
+            for place, part in enumerate(weights)
+            for name, value in part.items()
+        }
+    tensors = {name: value for name, value in weights.items() if torch.is_tensor(value)}
+    for name, value in dict(state.get("criterion") or {}).items():
+        if torch.is_tensor(value):
+            tensors[f"criterion.{name}"] = value
+    beside = {key: value for key, value in state.items() if not torch.is_tensor(value)}
+    return _Tensors(tensors), beside

@@ -9,6 +9,7 @@ from zoo.layers.generalized_pooling import GeneralizedPooling
 from zoo.layers.global_attention import GlobalAttention
 from zoo.layers.image_preprocessing import ImagePreprocessing
 from zoo.layers.laplace_projection import LaplaceProjection
+from zoo.layers.learned_tokens import LearnedTokens
 from zoo.layers.local_attention import LocalAttention
 from zoo.layers.mean_pooling import MeanPooling
 from zoo.layers.picture_scaling import PictureScaling
@@ -18,6 +19,7 @@ from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.set_prediction import SetPrediction
 from zoo.layers.slot_attention import SlotAttention
+from zoo.layers.transformer_block import TransformerBlock
 from zoo.layers.uncertainty_token import UncertaintyToken
 from zoo.layers.unit_length import UnitLength
 
@@ -31,6 +33,7 @@ __all__ = [
     "GlobalAttention",
     "ImagePreprocessing",
     "LaplaceProjection",
+    "LearnedTokens",
     "LocalAttention",
     "MeanPooling",
     "PictureScaling",
@@ -41,6 +44,7 @@ __all__ = [
     "SentenceGRU",
     "SetPrediction",
     "SlotAttention",
+    "TransformerBlock",
     "UncertaintyToken",
     "UnitLength",
 ]

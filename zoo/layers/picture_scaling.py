@@ -22,6 +22,7 @@ class PictureScaling(keras.layers.Layer):
         resize: how a picture is made the square that comes in, `"crop"` or `"stretch"`, see
             `zoo.data.images.prepare`. The layer does not do it; whatever shows pictures to the
             model reads it here.
+        crop_fraction: with `"crop"`, the side of that square relative to the shorter side.
 
     Call arguments:
         images: `(batch, height, width, 3)`, RGB, 0…255, integers or floats.
@@ -29,9 +30,17 @@ class PictureScaling(keras.layers.Layer):
     Output: float32 of the same shape.
     """
 
-    def __init__(self, scale: Any = 1.0, offset: Any = 0.0, resize: str = "crop", **kwargs: Any):
+    def __init__(
+        self,
+        scale: Any = 1.0,
+        offset: Any = 0.0,
+        resize: str = "crop",
+        crop_fraction: float = 1.0,
+        **kwargs: Any,
+    ):
         super().__init__(**{**kwargs, "dtype": "float32"})
         self.scale, self.offset, self.resize = _plain(scale), _plain(offset), resize
+        self.crop_fraction = crop_fraction
         self.built = True
 
     def call(self, images: Tensor) -> Tensor:
@@ -42,8 +51,13 @@ class PictureScaling(keras.layers.Layer):
         return keras.KerasTensor(images.shape, dtype="float32")
 
     def get_config(self) -> dict[str, Any]:
-        own = {"scale": self.scale, "offset": self.offset, "resize": self.resize}
-        return {**super().get_config(), **own}
+        return {
+            **super().get_config(),
+            "scale": self.scale,
+            "offset": self.offset,
+            "resize": self.resize,
+            "crop_fraction": self.crop_fraction,
+        }
 
 
 def _plain(value):

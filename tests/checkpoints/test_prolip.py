@@ -1,0 +1,106 @@
+"""ProLIP against the outputs of its official code."""
+
+import numpy as np
+import pytest
+
+import released
+import zoo
+
+
+def folder_of(name, tmp_path):
+    about, shapes, outputs = released.described(name)
+    about = about.get("config", about)
+    folder = released.write(tmp_path / name, released.weights(shapes), about)
+    return folder, about["vision_cfg"]["image_size"], outputs
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    folder, size, outputs = folder_of("prolip_tiny", tmp_path_factory.mktemp("hub"))
+    return zoo.from_checkpoint(folder), folder, size, outputs
+
+
+def check(model, size, outputs):
+    texts = outputs["texts"].astype("int32")
+    released.check_gaussian(
+        model.image_encoder, released.pixels(size), outputs["image_mean"], outputs["image_std"]
+    )
+    released.check_gaussian(model.caption_encoder, texts, outputs["text_mean"], outputs["text_std"])
+
+
+def test_tiny_is_the_official_model(tiny):
+    model, _, size, outputs = tiny
+    check(model, size, outputs)
+
+
+@pytest.mark.very_slow
+def test_b_16_is_the_official_model(tmp_path):
+    folder, size, outputs = folder_of("prolip_vit_b_16", tmp_path)
+    check(zoo.from_checkpoint(folder), size, outputs)
+
+
+@pytest.mark.very_slow
+@pytest.mark.parametrize(
+    ("name", "dim", "length"), [("prolip_long_vit_b_16", 768, 256), ("prolip_vit_l_16", 1024, 64)]
+)
+def test_every_array_of_the_others_has_its_place(name, dim, length, tmp_path):
+    folder, size, _ = folder_of(name, tmp_path)
+    model = zoo.from_checkpoint(folder)
+    found = model.caption_encoder.predict(np.ones((1, length), "int32"), verbose=0)
+    assert found["mean"].shape == found["log_variance"].shape == (1, dim)
+    found = model.image_encoder.predict(released.pixels(size), verbose=0)
+    assert np.isfinite(found["log_variance"]).all()
+
+
+def test_similarity_is_the_logit_of_the_official_loss(tiny):
+    model, _, size, outputs = tiny
+    images = model.encode_images(released.pixels(size))
+    captions = model.encode_captions(outputs["texts"].astype("int32"))
+    variances = np.exp(outputs["image_std"]).sum(-1)[:, None] + np.exp(outputs["text_std"]).sum(-1)
+    products = outputs["image_mean"] @ outputs["text_mean"].T
+    expected = outputs["logit_scale"] * (products - variances / 2) + outputs["logit_bias"]
+    np.testing.assert_allclose(model.similarity(images, captions), expected, rtol=1e-4)
+
+
+def test_family_is_read_from_the_names(tiny):
+    assert zoo.checkpoints.family_of(tiny[1]) == "prolip"
+    assert zoo.checkpoints.family_of(tiny[1] / "model.safetensors") == "prolip"
+
+
+def test_a_preset_of_it_gives_the_same(tiny, tmp_path):
+    model, _, size, outputs = tiny
+    zoo.save_preset(model, tmp_path / "preset")
+    check(zoo.from_preset(tmp_path / "preset"), size, outputs)
+
+
+def test_it_is_trained_further_with_inclusion(tiny):
+    _, folder, size, outputs = tiny
+    model = zoo.from_checkpoint(folder)
+    model.compile(optimizer="sgd")
+    batch = {
+        "images": released.pixels(size),
+        "captions": outputs["texts"][:2].astype("int32"),
+        "image_labels": np.arange(2),
+        "caption_labels": np.arange(2),
+    }
+    found = model.train_on_batch(batch, return_dict=True)
+    assert np.isfinite(found["loss"])
+    assert np.isfinite(found["inclusion"])
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "words"),
+    [
+        ("text_cfg", {"no_causal_mask": False}, "`no_causal_mask` must be True"),
+        ("text_cfg", {"pool_type": "argmax"}, "`pool_type` must be 'last'"),
+        ("vision_cfg", {"embed_unc": False}, "`embed_unc` must be True"),
+        ("vision_cfg", {"no_ln_pre": True}, "`no_ln_pre` must be False"),
+        ("text_cfg", {"context_length": 13}, "`context_length` is 13; the arrays are of 12"),
+    ],
+)
+def test_another_network_is_refused(tmp_path, part, change, words):
+    about, shapes, _ = released.described("prolip_tiny")
+    config = {**about["config"], part: {**about["config"][part], **change}}
+    folder = released.write(tmp_path / "other", released.weights(shapes), config)
+    with pytest.raises(zoo.errors.InputError, match=words):
+        zoo.from_checkpoint(folder)

@@ -1,0 +1,70 @@
+"""A block of CLIP, and learned tokens, against NumPy and KerasHub."""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from layer_checks import check_layer
+from zoo.layers import LearnedTokens, TransformerBlock
+
+TOKENS = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_kerashubs_block_of_clip(causal):
+    vision = keras_hub.models.CLIPVisionEncoder(4, 8, 1, 2, 16, image_shape=(8, 8, 3))
+    text = keras_hub.models.CLIPTextEncoder(9, 8, 8, 1, 2, 16)
+    other = (text if causal else vision).encoder_layers[0]
+    block = TransformerBlock(2, 16, "quick_gelu", causal=causal)
+    expected = other(TOKENS)
+    block(TOKENS)
+    for name in ("layer_norm_1", "attention", "layer_norm_2", "dense_1", "dense_2"):
+        getattr(block, name).set_weights(getattr(other, name).get_weights())
+    np.testing.assert_allclose(block(TOKENS), expected, atol=1e-6)
+
+
+def test_gelu_is_exact():
+    block = TransformerBlock(2, 8)
+    block(TOKENS)
+    block.dense_2.kernel.assign(np.eye(8))
+    block.dense_1.kernel.assign(np.eye(8))
+    block.attention.output_dense.kernel.assign(0 * block.attention.output_dense.kernel)
+    read = keras.ops.convert_to_numpy(block.layer_norm_2(TOKENS)).astype(np.float64)
+    np.testing.assert_allclose(block(TOKENS), TOKENS + read * ndtr(read), atol=1e-6)
+
+
+def test_a_causal_block_reads_nothing_that_comes_later():
+    block = TransformerBlock(2, 16, causal=True)
+    changed = TOKENS.copy()
+    changed[:, 3:] += 1
+    np.testing.assert_allclose(block(TOKENS)[:, :3], block(changed)[:, :3], atol=1e-6)
+
+
+def test_what_it_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="`activation` must be one of"):
+        TransformerBlock(2, 8, "relu")
+    with pytest.raises(ValueError, match="`num_heads` must divide the width 8; received 3"):
+        TransformerBlock(3, 8)(TOKENS)
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_learned_tokens_stand_where_they_are_told(at_end):
+    layer = LearnedTokens(2, at_end=at_end)
+    found = keras.ops.convert_to_numpy(layer(TOKENS)) - layer.positions.numpy()
+    own, others = (found[:, 5:], found[:, :5]) if at_end else (found[:, :2], found[:, 2:])
+    np.testing.assert_allclose(others, TOKENS, atol=1e-6)
+    np.testing.assert_allclose(own, np.broadcast_to(layer.tokens.numpy(), (2, 2, 8)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cls", "config", "length"),
+    [
+        (TransformerBlock, {"num_heads": 2, "mlp_dim": 16, "causal": True}, 5),
+        (LearnedTokens, {"count": 2}, 7),
+        (LearnedTokens, {"count": 0, "at_end": True}, 5),
+    ],
+)
+def test_they_are_layers_as_keras_wants_them(cls, config, length):
+    check_layer(cls, config, {"tokens": TOKENS}, (2, length, 8))

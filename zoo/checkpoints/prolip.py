@@ -1,0 +1,89 @@
+"""ProLIP and LongProLIP: vision transformers and texts with a token for the uncertainty."""
+
+import math
+
+import numpy as np
+
+from zoo import encoders, losses, similarities
+from zoo.checkpoints.family import Family, Source
+from zoo.checkpoints.open_clip_settings import image_settings, text_settings
+from zoo.checkpoints.tokenizers import prolip_tokenizer
+from zoo.encoders import weight_layouts
+from zoo.encoders.weight_layouts import Entry
+from zoo.models.dual_encoder import DualEncoder
+
+_VISION = {"embed_unc": (True,)}
+_TEXT = {
+    "embed_cls": (True,),
+    "embed_unc": (True,),
+    "no_causal_mask": (True,),
+    "pool_type": ("last",),
+}
+_EPSILON = 1e-6  # of the published text towers
+_SCALES = ("logit_scale", "logit_bias")
+
+
+def build(source: Source) -> DualEncoder:
+    """ProLIP, of the arrays of `ProLIPHF`: B/16, L/16, SO400M/14, H/14 and LongProLIP.
+
+    Its logit s · (μᵀμ′ − ½ Σσ² − ½ Σσ′²) + b, s = exp(logit_scale), is −(s/2) · CSD + s + b of
+    unit means, which is the model's similarity. What the code calls `std` is log σ². To train it
+    further the loss is the sum over pairs, with the inclusion of images in captions.
+
+    Published under the MIT licence as `SanghyukChun/ProLIP-ViT-B-16-DC-1B-12_8B` and others.
+    B/16 is compared with the official code's answers at full size; of L/16 and LongProLIP B/16
+    names and shapes are; SO400M/14 and H/14 differ in sizes alone, and are not tested.
+
+    Raises:
+        InputError: see `zoo.from_checkpoint`.
+    """
+    arrays = source.arrays
+    image = encoders.open_clip_image(**image_settings(source, 2, _VISION), uncertainty_token=True)
+    settings = text_settings(source, "text.", 2, _TEXT, _EPSILON)
+    text = encoders.open_clip_text(**settings, uncertainty_token=True)
+    dim = arrays.shape("visual.proj")[1]
+    head = {"pooling": "mean", "log_variance_bias": 0.0}  # the mean of one token
+    scale, bias = math.exp(arrays.scalar("logit_scale")), arrays.scalar("logit_bias")
+    model = DualEncoder(
+        encoders.pooled_image_encoder(image, dim, **head),
+        encoders.pooled_caption_encoder(text, dim, **head),
+        similarity=similarities.ClosedFormSampledDistance(scale / 2, scale + bias),
+        loss=losses.MatchingCrossentropy(reduction="sum"),
+        auxiliaries=[losses.Inclusion()],
+        tokenizer=prolip_tokenizer(source, settings["max_length"]),
+        uncertainty_measure="total_variance",
+        name="prolip",
+    )
+    entries = [
+        *weight_layouts.open_clip_image(image, True),
+        *weight_layouts.open_clip_text(text, True, "text."),
+        *_image_head(model.image_encoder.get_layer("head")),
+        *_text_head(model.caption_encoder.get_layer("head")),
+    ]
+    weight_layouts.fill(arrays, entries, "ProLIP", (*weight_layouts.COUNTERS, *_SCALES))
+    return model
+
+
+def _image_head(head):
+    head.mean_map.bias.assign(0.0 * head.mean_map.bias)
+    yield Entry(head.mean_map.kernel, ("visual.proj",))
+    yield Entry(head.variance_map.kernel, ("visual.uncertainty_proj.weight",), np.transpose)
+    yield Entry(head.covariance.bias, ("visual.uncertainty_proj.bias",))
+
+
+def _text_head(head):
+    """The released code maps the unnormalised mean to log σ²: two linear maps in a row are one."""
+    mean, variance = "text.text_projection", "text.text_uncertainty_projection"
+    yield from weight_layouts.linear(head.mean_map, mean)
+    both = (f"{mean}.weight", f"{variance}.weight")
+    yield Entry(head.variance_map.kernel, both, lambda w, u: _exact(w.T, u.T))
+    both = (f"{mean}.bias", f"{variance}.weight", f"{variance}.bias")
+    yield Entry(head.covariance.bias, both, lambda b, u, c: _exact(b, u.T) + c)
+
+
+def _exact(first, second):
+    """A product in double precision, as float32."""
+    return (first.astype(np.float64) @ second.astype(np.float64)).astype(np.float32)
+
+
+PROLIP = Family("prolip", ("text.unc_emb", "visual.unc_embedding"), build)

@@ -1,0 +1,84 @@
+"""The tokenizers of published checkpoints, from their files."""
+
+import pathlib
+
+import keras
+
+from zoo.data.text.clip_tokenizer import read_clip_tokenizer
+from zoo.encoders.hub_tokenizer import CLIP, WEB, HubTokenizer
+from zoo.errors import InputError, require
+
+# Names under which the files lie in folders on hubs, the first that is there is read.
+_MERGES = ("bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt", "merges.txt")
+_PIECES = ("spiece.model", "sentencepiece.model", "tokenizer.model")
+
+
+def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
+    """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder.
+
+    Raises:
+        InputError: if the file is no such file.
+    """
+    given = _given(source, _MERGES)
+    if given is None or isinstance(given, keras.layers.Layer):
+        return given
+    return read_clip_tokenizer(given, max_words)
+
+
+def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
+    """ProLIP's tokenizer: SigLIP's of SentencePiece with canonical text, or CLIP's (H/14).
+
+    SigLIP's fills rows with its end token, as CLIP's of Hugging Face does.
+
+    Raises:
+        InputError: if the file is no such file.
+    """
+    given = _given(source, (*_PIECES, *_MERGES))
+    if given is None or isinstance(given, keras.layers.Layer):
+        return given
+    if given.suffix == ".model":
+        return siglip_tokenizer(given, max_words)
+    clip = read_clip_tokenizer(given, max_words)
+    return HubTokenizer(
+        clip.tokenizer, max_words, clip.ends, padding=clip.ends[1], cleaning=CLIP, name="tokenizer"
+    )
+
+
+def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
+    """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text.
+
+    Raises:
+        InputError: if it is no SentencePiece file.
+    """
+    hub = require("keras_hub", extra="text")
+    try:
+        tokenizer = hub.models.SigLIPTokenizer(str(path))
+    except Exception as error:  # SentencePiece's own
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"{path}: not a SentencePiece model of SigLIP: {reason}") from error
+    end = int(tokenizer.end_token_id)
+    return HubTokenizer(
+        tokenizer, max_words, (None, end), padding=end, cleaning=WEB, name="tokenizer"
+    )
+
+
+def _given(source, names):
+    """The tokenizer that was given, or a path, or None."""
+    given = source.tokenizer
+    if isinstance(given, keras.layers.Layer):
+        return given
+    if given is not None:
+        path = pathlib.Path(given).expanduser()
+        if path.is_file():
+            return path
+        folder = path
+        if not folder.is_dir():
+            raise InputError(f"`tokenizer`: {path}: no such file; expected one of {names}")
+    elif source.folder is None:
+        return None
+    else:
+        folder = source.folder
+    found = next((folder / name for name in names if (folder / name).is_file()), None)
+    if found is None and given is not None:
+        raise InputError(f"`tokenizer`: {folder}: expected a folder with one of {names}")
+    return found

@@ -1,0 +1,175 @@
+"""PyTorch's layouts of weights, part by part, as entries: a variable and where its array is."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from zoo.encoders.weight_arrays import COUNTERS, WeightArrays
+
+
+class Entry(NamedTuple):
+    """One variable of a network, and the arrays of a file that fill it.
+
+    Attributes:
+        variable: of Keras.
+        names: of the arrays.
+        make: the variable's value of these arrays.
+    """
+
+    variable: Any
+    names: tuple[str, ...]
+    make: Callable[..., np.ndarray] = np.asarray
+
+
+def fill(
+    arrays: WeightArrays,
+    entries: Iterable[Entry],
+    network: str,
+    ignored: tuple[str, ...] = COUNTERS,
+) -> None:
+    """Gives a network its weights, one array after the other.
+
+    Args:
+        arrays: the file.
+        entries: of all variables of the network.
+        network: its name, for errors.
+        ignored: starts or ends of names that may be left over.
+
+    Raises:
+        InputError: if arrays are missing, left over, not finite or of another shape.
+    """
+    entries = list(entries)
+    arrays.require([name for entry in entries for name in entry.names], network)
+    arrays.check_all_used(network, entries, ignored)
+    for entry in entries:
+        value = entry.make(*(arrays.get(name) for name in entry.names))
+        arrays.assign(entry.variable, entry.names[0], value)
+
+
+def linear(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a Dense layer: `nn.Linear`, or a convolution of width one."""
+    yield Entry(layer.kernel, (f"{name}.weight",), lambda w: w.reshape(w.shape[:2]).T)
+    if layer.use_bias:
+        yield Entry(layer.bias, (f"{name}.bias",))
+
+
+def norm(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a LayerNormalization, or of a BatchNormalization with its running statistics."""
+    yield Entry(layer.gamma, (f"{name}.weight",))
+    yield Entry(layer.beta, (f"{name}.bias",))
+    if hasattr(layer, "moving_mean"):
+        yield Entry(layer.moving_mean, (f"{name}.running_mean",))
+        yield Entry(layer.moving_variance, (f"{name}.running_var",))
+
+
+def convolution(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a Conv2D without bias: out, in / groups, h, w to h, w, in / groups, out."""
+    yield Entry(layer.kernel, (f"{name}.weight",), lambda w: w.transpose(2, 3, 1, 0))
+
+
+def sentence_gru(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a `zoo.layers.SentenceGRU`: `nn.GRU` of one layer in one or both directions."""
+    if not layer.bidirectional:
+        yield from _gru(layer.gru.cell, name, "_l0")
+        return
+    yield from _gru(layer.gru.forward_layer.cell, name, "_l0")
+    yield from _gru(layer.gru.backward_layer.cell, name, "_l0_reverse")
+
+
+def _gru(cell, name, end):
+    # PyTorch orders the gates reset, update, new; Keras update, reset, new.
+    def gates(stacked):
+        reset, update, new = np.split(stacked, 3)
+        return np.concatenate([update, reset, new])
+
+    yield Entry(cell.kernel, (f"{name}.weight_ih{end}",), lambda w: gates(w).T)
+    yield Entry(cell.recurrent_kernel, (f"{name}.weight_hh{end}",), lambda w: gates(w).T)
+    biases = (f"{name}.bias_ih{end}", f"{name}.bias_hh{end}")
+    yield Entry(cell.bias, biases, lambda i, h: np.stack([gates(i), gates(h)]))
+
+
+def local_attention(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a `zoo.layers.LocalAttention`: PIE-Net's attention."""
+    yield from linear(layer.hidden, f"{name}.w_1")
+    yield from linear(layer.score, f"{name}.w_2")
+
+
+def pie_net(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a `zoo.layers.PolysemousEmbedding`: PIE-Net."""
+    yield from local_attention(layer.attention, f"{name}.attention")
+    yield from linear(layer.branch, f"{name}.fc")
+    yield from norm(layer.normalize, f"{name}.layer_norm")
+
+
+def generalized_pooling(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a `zoo.layers.GeneralizedPooling`: VSE∞'s GPO."""
+    yield from sentence_gru(layer.reader, f"{name}.gru")
+    yield from linear(layer.score, f"{name}.linear")
+
+
+def transformer_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a block of CLIP, by OpenAI's names: query, key and value are stacked."""
+    yield from norm(block.layer_norm_1, f"{name}.ln_1")
+    attention = block.attention
+    parts = (attention.query_dense, attention.key_dense, attention.value_dense)
+    for place, part in enumerate(parts):
+        # (out, in) → (in, heads, per head)
+        yield Entry(
+            part.kernel,
+            (f"{name}.attn.in_proj_weight",),
+            lambda w, at=place, shape=part.kernel.shape: np.split(w, 3)[at].T.reshape(shape),
+        )
+        yield Entry(
+            part.bias,
+            (f"{name}.attn.in_proj_bias",),
+            lambda b, at=place, shape=part.bias.shape: np.split(b, 3)[at].reshape(shape),
+        )
+    kernel = attention.output_dense.kernel
+    yield Entry(
+        kernel, (f"{name}.attn.out_proj.weight",), lambda w, shape=kernel.shape: w.T.reshape(shape)
+    )
+    yield Entry(attention.output_dense.bias, (f"{name}.attn.out_proj.bias",))
+    yield from norm(block.layer_norm_2, f"{name}.ln_2")
+    yield from linear(block.dense_1, f"{name}.mlp.c_fc")
+    yield from linear(block.dense_2, f"{name}.mlp.c_proj")
+
+
+def open_clip_image(backbone: keras.Model, uncertainty_token: bool) -> Iterator[Entry]:
+    """Of `zoo.encoders.open_clip_image`, by OpenCLIP's names after `visual.`."""
+    of = backbone.get_layer
+    yield from convolution(of("vision_patches"), "visual.conv1")
+    names = ("visual.class_embedding", "visual.unc_embedding")[: 1 + uncertainty_token]
+    yield Entry(of("vision_tokens").tokens, names, _stacked)
+    yield Entry(of("vision_tokens").positions, ("visual.positional_embedding",))
+    yield from norm(of("vision_first_norm"), "visual.ln_pre")
+    yield from _blocks(backbone, "vision", "visual.")
+    yield from norm(of("vision_last_norm"), "visual.ln_post")
+
+
+def open_clip_text(
+    backbone: keras.Model, uncertainty_token: bool, prefix: str = ""
+) -> Iterator[Entry]:
+    """Of `zoo.encoders.open_clip_text`, by OpenCLIP's names after `prefix`."""
+    of = backbone.get_layer
+    yield Entry(of("text_words").embeddings, (f"{prefix}token_embedding.weight",))
+    if uncertainty_token:
+        names = (f"{prefix}unc_emb", f"{prefix}cls_emb")
+        yield Entry(of("text_tokens").tokens, names, _stacked)
+    yield Entry(of("text_tokens").positions, (f"{prefix}positional_embedding",))
+    yield from _blocks(backbone, "text", prefix)
+    yield from norm(of("text_last_norm"), f"{prefix}ln_final")
+
+
+def _blocks(backbone, tower, prefix):
+    for kind, start in (("block", "transformer"), ("variance_block", "uncertainty_transformer")):
+        own = f"{tower}_{kind}_"
+        for layer in backbone.layers:
+            if layer.name.startswith(own):
+                number = layer.name.removeprefix(own)
+                yield from transformer_block(layer, f"{prefix}{start}.resblocks.{number}")
+
+
+def _stacked(*arrays):
+    return np.stack([array.ravel() for array in arrays])
