@@ -12,6 +12,7 @@ from scipy import sparse
 
 from zoo.errors import InputError, require
 from zoo.files.json_files import read_json
+from zoo.files.lines import lines_of
 from zoo.metrics.relevance import MatrixRelevance
 
 
@@ -62,7 +63,7 @@ def read_ids(path: str | os.PathLike) -> np.ndarray:
             )
         return ids.astype(np.int64)
     ids = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines_of(path.read_text(encoding="utf-8")), 1):
         try:
             ids.append(int(line))
         except ValueError as error:

@@ -135,12 +135,25 @@ def _questions(options, retriever):
     if options.image is not None:
         yield [Path(options.image)]
     elif options.queries is not None:
-        lines = sys.stdin if options.queries == "-" else read_lines(Path(options.queries))
-        lines = (line.strip() for line in lines)
+        lines = _lines(options.queries)
         while batch := list(itertools.islice(lines, 1 if options.queries == "-" else _AT_ONCE)):
             yield batch
     else:
         yield options.text
+
+
+def _lines(queries):
+    """The questions of `--queries`; those of standard input as they come."""
+    try:
+        if queries == "-":
+            sys.stdin.reconfigure(encoding="utf-8-sig", newline=None)  # lines end as in files
+        lines = sys.stdin if queries == "-" else read_lines(Path(queries))
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise InputError(f"--queries {queries}:{number}: expected a question, found none")
+            yield line.strip()
+    except UnicodeDecodeError as error:
+        raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
 
 
 def _name_training(options, pieces):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from zoo.data.reading.files import decode_caption_bytes
 from zoo.errors import InputError
+from zoo.files.lines import lines_of
 
 
 class CaptionFile(NamedTuple):
@@ -78,5 +79,5 @@ class _Archive:
 
 def _caption_file(data, where):
     text, clean = decode_caption_bytes(data)
-    lines = [line.strip() for line in text.replace("\r\n", "\n").rstrip().split("\n")]
+    lines = [line.strip() for line in lines_of(text.rstrip())]
     return CaptionFile(lines if text.strip() else [], None, where, clean)

@@ -8,6 +8,7 @@ from zoo.data.reading.files import read_lines, read_text
 from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.tables import SEPARATORS, read_header, read_table
 from zoo.errors import InputError
+from zoo.files.lines import lines_of
 
 JSON_LINES = (".jsonl", ".ndjson")
 _SPLITS = {
@@ -86,8 +87,7 @@ def _json_lines(table, columns, problems):
         problems.bad("bad lines", where, why)
 
     image, caption, split = columns
-    # A text may hold U+2028 and others of `str.splitlines`.
-    for line, text in enumerate(read_text(table, bad).split("\n"), start=1):
+    for line, text in enumerate(lines_of(read_text(table, bad)), start=1):
         if not text.strip():
             continue
         where = f"{table}:{line}"

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.data.reading.files import read_lines
+
 FOLDER = Path(__file__).parents[2] / "photos"
 CREDITS = "CREDITS"
 VECTORS = "vectors.npz"
@@ -45,7 +47,7 @@ def packaged_photos() -> list[Path]:
 
 def photo_credits() -> dict[str, Credit]:
     """The `Credit` of each packaged photo by the name of its file, as `photos/CREDITS` says."""
-    lines = (FOLDER / CREDITS).read_text(encoding="utf-8").splitlines()
+    lines = read_lines(FOLDER / CREDITS)
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {name: Credit(*rest) for name, *rest in rows[1:]}
 

@@ -7,6 +7,7 @@ import unicodedata
 from pathlib import Path, PurePosixPath
 
 from zoo.errors import InputError
+from zoo.files.lines import lines_of
 
 _REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
 
@@ -41,7 +42,7 @@ def read_text(path, bad=None):
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = len((data[: error.start] + b"x").splitlines())
         where, why = f"{path}:{line}", f"expected UTF-8, found byte {data[error.start]:#x}"
         if bad is None:
             raise InputError(f"{where}: {why}") from None
@@ -63,7 +64,7 @@ def read_lines(path):
     Raises:
         InputError: as `read_text`.
     """
-    return read_text(path).splitlines()
+    return lines_of(read_text(path))
 
 
 def whole_number(text):
