@@ -1,5 +1,6 @@
 """Losses over `(matches, logits)`, and the auxiliary terms on embeddings that join them."""
 
+from zoo.losses.ambiguity import Ambiguity
 from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.auxiliary_ranking import AuxiliaryRanking
 from zoo.losses.average_precision import SmoothAveragePrecision
@@ -23,6 +24,7 @@ from zoo.losses.spread import Uniformity, uniformity
 from zoo.losses.standard_normal import KLRegularizer, kl_to_standard_normal
 
 __all__ = [
+    "Ambiguity",
     "Auxiliary",
     "AuxiliaryRanking",
     "Captioning",

@@ -17,6 +17,7 @@ def pfe(
     likelihood_weight: float = 1.0,
     regularization: float = 0.01,
     image_features: bool = False,
+    ambiguity_weight: float = 0.0,
 ) -> DualEncoder:
     """Makes Gaussians of a trained model of points, whose means stay the points that they were.
 
@@ -40,6 +41,9 @@ def pfe(
         image_features: whether an image's variance reads what its head reads, in place of the
             point, as the paper's does: it then knows of pictures that are unlike training's.
             Captions' variances, which are of what was said, read the point.
+        ambiguity_weight: of `zoo.losses.Ambiguity`, by which the variance follows the number of
+            items that fit in place of the distance of pairs; 0 leaves it out. 100 outweighs the
+            other terms, which pull the other way.
 
     Returns:
         A `DualEncoder`, not compiled, with CSD and the tokenizer of the points. Its uncertainty is
@@ -55,6 +59,9 @@ def pfe(
     Paper differs: faces are compared by the mutual likelihood itself, whose log σ² terms prefer
         certain items of a gallery.
     """
+    terms = [losses.MutualLikelihood(likelihood_weight)]
+    if ambiguity_weight:
+        terms.append(losses.Ambiguity(ambiguity_weight))
     points = _unit_points(model.image_encoder, "image_encoder")
     read = _scaled_features(model.image_encoder) if image_features else points
     return DualEncoder(
@@ -67,7 +74,7 @@ def pfe(
         ),
         similarity=similarities.ClosedFormSampledDistance(scale, shift),
         loss=losses.MatchingCrossentropy(),
-        auxiliaries=[losses.MutualLikelihood(likelihood_weight)],
+        auxiliaries=terms,
         tokenizer=model.tokenizer,
         uncertainty_measure="total_variance",
         name="pfe",
