@@ -8,10 +8,12 @@ from zoo import encoders
 IDS = np.array([[4, 2, 7, 3, 5], [1, 6, 0, 0, 0], [3, 3, 2, 0, 0]], "int32")
 
 
-def official_caption_encoder(g):
+def official_caption_encoder(g, **options):
     """Our caption tower with the weights of the official one."""
-    backbone = encoders.gru(13, 16, word_dim=10, word_vectors=g["w__embed__weight"])
-    encoder = encoders.gaussian_caption_encoder(backbone, 16, hidden_dim=5)
+    at_last_word = options.get("at_last_word", False)
+    words = g["w__embed__weight"]
+    backbone = encoders.gru(13, 16, word_dim=10, word_vectors=words, at_last_word=at_last_word)
+    encoder = encoders.gaussian_caption_encoder(backbone, 16, hidden_dim=5, **options)
     both = [*gru(g, "rnn"), *gru(g, "rnn", reverse=True)]
     backbone.get_layer("gru").set_weights(both)
     head = encoder.get_layer("head")
@@ -22,42 +24,31 @@ def official_caption_encoder(g):
     set_local_attention(gaussian.variance_pooling, g, "uncertain_net__attention")
     kernel, bias = dense(g, "uncertain_net__fc")
     gaussian.variance_local.set_weights([kernel])
-    gaussian.covariance.set_weights([bias])
+    gaussian.covariance.set_weights([bias * (2 if gaussian.log_deviation else 1)])
     return encoder
-
-
-def released_sentence(layer, words, mask):
-    """The sentence as released: both directions at the last word, not each at its own end."""
-    _, sentence = layer(words, mask=mask)
-    last = mask.sum(1) - 1
-    _, of_last_word = layer(words[np.arange(len(words)), last][:, None])
-    return np.concatenate([sentence[:, :8], of_last_word[:, 8:]], axis=-1)
 
 
 def test_official_caption_encoder(golden):
     g = golden("pcme_text_encoder")
-    encoder = official_caption_encoder(g)
-    backbone, head = encoder.get_layer("backbone"), encoder.get_layer("head")
-    features = {key: np.asarray(value) for key, value in backbone(g["ids"].astype("int32")).items()}
-    words, mask = features["words"], features["mask"]
-    np.testing.assert_array_equal(mask.sum(1), g["lengths"])
-
-    gaussian = head.get_layer("gaussian")
-    released = gaussian(
-        words,
-        released_sentence(backbone.get_layer("gru"), words, mask),
-        released_sentence(head.get_layer("variance_gru"), words, mask),
-        mask=mask,
-    )
+    ids = g["ids"].astype("int32")
+    np.testing.assert_array_equal((ids > 0).sum(1), g["lengths"])
+    released = official_caption_encoder(g, at_last_word=True)(ids)
     np.testing.assert_allclose(released["mean"], g["embedding"], atol=1e-5)
     np.testing.assert_allclose(released["log_variance"], g["logsigma"], atol=1e-5)
 
-    # Ours differs from it by the backward halves alone, and not where there is one word.
-    ours = encoder(g["ids"].astype("int32"))
+    # The paper's differs by the backward halves alone, and not where there is one word.
+    ours = official_caption_encoder(g)(ids)
     difference = np.abs(ours["log_variance"] - g["logsigma"])
     assert difference[:, :8].max() < 1e-5
     several = g["lengths"] > 1
     assert (difference[several, 8:].max(axis=1) > 1e-3).all()
+
+
+def test_a_head_of_log_sigma_is_doubled(golden):
+    g = golden("pcme_text_encoder")
+    encoder = official_caption_encoder(g, at_last_word=True, log_deviation=True)
+    found = encoder(g["ids"].astype("int32"))["log_variance"]
+    np.testing.assert_allclose(found, 2 * g["logsigma"], atol=2e-5)
 
 
 def test_image_tower():

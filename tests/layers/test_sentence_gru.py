@@ -64,3 +64,17 @@ def test_wrong_arguments_are_named():
     SentenceGRU(7, bidirectional=False)
     with pytest.raises(ValueError, match=r"`merge`.* received 'sum'"):
         SentenceGRU(8, merge="sum")
+
+
+@pytest.mark.parametrize("merge", ["concat", "ave"])
+def test_a_sentence_at_its_last_word_has_the_states_of_that_word(merge):
+    layer = SentenceGRU(8, merge=merge, at_last_word=True)
+    states, sentence = layer(WORDS, mask=MASK)
+    rows = np.arange(len(LENGTHS))
+    np.testing.assert_array_equal(sentence, np.asarray(states)[rows, LENGTHS - 1])
+    np.testing.assert_array_equal(layer(WORDS)[1], np.asarray(layer(WORDS)[0])[:, -1])
+
+
+def test_a_sentence_at_its_last_word_is_a_layer():
+    inputs = {"words": WORDS, "mask": MASK}
+    check_layer(SentenceGRU, {"dim": 8, "at_last_word": True}, inputs, ((4, 6, 8), (4, 8)))

@@ -6,6 +6,7 @@ import pathlib
 import keras
 
 from zoo.checkpoints.family import Source
+from zoo.checkpoints.pcme import PCME
 from zoo.checkpoints.pcmepp import PCMEPP
 from zoo.checkpoints.prolip import PROLIP
 from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
@@ -13,7 +14,7 @@ from zoo.errors import InputError
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
 
-FAMILIES = {family.name: family for family in (PROLIP, PCMEPP)}
+FAMILIES = {family.name: family for family in (PROLIP, PCMEPP, PCME)}
 CONFIG_FILE = "config.json"
 _EXPECTED = "arrays of a published checkpoint"
 
@@ -34,6 +35,7 @@ def from_checkpoint(
     |---|---|---|
     | `"prolip"` | ProLIP, LongProLIP on Hugging Face | SigLIP's SentencePiece; CLIP's for H/14 |
     | `"pcmepp"` | PCME++ on Hugging Face | CLIP's merges |
+    | `"pcme"` | PCME of COCO (ResNet-152) | its vocabulary, `coco_vocab.pkl` or JSON |
 
     Args:
         path: a `.safetensors` or `.npz` file of the official code's state dict, or a file of

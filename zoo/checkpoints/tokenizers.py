@@ -5,11 +5,18 @@ import pathlib
 import keras
 
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
+from zoo.data.text.vocabulary_tokenizer import of_word_ids, read_vocabulary_tokenizer
 from zoo.encoders.hub_tokenizer import CLIP, WEB, HubTokenizer
 from zoo.errors import InputError, require
 
 # Names under which the files lie in folders on hubs, the first that is there is read.
 _MERGES = ("bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt", "merges.txt")
+_VOCABULARIES = (
+    "coco_vocab.pkl",
+    "vocab.json",
+    "coco_precomp_vocab.json",
+    "f30k_precomp_vocab.json",
+)
 _PIECES = ("spiece.model", "sentencepiece.model", "tokenizer.model")
 
 
@@ -60,6 +67,35 @@ def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
     return HubTokenizer(
         tokenizer, max_words, (None, end), padding=end, cleaning=WEB, name="tokenizer"
     )
+
+
+def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
+    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own.
+
+    Args:
+        source: the checkpoint; a file of PyTorch may hold `word2idx`.
+        words: ids that the network has vectors for.
+        max_words: length of a row.
+
+    Raises:
+        InputError: if the file is no vocabulary, or has another number of words.
+    """
+    given = _given(source, _VOCABULARIES)
+    stored = source.arrays.extra.get("word2idx")
+    if isinstance(given, keras.layers.Layer):
+        return given
+    if given is not None:
+        tokenizer = read_vocabulary_tokenizer(given, max_words)
+    elif isinstance(stored, dict):
+        given, tokenizer = source.arrays.path, of_word_ids(stored, source.arrays.path, max_words)
+    else:
+        return None
+    if tokenizer.vocabulary_size() != words:
+        raise InputError(
+            f"{given}: expected {words:,} words, as the network has; received "
+            f"{tokenizer.vocabulary_size():,}"
+        )
+    return tokenizer
 
 
 def _given(source, names):

@@ -42,6 +42,7 @@ from zoo.data.text import captions, prompts
 from zoo.data.text.bert_tokenizer import BertTokenizer, read_bert_tokenizer
 from zoo.data.text.captions import WordTokenizer, word_tokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
+from zoo.data.text.vocabulary_tokenizer import VocabularyTokenizer, read_vocabulary_tokenizer
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
 
@@ -68,6 +69,7 @@ __all__ = [
     "Skipped",
     "Split",
     "Stream",
+    "VocabularyTokenizer",
     "WordTokenizer",
     "batches",
     "captions",
@@ -87,6 +89,7 @@ __all__ = [
     "prompts",
     "read_bert_tokenizer",
     "read_clip_tokenizer",
+    "read_vocabulary_tokenizer",
     "regions",
     "sources",
     "streams",

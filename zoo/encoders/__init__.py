@@ -27,7 +27,7 @@ from zoo.encoders.point_towers import (
 )
 from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
 from zoo.encoders.regions import regions
-from zoo.encoders.resnext import load_torchvision_weights, resnext
+from zoo.encoders.resnext import load_torchvision_weights, resnext, torchvision_backbone
 from zoo.encoders.sentence import sentence_encoder, sentences
 from zoo.encoders.set_towers import (
     map_size,
@@ -73,6 +73,7 @@ __all__ = [
     "sentences",
     "set_caption_encoder",
     "set_image_encoder",
+    "torchvision_backbone",
     "vector_encoder",
     "vectors",
     "with_attention",

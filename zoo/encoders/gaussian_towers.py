@@ -42,7 +42,11 @@ def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
 
 
 def gaussian_caption_encoder(
-    backbone: keras.Model, dim: int, variance_gru: bool = True, **head: Any
+    backbone: keras.Model,
+    dim: int,
+    variance_gru: bool = True,
+    at_last_word: bool = False,
+    **head: Any,
 ) -> keras.Model:
     """Captions to Gaussian embeddings.
 
@@ -52,6 +56,7 @@ def gaussian_caption_encoder(
         dim: dimension of the embedding.
         variance_gru: whether the log variance has a second GRU, as the released code has it; else
             both are linear maps of one sentence, as PCME's experiment in the plane.
+        at_last_word: of that GRU, see `SentenceGRU`.
         **head: options of `GaussianHead`.
 
     Returns:
@@ -81,7 +86,8 @@ def gaussian_caption_encoder(
         sentence = inputs["sentence"]
         width = sentence.shape[-1]
         if variance_gru and head.get("covariance", "ellipsoidal") is not None:
-            _, variance_sentence = SentenceGRU(width, name="variance_gru")(local, mask=mask)
+            reader = SentenceGRU(width, at_last_word=at_last_word, name="variance_gru")
+            _, variance_sentence = reader(local, mask=mask)
     project = not recurrent or not variance_gru or width != dim
     gaussian = GaussianHead(dim, project_pooled=project, name="gaussian", **head)
     embedding = gaussian(local, sentence, variance_sentence, mask=mask)

@@ -19,6 +19,7 @@ def gru(
     max_length: int | None = None,
     dropout: float = 0.0,
     seed: int | None = None,
+    at_last_word: bool = False,
 ) -> keras.Model:
     """Word embeddings and a GRU over them.
 
@@ -26,7 +27,7 @@ def gru(
         vocabulary_size: number of token ids, of which 0 is padding.
         dim: dimension of the states and of the sentence (D).
         word_dim: dimension of the word embeddings.
-        bidirectional, merge: as in `SentenceGRU`.
+        bidirectional, merge, at_last_word: as in `SentenceGRU`.
         word_vectors: initial word embeddings `(vocabulary_size, word_dim)`, such as GloVe's, or
             None for random ones. They are trained; `model.get_layer("words").trainable = False`
             freezes them.
@@ -59,6 +60,7 @@ def gru(
     words, mask = embed(ids), ops.not_equal(ids, PADDING)
     if dropout:
         words = keras.layers.Dropout(dropout, seed=seed, name="dropout")(words)
-    states, sentence = SentenceGRU(dim, bidirectional, merge, name="gru")(words, mask=mask)
+    reader = SentenceGRU(dim, bidirectional, merge, at_last_word, name="gru")
+    states, sentence = reader(words, mask=mask)
     outputs = {"words": words, "states": states, "sentence": sentence, "mask": mask}
     return keras.Model(ids, outputs, name="backbone")

@@ -1,12 +1,23 @@
-"""ResNeXt: residual blocks of grouped convolutions, laid out as torchvision's."""
+"""ResNet and ResNeXt: residual blocks of grouped convolutions, laid out as torchvision's."""
 
 import os
 
 import keras
 from keras import layers
 
-from zoo.encoders.weight_arrays import WeightArrays
-from zoo.errors import InputError
+from zoo.encoders.weight_arrays import COUNTERS, WeightArrays
+from zoo.encoders.weight_layouts import fill, torchvision
+from zoo.layers.picture_scaling import PictureScaling
+
+# Blocks of each stage, groups and their width.
+TORCHVISION = {
+    "resnet50": ((3, 4, 6, 3), 1, 64),
+    "resnet101": ((3, 4, 23, 3), 1, 64),
+    "resnet152": ((3, 8, 36, 3), 1, 64),
+    "resnext101_32x8d": ((3, 4, 23, 3), 32, 8),
+}
+# Of ImageNet's pixels, 0 … 1.
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def resnext(
@@ -47,6 +58,47 @@ def resnext(
     return keras.Model(images, x, name=name)
 
 
+def torchvision_backbone(
+    name: str,
+    image_size: int = 224,
+    resize: str = "crop",
+    crop_fraction: float = 224 / 256,
+) -> keras.Model:
+    """A network of torchvision without pooling and classifier, ImageNet's scaling inside.
+
+    Its strides lie in the 3 × 3 convolutions, those of `zoo.encoders.convolutional`'s ResNets in
+    the 1 × 1 ones before them.
+
+    Args:
+        name: `"resnet50"`, `"resnet101"`, `"resnet152"` or `"resnext101_32x8d"`.
+        image_size: height and width of the images.
+        resize, crop_fraction: how pictures become squares, see `zoo.layers.PictureScaling`; the
+            default is "resize to 256, crop 224".
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from images `(batch, size, size, 3)`, 0…255,
+        to features `(batch, size / 32, size / 32, 2048)`.
+
+    Raises:
+        ValueError: on an unknown name.
+
+    Reference: He et al., CVPR 2016; Xie et al., CVPR 2017.
+    """
+    if name not in TORCHVISION:
+        raise ValueError(f"`name` must be one of {tuple(TORCHVISION)}; received {name!r}")
+    blocks, groups, width = TORCHVISION[name]
+    network = resnext(blocks, groups, width, image_size, name)
+    images = keras.Input((image_size, image_size, 3), name="images")
+    scaling = PictureScaling(
+        [1 / (255 * one) for one in DEVIATION],
+        [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)],
+        resize,
+        crop_fraction,
+        name="preprocessing",
+    )
+    return keras.Model(images, network(scaling(images)), name="backbone")
+
+
 def load_torchvision_weights(network: keras.Model, path: str | os.PathLike) -> None:
     """Copies weights with torchvision's names into a `resnext`.
 
@@ -62,37 +114,7 @@ def load_torchvision_weights(network: keras.Model, path: str | os.PathLike) -> N
             another shape than the network's.
     """
     arrays = WeightArrays(path, f"torchvision weights of {network.name!r}")
-    used = set()
-
-    def assign(variable, name, axes=None):
-        array = arrays.get(name)
-        used.add(name)
-        if axes is not None and array.ndim == len(axes):
-            array = array.transpose(axes)
-        arrays.assign(variable, name, array)
-
-    for layer in network.layers:
-        name = layer.name.replace("_", ".")
-        if isinstance(layer, layers.Conv2D):
-            # out, in / groups, h, w → h, w, in / groups, out
-            assign(layer.kernel, f"{name}.weight", (2, 3, 1, 0))
-        elif isinstance(layer, layers.BatchNormalization):
-            assign(layer.gamma, f"{name}.weight")
-            assign(layer.beta, f"{name}.bias")
-            assign(layer.moving_mean, f"{name}.running_mean")
-            assign(layer.moving_variance, f"{name}.running_var")
-    others = [
-        name
-        for name in arrays
-        if name not in used
-        and not name.startswith("fc.")
-        and not name.endswith("num_batches_tracked")
-    ]
-    if others:
-        raise InputError(
-            f"{arrays.path}: {len(others)} arrays have no place in {network.name!r}, "
-            f"such as {others[0]!r}"
-        )
+    fill(arrays, torchvision(network), repr(network.name), (*COUNTERS, "fc."))
 
 
 def _block(x, scale, groups, width, strides, prefix, shortcut):

@@ -136,6 +136,16 @@ def transformer_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
     yield from linear(block.dense_2, f"{name}.mlp.c_proj")
 
 
+def torchvision(network: keras.Model, prefix: str = "") -> Iterator[Entry]:
+    """Of a `zoo.encoders.resnext`, whose layers have torchvision's names with `_` for the dots."""
+    for layer in network.layers:
+        name = prefix + layer.name.replace("_", ".")
+        if isinstance(layer, keras.layers.Conv2D):
+            yield from convolution(layer, name)
+        elif isinstance(layer, keras.layers.BatchNormalization):
+            yield from norm(layer, name)
+
+
 def open_clip_image(backbone: keras.Model, uncertainty_token: bool) -> Iterator[Entry]:
     """Of `zoo.encoders.open_clip_image`, by OpenCLIP's names after `visual.`."""
     of = backbone.get_layer

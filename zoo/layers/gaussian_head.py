@@ -44,6 +44,8 @@ class GaussianHead(keras.layers.Layer):
             classes cannot pass each other.
         log_variance_bias: initial bias of log σ², which sets the first uncertainties.
         variance_bounds: `(lowest, highest)` variance σ², or None.
+        log_deviation: whether the sum of `global′` and `branch′` is log σ and is doubled, as
+            PCME's released weights expect: its samples take it for log σ.
 
     Call arguments:
         features: local features `(batch, positions, channels)`: cells of a feature map, words.
@@ -77,6 +79,7 @@ class GaussianHead(keras.layers.Layer):
         unit_mean: bool = True,
         log_variance_bias: float = 0.0,
         variance_bounds: tuple[float, float] | None = None,
+        log_deviation: bool = False,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -89,6 +92,7 @@ class GaussianHead(keras.layers.Layer):
         self.variance_attention = variance_attention
         self.squash_variance = squash_variance
         self.unit_mean = unit_mean
+        self.log_deviation = log_deviation
         self.covariance = None
         policy = self.dtype_policy
         if project_pooled:
@@ -165,6 +169,8 @@ class GaussianHead(keras.layers.Layer):
         elif self.variance_attention:
             attended = ops.squeeze(self.variance_pooling(features, mask=mask), 1)
             variance = variance + self.variance_local(attended)
+        if self.log_deviation:
+            variance = 2.0 * variance
         return {"mean": mean, "log_variance": self.covariance(variance)}
 
     def compute_output_spec(self, features, pooled, pooled_variance=None, mask=None):
@@ -189,4 +195,5 @@ class GaussianHead(keras.layers.Layer):
             "unit_mean": self.unit_mean,
             "log_variance_bias": covariance.initial_log_variance if covariance else 0.0,
             "variance_bounds": covariance and covariance.bounds,
+            "log_deviation": self.log_deviation,
         }

@@ -24,6 +24,9 @@ class SentenceGRU(keras.layers.Layer):
         bidirectional: whether to read backwards too.
         merge: how the two directions make a state: `"concat"` of `dim / 2` each (PCME, DivE),
             `"ave"`: the mean of `dim` each (VSE∞). Without effect in one direction.
+        at_last_word: whether the sentence is the states of both directions at the last word,
+            where the backward one has read that word only: PCME's and PVSE's released weights
+            expect it.
 
     Call arguments:
         words: `(batch, length, word_dim)`.
@@ -32,7 +35,7 @@ class SentenceGRU(keras.layers.Layer):
 
     Output: `(states, sentence)`: the states `(batch, length, dim)`, zero at padding, and the
         sentence `(batch, dim)`: the forward state at the last word and the backward state at the
-        first, so that both halves have read the whole sentence.
+        first, so that both halves have read the whole sentence, unless `at_last_word`.
 
     Raises:
         ValueError: if `dim` is odd where two halves are concatenated.
@@ -40,11 +43,18 @@ class SentenceGRU(keras.layers.Layer):
     Reference: Cho et al., EMNLP 2014; the encoder of VSE++ (Faghri et al., BMVC 2018) and PCME
         (Chun et al., CVPR 2021).
 
-    Released code differs: PCME and PVSE gather both directions at the last word, where the
-        backward half has read one word only.
+    Released code differs: PCME and PVSE gather both directions at the last word, as
+        `at_last_word` does.
     """
 
-    def __init__(self, dim: int, bidirectional: bool = True, merge: str = "concat", **kwargs: Any):
+    def __init__(
+        self,
+        dim: int,
+        bidirectional: bool = True,
+        merge: str = "concat",
+        at_last_word: bool = False,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         if merge not in MERGES:
             raise ValueError(f"`merge` must be one of {MERGES}; received {merge!r}")
@@ -54,6 +64,7 @@ class SentenceGRU(keras.layers.Layer):
         self.dim = dim
         self.bidirectional = bidirectional
         self.merge = merge
+        self.at_last_word = at_last_word
         policy = self.dtype_policy
         self.gru = keras.layers.GRU(
             dim // 2 if halves else dim,
@@ -76,6 +87,10 @@ class SentenceGRU(keras.layers.Layer):
             # cuDNN rejects an empty sentence
             read = ops.logical_or(ops.cast(mask, "bool"), ops.arange(ops.shape(words)[1]) == 0)
         states, *ends = self.gru(words, mask=read)
+        if self.at_last_word:
+            count = ops.shape(words)[1] if read is None else ops.sum(ops.cast(read, "int32"), 1)
+            last = ops.broadcast_to(ops.reshape(count - 1, (-1, 1, 1)), (ops.shape(words)[0], 1, 1))
+            ends = [ops.squeeze(ops.take_along_axis(states, last, axis=1), 1)]
         if mask is not None:
             states = ops.where(ops.expand_dims(mask, -1), states, ops.zeros_like(states))
         if len(ends) == 1:
@@ -101,4 +116,5 @@ class SentenceGRU(keras.layers.Layer):
             "dim": self.dim,
             "bidirectional": self.bidirectional,
             "merge": self.merge,
+            "at_last_word": self.at_last_word,
         }

@@ -31,6 +31,7 @@ def pcme(
     caption_backbone: keras.Model | None = None,
     sentence_dim: int | None = None,
     variance_gru: bool = True,
+    at_last_word: bool = False,
     name: str = "pcme",
     **head: Any,
 ) -> DualEncoder:
@@ -70,6 +71,8 @@ def pcme(
             cannot carry a sentence.
         variance_gru: whether the log variance of a caption has a second GRU, see
             `zoo.encoders.gaussian_caption_encoder`.
+        at_last_word: whether both GRUs give a sentence's states at its last word, as released,
+            see `zoo.layers.SentenceGRU`.
         name: of the model.
         **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
             `covariance=None` trains the means alone.
@@ -88,7 +91,8 @@ def pcme(
     Released code differs: its sigmoid is sigmoid(2x), so its a and b are half of these; the loss
         counts every pair twice; the KL takes the mean of the samples for μ; uniformity is taken
         on 128 rows drawn with replacement; a sentence's state is both directions of the GRU at
-        the last word.
+        the last word (`at_last_word`), and samples take the head's sum for log σ
+        (`log_deviation`).
     """
     image_backbone = backbones.pictures(image_backbone, image_size, image_weights)
     caption_backbone = backbones.captions(
@@ -99,9 +103,12 @@ def pcme(
         max_length,
         word_dim=word_dim,
         word_vectors=word_vectors,
+        at_last_word=at_last_word,
     )
     image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
-    caption_encoder = encoders.gaussian_caption_encoder(caption_backbone, dim, variance_gru, **head)
+    caption_encoder = encoders.gaussian_caption_encoder(
+        caption_backbone, dim, variance_gru, at_last_word, **head
+    )
     is_gaussian = head.get("covariance", "ellipsoidal") is not None
     return DualEncoder(
         image_encoder,
