@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import time
 
 import httpx
 import numpy as np
@@ -96,7 +97,16 @@ Image.new("RGB", (20, 10), "red").save(PICTURE, "PNG")
         (b'{"question": "\\ud800"}', 422, "unable to parse raw data as a unicode"),
         (json.dumps({"question": "a" * 3000}).encode(), 422, "at most 2000 characters"),
         (json.dumps({"questions": ["a"] * 300}).encode(), 422, "at most 256 items"),
-        (b'{"image": "no base64!"}', 422, "expected the base64 of a picture's bytes"),
+        (b'{"question": ""}', 422, "question: expected a text; received an empty one"),
+        (b'{"question": " \\n\\u200b"}', 422, "received an empty one"),
+        (b'{"questions": ["a bird", " "]}', 422, "questions.1: expected a text"),
+        (b'{"question": "\\u2028"}', 422, "received an empty one"),
+        (b'{"image": "no base64!"}', 422, "expected the base64 of a picture's file"),
+        (b'{"image": ""}', 422, "received nothing"),
+        (b'{"image": "aaaaa"}', 422, "expected the base64 of a picture's file"),
+        (b'{"image": "\\u00e9"}', 422, "expected the base64 of a picture's file"),
+        (b'{"image": "data:image/png,abc"}', 422, "a data: URL without ;base64"),
+        (b"[" + b"{}," * 400_000 + b"0]", 413, "too many values"),
         (json.dumps({"image": base64.b64encode(b"x" * 9).decode()}).encode(), 422, "not an image"),
         (b" " * (server.MAX_BODY + 1), 413, "bytes at most"),
     ],
@@ -115,17 +125,106 @@ def test_what_is_wrong_is_a_sentence(retriever, content, status, says):
     assert good.status_code == 200
 
 
-def test_a_picture_asks_as_the_retriever_is_asked(retriever):
-    body = {"image": base64.b64encode(PICTURE.getvalue()).decode()}
-    picture = Image.open(PICTURE)
-    expected = retriever.ask(picture, 3)
-    assert ask(server.application(retriever), **body, k=3).json()["ids"] == expected.ids.tolist()
+ENCODED = base64.b64encode(PICTURE.getvalue()).decode()
 
 
-def test_other_names_paths_and_methods(retriever):
-    app = server.application(retriever, hosts=("127.0.0.1",))
-    (response,) = call(app, ("GET", "/health", {"headers": {"Host": "evil.example"}}))
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENCODED,
+        ENCODED.rstrip("="),
+        "\r\n".join(ENCODED[at : at + 20] for at in range(0, len(ENCODED), 20)),
+        f"data:image/png;base64,{ENCODED}",
+        f"\n DATA:image/png;charset=x;base64,{ENCODED}\n",
+        base64.urlsafe_b64encode(PICTURE.getvalue()).decode(),
+    ],
+)
+def test_a_picture_asks_as_the_retriever_is_asked(retriever, text):
+    expected = retriever.ask(Image.open(PICTURE), 3)
+    found = ask(server.application(retriever), image=text, k=3).json()
+    assert found["ids"] == expected.ids.tolist()
+
+
+def encoded(picture, kind, **options):
+    file = io.BytesIO()
+    picture.save(file, kind, **options)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def test_what_would_take_much_memory_is_refused_by_its_header(retriever, monkeypatch):
+    """Also a format that another program would open."""
+    large = encoded(Image.new("1", (5001, 5000)), "PNG")
+    tiff = encoded(Image.new("RGB", (9, 9)), "TIFF")
+    monkeypatch.setattr(Image.Image, "load", lambda image: pytest.fail("it was decoded"))
+    app = server.application(retriever)
+    assert ask(app, image=large).json()["error"].startswith("image: 5001 x 5000 pixels, more than")
+    post_script = base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n").decode()
+    for text in (post_script, tiff):
+        response = ask(app, image=text)
+        assert response.status_code == 422
+        assert "expected one of JPEG" in response.json()["error"]
+
+
+def test_pictures_wait_for_their_turn_and_keep_no_question_out(retriever, monkeypatch):
+    """One is decoded at a time, off the event loop; of too many the last are refused."""
+    at_once, most = [], []
+
+    def slow(text):
+        at_once.append(text)
+        most.append(len(at_once))
+        time.sleep(0.05)
+        at_once.remove(text)
+        return np.zeros((8, 8, 3), "uint8")
+
+    monkeypatch.setattr(server, "picture_of", slow)
+    monkeypatch.setattr(server, "MAX_PICTURES", 5)
+    app = server.application(retriever)
+    *pictures, question = call(
+        app,
+        *(("POST", "/ask", {"json": {"image": str(n)}}) for n in range(8)),
+        ("POST", "/ask", {"json": {"question": "a bird"}}),
+    )
+    assert sorted(one.status_code for one in pictures) == [200] * 5 + [503] * 3
+    assert max(most) == 1
+    assert question.status_code == 200
+    refused = next(one for one in pictures if one.status_code == 503)
+    assert "too many pictures wait" in refused.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.1:80", "LOCALHOST:8000", "localhost.", "[::1]", "[::1]:8000"]
+)
+def test_loopback_is_answered(retriever, host):
+    app = server.application(retriever, hosts=server._LOOPBACK)
+    (response,) = call(app, ("GET", "/health", {"headers": {"Host": host}}))
+    assert response.json()["status"] == "ok"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[::2]", ""])
+def test_other_names_are_refused(retriever, host):
+    app = server.application(retriever, hosts=server._LOOPBACK)
+    (response,) = call(app, ("GET", "/health", {"headers": {"Host": host}}))
     assert response.status_code == 400
+    assert set(response.json()) == {"error"}
+
+
+def test_a_fault_of_the_server_is_json(retriever, monkeypatch):
+    monkeypatch.setattr(retriever, "ask", lambda questions, k: 1 / 0)
+    response = ask(server.application(retriever), question="a bird")
+    assert response.status_code == 500
+    assert response.json() == {"error": "the server failed; its log says why"}
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+def test_a_body_that_is_not_said_to_be_json(retriever, kind):
+    headers = {} if kind is None else {"Content-Type": kind}
+    request = "POST", "/ask", {"content": b'{"question": "a bird"}', "headers": headers}
+    (response,) = call(server.application(retriever), request)
+    assert response.status_code == 415
+    assert "Content-Type must be application/json" in response.json()["error"]
+
+
+def test_other_paths_and_methods(retriever):
     found = call(server.application(retriever), ("GET", "/ask", {}), ("GET", "/nothing", {}))
     assert [one.status_code for one in found] == [405, 404]
     assert all(set(one.json()) == {"error"} for one in found)

@@ -8,27 +8,26 @@
 | `GET /health` | `{"status": "ok", …}` |
 | `GET /` | a page on this, with a client, made of the schema; `GET /openapi.json` the schema |
 
-What is wrong with a request is `{"error": a sentence}`: 413 for too large a body, 422 for what
-cannot be asked. Questions that come together are asked together.
+What is wrong with a request is `{"error": a sentence}`: 408 for one that does not come in time, 413
+for too large a body, 415 for another type than JSON, 422 for what cannot be asked, 503 where too
+many ask. Questions that come together are asked together; pictures are decoded one at a time.
 """
 
 import asyncio
-import base64
-import binascii
 import contextlib
 import dataclasses
-import json
 import signal
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import numpy as np
 
-from zoo.data.reading.pictures import decoded
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
+from zoo.retriever.sent_pictures import picture_of
 
 require("fastapi", extra="serve")
 require("uvicorn", extra="serve")
@@ -37,18 +36,27 @@ import fastapi  # noqa: E402
 import uvicorn  # noqa: E402
 from fastapi.exceptions import RequestValidationError  # noqa: E402
 from fastapi.responses import HTMLResponse, JSONResponse  # noqa: E402
-from pydantic import BaseModel, ConfigDict, Field, model_validator  # noqa: E402
-from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: E402
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator  # noqa: E402
+from starlette.exceptions import HTTPException as StarletteHTTPException  # noqa: E402
+
+from zoo.retriever.connections import Connections, Intake  # noqa: E402
 
 MAX_BODY = 16 * 2**20  # bytes; a picture is a third longer in base64
+MAX_PICTURES = 32  # that wait to be decoded
 MAX_QUESTIONS = 256
 MAX_CHARACTERS = 2_000  # of a question
-MAX_PIXELS = 50_000_000
 MAX_K = 1_000
 GRACE = 2  # seconds that a request under way has after SIGTERM
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+
+def _not_empty(text):
+    if not any(one.isprintable() and not one.isspace() for one in text):
+        raise ValueError("expected a text; received an empty one")
+    return text
+
+
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(_not_empty)]
 
 
 class Question(BaseModel):
@@ -59,7 +67,7 @@ class Question(BaseModel):
     questions: list[Text] | None = Field(
         None, description="texts, answered in their order", max_length=MAX_QUESTIONS
     )
-    image: str | None = Field(None, description="a picture's bytes in base64, of any usual format")
+    image: str | None = Field(None, description="a picture's file in base64, or as a data: URL")
     k: int = Field(10, ge=1, le=MAX_K, description="how many results", strict=True)
 
     @model_validator(mode="after")
@@ -118,38 +126,35 @@ class Together:
         return batch
 
 
-class Bounded:
-    """ASGI middleware that refuses bodies of more than `MAX_BODY` bytes, whatever they say."""
+class Pictures:
+    """Decodes and asks pictures, one at a time and off the event loop: each may take much memory.
 
-    def __init__(self, app):
-        self.app = app
+    Args:
+        together: a `Together`.
+    """
 
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        chunks, size, more = [], 0, scope["method"] not in ("GET", "HEAD")
-        while more:
-            try:
-                message = await receive()
-            except asyncio.CancelledError:  # the server ends; half a request needs no answer
-                return None
-            if message["type"] == "http.disconnect":
-                return None
-            chunks.append(message.get("body", b""))
-            size, more = size + len(chunks[-1]), message.get("more_body", False)
-            if size > MAX_BODY:
-                refusal = _error(413, f"a body may have {MAX_BODY:,} bytes at most")
-                return await refusal(scope, receive, send)
-        body, sent = b"".join(chunks), False
+    def __init__(self, together):
+        self.together, self.turn, self.waiting = together, asyncio.Lock(), 0
+        self.decoder = ThreadPoolExecutor(1, "picture")
 
-        async def replayed():
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+    async def ask(self, text: str, k: int) -> Any:
+        """The `Answer` to a picture in base64.
 
-        return await self.app(scope, replayed, send)
+        Raises:
+            InputError: if it is none that can be read.
+            StarletteHTTPException: if too many pictures wait.
+        """
+        if self.waiting >= MAX_PICTURES:
+            raise StarletteHTTPException(503, "too many pictures wait; try again in a few seconds")
+        self.waiting += 1
+        try:
+            async with self.turn:
+                loop = asyncio.get_running_loop()
+                picture = await loop.run_in_executor(self.decoder, picture_of, text)
+                (answer,) = await self.together.ask([picture], k)
+                return answer
+        finally:
+            self.waiting -= 1
 
 
 def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> fastapi.FastAPI:
@@ -167,12 +172,13 @@ def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> f
         redoc_url=None,
     )
     together = Together(retriever)
+    pictures = Pictures(together)
 
     @app.post("/ask", summary="Ask the gallery")
     async def ask(asked: Question) -> Any:
         try:
             if asked.image is not None:
-                return (await together.ask([_picture(asked.image)], asked.k))[0].to_dict()
+                return (await pictures.ask(asked.image, asked.k)).to_dict()
             if asked.question is not None:
                 return (await together.ask([asked.question], asked.k))[0].to_dict()
             answers = await together.ask(asked.questions, asked.k) if asked.questions else []
@@ -182,19 +188,37 @@ def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> f
 
     @app.get("/health", summary="Whether it answers, and about what")
     async def health() -> Any:
-        facts = {"items": len(retriever), "side": retriever.side}
-        return {"status": "ok", **facts, "calibrated": retriever.confidence is not None}
+        return await asyncio.to_thread(_health, retriever)  # which may have to calibrate
 
     @app.get("/", include_in_schema=False)
     async def page(request: fastapi.Request) -> HTMLResponse:
         return HTMLResponse(client_page(app.openapi(), str(request.base_url)))
 
     app.add_exception_handler(RequestValidationError, _not_valid)
-    app.add_exception_handler(fastapi.exceptions.StarletteHTTPException, _refused)
-    app.add_middleware(Bounded)
-    if hosts is not None:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    app.add_exception_handler(StarletteHTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
+    app.add_middleware(Intake, hosts=hosts, most=MAX_BODY)
     return app
+
+
+def _health(retriever):
+    facts = {"items": len(retriever), "side": retriever.side}
+    return {"status": "ok", **facts, "calibrated": retriever.confidence is not None}
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address, of IPv4 or IPv6, or on a name's first one.
+
+    Raises:
+        InputError: if there is no such address, or it is taken.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, address = found[0]
+        return socket.create_server(address, family=family)
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--host {host} --port {port}: {reason}") from error
 
 
 def serve(options: Any) -> None:
@@ -206,39 +230,26 @@ def serve(options: Any) -> None:
     Raises:
         InputError: if the folder cannot be read, or the address is taken.
     """
-    try:
-        listening = socket.create_server((options.host, options.port))
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--host {options.host} --port {options.port}: {reason}") from error
-    with contextlib.closing(listening):
+    with contextlib.closing(listening(options.host, options.port)) as server:
         retriever = Retriever.load(options.folder, options.model)
         try:
             retriever.ask("a" if retriever.side == "images" else np.zeros((8, 8, 3), "uint8"), 1)
         except ValueError as error:  # before a client finds out
             raise InputError(f"{options.folder}: {error}") from error
-        hosts = (*_LOOPBACK, "testserver") if options.host in _LOOPBACK else None
+        hosts = _LOOPBACK if options.host in _LOOPBACK else None
         config = uvicorn.Config(
             application(retriever, hosts),
+            http=Connections,
             log_level="warning",
             timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=30,
         )
         # uvicorn raises the signal that ended it once more: to be told to end is no failure.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        host, port = listening.getsockname()[:2]
+        host, port = server.getsockname()[:2]
+        host = f"[{host}]" if ":" in host else host
         print(f"{options.folder}: {len(retriever):,} items at http://{host}:{port}", flush=True)
-        uvicorn.Server(config).run(sockets=[listening])
-
-
-def _picture(text):
-    """The pixels of a picture of base64."""
-    try:
-        return decoded(base64.b64decode(text, validate=True), MAX_PIXELS)
-    except binascii.Error as error:
-        raise InputError("image: expected the base64 of a picture's bytes") from error
-    except InputError as error:
-        raise InputError(f"image: {error}") from error
+        uvicorn.Server(config).run(sockets=[server])
 
 
 def _first(answer, k):
@@ -247,8 +258,7 @@ def _first(answer, k):
 
 
 def _error(status, sentence):
-    text = " ".join(str(sentence).split())
-    return JSONResponse({"error": json.loads(json.dumps(text))}, status)
+    return JSONResponse({"error": " ".join(str(sentence).split())}, status)
 
 
 async def _not_valid(request, error):
@@ -258,6 +268,10 @@ async def _not_valid(request, error):
         return _error(422, f"the body is not JSON, at character {where}: {first['ctx']['error']}")
     said = first["msg"].removeprefix("Value error, ")
     return _error(422, f"{where}: {said}" if where else said)
+
+
+async def _failed(request, error):
+    return _error(500, "the server failed; its log says why")
 
 
 async def _refused(request, error):
