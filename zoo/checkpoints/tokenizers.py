@@ -106,15 +106,17 @@ def _given(source, names):
     if given is not None:
         path = pathlib.Path(given).expanduser()
         if path.is_file():
+            if path.suffix not in {pathlib.PurePath(name).suffix for name in names}:
+                raise InputError(f"`tokenizer`: {path}: expected a file such as {', '.join(names)}")
             return path
         folder = path
         if not folder.is_dir():
-            raise InputError(f"`tokenizer`: {path}: no such file; expected one of {names}")
+            raise InputError(f"`tokenizer`: {path}: no such file; expected {', '.join(names)}")
     elif source.folder is None:
         return None
     else:
         folder = source.folder
     found = next((folder / name for name in names if (folder / name).is_file()), None)
     if found is None and given is not None:
-        raise InputError(f"`tokenizer`: {folder}: expected a folder with one of {names}")
+        raise InputError(f"`tokenizer`: {folder}: expected one of {', '.join(names)} in it")
     return found

@@ -6,15 +6,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from zoo.encoders.subwords import SubwordTokenizer
+from zoo.encoders.subwords import SPACE, SubwordTokenizer
 from zoo.errors import require
 
 CLIP, LOWER, CANONICAL, WEB, NOTHING = CLEANINGS = (
     *("clip", "lower", "canonical", "web", "nothing"),
 )
-# Python's `\s`, of which RE2's is a part, and `string.punctuation`.
-_SPACE = r"[\s\v\x1c-\x1f\x{85}\pZ]+"
-_PUNCTUATION = r"[!-/:-@\[-`{-~]"
+_PUNCTUATION = r"[!-/:-@\[-`{-~]"  # Python's `string.punctuation`
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -97,7 +95,7 @@ class HubTokenizer(SubwordTokenizer):
             text = tf.strings.regex_replace(text, "_", " ")
             text = tf.strings.regex_replace(text, _PUNCTUATION, "")
             text = tf.strings.lower(text, encoding="utf-8")
-            text = tf.strings.strip(tf.strings.regex_replace(text, _SPACE, " "))
+            text = tf.strings.strip(tf.strings.regex_replace(text, f"[{SPACE}]+", " "))
         return self.tokenizer(text)
 
     def get_config(self) -> dict[str, Any]:

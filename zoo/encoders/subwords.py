@@ -5,8 +5,13 @@ import tensorflow as tf
 
 from zoo.errors import require
 
+# What Python takes for white space, of which RE2's `\s` is a part; within brackets.
+SPACE = r"\s\v\x1c-\x1f\x{85}\pZ"
 # CLIP's own pattern; of the alternatives that fit at a place the first is taken.
-_CLIP = r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|[^\s\pZ\pL\pN]+)"
+_CLIP = (
+    r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|"
+    rf"[^{SPACE}\pL\pN]+)"
+)
 
 
 class SubwordTokenizer(keras.layers.Layer):
@@ -58,7 +63,7 @@ class SubwordTokenizer(keras.layers.Layer):
         """
         text = tf.strings.lower(self.normalise(text), encoding="utf-8")
         text = tf.strings.regex_replace(text, _CLIP, r" \1 ")
-        pieces = tf.strings.split(tf.strings.regex_replace(text, r"[\s\pZ]+", " "))
+        pieces = tf.strings.split(tf.strings.regex_replace(text, f"[{SPACE}]+", " "))
         return pieces.with_values(self.tokenizer(pieces.values)).merge_dims(1, 2)
 
     def call(self, inputs):
