@@ -93,6 +93,9 @@ class Settings(training.RetrievalSettings):
     variance_epochs: int = setting(3, "of the variances", smoke=1)
     variance_rate: float = setting(3e-3, "likewise, of the variances")
     regularization: float = setting(0.01, "L2 penalty of the variances' maps")
+    ambiguity_weight: float = setting(
+        100.0, "of the term by which a variance follows how many captions lie near; 0: none"
+    )
     select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
 
 
@@ -116,7 +119,7 @@ def is_for_gru(argv):
     return not has_data or any(flag.startswith(GRU) for flag in said)
 
 
-def train(settings, data, prepare=lambda run: None, networks=None):
+def train(settings, data, prepare=lambda run: None, networks=None, points=None):
     """Stores the vectors of both networks, fits points, then variances, and evaluates.
 
     Args:
@@ -124,6 +127,7 @@ def train(settings, data, prepare=lambda run: None, networks=None):
         data: what is read, a description for `zoo.data.open`.
         prepare: function of the run that may replace its splits, once they hold vectors.
         networks: function of the settings in place of `own_networks`.
+        points: a trained model of points, whose variances alone are learnt; None trains them too.
     """
     start = time.process_time()
     run = training.start(settings, data)
@@ -131,14 +135,19 @@ def train(settings, data, prepare=lambda run: None, networks=None):
         results = report.show(run)
     else:
         with run.replicas():
-            points = build(settings, *(networks or own_networks)(settings))
-            gaussians = models.pfe(points, regularization=settings.regularization)
+            epochs = settings.epochs if points is None else 0
+            points = points or build(settings, *(networks or own_networks)(settings))
+            gaussians = models.pfe(
+                points,
+                regularization=settings.regularization,
+                ambiguity_weight=settings.ambiguity_weight,
+            )
             run.model = gaussians.with_auxiliaries(*settings.ranking_terms())
             splits = run.train, run.validation, run.test
             run.read_features(*(stored(split, points) for split in splits))
             prepare(run)
             encoded = time.process_time()
-            fit(settings, run, points)
+            fit(settings, run, points, epochs)
         cost = {
             "cpu_seconds_encoding": encoded - start,
             "cpu_seconds_training": time.process_time() - encoded,
@@ -226,7 +235,7 @@ def stored(split, model):
     return dataclasses.replace(split, records=records, source=pictures)
 
 
-def fit(settings, run, points):
+def fit(settings, run, points, epochs):
     """The points alone, then the variances of the frozen points, which lose nothing by it."""
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
@@ -239,7 +248,7 @@ def fit(settings, run, points):
     phases = [
         training.Phase(
             "points",
-            settings.epochs,
+            epochs,
             rate=rate(settings.learning_rate),
             model=heads,
             then=asked_for,

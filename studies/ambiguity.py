@@ -9,123 +9,29 @@ Prints a table of numbers that need no training and one of the heads: means over
 halves ± one standard deviation over the seeds.
 """
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
-import keras
 import numpy as np
-import tensorflow as tf
-from keras import ops
 
+from studies.ambiguity_heads import HEADS, fitted
 from studies.fitting import Points, halves
 from studies.judgments import Judgments
-from zoo import losses, models, similarities, training
 from zoo.cli import OneLineParser, run
 from zoo.confidence import abstention_auc
-from zoo.embeddings import gaussian
-from zoo.losses.base import mean_over
+from zoo.data.datasets import SPLITS
 from zoo.metrics.statistics import mean_and_deviation, spearman
 
-BATCH, EPOCHS, RATE = 512, 3, 3e-3  # as own_pairs.py
 REFERENCE, KERNEL = 10, 0.08  # photos of r, width of the density
 NUMBERS = "ρ of captions, people", "ρ, oracle"
 COLUMNS = (*NUMBERS, "ρ of photos, people", "ρ, oracle ", "nAUC of σ", "nAUC of best − mean")
 RETRIEVAL = "R@1 i2t", "R@1 t2i"
-
-
-@keras.saving.register_keras_serializable(package="halo_studies")
-class OraclePseudoPositives(losses.MatrixLoss):
-    """PCME++'s pseudo-positives, whose label is the oracle's probability in place of the match's.
-
-    Targets are 1 for an image and its own caption, else the probability that they fit.
-    """
-
-    def call(self, matches, logits):
-        own = ops.cast(matches >= 1.0, "float32")
-        found = ops.binary_crossentropy(own, logits, from_logits=True)
-        for axis in (1, 0):
-            least = ops.min(ops.where(own > 0, logits, 1e9), axis=axis, keepdims=True)
-            soft = ops.where(logits >= least, matches, own)
-            found = found + 0.5 * ops.binary_crossentropy(soft, logits, from_logits=True)
-        return ops.mean(found)
-
-
-@keras.saving.register_keras_serializable(package="halo_studies")
-class SoftLikelihood(losses.Auxiliary):
-    """The mutual likelihood of all pairs, weighted by how likely they fit."""
-
-    reads = ("semantic",)
-
-    def call(self, images, captions, semantic):
-        pairs = similarities.log_expected_likelihood(images, captions)
-        return -mean_over(pairs, semantic) / images["mean"].shape[-1]
-
-
-@keras.saving.register_keras_serializable(package="halo_studies")
-class OracleCounts(losses.Auxiliary):
-    """A regression of log Σσ² on the log of the oracle's number of fitting items of a batch."""
-
-    reads = ("semantic",)
-    slope = 0.1
-
-    def call(self, images, captions, semantic):
-        others = ops.where(semantic >= 1.0, 0.0, semantic)
-        total = 0.0
-        for axis, side in ((1, images), (0, captions)):
-            error = ops.logsumexp(gaussian(side)[1], axis=1)
-            error = error - self.slope * ops.log(ops.sum(others, axis=axis) + 1e-6)
-            total += ops.mean(ops.square(error - ops.mean(error)))
-        return total
-
-
-class Head(NamedTuple):
-    """A way to learn variances.
-
-    Attributes:
-        build: from the dimension, a `DualEncoder` of vectors as they are.
-        target: what a batch calls the oracle's probabilities, `"semantic"` or `"matches"`; None
-            where it needs none.
-        loss: in place of the matching loss.
-    """
-
-    build: Callable
-    target: str | None = None
-    loss: keras.losses.Loss | None = None
-
-
-def _head(*terms, target=None, loss=None, **options):
-    def build(dim):
-        model = models.pfe(models.vector_points(dim), **options)
-        return model.with_auxiliaries(*(term() for term in terms))
-
-    return Head(build, target, loss)
-
-
-ALONE = {"likelihood_weight": 0.0}
-HEADS = {
-    "PFE": _head(),
-    "matching alone": _head(**ALONE),
-    "matching, pseudo-positives": _head(loss=losses.MatchingCrossentropy(0.1), **ALONE),
-    "the same, labels by the oracle": _head(
-        lambda: losses.AuxiliaryRanking(OraclePseudoPositives()), target="semantic", **ALONE
-    ),
-    "matching of soft matches": _head(target="matches", **ALONE),
-    "PFE, inclusion": _head(lambda: losses.Inclusion(0.01)),
-    "likelihood of soft matches": _head(
-        lambda: SoftLikelihood(1.0, "soft_likelihood"), target="semantic", **ALONE
-    ),
-    "PFE, regression on the oracle's counts": _head(
-        lambda: OracleCounts(100.0, "oracle_counts"), target="semantic"
-    ),
-    "PFE, Ambiguity": _head(ambiguity_weight=100.0),
-}
+OWN = "nAUC of −σ, own first, i2t", "t2i"
+ALL = (*COLUMNS, *RETRIEVAL, *OWN)
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    data = [Points.of(options.model, options.data_dir, name) for name in options.splits]
+    data = [Points.of(options.model, options.data_dir, name) for name in SPLITS]
     judgments = Judgments.read(options.data_dir)
     trials = {
         seed: list(halves(data[-1], judgments, seed))
@@ -134,9 +40,14 @@ def main(argv=None):
     oracles = [half.oracle for seed in trials for half in trials[seed]]
     weights = [[*oracle.weights, oracle.bias] for oracle in oracles]
     text = ", ".join(mean_and_deviation(column, ".2f") for column in np.transpose(weights))
-    print(f"oracle: greatest, second, cosine of the points, bias: {text}\n")
-    _print(NUMBERS, plain_numbers(*data, trials))
-    _print((*COLUMNS, *RETRIEVAL), heads(data[0], data[-1], trials, options.heads))
+    print(f"oracle: greatest, second, cosine of the points, bias: {text}")
+    _header(NUMBERS)
+    for name, found in plain_numbers(*data, trials).items():
+        _row(name, NUMBERS, found)
+    _header(ALL)
+    for name in options.heads:
+        found = of_head(HEADS[name], data[0], data[-1], trials)
+        _row(name, ALL, found)
     return 0
 
 
@@ -167,72 +78,31 @@ def plain_numbers(train, validation, test, trials):
     return found
 
 
-def heads(train, test, trials, names):
-    """Rows of variance heads, as of `plain_numbers`; those without an oracle train once a seed."""
+def of_head(head, train, test, trials):
+    """`{seed: rows of columns}`; a head without an oracle is trained once a seed."""
     found = {}
-    for name in names:
-        found[name], start = {}, time.process_time()
-        for seed, parts in trials.items():
-            model = None
-            for half in parts:
-                if model is None or HEADS[name].target:
-                    model = fitted(HEADS[name], train, half.oracle, seed)
-                found[name].setdefault(seed, []).append(measured(model, test, half))
-        print(f"{name}: {time.process_time() - start:.0f} CPU-seconds", flush=True)
+    for seed, parts in trials.items():
+        model = None
+        for half in parts:
+            if model is None or head.target:
+                model = fitted(head, train, half.oracle, seed)
+            found.setdefault(seed, []).append(measured(model, test, half))
     return found
 
 
-def fitted(head, train, oracle, seed):
-    """The `DualEncoder` of a head, trained on some points."""
-    keras.utils.set_random_seed(seed)
-    model, table = head.build(train.images.shape[1]), train.table()
-    of_epoch = max(1, len(train.captions) // BATCH)
-    steps = EPOCHS * of_epoch
-
-    def batches():
-        rng, left = np.random.default_rng(seed), np.empty(0, int)
-        for _ in range(steps):
-            if len(left) < min(BATCH, len(train.captions)):
-                left = rng.permutation(len(train.captions))
-            rows, left = left[:BATCH], left[BATCH:]
-            yield _batch(train, rows, head.target, oracle, table)
-
-    signature = tf.nest.map_structure(
-        lambda array: tf.TensorSpec(array.shape, array.dtype), next(batches())
-    )
-    rate = training.cosine_after_a_twentieth(RATE)(EPOCHS, of_epoch)
-    model.compile(keras.optimizers.Adam(rate, beta_2=0.98), loss=head.loss)
-    model.fit(
-        tf.data.Dataset.from_generator(batches, output_signature=signature),
-        epochs=1,
-        steps_per_epoch=steps,
-        verbose=0,
-    )
-    return model
-
-
-def _batch(train, rows, target, oracle, table):
-    photos = train.owners[rows]
-    batch = {"images": train.images[photos], "captions": train.captions[rows]}
-    batch |= {name: photos.astype("int32") for name in ("image_labels", "caption_labels")}
-    if target:
-        fits = oracle.probability(train.features(rows, photos, table)).T
-        own = photos[:, None] == photos
-        batch[target] = np.where(own, 1.0, np.minimum(fits, 0.999)).astype("float32")
-    return batch
-
-
 def measured(model, test, half):
-    """The columns of one half, and R@1 of all test photos and captions, in percent."""
+    """The columns of one half, and of all test photos and captions R@1 in percent, and `OWN`."""
     sides = (model.image_encoder, test.images), (model.caption_encoder, test.captions)
     spreads = [
         np.exp(np.asarray(encoder(side)["log_variance"])).sum(axis=1) for encoder, side in sides
     ]
     scores = 2 * test.captions @ test.images.T - spreads[0] - spreads[1][:, None]
-    recall = (
-        100 * np.mean(test.owners[scores.argmax(axis=0)] == np.arange(len(test.images))),
-        100 * np.mean(scores.argmax(axis=1) == test.owners),
+    is_right = (
+        test.owners[scores.argmax(axis=0)] == np.arange(len(test.images)),
+        scores.argmax(axis=1) == test.owners,
     )
+    recall = [100 * np.mean(right) for right in is_right]
+    own = [abstention_auc(-side, right) for side, right in zip(spreads, is_right, strict=True)]
     of_photos, of_captions = spreads[0][half.gallery], spreads[1][half.questions]
     found = [spearman(of_captions, counts) for counts in half.counts]
     found += [
@@ -244,16 +114,18 @@ def measured(model, test, half):
     judged = ~np.isnan(fits)
     for number in (of_captions, scores.max(axis=1) - scores.mean(axis=1)):
         found.append(abstention_auc(number[judged], fits[judged] > 0))
-    return [*found, *recall]
+    return [*found, *recall, *own]
 
 
-def _print(columns, found):
+def _header(columns):
     print(f"\n| | {' | '.join(columns)} |\n{'|---' * (len(columns) + 1)}|")
-    for name, rows in found.items():
-        by_seed = np.array([np.mean(parts, axis=0) for parts in rows.values()])
-        forms = [".1f" if column in RETRIEVAL else "+.2f" for column in columns]
-        cells = [mean_and_deviation(one, form) for one, form in zip(by_seed.T, forms, strict=True)]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def _row(name, columns, found):
+    by_seed = np.array([np.mean(parts, axis=0) for parts in found.values()])
+    forms = [".1f" if column in RETRIEVAL else "+.2f" for column in columns]
+    cells = [mean_and_deviation(one, form) for one, form in zip(by_seed.T, forms, strict=True)]
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def _parser():
@@ -265,7 +137,6 @@ def _parser():
     parser.add_argument("--heads", nargs="+", choices=HEADS, default=list(HEADS), help="to train")
     parser.add_argument("--draws", type=int, default=3, help="seeds and halves (default 3)")
     parser.add_argument("--seed", type=int, default=0, help="the first of them (default 0)")
-    parser.set_defaults(splits=("train", "validation", "test"))
     return parser
 
 

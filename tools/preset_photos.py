@@ -1,9 +1,11 @@
 """Makes the presets of photos, `photos_pfe` and `photos_points`, by one command.
 
     python -m tools.preset_photos ../shared/data all-MiniLM-L6-v2 presets-out
+    python -m tools.preset_photos ../shared/data photos_pfe presets-out    # the variances alone
 
 MobileNetV2 and MiniLM are brought to their size on the disk first, float16 and int8, and all that
 is trained and measured reads them as they are then: the card's figures are those of the preset.
+The name of a preset in place of MiniLM's folder keeps its networks and its points.
 Trained on Flickr8k's training photos and on those of COCO's subset whose licence does not allow to
 show them; the 170 that are packaged to be asked are never seen, nor are Flickr8k's validation and
 test photos.
@@ -30,12 +32,13 @@ from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.files import RunFolder
 from zoo.models.points_of import points_of, save_points
-from zoo.models.presets import from_preset
+from zoo.models.presets import from_preset, list_presets
 
 NAMES = "photos_pfe", "photos_points"
 DIM = 320  # as wide as 35 MB allow
 CAPTIONS = 1650  # of the probes
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
+THEN = ", then "  # between the command of the points and that of the variances
 IMAGE_WEIGHTS = "weights/mobilenetv2_imagenet_notop.weights.h5"
 ABOUT = {
     "license": "Apache-2.0",
@@ -63,8 +66,14 @@ def main(argv=None):
     own_pairs = _recipe()
     write_table(options.data, work / "data")
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
-    flags += [f"--seed={options.seed}", f"--dim={DIM}", f"--text-weights={options.text_weights}"]
-    flags += [f"--image-weights={options.data / IMAGE_WEIGHTS}", *options.flags]
+    flags += [f"--seed={options.seed}", f"--dim={DIM}"]
+    points = None
+    if options.text_weights in list_presets():
+        points = points_of(from_preset(options.text_weights))
+    else:
+        flags += [f"--text-weights={options.text_weights}"]
+        flags += [f"--image-weights={options.data / IMAGE_WEIGHTS}"]
+    flags += options.flags
     settings = zoo.cli.parse(own_pairs.Settings, flags)
     data = settings.data("pairs", "toy_scenes", **own_pairs.own_pairs_gru.options(settings))
     own_pairs.train(
@@ -72,6 +81,7 @@ def main(argv=None):
         data,
         prepare=lambda started: repeat(started, work / "data" / "coco"),
         networks=lambda settings: small_networks(own_pairs, settings, work / "networks"),
+        points=points,
     )
     save(settings, options)
     return 0
@@ -149,9 +159,13 @@ def save(settings, options):
     trained_on = (
         f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is shown, "
         f"whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored vectors of "
-        "MobileNetV2 (ImageNet) and all-MiniLM-L6-v2, both frozen, then variances (PFE)"
+        "MobileNetV2 (ImageNet) and all-MiniLM-L6-v2, both frozen, then variances (PFE) that "
+        "follow how many captions lie near"
     )
     command = f"python -m tools.preset_photos DATA all-MiniLM-L6-v2 OUT --seed {settings.seed}"
+    if options.text_weights in list_presets():
+        made = list_presets()[options.text_weights]["command"].split(THEN)[0]
+        command = f"{made}{THEN}{command.replace('all-MiniLM-L6-v2', options.text_weights)}"
     about = {**ABOUT, "trained_on": trained_on, "command": command}
     card = card_of(folder, model, about)
     shown = {name: card["data"][name] for name in ("resize", "image_size") if name in card["data"]}
@@ -236,7 +250,7 @@ def _recipe():
 def _parser():
     parser = OneLineParser(prog="python -m tools.preset_photos", description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path, help="folder with flickr8k, coco_subset and weights")
-    parser.add_argument("text_weights", help="folder of all-MiniLM-L6-v2, or its name")
+    parser.add_argument("text_weights", help="folder of all-MiniLM-L6-v2, its name, or a preset's")
     parser.add_argument("out", type=Path, help="folder to make the presets in")
     parser.add_argument("--seed", type=int, default=0, help="of the training")
     parser.add_argument(
