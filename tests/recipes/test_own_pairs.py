@@ -20,6 +20,7 @@ from zoo.data.sources.caption_vectors import caption_states, caption_vectors, po
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.text_weights import text_folder
+from zoo.models.points_of import points_of
 from zoo.retriever import VERDICTS
 
 
@@ -51,11 +52,15 @@ def photos(tmp_path_factory):
     return folder
 
 
-def run_of(photos, minilm, out, *more):
+def flags_of(photos, minilm, out, *more):
     flags = [f"--data-dir={photos}", f"--text-weights={minilm}", f"--out={out}"]
     small = ["--backbone=tiny", "--image-size=16", "--dim=8", "--max-words=8", "--batch-size=16"]
     few = ["--epochs=1", "--least-steps=4", "--variance-epochs=1", "--held-out-share=0.2"]
-    return own_pairs.main([*flags, *small, *few, *more])
+    return [*flags, *small, *few, *more]
+
+
+def run_of(*given):
+    return own_pairs.main(flags_of(*given))
 
 
 @pytest.fixture(scope="module")
@@ -97,12 +102,18 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
 
 
 @pytest.mark.very_slow  # as in test_pfe_cub.py and tests/models/test_pfe.py
-def test_variances_cost_the_points_nothing(model, photos, minilm, tmp_path):
-    run_of(photos, minilm, tmp_path / "long", "--variance-epochs=2")
-    long = zoo.from_preset(tmp_path / "long")
-    first, second = (one.encode_captions(["a red bird"]) for one in (model, long))
+def test_variances_alone_are_learnt_over_given_points(model, photos, minilm, tmp_path):
+    """The points stay, and the networks below them."""
+    flags = flags_of(photos, minilm, tmp_path / "again", "--ambiguity-weight=0", "--seed=1")
+    settings = cli.parse(own_pairs.Settings, flags)
+    data = settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings))
+    own_pairs.train(settings, data, points=points_of(model))
+    again = zoo.from_preset(tmp_path / "again")
+    first, second = (one.encode_captions(["a red bird"]) for one in (model, again))
     np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-6)
     assert not np.allclose(first.stddev(), second.stddev(), rtol=1e-4, atol=0)
+    terms = [[term.name for term in one.auxiliaries] for one in (model, again)]
+    assert terms == [["mutual_likelihood", "ambiguity"], ["mutual_likelihood"]]
 
 
 def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp_path):
