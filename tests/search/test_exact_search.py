@@ -10,7 +10,6 @@ from zoo.data import cub, toy_birds
 from zoo.data.sources import Pictures
 from zoo.evaluation import encode
 from zoo.search import SPACES, Index, exact
-from zoo.search.exact import search_l2
 from zoo.search.products import matrix_products
 
 
@@ -103,7 +102,9 @@ def test_near_duplicates_far_from_the_origin(rng):
     query = gallery[:20]
     index = faiss.IndexFlatL2(64)
     index.add(gallery)
-    squared, rows = search_l2(index, query, 5)
+    found = Index.build({"mean": gallery}, "euclidean")
+    distances, rows = found.search({"mean": query}, 5)
+    squared = distances**2  # scores are their negatives
     exact = ((query[:, None].astype(float) - gallery[None].astype(float)) ** 2).sum(-1)
     np.testing.assert_array_equal(rows[:, 0], np.arange(20))
     np.testing.assert_allclose(squared, np.sort(exact, axis=1)[:, :5], rtol=1e-5)
@@ -146,9 +147,9 @@ def test_faiss_has_its_own_settings_back(gaussians, monkeypatch):
 
     before, during = settings(), []
     index = Index.build(gaussians(200), "csd")
-    search = exact.search_l2
+    search = exact.candidates
     monkeypatch.setattr(
-        exact, "search_l2", lambda *arguments: during.append(settings()) or search(*arguments)
+        exact, "candidates", lambda *arguments: during.append(settings()) or search(*arguments)
     )
     with matrix_products():  # of another thread, say
         index.search(gaussians(3), 2)

@@ -1,4 +1,4 @@
-"""Exact L2 search at the speed of the matrix product, and with the precision of differences."""
+"""Flat search at the speed of the matrix product, and with the precision of single pairs."""
 
 import threading
 
@@ -7,44 +7,84 @@ import numpy as np
 
 from zoo.search import kinds
 
-SPARE = 8
 _FEW = 1  # queries up to which the product is taken here: from two on FAISS is faster
 _RUN = 64  # items of which only the nearest is looked at first
 _EPSILON = float(np.finfo(np.float32).eps)
-_norms_lock = threading.Lock()
 _BLOCK_ROWS = 2**22  # labels of one direct scan, 32 MiB
+_norms_lock = threading.Lock()
 
 
-def search_l2(index, queries, k):
-    """The k nearest of a flat L2 index, their distances correct to float32's relative precision.
+def candidates(index, queries, count, longest=None, mask=None):
+    """The first rows of a flat index for every query, their values those of single pairs.
 
-    FAISS takes ‖a‖² + ‖b‖² − 2ab, whose rounding error is relative to the lengths and not to the
-    distance, so that near duplicates come in any order. Here some spare neighbours are found that
-    way, their distances are computed again from differences, and a query is scanned directly when
-    an item that was left out could have belonged to the first k.
+    FAISS takes products of matrices. Their rounding depends on a row's place, so that copies of one
+    item get different values; and the L2 distance is ‖a‖² + ‖b‖² − 2ab, whose error is relative to
+    the lengths and not to the distance. So some rows are found that way, and their values are
+    computed again, pair by pair.
 
     Args:
-        index: a `faiss.IndexFlat` with `METRIC_L2`.
+        index: a `faiss.IndexFlat`.
         queries: float32 `(queries, dim)`, contiguous.
-        k: how many, at most `index.ntotal`.
+        count: how many, at most `index.ntotal`.
+        longest: the length of the longest item, or more; for inner products.
+        mask: `(rows,)` boolean, the rows that may be found; None for all.
 
     Returns:
-        `(squared distances, rows)`, both `(queries, k)`, nearest first.
+        `(values, rows, bound)`: both `(queries, count)`, in about the order of the values, NaN and
+        −1 where there are no more; and `(queries,)`, the best value that a row which was not found
+        may have, NaN where there is none.
     """
-    wanted = min(k + SPARE, index.ntotal)
+    is_l2 = index.metric_type == faiss.METRIC_L2
     few = (
-        isinstance(index, faiss.IndexFlatL2)
+        mask is None
+        and isinstance(index, faiss.IndexFlatL2)
         and len(queries) <= _FEW
-        and (wanted + 1) * _RUN < index.ntotal
+        and (count + 1) * _RUN < index.ntotal
     )
-    found, rows = _expanded(index, queries, wanted) if few else index.search(queries, wanted)
-    squared = distances_to(index, queries, rows)
-    squared, rows = _nearest(squared, rows, k)
-    if wanted < index.ntotal:
-        unsure = _unsure(queries, squared[:, -1], found[:, -1])
-        for query in np.flatnonzero(unsure):
-            squared[query], rows[query] = _scan(index, queries[query : query + 1], k)
-    return squared, rows
+    if few:
+        found, rows = _expanded(index, queries, count)
+    else:
+        parameters, _kept = kinds.search_parameters("flat", None, count, mask)
+        found, rows = index.search(queries, count, params=parameters)
+    values = values_of(index, queries, rows)
+    values[rows < 0] = np.nan
+    there = index.ntotal if mask is None else np.count_nonzero(mask)
+    if count >= there:
+        return values, rows, np.full(len(queries), np.nan, np.float32)
+    # An item beyond the last one found is at most that much better than FAISS' value says.
+    norm = np.sqrt(np.einsum("qd,qd->q", queries, queries))
+    if is_l2:
+        # It would be at most √last away, and so at most that much longer than the query.
+        furthest = norm + np.sqrt(np.nanmax(values, axis=1, initial=0.0))
+        size = norm**2 + furthest**2
+    else:
+        size = norm * longest
+    rounding = (8.0 + np.sqrt(queries.shape[1])) * _EPSILON * size
+    bound = found[:, -1] - rounding if is_l2 else found[:, -1] + rounding
+    return values, rows, bound.astype(np.float32)
+
+
+def all_values(index, query, rows):
+    """The values of one query, `(1, dim)`, and many rows, `(rows,)`, pair by pair."""
+    parts = [
+        values_of(index, query, rows[None, start : start + _BLOCK_ROWS])[0]
+        for start in range(0, len(rows), _BLOCK_ROWS)
+    ]
+    return np.concatenate(parts)
+
+
+def values_of(index, queries, rows):
+    """FAISS' values `(queries, k)` of given rows, squared distances from differences."""
+    rows = np.ascontiguousarray(rows, np.int64)
+    values = np.empty(rows.shape, np.float32)
+    index.compute_distance_subset(
+        len(queries),
+        faiss.swig_ptr(queries),
+        rows.shape[1],
+        faiss.swig_ptr(values),
+        faiss.swig_ptr(rows),
+    )
+    return values
 
 
 def _expanded(index, queries, k):
@@ -69,52 +109,8 @@ def _expanded(index, queries, k):
     rest = np.arange(whole, index.ntotal)
     rows = (runs[:, :, None] * _RUN + np.arange(_RUN)).reshape(len(queries), -1)
     rows = np.hstack([rows, np.broadcast_to(rest, (len(queries), len(rest)))])
-    found, rows = _nearest(np.take_along_axis(values, rows, axis=1), rows, k)
+    values = np.take_along_axis(values, rows, axis=1)
+    part = np.argpartition(values, k - 1, axis=1)[:, :k]
+    part = np.take_along_axis(part, np.argsort(np.take_along_axis(values, part, 1), axis=1), 1)
+    found, rows = np.take_along_axis(values, part, 1), np.take_along_axis(rows, part, 1)
     return found + np.einsum("qd,qd->q", queries, queries)[:, None], rows
-
-
-def distances_to(index, queries, rows):
-    """Squared distances `(queries, k)` to given rows, from differences."""
-    rows = np.ascontiguousarray(rows, np.int64)
-    squared = np.empty(rows.shape, np.float32)
-    index.compute_distance_subset(
-        len(queries),
-        faiss.swig_ptr(queries),
-        rows.shape[1],
-        faiss.swig_ptr(squared),
-        faiss.swig_ptr(rows),
-    )
-    return squared
-
-
-def _unsure(queries, last, outside):
-    """Whether rounding can have kept out an item nearer than the last one that is returned.
-
-    Such an item would be at most √last away, so at most that much longer than the query, which
-    bounds the error of its expanded distance.
-    """
-    norm = np.sqrt(np.einsum("qd,qd->q", queries, queries))
-    longest = norm + np.sqrt(last)
-    rounding = (8.0 + np.sqrt(queries.shape[1])) * _EPSILON * (norm**2 + longest**2)
-    return last > outside - rounding
-
-
-def _scan(index, query, k):
-    """Every row, from differences."""
-    best, best_rows = None, None
-    for start in range(0, index.ntotal, _BLOCK_ROWS):
-        rows = np.arange(start, min(start + _BLOCK_ROWS, index.ntotal))[None]
-        squared = distances_to(index, query, rows)
-        if best is not None:
-            squared, rows = np.hstack([best, squared]), np.hstack([best_rows, rows])
-        best, best_rows = _nearest(squared, rows, min(k, rows.shape[1]))
-    return best[0], best_rows[0]
-
-
-def _nearest(squared, rows, k):
-    if k < squared.shape[1]:
-        part = np.argpartition(squared, k - 1, axis=1)[:, :k]
-        squared = np.take_along_axis(squared, part, axis=1)
-        rows = np.take_along_axis(rows, part, axis=1)
-    order = np.lexsort((rows, squared), axis=1)
-    return np.take_along_axis(squared, order, axis=1), np.take_along_axis(rows, order, axis=1)

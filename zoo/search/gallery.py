@@ -36,6 +36,7 @@ class Gallery(PairScores):
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
         self._moments, self._scratch, self.is_mapped = None, scratch, False
+        self._length_of_longest = None
         self._lock = SharedLock()
         self.reading, self.writing = self._lock.reading, self._lock.writing
         if self.has_moments:
@@ -96,6 +97,8 @@ class Gallery(PairScores):
             else:
                 self._columns[name] = self._new_column(name, values)
         self.faiss.add_with_ids(vectors, row_ids)
+        if self._length_of_longest is not None:
+            self._length_of_longest = max(self._length_of_longest, _longest(vectors))
         if added is not None:
             self._moments += added
 
@@ -297,6 +300,14 @@ class Gallery(PairScores):
         self._size = int(np.count_nonzero(self._ids != kinds.REMOVED))
         self._owners = self._order = self._vector_moments = None
 
+    def _longest(self):
+        """The length of the longest vector, or more, of an index that holds vectors."""
+        flat = kinds.flat_part(self.description["kind"], self._rows)
+        if self._length_of_longest is None and flat is not None:
+            parts = gallery_scores.stored_vectors("flat", flat, self._row_ids)
+            self._length_of_longest = max(map(_longest, parts), default=0.0)
+        return self._length_of_longest
+
     @property
     def _owner(self):
         """The item, as a row of the columns, of every row of FAISS; of sets only."""
@@ -338,3 +349,7 @@ class Gallery(PairScores):
             for name, column in self._columns.items()
             if name.startswith(plan.KEPT)
         }
+
+
+def _longest(vectors):
+    return float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max(initial=0.0)))

@@ -12,7 +12,7 @@ from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, scoring, storage
 from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
-from zoo.search.neighbours import nearest
+from zoo.search.neighbours import first
 from zoo.search.rerank import Reranker, best, by_query, unique_candidates
 from zoo.search.searchable import Searchable
 from zoo.search.sharing import changes, reads
@@ -161,22 +161,21 @@ class Index(Searchable, Gallery):
         if not self._direct:
             count = max(k, int(candidates or self.description["candidates"]))
         vectors = self._space.queries(queries)
-        values, rows = self._nearest(vectors, count, self._mask(max_uncertainty))
-        if rows[:, -1].min(initial=0) < 0:  # what is missing comes last
-            values[rows < 0] = np.nan
-        ascending = scoring.least_first(self.similarity)
+        mask, ascending = self._mask(max_uncertainty), scoring.least_first(self.similarity)
         if self._direct:
-            scores = self._space.scores(values, queries, self._score)
+            scores, rows = self._first(vectors, count, mask, self._scores_of(queries), ascending)
         elif self._spread:
+            values, rows = self._nearest(vectors, count, mask)
             values = values + self._columns["spread"].values[rows]
             scores = self._score(values + total_variance(queries)[:, None])
-            scores, rows = best(scores, rows, k, ascending)
+            scores, rows = best(scores, rows, k, ascending, self._ids)
         else:
+            _, rows = self._nearest(vectors, count, mask)
             if self.description["embedding"] == SET:
                 rows = np.where(rows < 0, -1, self._owner[rows])
                 rows = unique_candidates(by_query(queries, rows))
             scores = self._reranker.scores(queries, self._embeddings, rows)
-            scores, rows = best(scores, rows, k, ascending)
+            scores, rows = best(scores, rows, k, ascending, self._ids)
         ids = self._ids[rows]
         if rows[:, -1].min(initial=0) < 0:
             ids[rows < 0], scores[rows < 0] = -1, np.nan
@@ -236,7 +235,22 @@ class Index(Searchable, Gallery):
         kinds.set_effort(self.description["kind"], self._rows, effort)
         self._effort = self.effort
 
+    def _scores_of(self, queries):
+        """A function of FAISS' values and of which queries they are to scores."""
+
+        def scores(values, chosen):
+            return self._space.scores(values, take(queries, chosen), self._score)
+
+        return scores
+
     def _nearest(self, vectors, k, mask):
-        k = min(k, len(self._row_ids))
+        """`(FAISS' values, rows)`, the nearest first."""
+        ascending = self._space.metric == "l2"
+        return self._first(vectors, k, mask, lambda values, chosen: values, ascending)
+
+    def _first(self, vectors, k, mask, score_of, ascending):
+        k, kind = min(k, len(self._row_ids)), self.description["kind"]
         effort = self._effort if mask is None else self.effort
-        return nearest(self.description["kind"], self._rows, vectors, k, mask, effort)
+        longest = self._longest() if self._space.metric == "inner_product" else None
+        more = self._row_ids, score_of, ascending, longest, mask, effort
+        return first(kind, self._rows, vectors, k, *more)

@@ -6,6 +6,7 @@ import tensorflow as tf
 from zoo.arrays import take
 from zoo.search.columns import rows_of
 
+_BLOCK_ROWS = 16
 _BLOCK_BYTES = 2**26  # of gathered candidates: small beside a gallery, large beside the overhead
 
 
@@ -33,14 +34,17 @@ class Reranker:
         Returns:
             float32 `(queries, candidates)`, NaN where there is no candidate.
         """
+        # The last rows of a product may be rounded otherwise than the rest, and copies of an item
+        # have to score the same: so blocks of rows are whole.
+        filled = np.pad(rows, ((0, 0), (0, -rows.shape[1] % _BLOCK_ROWS)), constant_values=-1)
         scores = np.empty(rows.shape, np.float32)
         item = sum(value[:1].nbytes for value in gallery.values())
-        block = max(1, _BLOCK_BYTES // max(1, item * rows.shape[1]))
+        block = max(1, _BLOCK_BYTES // max(1, item * filled.shape[1]))
         for start in range(0, len(rows), block):
             chosen = slice(start, start + block)
             own = {key: value[chosen] for key, value in queries.items()}
-            theirs = take(gallery, np.maximum(rows[chosen], 0), rows_of)
-            scores[chosen] = self._compiled(own, theirs)
+            theirs = take(gallery, np.maximum(filled[chosen], 0), rows_of)
+            scores[chosen] = self._compiled(own, theirs)[:, : rows.shape[1]]
         scores[rows < 0] = np.nan
         return scores
 
@@ -77,20 +81,21 @@ def unique_candidates(rows):
     return ordered[:, : max(1, int((ordered >= 0).sum(axis=1).max(initial=0)))]
 
 
-def best(scores, rows, k, ascending):
-    """The first k by score, ties by row.
+def best(scores, rows, k, ascending, ids=None):
+    """The first k by score, then by id.
 
     Args:
         scores: `(queries, candidates)`; NaN where there is none.
         rows: likewise.
         k: how many; missing ones are NaN and −1.
         ascending: whether the least score is the best.
+        ids: `(all rows,)` of the items; None where `rows` are ids.
 
     Returns:
         `(scores, rows)`, both `(queries, k)`.
     """
     keys = scores if ascending else -scores
-    order = np.lexsort((rows, keys), axis=1)[:, :k]  # NaN comes last
+    order = np.lexsort((rows if ids is None else ids[rows], keys), axis=1)[:, :k]  # NaN is last
     scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
     missing = ((0, 0), (0, k - scores.shape[1]))
     scores = np.pad(scores, missing, constant_values=np.nan)

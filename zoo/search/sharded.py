@@ -33,7 +33,8 @@ class ShardedIndex(Searchable):
 
     A part is searched by itself, and the best of all parts are ranked by their scores, which are in
     the similarity's own units: so of flat parts the order is that of one flat index of everything,
-    ties by id included. Parts may be built on different machines. Those of a saved index are
+    by score, then by id. (Where candidates are ranked, a score's last digit may depend on which are
+    ranked together.) Parts may be built on different machines. Those of a saved index are
     memory-mapped: what a search does not touch stays on the disk.
 
     ```python

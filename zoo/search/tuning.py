@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from zoo.embeddings import EmbeddingLike
-from zoo.search import exact, kinds
+from zoo.search import kinds
+from zoo.search.neighbours import first
 
 
 def tune(
@@ -44,7 +45,7 @@ def tune(
 
 def _tune(index, kind, queries, k, recall, most):
     vectors, rows = index.query_vectors(queries), kinds.rows(index.faiss)
-    truth = _truth(kind, rows, vectors, k)
+    truth = _truth(kind, rows, vectors, k, index._longest())
     most = most if kind == "hnsw" else min(most, kinds.parts(kind, rows).nlist)
     tried = {}
 
@@ -83,12 +84,12 @@ def recall_of(found, truth):
     return float(np.mean(hits))
 
 
-def _truth(kind, index, vectors, k):
+def _truth(kind, index, vectors, k, longest):
     if kind == "hnsw":
         flat = kinds.flat_part(kind, index)
-        if flat.metric_type == kinds.METRICS["l2"]:
-            return exact.search_l2(flat, vectors, k)[1]
-        return flat.search(vectors, k)[1]
+        score_of, ascending = lambda values, chosen: values, flat.metric_type == kinds.METRICS["l2"]
+        rows = np.arange(flat.ntotal)
+        return first("flat", flat, vectors, k, rows, score_of, ascending, longest)[1]
     part = kinds.parts(kind, index)
     before, part.nprobe = part.nprobe, part.nlist
     try:
