@@ -74,3 +74,14 @@ def check_settings(
             raise InputError(
                 f"{where}: `{key}` = {value!r} is not known, and may change the network"
             )
+
+
+def check_no_order(source: Source) -> None:
+    """Checks that a file of PyTorch is not of order embeddings, which its options say alone.
+
+    Raises:
+        InputError: if it is: their absolute values and their similarity are not in the zoo.
+    """
+    options = source.arrays.extra.get("opt")
+    if any(getattr(options, name, False) for name in ("use_abs", "order")):
+        raise InputError(f"{source.arrays.path}: order embeddings are not hosted (`use_abs`)")

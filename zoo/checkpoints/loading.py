@@ -9,12 +9,18 @@ from zoo.checkpoints.family import Source
 from zoo.checkpoints.pcme import PCME
 from zoo.checkpoints.pcmepp import PCMEPP
 from zoo.checkpoints.prolip import PROLIP
+from zoo.checkpoints.pvse import PVSE
+from zoo.checkpoints.sgraf import SGRAF
+from zoo.checkpoints.vse_infinity import VSE_INFINITY
+from zoo.checkpoints.vsepp import VSEPP, VSRN
 from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
 
-FAMILIES = {family.name: family for family in (PROLIP, PCMEPP, PCME)}
+# The names of an earlier one include those of a later one.
+_ALL = (PROLIP, PCMEPP, PCME, PVSE, SGRAF, VSE_INFINITY, VSRN, VSEPP)
+FAMILIES = {family.name: family for family in _ALL}
 CONFIG_FILE = "config.json"
 _EXPECTED = "arrays of a published checkpoint"
 
@@ -36,6 +42,10 @@ def from_checkpoint(
     | `"prolip"` | ProLIP, LongProLIP on Hugging Face | SigLIP's SentencePiece; CLIP's for H/14 |
     | `"pcmepp"` | PCME++ on Hugging Face | CLIP's merges |
     | `"pcme"` | PCME of COCO (ResNet-152) | its vocabulary, `coco_vocab.pkl` or JSON |
+    | `"sgraf"` | SGRAF's and DAA's SAF and SGR, over regions | VSE++'s vocabulary, JSON |
+    | `"vse_infinity"` | VSE∞ with BERT, over WSL's ResNeXt or regions | BERT's `vocab.txt` |
+    | `"vsepp"`, `"pvse"` | VSE++ and PVSE with a ResNet | their vocabularies, JSON |
+    | `"vsrn"` | VSRN of COCO and Flickr30K, over regions | VSE++'s vocabulary, JSON |
 
     Args:
         path: a `.safetensors` or `.npz` file of the official code's state dict, or a file of

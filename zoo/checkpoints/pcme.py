@@ -4,6 +4,7 @@ from zoo import encoders, models
 from zoo.checkpoints.family import Family, Source
 from zoo.checkpoints.tokenizers import vocabulary_tokenizer
 from zoo.encoders import weight_layouts
+from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError
 from zoo.models.dual_encoder import DualEncoder
@@ -29,13 +30,8 @@ def build(source: Source) -> DualEncoder:
         InputError: see `zoo.from_checkpoint`.
     """
     arrays = source.arrays
-    blocks = arrays.count("img_enc.cnn.layer3.{}.")
-    if blocks not in _NETWORKS:
-        raise InputError(
-            f"{arrays.path}: `img_enc.cnn` must be one of {', '.join(_NETWORKS.values())}; its "
-            f"third stage has {blocks} blocks"
-        )
-    image = encoders.torchvision_backbone(_NETWORKS[blocks])
+    name = network_name(arrays, "img_enc.cnn.")
+    image = encoders.torchvision_backbone(name)
     dim = arrays.shape("img_enc.fc.weight")[0]
     words, word_dim = arrays.shape("txt_enc.embed.weight")
     scale, shift = _scale_and_shift(arrays, dim)
@@ -53,7 +49,7 @@ def build(source: Source) -> DualEncoder:
     )
     text = model.caption_encoder.get_layer("backbone")
     entries = [
-        *weight_layouts.torchvision(image.get_layer(_NETWORKS[blocks]), "img_enc.cnn."),
+        *weight_layouts.torchvision(image.get_layer(name), "img_enc.cnn."),
         *_image_head(model.image_encoder.get_layer("head").get_layer("gaussian")),
         Entry(text.get_layer("words").embeddings, ("txt_enc.embed.weight",)),
         *weight_layouts.sentence_gru(text.get_layer("gru"), "txt_enc.rnn"),
@@ -62,6 +58,21 @@ def build(source: Source) -> DualEncoder:
     ignored = (*weight_layouts.COUNTERS, "criterion.", "img_enc.cnn.fc.")
     weight_layouts.fill(arrays, entries, "PCME", ignored)
     return model
+
+
+def network_name(arrays: WeightArrays, prefix: str) -> str:
+    """Which ResNet of torchvision has these arrays.
+
+    Raises:
+        InputError: if none has.
+    """
+    blocks = arrays.count(f"{prefix}layer3.{{}}.")
+    if blocks not in _NETWORKS:
+        raise InputError(
+            f"{arrays.path}: `{prefix.rstrip('.')}` must be one of "
+            f"{', '.join(_NETWORKS.values())}; its third stage has {blocks} blocks"
+        )
+    return _NETWORKS[blocks]
 
 
 def _scale_and_shift(arrays, dim):

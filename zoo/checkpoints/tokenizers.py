@@ -4,6 +4,7 @@ import pathlib
 
 import keras
 
+from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import of_word_ids, read_vocabulary_tokenizer
 from zoo.encoders.hub_tokenizer import CLIP, WEB, HubTokenizer
@@ -69,6 +70,18 @@ def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
     )
 
 
+def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
+    """BERT's tokenizer, of its `vocab.txt`.
+
+    Raises:
+        InputError: if the file is no vocabulary, or has another number of words.
+    """
+    given = _given(source, ("vocab.txt",))
+    if given is None or isinstance(given, keras.layers.Layer):
+        return given
+    return _checked(read_bert_tokenizer(given, max_words), words, given)
+
+
 def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
     """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own.
 
@@ -90,6 +103,11 @@ def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Lay
         given, tokenizer = source.arrays.path, of_word_ids(stored, source.arrays.path, max_words)
     else:
         return None
+    return _checked(tokenizer, words, given)
+
+
+def _checked(tokenizer, words, given):
+    """A tokenizer with as many words as the network has vectors."""
     if tokenizer.vocabulary_size() != words:
         raise InputError(
             f"{given}: expected {words:,} words, as the network has; received "

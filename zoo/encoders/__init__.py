@@ -26,7 +26,7 @@ from zoo.encoders.point_towers import (
     vector_encoder,
 )
 from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
-from zoo.encoders.regions import regions
+from zoo.encoders.regions import regions, regions_and_hidden
 from zoo.encoders.resnext import load_torchvision_weights, resnext, torchvision_backbone
 from zoo.encoders.sentence import sentence_encoder, sentences
 from zoo.encoders.set_towers import (
@@ -66,6 +66,7 @@ __all__ = [
     "reasoning_image_encoder",
     "region_token_encoder",
     "regions",
+    "regions_and_hidden",
     "resizing_of_tower",
     "resnext",
     "sentence_caption_encoder",

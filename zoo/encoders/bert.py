@@ -18,6 +18,7 @@ def bert(
     vocabulary_size: int = 30522,
     max_length: int = 64,
     dropout: float = 0.1,
+    exact_gelu: bool = False,
     **size: Any,
 ) -> keras.Model:
     """BERT's hidden states, for `zoo.data.BertTokenizer`'s ids.
@@ -29,6 +30,8 @@ def bert(
             are `dropout` and `size`.
         max_length: length of a caption in ids.
         dropout: of all blocks.
+        exact_gelu: whether blocks have GELU itself, as Hugging Face's weights were trained with,
+            not KerasHub's approximation of it by tanh.
         **size: `num_layers`, `num_heads`, `hidden_dim` and `intermediate_dim`, where it is not
             BERT base.
 
@@ -59,15 +62,25 @@ def bert(
         )
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     mask = ops.not_equal(ids, PADDING)
+    if exact_gelu:
+        activate_exactly(network.transformer_layers)
+        # A model of the layers, since a loaded `BertBackbone` has forgotten how it is activated.
+        network = keras.Model(network.input, network.output, name="bert")
     states = network(
         {
             "token_ids": ids,
             "segment_ids": ops.zeros_like(ids),
             "padding_mask": ops.cast(mask, "int32"),
         }
-    )
-    outputs = {"features": states["sequence_output"], "mask": mask}
-    return keras.Model(ids, outputs, name="backbone")
+    )["sequence_output"]
+    return keras.Model(ids, {"features": states, "mask": mask}, name="backbone")
+
+
+def activate_exactly(blocks):
+    """Gives blocks of KerasHub GELU itself, in place of its approximation by tanh."""
+    for block in blocks:
+        block.activation = keras.activations.gelu
+        block._feedforward_intermediate_dense.activation = keras.activations.gelu
 
 
 def network_of_folder(preset, max_length, **settings):

@@ -7,8 +7,10 @@ import keras
 
 from zoo.encoders.image_features import positions
 from zoo.layers.mean_pooling import MeanPooling
-from zoo.layers.region_reasoning import RegionReasoning
+from zoo.layers.region_reasoning import RegionReasoning, unit_over_regions
 from zoo.layers.unit_length import UnitLength
+
+RELEASED = (None, "coco", "f30k")
 
 
 def mean_image_encoder(backbone: keras.Model, dim: int) -> keras.Model:
@@ -30,7 +32,9 @@ def mean_image_encoder(backbone: keras.Model, dim: int) -> keras.Model:
     return _points(images, point, "image_encoder")
 
 
-def reasoning_image_encoder(backbone: keras.Model, dim: int, num_layers: int = 4) -> keras.Model:
+def reasoning_image_encoder(
+    backbone: keras.Model, dim: int, num_layers: int = 4, released: str | None = None
+) -> keras.Model:
     """Images to points: regions projected, related by graph convolutions, read by a GRU.
 
     Args:
@@ -38,17 +42,30 @@ def reasoning_image_encoder(backbone: keras.Model, dim: int, num_layers: int = 4
             or the cells of a feature map.
         dim: dimension of the embedding.
         num_layers: graph convolutions.
+        released: `"coco"` or `"f30k"` for the released code's normalisations of that data set;
+            None for the paper's.
 
     Returns:
         A Functional `keras.Model` from images to `{"mean": (batch, dim)}`. The first output of its
         layer `"reasoning"` is the related regions.
 
+    Raises:
+        ValueError: on an unknown data set.
+
     Reference: VSRN (Li et al., ICCV 2019), sections 3.1 to 3.3.
     """
+    if released not in RELEASED:
+        raise ValueError(f"`released` must be one of {RELEASED}; received {released!r}")
     images = keras.Input(backbone.input_shape[1:], name="images")
     features, mask = positions(backbone(images))
     regions = keras.layers.Dense(dim, name="embedding")(features)
-    _, point = RegionReasoning(num_layers, name="reasoning")(regions, mask=mask)
+    if released == "coco":
+        regions = unit_over_regions(regions)
+    reasoning = RegionReasoning(num_layers, released is not None, name="reasoning")
+    _, point = reasoning(regions, mask=mask)
+    if released == "f30k":
+        normalize = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="normalize")
+        point = normalize(point)
     return _points(images, point, "image_encoder")
 
 

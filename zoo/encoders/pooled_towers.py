@@ -16,7 +16,8 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
     Args:
         backbone: a `keras.Model` from images to local features `(batch, height, width, channels)`
             or `(batch, positions, channels)`, such as `zoo.encoders.convolutional`; or to a dict
-            of `"features"` and `"variance_features"`, such as `zoo.encoders.clip_image`.
+            of `"features"`, and perhaps `"variance_features"` and `"mask"`, such as
+            `zoo.encoders.clip_image`.
         dim: dimension of the embedding.
         **head: options of `PooledGaussianHead`; `covariance=None` gives points.
 
@@ -34,7 +35,9 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
     variance_features = output.get("variance_features")
     if variance_features is not None:
         variance_features = _positions(variance_features, "variance_positions")
-    embedding = PooledGaussianHead(dim, name="head", **head)(features, variance_features)
+    embedding = PooledGaussianHead(dim, name="head", **head)(
+        features, variance_features, mask=output.get("mask")
+    )
     return keras.Model(images, embedding, name="image_encoder")
 
 

@@ -48,6 +48,31 @@ def regions(
     return keras.Model(inputs, outputs, name="backbone")
 
 
+def regions_and_hidden(
+    region_dim: int, hidden_dim: int, num_regions: int | None = None
+) -> keras.Model:
+    """Regions beside the hidden layer of an MLP on them: a linear map of both is VSE∞'s residual.
+
+    Args:
+        region_dim: channels of a region's feature.
+        hidden_dim: of the hidden layer, with BatchNorm.
+        num_regions: as of `regions`.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from regions `(batch, num_regions,
+        region_dim)` to `"features"` `(batch, num_regions, region_dim + hidden_dim)` and `"mask"`.
+
+    Reference: VSE∞ (Chen et al., CVPR 2021), section 4.1.
+    """
+    inputs = keras.Input((num_regions, region_dim), name="images")
+    mask = RegionMask(name="mask")(inputs)
+    hidden = layers.Dense(hidden_dim, name="hidden")(inputs)
+    normalize = layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="normalize")
+    hidden = layers.ReLU(name="relu")(normalize(hidden, mask=mask))
+    outputs = {"features": ops.concatenate([inputs, hidden], axis=-1), "mask": mask}
+    return keras.Model(inputs, outputs, name="backbone")
+
+
 @keras.saving.register_keras_serializable(package="halo")
 class RegionMask(layers.Layer):
     """Where there is a region: in rows that are not all zeros.

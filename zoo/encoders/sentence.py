@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.encoders.bert import PADDING, network_of_folder
+from zoo.encoders.bert import PADDING, activate_exactly, network_of_folder
 from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
@@ -157,6 +157,4 @@ def _activate_as_trained(blocks, folder):
             f"received {name!r}"
         )
     if not IS_APPROXIMATE[name]:
-        for block in blocks:
-            block.activation = keras.activations.gelu
-            block._feedforward_intermediate_dense.activation = keras.activations.gelu
+        activate_exactly(blocks)

@@ -126,14 +126,44 @@ def transformer_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
             (f"{name}.attn.in_proj_bias",),
             lambda b, at=place, shape=part.bias.shape: np.split(b, 3)[at].reshape(shape),
         )
-    kernel = attention.output_dense.kernel
-    yield Entry(
-        kernel, (f"{name}.attn.out_proj.weight",), lambda w, shape=kernel.shape: w.T.reshape(shape)
-    )
-    yield Entry(attention.output_dense.bias, (f"{name}.attn.out_proj.bias",))
+    yield from _reshaped(attention.output_dense, f"{name}.attn.out_proj")
     yield from norm(block.layer_norm_2, f"{name}.ln_2")
     yield from linear(block.dense_1, f"{name}.mlp.c_fc")
     yield from linear(block.dense_2, f"{name}.mlp.c_proj")
+
+
+def bert(network: keras.Model, name: str) -> Iterator[Entry]:
+    """Of the layers of KerasHub's `BertBackbone`, by Hugging Face's names; its pooler is left."""
+    start = f"{name}.embeddings"
+    words, positions = network.get_layer("token_embedding"), network.get_layer("position_embedding")
+    yield Entry(words.embeddings, (f"{start}.word_embeddings.weight",))
+    yield Entry(positions.position_embeddings, (f"{start}.position_embeddings.weight",))
+    segments = network.get_layer("segment_embedding")
+    yield Entry(segments.embeddings, (f"{start}.token_type_embeddings.weight",))
+    yield from norm(network.get_layer("embeddings_layer_norm"), f"{start}.LayerNorm")
+    for layer in network.layers:
+        if layer.name.startswith("transformer_layer_"):
+            number = layer.name.removeprefix("transformer_layer_")
+            yield from _bert_block(layer, f"{name}.encoder.layer.{number}")
+
+
+def _bert_block(block, name):
+    attention = block._self_attention_layer
+    for part in ("query", "key", "value"):
+        layer = getattr(attention, f"{part}_dense")
+        yield from _reshaped(layer, f"{name}.attention.self.{part}")
+    yield from _reshaped(attention.output_dense, f"{name}.attention.output.dense")
+    yield from norm(block._self_attention_layer_norm, f"{name}.attention.output.LayerNorm")
+    yield from linear(block._feedforward_intermediate_dense, f"{name}.intermediate.dense")
+    yield from linear(block._feedforward_output_dense, f"{name}.output.dense")
+    yield from norm(block._feedforward_layer_norm, f"{name}.output.LayerNorm")
+
+
+def _reshaped(layer, name):
+    """Of a projection from or to heads."""
+    kernel, bias = layer.kernel, layer.bias
+    yield Entry(kernel, (f"{name}.weight",), lambda w: w.T.reshape(kernel.shape))
+    yield Entry(bias, (f"{name}.bias",), lambda b: b.reshape(bias.shape))
 
 
 def torchvision(network: keras.Model, prefix: str = "") -> Iterator[Entry]:

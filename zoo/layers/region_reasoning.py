@@ -76,6 +76,8 @@ class RegionReasoning(keras.layers.Layer):
 
     Args:
         num_layers: graph convolutions, each with its own weights.
+        over_regions: whether the related regions get unit length over regions, channel by channel,
+            as released, not over channels.
 
     Call arguments:
         regions: projected regions `(batch, num_regions, dim)`.
@@ -86,15 +88,14 @@ class RegionReasoning(keras.layers.Layer):
 
     Reference: VSRN (Li et al., ICCV 2019), sections 3.2 and 3.3.
 
-    Released code differs: it normalises the regions over regions, channel by channel, not over
-        channels.
+    Released code differs: `over_regions`.
     """
 
-    def __init__(self, num_layers: int = 4, **kwargs: Any):
+    def __init__(self, num_layers: int = 4, over_regions: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         if num_layers < 0:
             raise ValueError(f"`num_layers` must not be negative; received {num_layers}")
-        self.num_layers = num_layers
+        self.num_layers, self.over_regions = num_layers, over_regions
         self.graphs = [
             RegionGraph(dtype=self.dtype_policy, name=f"graph_{i}") for i in range(num_layers)
         ]
@@ -112,7 +113,7 @@ class RegionReasoning(keras.layers.Layer):
     ) -> tuple[Tensor, Tensor]:
         for graph in self.graphs:
             regions = graph(regions, mask=mask, training=training)
-        regions = unit_length(regions)
+        regions = unit_over_regions(regions) if self.over_regions else unit_length(regions)
         _, image = self.reader(regions, mask=mask)
         return regions, image
 
@@ -128,4 +129,10 @@ class RegionReasoning(keras.layers.Layer):
         return None if previous_mask is None else (previous_mask, None)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "num_layers": self.num_layers}
+        own = {"num_layers": self.num_layers, "over_regions": self.over_regions}
+        return {**super().get_config(), **own}
+
+
+def unit_over_regions(regions: Tensor) -> Tensor:
+    """Regions `(batch, num_regions, dim)` whose channels have unit length over the regions."""
+    return ops.swapaxes(unit_length(ops.swapaxes(regions, 1, 2)), 1, 2)

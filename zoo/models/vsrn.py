@@ -27,6 +27,7 @@ def vsrn(
     margin: float = 0.2,
     mining: str = "hardest",
     caption_backbone: keras.Model | None = None,
+    released: str | None = None,
 ) -> DualEncoder:
     """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
 
@@ -44,6 +45,7 @@ def vsrn(
         dim: dimension of the embedding (D).
         num_layers: graph convolutions.
         margin, mining: see `zoo.losses.TripletRanking`.
+        released: see `zoo.encoders.reasoning_image_encoder`.
 
     Returns:
         A `DualEncoder` of points, not compiled. Its loss sums over the batch. The paper's second
@@ -55,7 +57,7 @@ def vsrn(
     Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
 
     Released code differs: for COCO it normalises the regions over regions, before the graphs and
-        after them; for Flickr30K a BatchNorm follows the GRU over regions.
+        after them; for Flickr30K a BatchNorm follows the GRU over regions (`released`).
     """
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
     words = backbones.captions(
@@ -69,7 +71,7 @@ def vsrn(
         bidirectional=False,
     )
     return DualEncoder(
-        encoders.reasoning_image_encoder(backbone, dim, num_layers),
+        encoders.reasoning_image_encoder(backbone, dim, num_layers, released),
         encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),

@@ -1,0 +1,111 @@
+"""VSE++ and VSRN: a linear map of images or a reasoning over regions, and a GRU of words."""
+
+import keras
+
+from zoo import encoders, models
+from zoo.checkpoints.family import Family, Source, check_no_order
+from zoo.checkpoints.pcme import network_name
+from zoo.checkpoints.tokenizers import vocabulary_tokenizer
+from zoo.encoders import weight_layouts
+from zoo.encoders.weight_layouts import Entry
+from zoo.errors import InputError
+from zoo.layers.unit_length import UnitLength
+from zoo.models.dual_encoder import DualEncoder
+
+_LENGTH = 64  # the released code cuts no caption
+
+
+def build_vsepp(source: Source) -> DualEncoder:
+    """VSE++, of the states of `model.py`: a ResNet of torchvision, or stored features.
+
+    Published (Apache-2.0): `runs.tar` of fartashf/vsepp. VGG19 is refused, since the zoo has no
+    such network, and order embeddings are. The caption encoder is compared with the official
+    code's answers at a small size; a ResNet is PCME's, which is compared at full size.
+
+    Raises:
+        InputError: see `zoo.from_checkpoint`.
+    """
+    arrays = source.arrays
+    check_no_order(source)
+    dim, width = arrays.shape("img_enc.fc.weight")
+    images, entries = (width,), []
+    if arrays.has("img_enc.cnn."):
+        prefix = "img_enc.cnn.module." if arrays.has("img_enc.cnn.module.") else "img_enc.cnn."
+        if not arrays.has(f"{prefix}layer1."):
+            raise InputError(
+                f"{arrays.path}: `img_enc.cnn` must be a ResNet; the zoo has no VGG19 nor AlexNet"
+            )
+        name = network_name(arrays, prefix)
+        images = _unit_feature(encoders.torchvision_backbone(name))
+        entries += weight_layouts.torchvision(images.get_layer(name), prefix)
+    tokenizer, words = _words(source)
+    model = models.vsepp(images, tokenizer, dim=dim, caption_backbone=words)
+    entries += weight_layouts.linear(model.image_encoder.get_layer("embedding"), "img_enc.fc")
+    entries += _sentence(model)
+    ignored = (*weight_layouts.COUNTERS, "img_enc.cnn.module.fc.", "img_enc.cnn.fc.")
+    weight_layouts.fill(arrays, entries, "VSE++", ignored)
+    return model
+
+
+def build_vsrn(source: Source) -> DualEncoder:
+    """VSRN, of the states of `model.py`, with COCO's or Flickr30K's normalisations as released.
+
+    Published without a licence's text: KunpengLi1994/VSRN. Both image encoders and the caption
+    encoder are compared with the official code's answers at a small size.
+
+    Raises:
+        InputError: see `zoo.from_checkpoint`.
+    """
+    arrays = source.arrays
+    check_no_order(source)
+    dim, region_dim = arrays.shape("img_enc.fc.weight")
+    tokenizer, words = _words(source)
+    model = models.vsrn(
+        (None, region_dim),
+        tokenizer,
+        dim=dim,
+        caption_backbone=words,
+        num_layers=arrays.count("img_enc.Rs_GCN_{}."),
+        released="f30k" if arrays.has("img_enc.bn.") else "coco",
+    )
+    of = model.image_encoder.get_layer
+    entries = [
+        *weight_layouts.linear(of("embedding"), "img_enc.fc"),
+        *weight_layouts.sentence_gru(of("reasoning").reader, "img_enc.img_rnn"),
+        *_sentence(model),
+    ]
+    for number, graph in enumerate(of("reasoning").graphs, start=1):
+        name = f"img_enc.Rs_GCN_{number}"
+        for part, own in (("theta", "theta"), ("phi", "phi"), ("g", "g"), ("w", "W.0")):
+            entries += weight_layouts.linear(getattr(graph, part), f"{name}.{own}")
+        entries += weight_layouts.norm(graph.normalize, f"{name}.W.1")
+    if arrays.has("img_enc.bn."):
+        entries += weight_layouts.norm(of("normalize"), "img_enc.bn")
+    weight_layouts.fill(arrays, entries, "VSRN")
+    return model
+
+
+def _unit_feature(backbone):
+    """The mean of a map's cells, of length one, as one position: released before the linear map."""
+    pooled = keras.layers.GlobalAveragePooling2D(name="pooling")(backbone.output)
+    unit = UnitLength(name="unit_length")(pooled)
+    feature = keras.layers.Reshape((1, -1), name="position")(unit)
+    return keras.Model(backbone.input, feature, name="backbone")
+
+
+def _words(source):
+    """The tokenizer, and a GRU as wide as the file's."""
+    words, word_dim = source.arrays.shape("txt_enc.embed.weight")
+    dim = source.arrays.shape("txt_enc.rnn.weight_hh_l0")[1]
+    gru = encoders.gru(words, dim, word_dim, bidirectional=False, max_length=_LENGTH)
+    return vocabulary_tokenizer(source, words, _LENGTH), gru
+
+
+def _sentence(model):
+    text = model.caption_encoder.get_layer("backbone")
+    yield Entry(text.get_layer("words").embeddings, ("txt_enc.embed.weight",))
+    yield from weight_layouts.sentence_gru(text.get_layer("gru"), "txt_enc.rnn")
+
+
+VSRN = Family("vsrn", ("img_enc.Rs_GCN_1.g.weight", "txt_enc.rnn.weight_ih_l0"), build_vsrn)
+VSEPP = Family("vsepp", ("img_enc.fc.weight", "txt_enc.rnn.weight_ih_l0"), build_vsepp)
