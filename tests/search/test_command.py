@@ -128,7 +128,7 @@ def test_what_is_left_out_is_said(run_folder, photos, tmp_path, capsys):
         (photos / name).write_bytes(b"")
     build(run_folder, photos, tmp_path / "out")
     printed = capsys.readouterr().out
-    assert "left out 4 files of other kinds: 2 .tif, 1 .avif, 1 .txt" in printed.replace(
+    assert "left out 4 files: 2 .tif, 1 .avif, 1 .txt" in printed.replace(
         "1 .txt, 1 .avif", "1 .avif, 1 .txt"
     )
     assert "4 items" in printed

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import tarfile
+import time
 
 import keras
 import numpy as np
@@ -71,7 +73,7 @@ def encoded(monkeypatch):
     names, call = [], Encoder.__call__
 
     def noted(self, work, *rest):
-        names.extend(work.names)
+        names.extend(work.names or [work.path])
         return call(self, work, *rest)
 
     monkeypatch.setattr(Encoder, "__call__", noted)
@@ -300,3 +302,124 @@ def test_shards_of_an_earlier_version_are_encoded_again(model_folder, photos, tm
     build(model_folder, photos, out)
     assert len(encoded) == 3
     assert Collection(out / "embeddings-2").manifest["model_sha256"]
+
+
+def _forge(path, **colour):
+    """Other contents of the same size under the same time of change of contents."""
+    before = path.stat()
+    paint(path.parent, **colour)
+    assert path.stat().st_size == before.st_size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_change_that_hides_behind_its_time_is_noticed(model_folder, photos, tmp_path, encoded):
+    out = tmp_path / "out"
+    build(model_folder, photos, out)
+    encoded.clear()
+    _forge(photos / "d.png", d=(0, 251, 0))
+    main(["update", str(out)])
+    assert encoded == ["d.png"]
+
+
+def test_checksum_reads_what_the_system_calls_unchanged(
+    model_folder, photos, tmp_path, encoded, monkeypatch
+):
+    monkeypatch.setattr(contents, "_stamp", lambda path: "1-2-3")  # a system that knows nothing
+    out = tmp_path / "out"
+    build(model_folder, photos, out)
+    encoded.clear()
+    paint(photos, d=(7, 8, 9))
+    main(["update", str(out)])
+    assert not encoded
+    main(["update", str(out), "--checksum"])
+    assert encoded == ["d.png"]
+
+
+def test_times_are_not_believed_within_a_tick_of_the_clock(tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(b"a")
+    (work,) = collection.of_items("files", ["a.png"], [str(path)])
+    (fresh,) = contents.stamps(work)
+    assert fresh.endswith("-fresh")
+    time.sleep(2.1)
+    (settled,) = contents.stamps(work)
+    assert settled == fresh.removesuffix("-fresh")
+
+
+def test_a_container_is_known_by_what_it_holds(model_folder, photos, tmp_path, encoded):
+    out, archive = tmp_path / "out", tmp_path / "photos.tar"
+
+    def pack():
+        with tarfile.open(archive, "w") as file:
+            for path in sorted(photos.iterdir()):
+                file.add(path, path.name)
+
+    pack()
+    build(model_folder, archive, out)
+    assert encoded
+    encoded.clear()
+    os.utime(archive, (1, 1))
+    build(model_folder, archive, out)
+    assert not encoded
+    before = archive.stat()
+    paint(photos, d=(0, 251, 0))
+    pack()
+    assert archive.stat().st_size == before.st_size
+    os.utime(archive, (1, 1))
+    main(["update", str(out)])
+    assert encoded
+
+
+def test_odd_names_are_indexed_under_a_name_that_can_be_printed(
+    model_folder, photos, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    for name in (b"caf\xe9.png", b"two\nlines.png", "u\u2028v.png".encode()):
+        shutil.copy(photos / "b.png", os.path.join(os.fsencode(photos), name))
+    build(model_folder, photos, out)
+    expected = ["b.png", "caf\\xe9.png", "d.png", "f.png", "two\\nlines.png", "u\\u2028v.png"]
+    assert sorted(vectors(out)) == expected
+    capsys.readouterr()
+    main(["query", str(out), "red", "-k", "6"])
+    printed = capsys.readouterr().out
+    rows = [line for line in printed.splitlines() if ".png" in line]
+    assert sorted(row.split()[-1] for row in rows) == expected
+    retriever = zoo.Retriever.build(zoo.from_preset(model_folder), photos)
+    assert sorted(retriever.ask("red", 6).names) == expected
+
+
+def test_hidden_and_excluded_files_are_left_out_and_counted(model_folder, photos, tmp_path, capsys):
+    for folder in ("@eaDir", ".thumbnails", "__MACOSX", "raw", "deep/raw"):
+        (photos / folder).mkdir(parents=True)
+        shutil.copy(photos / "b.png", photos / folder / "x.png")
+    (photos / "._b.png").write_bytes(b"\0\5\26\7")  # macOS puts it beside a photo
+    shutil.copy(photos / "b.png", photos / "b_small.png")
+    out = tmp_path / "out"
+    build(model_folder, photos, out, "--exclude", "raw/", "--exclude", "*_small.png")
+    assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
+    assert "left out 7 files: 4 hidden, 3 excluded" in capsys.readouterr().out
+    main(["update", str(out)])
+    assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
+    main(["update", str(out), "--exclude", "[bd]*.png"])
+    assert list(vectors(out)) == ["deep/raw/x.png", "f.png", "raw/x.png"]
+    with pytest.raises(InputError, match="--exclude is of a folder of pictures"):
+        build(model_folder, photos, tmp_path / "o", "--captions", "--exclude", "a")
+
+
+def test_skip_bad_counts_and_lists_what_it_leaves_out(model_folder, photos, tmp_path, capsys):
+    out = tmp_path / "out"
+    (photos / "c.png").write_bytes((photos / "b.png").read_bytes()[:-20])
+    (photos / "e.png").write_bytes(b"")
+    build(model_folder, photos, out, "--skip-bad")
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert last == f"{out}: 2 of 5 items cannot be read, see {out / 'skipped.jsonl'}"
+    rows = [json.loads(line) for line in (out / "skipped.jsonl").read_text().splitlines()]
+    assert [(row["where"], row["why"]) for row in rows] == [
+        ("c.png", "a damaged image"),
+        ("e.png", "an empty file"),
+    ]
+    assert all(row.keys() == {"data", "kind", "where", "why"} for row in rows)
+    paint(photos, c=(1, 2, 3), e=(3, 2, 1))
+    main(["update", str(out)])
+    assert "cannot be read" not in capsys.readouterr().out
+    assert (out / "skipped.jsonl").read_text() == ""

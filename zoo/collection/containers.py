@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from zoo.collection import places
+from zoo.data.reading.folders import is_hidden, printable
 from zoo.data.reading.pictures import SUFFIXES as PICTURES
 from zoo.errors import InputError, require
 
@@ -49,7 +50,7 @@ def read(path: Any, side: str, column: str | None = None, names: str | None = No
     for name, contents, reason in reader(path, side, column, names):
         if reason is None and side == "captions":
             contents, reason = _text(contents)
-        yield name, contents, reason
+        yield printable(name), contents, reason
 
 
 def _tar(path, side, column, names):
@@ -60,7 +61,8 @@ def _tar(path, side, column, names):
         try:
             with tarfile.open(fileobj=file, mode="r|") as archive:
                 for member in archive:
-                    if member.isfile() and PurePosixPath(member.name).suffix.lower() in wanted:
+                    known = PurePosixPath(member.name).suffix.lower() in wanted
+                    if member.isfile() and known and not is_hidden(_inside(member.name)):
                         contents = archive.extractfile(member).read()
                         count += 1
                         yield member.name, contents, None
@@ -154,6 +156,11 @@ def _text(contents):
     if not isinstance(contents, str) or not contents.strip():
         return None, "expected text, found nothing"
     return contents.strip(), None
+
+
+def _inside(name):
+    """A member's name without the `./` that many archives put before it."""
+    return name.removeprefix("./")
 
 
 def _base(path):

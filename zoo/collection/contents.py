@@ -1,8 +1,10 @@
 """What shards know of the contents of their items, so that no vector is taken for another's.
 
-The contents of an item are `size-time:sha256`: the size and the time of change of its file, which
-are compared at once, and the hash of what was encoded, which decides where those differ. Without a
-file, as of a caption, the first is empty.
+The contents of an item are `size-time-time:sha256`: the size of its file, the times of change of
+its contents and of its inode, which are compared at once, and the hash of what was encoded, which
+decides where those differ. Without a file, as of a caption, the first is empty. A program may set
+back the first time, but not the second. A file that changed within the last seconds may change
+again within one tick of the clock: its stamp ends with `-fresh` and equals none.
 """
 
 import dataclasses
@@ -10,6 +12,7 @@ import functools
 import hashlib
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +22,15 @@ import numpy as np
 from zoo.arrays import joined
 from zoo.collection import places
 from zoo.collection.shards import Encoded, read_contents, read_rejected, read_shard
-from zoo.collection.work import CONTAINER, FILES, ROWS, TEXTS, Work
+from zoo.collection.work import CONTAINER, FILES, ROWS, TEXTS, Work, read
 from zoo.data.reading.vector_files import located, read_vectors
 from zoo.errors import InputError
 
+_FRESH, _TICK = "-fresh", 2 * 10**9  # nanoseconds; FAT's clock ticks every two seconds
+
 
 def stamps(work: Work) -> list[str]:
-    """Size and time of change of the file of every item; of a container one of the whole.
+    """Size and times of change of the file of every item; of a container one of the whole.
 
     To be asked for before the contents are read, so that a later change is seen.
     """
@@ -64,13 +69,15 @@ class Known:
     Args:
         paths: of the shards; those of earlier versions know no contents and count for nothing.
         side: `"images"` or `"captions"`, for the choice of an array in a file of vectors.
+        checksum: whether contents are compared where stamps are equal too.
 
     Raises:
         InputError: if a shard cannot be read.
     """
 
-    def __init__(self, paths: Iterable[str], side: str = "images"):
+    def __init__(self, paths: Iterable[str], side: str = "images", checksum: bool = False):
         self._found, self._containers, self._side = {}, {}, side
+        self._checksum = checksum
         for path in paths:
             names, contents = read_contents(path)
             rows = [*range(len(names))]
@@ -80,7 +87,8 @@ class Known:
                 stamp, _, sha256 = (said or "").rpartition(":")
                 if sha256:
                     self._found.setdefault(name, []).append(Found(path, row, stamp, sha256))
-                    self._containers[stamp] = path
+                    items = self._containers.setdefault(stamp, {}).setdefault(path, [])
+                    items.append((name, sha256))
         self._shard = functools.lru_cache(8)(read_shard)
 
     @functools.cached_property
@@ -97,7 +105,7 @@ class Known:
         found, reader = [], _reader(work, self._side)
         for number, (name, stamp) in enumerate(zip(work.names, stamps(work), strict=True)):
             entries = self._found.get(name, ())
-            same = next((e for e in entries if stamp and e.stamp == stamp), None)
+            same = next((e for e in entries if self._is_same(e.stamp, stamp)), None)
             if same is None and entries:
                 sha256 = hashed(reader(number))
                 same = next((e for e in entries if e.sha256 == sha256), None)
@@ -108,7 +116,19 @@ class Known:
     def container(self, work: Work) -> str | None:
         """The shard of a container that has not changed, or None."""
         (stamp,) = stamps(work)
-        return self._containers.get(stamp) if stamp else None
+        for known, found in self._containers.items():
+            if self._is_same(known, stamp):
+                return next(iter(found))
+        # Its name or the times of its inode are others: its items decide, which are not encoded.
+        likely = [items for s, items in self._containers.items() if _size(s) == _size(stamp)]
+        if not stamp or not likely:
+            return None
+        now = sorted((name, hashed(data)) for name, data, _ in read(work, self._side))
+        found = (path for paths in likely for path, items in paths.items() if sorted(items) == now)
+        return next(found, None)
+
+    def _is_same(self, known, stamp):
+        return bool(stamp) and known == stamp and not self._checksum and _FRESH not in stamp
 
     def shard(self, path: str) -> Encoded:
         """A shard as it was encoded, with the rejected items."""
@@ -133,20 +153,22 @@ class Known:
         return whole, np.concatenate(uncertainty)[back]
 
 
-def changed(pieces: Sequence[Work], paths: dict[int, str], side: str = "images") -> list[str]:
+def changed(
+    pieces: Sequence[Work], paths: dict[int, str], side: str = "images", checksum: bool = False
+) -> list[str]:
     """Names of items, or containers, of other contents than when their shards were written.
 
     Args:
         pieces: the work. Captions are part of its digest, and of an object store nothing is asked.
         paths: of the shards that are there, by number.
-        side: as of `Known`.
+        side, checksum: as of `Known`.
     """
     names = []
     for work in pieces:
         local = work.kind != TEXTS and work.number in paths and any(stamps(work))
         if not local:
             continue
-        known = Known([paths[work.number]], side)
+        known = Known([paths[work.number]], side, checksum)
         if not known.names:  # nothing says of what it is
             continue
         if work.kind == CONTAINER:
@@ -260,4 +282,10 @@ def _stamp(path):
         found = os.stat(path)
     except (OSError, ValueError):
         return ""
-    return f"{found.st_size}-{found.st_mtime_ns}"
+    stamp = f"{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
+    age = time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns)
+    return stamp if age > _TICK else stamp + _FRESH
+
+
+def _size(stamp):
+    return stamp.partition("-")[0]

@@ -25,6 +25,7 @@ def follow(
     dtype: str = "float32",
     skip_bad: bool = True,
     progress: bool = True,
+    checksum: bool = False,
 ) -> Collection:
     """The shards of a source as it is now, in a folder below `out`.
 
@@ -35,6 +36,7 @@ def follow(
     Args:
         out: a folder of this machine.
         pieces, encoder, identity, dtype, skip_bad, progress: as of `zoo.collection.encode`.
+        checksum: whether contents are compared whatever the size and times of a file say.
 
     Raises:
         InputError: as `zoo.collection.encode`.
@@ -43,10 +45,12 @@ def follow(
     job, side = job_of(pieces, identity), identity.get("side", "images")
     folders = {folder: _job(folder) for folder in shard_folders(out)}
     fitting = [f for f, own in folders.items() if own.items() >= identity.items()]
-    known = contents.Known([p for f in fitting for p in shards_of(f).values()], side)
+    known = contents.Known([p for f in fitting for p in shards_of(f).values()], side, checksum)
     target = None
     for folder in fitting:
-        if folders[folder] == job and not contents.changed(pieces, shards_of(folder), side):
+        if folders[folder] == job and not contents.changed(
+            pieces, shards_of(folder), side, checksum
+        ):
             target = folder
     if target is None:
         number = max(map(_number, folders), default=0) + 1

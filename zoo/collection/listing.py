@@ -1,63 +1,69 @@
 """What a source holds: the pictures of a folder or a table, the captions of a table or a text."""
 
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from zoo.collection import places
 from zoo.data.reading.files import existing_folder, read_lines
+from zoo.data.reading.folders import is_hidden, matches, pictures_in, printable
 from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.tables import SEPARATORS, read_table
 from zoo.errors import InputError
 
 
-def list_images(source: Any, column: str = "image") -> tuple[list[str], list[str]]:
+def list_images(
+    source: Any, column: str = "image", exclude: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
     """The image files of a folder with all folders below it, or of a table.
 
     Args:
         source: a folder, here or in an object store; or a CSV or TSV file with paths relative to
             its own folder.
         column: of the paths in a table.
+        exclude: patterns of names to leave out of a folder, see
+            `zoo.data.reading.folders.pictures_in`, which leaves out hidden files too.
 
     Returns:
-        `(names, paths)`: names relative to the folder, sorted in the case of a folder.
+        `(names, paths)`: names relative to the folder, sorted in the case of a folder, with what
+        cannot be printed escaped.
 
     Raises:
         InputError: if there is none.
     """
     if places.is_remote(source):
-        paths = [p for p in places.matching(source, "**") if _suffix(p) in SUFFIXES]
         start = len(places.join(source, ""))
+        paths = [
+            path
+            for path in places.matching(source, "**")
+            if _suffix(path) in SUFFIXES
+            and not is_hidden(path[start:])
+            and not matches(path[start:], exclude)
+        ]
         names = [path[start:] for path in paths]
     else:
         source = Path(source).expanduser()
         if source.suffix in SEPARATORS:
             names = list_captions(source, column)
-            return names, [str(source.parent / name) for name in names]
+            return [printable(name) for name in names], [str(source.parent / n) for n in names]
         folder = existing_folder(source, "folder of images, or CSV or TSV file")
-        found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        found, _ = pictures_in(folder, exclude)
         names = [path.relative_to(folder).as_posix() for path in found]
         paths = [str(path) for path in found]
     if not paths:
         raise InputError(f"{source}: holds no image ({', '.join(SUFFIXES)})")
-    return names, paths
+    return [printable(name) for name in names], paths
 
 
-def left_out(source: Any) -> dict[str, int]:
-    """How many files of a folder are no pictures by their suffix: `{suffix: count}`, most first.
+def left_out(source: Any, exclude: Sequence[str] = ()) -> dict[str, int]:
+    """How many files of a folder are not indexed, by suffix, `"hidden"` or `"excluded"`.
 
     Args:
-        source: as of `list_images`; a table and an object store leave out nothing. Hidden files
-            are not counted.
+        source, exclude: as of `list_images`; a table and an object store leave out nothing.
     """
     if places.is_remote(source) or not Path(source).expanduser().is_dir():
         return {}
-    others = (
-        path.suffix.lower() or "no suffix"
-        for path in Path(source).expanduser().rglob("*")
-        if path.is_file() and path.suffix.lower() not in SUFFIXES and path.name[0] != "."
-    )
-    return dict(Counter(others).most_common())
+    return pictures_in(Path(source).expanduser(), exclude)[1]
 
 
 def list_captions(source: Any, column: str = "caption") -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.collection import containers, listing, places
+from zoo.data.reading.folders import printable
 from zoo.data.reading.tables import SEPARATORS
 from zoo.data.reading.vector_files import read_vectors
 from zoo.errors import InputError
@@ -79,6 +80,7 @@ def plan(
     names_column: str | None = None,
     of_vectors: bool = False,
     names: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
 ) -> list[Work]:
     """The work of encoding a source.
 
@@ -92,6 +94,7 @@ def plan(
         names_column: likewise.
         of_vectors: whether the source is a file of vectors, see `zoo.data.reading.vector_files`.
         names: what to call the rows of a file of vectors; None for their numbers.
+        exclude: patterns of files to leave out of a folder of pictures, see `list_images`.
 
     Raises:
         InputError: if it holds nothing, or there are more or fewer names than vectors.
@@ -109,6 +112,8 @@ def plan(
         ]
     if names is not None:
         raise InputError("--names is of the items of a file of vectors, and this model reads none")
+    if exclude and (of_vectors or side != "images" or Path(str(source)).suffix in SEPARATORS):
+        raise InputError(f"--exclude is of a folder of pictures; received the source {source}")
     found = _containers(source)
     if found:
         work = dict(kind=CONTAINER, column=column, names_column=names_column)
@@ -117,8 +122,8 @@ def plan(
         raise InputError(f"{source}: names can be chosen of tar, TFRecord and Parquet files only")
     if side == "captions":
         texts = listing.list_captions(source, column or "caption")
-        return of_items(TEXTS, texts, texts, shard_size)
-    names, paths = listing.list_images(source, column or "image")
+        return of_items(TEXTS, list(map(printable, texts)), texts, shard_size)
+    names, paths = listing.list_images(source, column or "image", exclude)
     return of_items(FILES, names, paths, shard_size)
 
 

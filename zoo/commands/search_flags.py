@@ -9,6 +9,8 @@ from zoo.choices import DTYPES, KINDS, SIMILARITIES
 from zoo.cli import OneLineParser, program
 from zoo.errors import InputError
 
+_EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
+
 
 def _similarity(name):
     try:
@@ -55,13 +57,14 @@ def parser(description):
     made = commands.add_parser("build", help="encode and index")
     _source(made)
     made.add_argument("out", type=Path, help="folder to write or to resume")
-    made.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
+    _follows(made)
     _index(made)
     again = commands.add_parser("update", help="build again, encoding what is new or has changed")
     again.add_argument("out", type=Path, help="what `build` wrote")
     again.add_argument("source", nargs="?", help="if it has moved since `build`")
     again.add_argument("--model", help="if it has moved, or another is wanted")
-    again.add_argument("--skip-bad", action="store_true", help="leave out unreadable images")
+    again.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
+    _follows(again)
     find = commands.add_parser("query", help="search")
     find.add_argument("folder", type=Path, help="what `build` wrote")
     find.add_argument("text", nargs="*", help="captions, each a question")
@@ -92,8 +95,23 @@ def _source(command):
         "--names", metavar="FILE", help="names of the rows of a file of vectors: text, FILE:COLUMN"
     )
     command.add_argument("--names-column", metavar="NAME", help="of TFRecord or Parquet")
+    command.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
     command.add_argument("--shard-size", type=int, default=4096, help="items a shard (4096)")
     command.add_argument("--batch-size", type=int, default=64, help="items at once (64)")
+
+
+def _follows(command):
+    command.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave out unreadable images; OUT/skipped.jsonl lists them",
+    )
+    command.add_argument(
+        "--checksum",
+        action="store_true",
+        help="compare the contents of every file with the index (default: of files whose size or "
+        "times differ)",
+    )
 
 
 def _encode(command):

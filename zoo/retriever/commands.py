@@ -14,8 +14,10 @@ from zoo.collection.work import FILES, ROWS
 from zoo.data.reading.files import read_lines
 from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.vector_files import read_column
+from zoo.data.records.skipped import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
+from zoo.files.atomic import write_text
 from zoo.models.presets import preset_folder
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
@@ -26,7 +28,7 @@ _AT_ONCE = 256  # questions
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
     *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "probes"),
-    "include_training",
+    *("include_training", "exclude"),
 )
 
 
@@ -71,9 +73,17 @@ def build(options):
     encoder, pieces, identity = _work(options)
     _name_training(options, pieces)
     with built.locked(options.out):
-        shards = follow(options.out, pieces, encoder, identity, skip_bad=options.skip_bad)
+        shards = follow(
+            options.out,
+            pieces,
+            encoder,
+            identity,
+            skip_bad=options.skip_bad,
+            checksum=options.checksum,
+        )
         made = {name: getattr(options, name) for name in _REMEMBERED}
         _index(options, shards, made)
+        _tell_skipped(options.out, shards)
 
 
 def update(options):
@@ -84,8 +94,8 @@ def update(options):
             f"{options.out}: does not know its source: `index` built it, or an older version; "
             "call index or build again"
         )
-    own = {"source": options.source, "model": options.model, "skip_bad": options.skip_bad}
-    for name, value in made.items():
+    own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
+    for name, value in {"exclude": None, **made}.items():  # older versions excluded nothing
         setattr(options, name, own.get(name) or value)
     build(options)
 
@@ -156,6 +166,18 @@ def _lines(queries):
         raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
 
 
+def _tell_skipped(out, shards):
+    """Lists the items that could not be read, and prints how many."""
+    rows = [
+        json.dumps({"data": "items", "kind": "bad items", "where": name, "why": reason})
+        for name, reason in shards.rejected()
+    ]
+    write_text(out / SKIPPED, "".join(f"{row}\n" for row in rows))
+    if rows:
+        total = len(shards) + len(rows)
+        print(f"{out}: {len(rows):,} of {total:,} items cannot be read, see {out / SKIPPED}")
+
+
 def _name_training(options, pieces):
     """Refuses a gallery of photos that the model was trained on, which attract every question.
 
@@ -199,12 +221,14 @@ def _work(options):
         options.names_column,
         of_vectors=encoder.of_vectors,
         names=None if options.names is None else list(map(str, read_column(options.names))),
+        exclude=options.exclude or (),
     )
-    others = {} if encoder.of_vectors else collections.left_out(options.source)
+    is_listed = all(work.kind == FILES for work in pieces)
+    others = collections.left_out(options.source, options.exclude or ()) if is_listed else {}
     if others:
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
         count = sum(others.values())
-        print(f"left out {count:,} {'file' if count == 1 else 'files'} of other kinds: {kinds}")
+        print(f"left out {count:,} {'file' if count == 1 else 'files'}: {kinds}")
     identity = {"model": str(options.model), "model_sha256": encoder.model_sha256, "side": side}
     return encoder, pieces, identity
 

@@ -1,11 +1,14 @@
 """A model's two towers for questions: one at a time, from several threads, of any batch size."""
 
+import os
+
 import numpy as np
 import tensorflow as tf
 
 from zoo import embeddings
 from zoo.arrays import joined, parts_of
 from zoo.data import images
+from zoo.data.reading.folders import printable
 from zoo.data.reading.pictures import check_images, decoded
 from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError
@@ -91,8 +94,8 @@ class Encoders:
         """
         for path, reason in zip(paths, check_images(paths), strict=True):
             if reason is not None:
-                raise InputError(f"{path}: {reason}")
-        pictures = tf.data.Dataset.from_tensor_slices([str(path) for path in paths]).map(
+                raise InputError(f"{printable(str(path))}: {reason}")
+        pictures = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths]).map(
             lambda path: images.prepare(tf.io.read_file(path), self.image_size, *self.resizing),
             num_parallel_calls=tf.data.AUTOTUNE,
         )

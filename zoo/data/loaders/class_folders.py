@@ -6,6 +6,7 @@ from pathlib import Path
 
 from zoo.data.batches import image_batches
 from zoo.data.reading.files import existing_folder, read_lines
+from zoo.data.reading.folders import UNPRINTABLE, is_hidden, printable
 from zoo.data.reading.pictures import SUFFIXES, check_images
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Pictures
@@ -41,12 +42,16 @@ def load(
     root = existing_folder(root, "data folder")
     problems = Problems(skip_bad)
     folders = sorted(
-        entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")
+        entry for entry in root.iterdir() if entry.is_dir() and not is_hidden(entry.name)
     )
     names = _names(class_names, problems) if class_names is not None else {}
     paths, labels, kept = [], [], []
     for folder in folders:
-        own = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+        own = sorted(
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() in SUFFIXES and not is_hidden(path.name)
+        )
         if class_names is not None and folder.name not in names:
             problems.bad("unknown classes", folder, f"a class that {class_names} does not list")
         elif not own:
@@ -57,7 +62,9 @@ def load(
             kept.append(names.get(folder.name, folder.name.replace("_", " ")))
     good = []
     for path, label, why in zip(paths, labels, check_images(paths), strict=True):
-        if why is None:
+        if printable(str(path)) != str(path):
+            problems.bad("unsafe file names", printable(str(path)), UNPRINTABLE)
+        elif why is None:
             good.append((str(path), label))
         else:
             problems.bad("bad images", path, why)

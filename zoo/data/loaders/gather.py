@@ -7,6 +7,7 @@ import numpy as np
 
 from zoo.data import batches
 from zoo.data.reading.files import existing_folder, safe_relative
+from zoo.data.reading.folders import UNPRINTABLE, printable
 from zoo.data.reading.pictures import check_images
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
@@ -108,6 +109,8 @@ def _distinct(listed, problems):
     for record in listed:
         if record.image_id in seen:
             problems.bad("duplicate images", record.where, f"image {record.image_id} occurs twice")
+        elif any(printable(name) != name for name in record.files):
+            problems.bad("unsafe file names", printable(record.where), UNPRINTABLE)
         elif not all(safe_relative(name) for name in record.files):
             why = f"{record.files[0]!r} leads out of the folder of the images"
             problems.bad("unsafe file names", record.where, why)

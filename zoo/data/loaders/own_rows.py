@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zoo.data.reading.files import read_lines, read_text
-from zoo.data.reading.pictures import SUFFIXES
+from zoo.data.reading.folders import is_hidden, pictures_in
 from zoo.data.reading.tables import SEPARATORS, read_header, read_table
 from zoo.errors import InputError
 from zoo.files.lines import lines_of
@@ -117,8 +117,12 @@ def _row(where, column, values, has_split, problems):
 
 def _text_files(folder, problems):
     """`beach.jpg` beside `beach.txt`, whose lines are its captions; empty lines are left out."""
-    pictures = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
-    texts = {path.with_suffix("") for path in folder.rglob("*.txt")}
+    pictures, _ = pictures_in(folder)
+    texts = {
+        path.with_suffix("")
+        for path in folder.rglob("*.txt")
+        if not is_hidden(path.relative_to(folder).as_posix())
+    }
     if not any(path.with_suffix("") in texts for path in pictures):
         raise InputError(
             f"{folder}: expected pairs.csv, pairs.tsv, pairs.jsonl, a text file beside each "
