@@ -82,6 +82,16 @@ class HubTokenizer(SubwordTokenizer):
         """Number of token ids."""
         return self.tokenizer.vocabulary_size()
 
+    def call(self, inputs):
+        try:
+            return super().call(inputs)
+        except tf.errors.NotFoundError:
+            # SentencePiece's resource is gone where TensorFlow's caches were cleared, as
+            # `keras.utils.set_random_seed` does.
+            self.tokenizer.set_proto(self.tokenizer.proto)
+            self._trace()
+            return super().call(inputs)
+
     def tokens(self, text):
         if self.cleaning == CLIP:
             return self.clip_tokens(text)

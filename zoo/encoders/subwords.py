@@ -40,6 +40,9 @@ class SubwordTokenizer(keras.layers.Layer):
         # Lists of strings are taken too, as by `TextVectorization`.
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
+        self._trace()
+
+    def _trace(self):
         # Called eagerly KerasHub takes another implementation, with other ids here and there.
         self._in_graph = tf.function(
             self._rows, input_signature=[tf.TensorSpec((None,), tf.string)], autograph=False
