@@ -104,3 +104,41 @@ def test_another_network_is_refused(tmp_path, part, change, words):
     folder = released.write(tmp_path / "other", released.weights(shapes), config)
     with pytest.raises(zoo.errors.InputError, match=words):
         zoo.from_checkpoint(folder)
+
+
+def of_sizes(vision, text, patch=14, words=30, length=5, mlp=2.0):
+    """Arrays of a ProLIP of one block a side, with widths and a patch of a published one."""
+    _, shapes, _ = released.described("prolip_tiny")
+    shapes = {name: shape for name, shape in shapes.items() if "resblocks.1" not in name}
+    wide = {}
+    for name, shape in shapes.items():
+        width = vision if name.startswith("visual.") else text
+        wide[name] = [{32: width, 96: 3 * width, 128: int(mlp * width)}.get(n, n) for n in shape]
+    wide["visual.conv1.weight"] = [vision, 3, patch, patch]
+    wide["visual.positional_embedding"] = [2 + 4, vision]
+    wide["text.token_embedding.weight"] = [words, text]
+    wide["text.positional_embedding"] = [2 + length, text]
+    for name in ("visual.proj", "visual.uncertainty_proj.weight", "text.text_projection.weight"):
+        wide[name] = [16, wide[name][1]] if name != "visual.proj" else [wide[name][0], 16]
+    for name in ("visual.uncertainty_proj", "text.text_projection", "text.text_uncertainty_proj"):
+        for key in [key for key in wide if key.startswith(name) and key.endswith("bias")]:
+            wide[key] = [16]
+    wide["text.text_uncertainty_projection.weight"] = [16, 16]
+    return released.weights(wide)
+
+
+@pytest.mark.parametrize(
+    ("name", "vision", "text", "heads"),
+    [("SO400M/14", 1152, 1152, (16, 16)), ("H/14", 1280, 1024, (16, 16))],
+)
+def test_widths_of_the_largest_without_a_config(name, vision, text, heads, tmp_path):
+    model = zoo.from_checkpoint(released.write(tmp_path, of_sizes(vision, text)))
+    blocks = (
+        model.image_encoder.get_layer("backbone").get_layer("vision_block_0"),
+        model.caption_encoder.get_layer("backbone").get_layer("text_block_0"),
+    )
+    assert tuple(block.num_heads for block in blocks) == heads, name
+    assert [block.epsilon for block in blocks] == [1e-5, 1e-6]
+    assert model.image_encoder.input_shape == (None, 28, 28, 3)
+    found = model.encode_captions(np.ones((1, 5), "int32"))
+    assert found.mean().shape == (1, 16)

@@ -13,7 +13,8 @@ from zoo.checkpoints.pvse import PVSE
 from zoo.checkpoints.sgraf import SGRAF
 from zoo.checkpoints.vse_infinity import VSE_INFINITY
 from zoo.checkpoints.vsepp import VSEPP, VSRN
-from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
+from zoo.encoders.weight_arrays import WeightArrays
+from zoo.encoders.weight_files import SAFETENSORS, SUFFIXES
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder

@@ -1,6 +1,5 @@
 """Arrays of pretrained weights by the names that other frameworks gave them."""
 
-import argparse
 import os
 import pathlib
 import re
@@ -9,16 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from zoo.errors import InputError, require
+from zoo.encoders.weight_files import NPZ, SAFETENSORS, SUFFIXES, TORCH, open_weights
+from zoo.errors import InputError
 
-SAFETENSORS, NPZ = ".safetensors", ".npz"
-TORCH = (".pth", ".pt", ".bin", ".tar")  # what `torch.save` writes
-SUFFIXES = (SAFETENSORS, NPZ, *TORCH)
 # Of a state that is a list of state dicts, as VSE++, SGRAF and VSE∞ save theirs.
 PARTS = ("img_enc.", "txt_enc.", "sim_enc.")
 # Counters and masks that a state dict holds beside its weights.
 COUNTERS = ("num_batches_tracked", "position_ids", "attn_mask")
-_OLDEST_TORCH = (2, 6)  # before it `weights_only=True` could be made to run code
 
 
 class WeightArrays:
@@ -43,24 +39,16 @@ class WeightArrays:
 
     def __init__(self, path: str | os.PathLike, expected: str, prefix: str = ""):
         self.path = pathlib.Path(os.fspath(path)).expanduser()
-        self.prefix, self.extra = prefix, {}
+        self.prefix = prefix
         if not self.path.is_file():
             raise InputError(f"{self.path}: no such file; expected {expected}")
-        suffix = self.path.suffix
-        if suffix not in SUFFIXES:
+        if self.path.suffix not in SUFFIXES:
             raise InputError(
                 f"{self.path}: expected a {SAFETENSORS} or {NPZ} file with {expected}, or a file "
                 f"of PyTorch ({', '.join(TORCH)})"
             )
-        if suffix in TORCH:
-            stored, self.extra = _read_torch(self.path)
-        else:
-            try:
-                stored = _Mapped(self.path) if suffix == SAFETENSORS else _Zipped(self.path)
-            except Exception as error:  # zip, safetensors and NumPy have each their own
-                raise InputError(f"{self.path}: cannot be read as {suffix}: {error}") from error
-        self._stored = stored
-        self._names = {_plain(name): name for name in stored}
+        self._stored, self.extra = open_weights(self.path)
+        self._names = {_plain(name): name for name in self._stored}
 
     def under(self, prefix: str) -> "WeightArrays":
         """The arrays whose names start with `prefix`, by the rest of their names."""
@@ -94,10 +82,13 @@ class WeightArrays:
         """An array by name, float32.
 
         Raises:
-            InputError: if it is missing or not finite.
+            InputError: if it is missing, damaged, no numbers, or not finite.
         """
         stored = self._stored_name(name)
-        array = np.asarray(self._stored[stored]).astype(np.float32, copy=False)
+        try:
+            array = np.asarray(self._stored[stored]).astype(np.float32, copy=False)
+        except Exception as error:  # of zip, NumPy and safetensors
+            raise InputError(f"{self.path}: {stored!r} cannot be read: {error}") from error
         if not np.isfinite(array).all():
             raise InputError(f"{self.path}: {stored!r} has NaN or infinite values")
         return array
@@ -181,96 +172,3 @@ def _plain(name):
     if number in ("0", "1", "2"):  # a list's place, where a list of state dicts was flattened
         return PARTS[int(number)] + rest.removeprefix("module.")
     return name
-
-
-class _Mapped:
-    """A safetensors file, mapped into memory."""
-
-    def __init__(self, path):
-        from safetensors import safe_open
-
-        self._file = safe_open(path, "np")
-        self._names = list(self._file.keys())
-
-    def __iter__(self):
-        return iter(self._names)
-
-    def __getitem__(self, name):
-        return self._file.get_tensor(name)
-
-    def shape(self, name):
-        return self._file.get_slice(name).get_shape()
-
-
-class _Zipped:
-    """An `.npz` file, of which one array after the other is read."""
-
-    def __init__(self, path):
-        self._file = np.load(path, allow_pickle=False)
-
-    def __iter__(self):
-        return iter(self._file.files)
-
-    def __getitem__(self, name):
-        return self._file[name]
-
-    def shape(self, name):
-        with self._file.zip.open(f"{name}.npy") as stored:
-            if np.lib.format.read_magic(stored) == (1, 0):
-                return np.lib.format.read_array_header_1_0(stored)[0]
-            return np.lib.format.read_array_header_2_0(stored)[0]
-
-
-class _Tensors:
-    """Tensors of PyTorch by name."""
-
-    def __init__(self, tensors):
-        self._tensors = tensors
-
-    def __iter__(self):
-        return iter(self._tensors)
-
-    def __getitem__(self, name):
-        return self._tensors[name].detach().cpu().float().numpy()
-
-    def shape(self, name):
-        return self._tensors[name].shape
-
-
-def _read_torch(path):
-    """The tensors of a file of PyTorch by name, and the plain values beside them."""
-    torch = require("torch", extra="torch")
-    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    if found < _OLDEST_TORCH:
-        raise InputError(
-            f"{path}: needs torch 2.6 or newer, whose `weights_only=True` runs no code; found "
-            f"{torch.__version__}"
-        )
-    # Values only, beside the weights: a command line's options, and NumPy's scalars, which
-    # NumPy 1 has under another name.
-    scalar = np.float64(0).__reduce__()[0]
-    plain = [argparse.Namespace, np.dtype, np.dtypes.Float64DType, np.dtypes.Float32DType, scalar]
-    plain += [(scalar, "numpy.core.multiarray.scalar")]
-    try:
-        with torch.serialization.safe_globals(plain):
-            state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of pickle, zip and torch
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(
-            f"{path}: torch cannot read it as weights alone, and code in it is not run: {reason}"
-        ) from error
-    if not isinstance(state, dict):
-        raise InputError(f"{path}: expected a dict of arrays; received {type(state).__name__}")
-    weights = next((state[key] for key in ("model", "state_dict") if key in state), state)
-    if isinstance(weights, (list, tuple)):
-        weights = {
-            f"{place}.{name}": value
-            for place, part in enumerate(weights)
-            for name, value in part.items()
-        }
-    tensors = {name: value for name, value in weights.items() if torch.is_tensor(value)}
-    for name, value in dict(state.get("criterion") or {}).items():
-        if torch.is_tensor(value):
-            tensors[f"criterion.{name}"] = value
-    beside = {key: value for key, value in state.items() if not torch.is_tensor(value)}
-    return _Tensors(tensors), beside

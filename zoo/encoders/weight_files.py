@@ -1,0 +1,127 @@
+"""Files of weights: safetensors, NumPy's and PyTorch's, each read one array at a time."""
+
+import argparse
+
+import numpy as np
+
+from zoo.errors import InputError, require
+
+SAFETENSORS, NPZ = ".safetensors", ".npz"
+TORCH = (".pth", ".pt", ".bin", ".tar")  # what `torch.save` writes
+SUFFIXES = (SAFETENSORS, NPZ, *TORCH)
+_OLDEST_TORCH = (2, 6)  # before it `weights_only=True` could be made to run code
+
+
+def open_weights(path):
+    """The arrays of a file by name, and what a file of PyTorch holds beside them.
+
+    Args:
+        path: a `pathlib.Path` with one of `SUFFIXES`.
+
+    Returns:
+        `(stored, extra)`: `stored` iterates over names, `stored[name]` reads an array, and
+        `stored.shape(name)` reads its shape alone.
+
+    Raises:
+        InputError: if the file cannot be read, or holds code.
+        MissingPackageError: if it needs torch, and it is not installed.
+    """
+    if path.suffix in TORCH:
+        return _read_torch(path)
+    try:
+        return (_Mapped if path.suffix == SAFETENSORS else _Zipped)(path), {}
+    except Exception as error:  # zip, safetensors and NumPy have each their own
+        raise InputError(f"{path}: cannot be read as {path.suffix}: {error}") from error
+
+
+class _Mapped:
+    """A safetensors file, mapped into memory."""
+
+    def __init__(self, path):
+        from safetensors import safe_open
+
+        self._file = safe_open(path, "np")
+        self._names = list(self._file.keys())
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __getitem__(self, name):
+        return self._file.get_tensor(name)
+
+    def shape(self, name):
+        return self._file.get_slice(name).get_shape()
+
+
+class _Zipped:
+    """An `.npz` file, of which one array after the other is read."""
+
+    def __init__(self, path):
+        self._file = np.load(path, allow_pickle=False)
+
+    def __iter__(self):
+        return iter(self._file.files)
+
+    def __getitem__(self, name):
+        return self._file[name]
+
+    def shape(self, name):
+        with self._file.zip.open(f"{name}.npy") as stored:
+            if np.lib.format.read_magic(stored) == (1, 0):
+                return np.lib.format.read_array_header_1_0(stored)[0]
+            return np.lib.format.read_array_header_2_0(stored)[0]
+
+
+class _Tensors:
+    """Tensors of PyTorch by name."""
+
+    def __init__(self, tensors):
+        self._tensors = tensors
+
+    def __iter__(self):
+        return iter(self._tensors)
+
+    def __getitem__(self, name):
+        return self._tensors[name].detach().cpu().float().numpy()
+
+    def shape(self, name):
+        return self._tensors[name].shape
+
+
+def _read_torch(path):
+    """The tensors of a file of PyTorch by name, and the plain values beside them."""
+    torch = require("torch", extra="torch")
+    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if found < _OLDEST_TORCH:
+        raise InputError(
+            f"{path}: needs torch 2.6 or newer, whose `weights_only=True` runs no code; found "
+            f"{torch.__version__}"
+        )
+    # Values only, beside the weights: a command line's options, and NumPy's scalars, which
+    # NumPy 1 has under another name.
+    scalar = np.float64(0).__reduce__()[0]
+    plain = [argparse.Namespace, np.dtype, np.dtypes.Float64DType, np.dtypes.Float32DType, scalar]
+    plain += [(scalar, "numpy.core.multiarray.scalar")]
+    try:
+        with torch.serialization.safe_globals(plain):
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of pickle, zip and torch
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(
+            f"{path}: torch cannot read it as weights alone, and code in it is not run: {reason}"
+        ) from error
+    if not isinstance(state, dict):
+        raise InputError(f"{path}: expected a dict of arrays; received {type(state).__name__}")
+    weights = next((state[key] for key in ("model", "state_dict") if key in state), state)
+    if isinstance(weights, (list, tuple)):
+        weights = {
+            f"{place}.{name}": value
+            for place, part in enumerate(weights)
+            for name, value in part.items()
+        }
+    tensors = {name: value for name, value in weights.items() if torch.is_tensor(value)}
+    for name, value in dict(state.get("criterion") or {}).items():
+        if torch.is_tensor(value):
+            tensors[f"criterion.{name}"] = value
+    beside = {key: value for key, value in state.items() if not torch.is_tensor(value)}
+    return _Tensors(tensors), beside
