@@ -27,6 +27,7 @@ def _pcmepp(settings, towers, _):
         kl_weight=settings.kl_weight,
         log_variance_bias=settings.log_variance_bias,
         drop_rate=settings.drop_rate,
+        drop_varies=False,
         seed=settings.seed,
     )
 
@@ -51,6 +52,7 @@ def _infonce(settings, towers, _):
         **towers,
         temperature=settings.temperature,
         drop_rate=settings.drop_rate,
+        drop_varies=False,
         seed=settings.seed,
     )
 
@@ -61,6 +63,7 @@ def _vse_infinity(settings, towers, _):
         margin=settings.margin,
         mining=settings.mining,
         drop_rate=settings.drop_rate,
+        drop_varies=False,
         seed=settings.seed,
     )
 

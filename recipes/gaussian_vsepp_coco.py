@@ -21,7 +21,7 @@ from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(triplet_training.GaussianSettings):
+class Settings(triplet_training.MeanSettings, triplet_training.GaussianSettings):
     """The paper's settings for COCO."""
 
     out: Path = differs(Path("runs/gaussian_vsepp_coco"))
@@ -34,7 +34,7 @@ def main(argv=None):
 
 def build(settings, train):
     parts = triplet_training.parts(settings, train)
-    return models.gaussian_vsepp(**parts, **settings.of_gaussian())
+    return models.gaussian_vsepp(**parts, **settings.of_means(), **settings.of_gaussian())
 
 
 if __name__ == "__main__":

@@ -93,9 +93,11 @@ class Settings(training.CUBSettings):
     pairs_per_class: int = setting(1, "pairs of a class in a batch", source="PCME, released code")
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
     fine_tuning_rate: float = setting(1.0, "factor of the rate in fine-tuning")
-    warm_up_epochs: int = setting(10, "heads only", source="PCME, appendix C.2", toy=0, smoke=1)
+    warm_up_epochs: int = setting(
+        10, "heads and GRUs only", source="PCME, appendix C.2", toy=0, smoke=1
+    )
     freeze_text: bool = setting(
-        True, "in the warm-up word vectors and GRU are frozen too", source="PCME, appendix C.2"
+        True, "freeze the word vectors in the warm-up too", source="PCME, appendix C.2"
     )
     fine_tuning_epochs: int = setting(
         50, "everything", source="PCME, appendix C.2", toy=20, smoke=1
@@ -164,9 +166,12 @@ def build(settings, train):
 
 
 def fit(settings, run):
-    """Warm-up of the heads over frozen networks, words and GRU among them, then everything."""
+    """Warm-up over a frozen CNN and frozen word vectors, then everything.
+
+    Both GRUs are parts of the head (figure 3 (a), section 3.1.1): they warm up.
+    """
     backbone = run.model.image_encoder.get_layer("backbone")
-    words = run.model.caption_encoder.get_layer("backbone")
+    words = run.model.caption_encoder.get_layer("backbone").get_layer("words")
     heads = {}
     if settings.warm_up_epochs and settings.cache_features:
         heads = dict(zip(("model", "splits"), run.without_backbone(), strict=True))

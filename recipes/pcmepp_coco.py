@@ -79,6 +79,7 @@ def build(settings, train):
         "word_dim": settings.word_dim,
         "pooling": settings.pooling,
         "drop_rate": settings.drop_rate,
+        "drop_varies": settings.drop_varies,
         "seed": settings.seed,
     }
     if settings.is_clip:
@@ -150,6 +151,7 @@ def fit(settings, run):
             settings.frozen_epochs,
             rate=falling_rate(settings) if is_last else rate,
             frozen=pretrained(backbone) if settings.frozen_epochs else [],
+            loss=frozen_loss(settings, model),
             model=early,
             splits=splits,
         ),
@@ -168,6 +170,16 @@ def fit(settings, run):
         return optimizer(settings, model, rate)
 
     training.fit(run, phases, pairs, adamp, settings.seed, order=PHASES)
+
+
+def frozen_loss(settings, model):
+    """The loss while the image backbone is frozen; None for the model's own.
+
+    VSE∞ mines hardest negatives only after that (`vse_mean_warmup_epochs` of the released code).
+    """
+    if settings.hinges_while_frozen and isinstance(model.loss, losses.TripletRanking):
+        return losses.TripletRanking(settings.margin, mining="sum")
+    return None
 
 
 def pretrained(backbone):

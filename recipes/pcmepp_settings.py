@@ -84,6 +84,12 @@ class Settings(training.RetrievalSettings):
         source="PCME++, table C.3",
     )
     drop_rate: float = setting(0.2, "visual tokens left out", source="PCME++, released code")
+    drop_varies: bool = setting(
+        True,
+        "leave out the share --drop-rate × u, u uniform in [0, 1], and none where u ≤ --drop-rate",
+        source="PCME++, released code",
+        toy=False,
+    )
     word_dropping: float = setting(
         0.2, "words masked, replaced, deleted", source="PCME++, released code"
     )
@@ -98,6 +104,11 @@ class Settings(training.RetrievalSettings):
     )
     margin: float = setting(
         0.2, "of the triplet loss of vse_infinity", source="PCME++, section 3.1"
+    )
+    hinges_while_frozen: bool = setting(
+        True,
+        "vse_infinity takes the sum of hinges, not the hardest negatives, in --frozen-epochs",
+        source="PCME++, released code",
     )
     learning_rate: float = setting(5e-4, "of AdamP", source="PCME++, table B.1", toy=2e-3)
     image_rate: float = setting(

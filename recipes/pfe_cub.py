@@ -103,6 +103,7 @@ def build(settings, train):
         word_dim=settings.word_dim,
         temperature=settings.temperature,
         drop_rate=settings.drop_rate,
+        drop_varies=False,
         seed=settings.seed,
     )
 

@@ -85,6 +85,21 @@ class TripletSettings(training.PretrainedSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeanSettings(TripletSettings):
+    """What VSE++ has besides: the mean of the features goes through a linear map."""
+
+    unit_features: bool = setting(
+        True,
+        "bring the mean of a network's features to length one before the map; regions never",
+        source="VSE++, released code",
+    )
+
+    def of_means(self):
+        """The options of `zoo.models.vsepp`."""
+        return {"unit_features": self.unit_features and self.features == "pictures"}
+
+
+@dataclass(frozen=True, kw_only=True)
 class GaussianSettings(TripletSettings):
     """What a Gaussian has besides."""
 

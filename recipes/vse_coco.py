@@ -21,7 +21,7 @@ from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(triplet_training.TripletSettings):
+class Settings(triplet_training.MeanSettings):
     """The settings for COCO."""
 
     out: Path = differs(Path("runs/vse_coco"))
@@ -33,7 +33,7 @@ def main(argv=None):
 
 
 def build(settings, train):
-    return models.vsepp(**triplet_training.parts(settings, train))
+    return models.vsepp(**triplet_training.parts(settings, train), **settings.of_means())
 
 
 if __name__ == "__main__":

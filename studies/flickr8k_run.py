@@ -185,7 +185,11 @@ def _triplets(settings):
 
 def _infonce(settings, towers):
     return models.infonce(
-        **towers, temperature=0.05, drop_rate=settings.drop_rate, seed=settings.seed
+        **towers,
+        temperature=0.05,
+        drop_rate=settings.drop_rate,
+        drop_varies=False,
+        seed=settings.seed,
     )
 
 
@@ -200,6 +204,7 @@ def _pcmepp(settings, towers):
         shift=settings.shift,
         pseudo_positive_weight=0.0,
         drop_rate=settings.drop_rate,
+        drop_varies=False,
         seed=settings.seed,
     )
 
@@ -212,7 +217,11 @@ SYSTEMS = {
     "infonce": _infonce,
     "pfe": _infonce,
     "vse_infinity": lambda settings, towers: models.vse_infinity(
-        **towers, **_triplets(settings), drop_rate=settings.drop_rate, seed=settings.seed
+        **towers,
+        **_triplets(settings),
+        drop_rate=settings.drop_rate,
+        drop_varies=False,
+        seed=settings.seed,
     ),
     "gaussian_vsepp": lambda settings, towers: models.gaussian_vsepp(
         **towers, **_triplets(settings), similarity=similarities.get("wasserstein_2")

@@ -3,10 +3,11 @@ import keras_hub
 import numpy as np
 import pytest
 
+import zoo
 from zoo import encoders
 from zoo.encoders.clip import clip_blocks, clip_image, clip_text
 from zoo.errors import InputError
-from zoo.training import rates_by_depth
+from zoo.training import dual_encoder_rates
 
 TOKENS, LENGTH, WORDS = 5, 7, 40
 
@@ -162,7 +163,7 @@ def reference(openai, pictures, captions):
     x = transformer(normal(x, w, "visual.ln_pre"), w, "visual.", causal=False)
     words = w["token_embedding.weight"][captions] + w["positional_embedding"]
     words = transformer(words, w, "", causal=True)
-    return normal(x, w, "visual.ln_post"), normal(words, w, "ln_final")
+    return x, normal(words, w, "ln_final")  # PCME++: no `ln_post` after the vision transformer
 
 
 @pytest.mark.parametrize(
@@ -191,8 +192,9 @@ def test_the_variance_branch_is_a_copy_of_the_last_block_with_weights_of_its_own
     pictures = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)).astype("float32")
     before = {name: np.array(value) for name, value in tower(pictures).items()}
     assert before["features"].shape == before["variance_features"].shape == (2, TOKENS, 64)
-    encoder = tower.get_layer("vision")
-    tower.get_layer("vision_variance_block").set_weights(encoder.encoder_layers[-1].get_weights())
+    (last, copy) = clip_blocks(tower)[-1]
+    assert copy is tower.get_layer("vision_variance_block")
+    copy.set_weights(last.get_weights())
     same = tower(pictures)
     np.testing.assert_allclose(same["variance_features"], same["features"], atol=1e-5)
     np.testing.assert_array_equal(same["features"], before["features"])
@@ -209,9 +211,10 @@ def test_the_uncertainty_token_reads_all_tokens_and_none_reads_it(make, tmp_path
     tower = make(weights=tmp_path / "clip.npz", uncertainty_token=True)
     outputs = tower(inputs)
     plain = make(weights=tmp_path / "clip.npz", variance_blocks=0)(inputs)
-    np.testing.assert_allclose(outputs["features"], plain["features"], atol=1e-5)
-    assert outputs["variance_features"].shape == (2, 1, 64)
     layer = tower.get_layer("vision_with_token" if vision else "text_with_token")
+    expected = layer.layer_norm(plain["features"]) if vision else plain["features"]
+    np.testing.assert_allclose(outputs["features"], expected, atol=1e-5)
+    assert outputs["variance_features"].shape == (2, 1, 64)
     if not vision:  # the word w after the end is, to CLIP, a token at the next place
         after, word = 4, 9
         inputs = np.array([[3, 5, 7, WORDS - 1, word, 0, 0]], "int32")
@@ -228,9 +231,7 @@ def test_the_uncertainty_token_reads_all_tokens_and_none_reads_it(make, tmp_path
     before = np.array(tower(inputs)["features"])
     layer.token.assign(layer.token + 1.0)
     np.testing.assert_array_equal(tower(inputs)["features"], before)
-    assert len(clip_blocks(tower)) == 4
-    paths = {variable.path for variable in tower.trainable_variables}
-    assert set(rates_by_depth(clip_blocks(tower), 0.5, 0.1)) == paths
+    assert [block for (block,) in clip_blocks(tower)] == list(layer.encoder_layers)
     tower.save(tmp_path / "tower.keras")
     loaded = keras.saving.load_model(tmp_path / "tower.keras")
     np.testing.assert_allclose(
@@ -240,24 +241,30 @@ def test_the_uncertainty_token_reads_all_tokens_and_none_reads_it(make, tmp_path
 
 @pytest.mark.parametrize("make", [image_tower, text_tower])
 def test_two_blocks_of_the_variance_part_before_the_last_two(make):
-    """PCME++'s table 5, second row: with the weights of the last two blocks, and of the norm, the
-    branch computes what the mean's does; with those of the last alone it does not."""
+    """PCME++'s table 5, second row: with the weights of the last two blocks the branch computes
+    what the mean's does before the text's final norm; with those of the last alone it does not."""
     tower = make(variance_blocks=2)
     vision = make is image_tower
     inputs = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)) if vision else ids()
-    encoder = tower.get_layer("vision" if vision else "text")
     copies = [layer for layer in tower.layers if "variance_block" in layer.name]
-    assert len(copies) == 2
-    for copy, block in zip(copies, encoder.encoder_layers[-2:], strict=True):
+    blocks = clip_blocks(tower)
+    assert [len(block) for block in blocks] == [1, 2, 2]
+    assert [block[1] for block in blocks[1:]] == copies
+    for block, copy in blocks[1:]:
         copy.set_weights(block.get_weights())
-    outputs = tower(inputs)
-    np.testing.assert_allclose(outputs["variance_features"], outputs["features"], atol=1e-5)
+
+    def branches():
+        outputs = tower(inputs)
+        variance = outputs["variance_features"]
+        if not vision:
+            norm = tower.get_layer("text").get_layer("text_layer_norm")
+            norm.gamma.assign(np.linspace(1, 2, 64))  # the mean's alone goes through it
+            outputs, variance = tower(inputs), norm(variance)
+        return np.array(variance), np.array(outputs["features"])
+
+    np.testing.assert_allclose(*branches(), atol=1e-5)
     copies[0].set_weights([weight + 0.1 for weight in copies[0].get_weights()])
-    outputs = tower(inputs)
-    assert np.abs(outputs["variance_features"] - outputs["features"]).max() > 0.1
-    parts = clip_blocks(tower)
-    assert len(parts) == 4, "the embeddings and three blocks"
-    assert [copy in part for copy, part in zip(copies, parts[-2:], strict=True)] == [True, True]
+    assert np.abs(np.subtract(*branches())).max() > 0.1
 
 
 def test_more_blocks_than_there_are_is_refused():
@@ -275,16 +282,26 @@ def test_padding_after_the_end_changes_nothing():
     np.testing.assert_array_equal(text_tower()(padded)["mask"][0], [1, 1, 1, 1, 0, 0, 0])
 
 
-def test_layer_wise_rates_count_the_blocks_that_there_are():
-    towers = image_tower(), text_tower()
-    paths = [variable.path for tower in towers for variable in tower.trainable_variables]
-    assert len(paths) == len(set(paths)), "optimizers tell variables apart by their paths"
-    for tower in towers:
-        rates = rates_by_depth(clip_blocks(tower), decay=0.5, rate=0.1)
-        paths = {variable.path for variable in tower.trainable_variables}
-        assert set(rates) == paths
-        assert sorted(set(rates.values())) == [0.1 * 0.5**depth for depth in (3, 2, 1, 0)]
-        assert all(rate == (0.1 if "variance" in path else rate) for path, rate in rates.items())
+def test_layer_wise_rates_are_those_of_the_blocks_that_there_are():
+    """B.1: the decay is of each transformer block; embeddings and norms are in none of them."""
+    tokenizer = zoo.data.WordTokenizer(["bird"], max_words=LENGTH)
+    model = zoo.models.pcmepp(
+        image_tower(), tokenizer, dim=8, caption_backbone=text_tower(variance_blocks=2)
+    )
+    for decays_last, depths in ((False, (2, 1, 0)), (True, (3, 2, 1))):
+        rates = dual_encoder_rates(model, 0.01, 0.1, 0.5, decay_last_block=decays_last)
+        for encoder, rate in ((model.image_encoder, 0.01), (model.caption_encoder, 0.1)):
+            backbone = encoder.get_layer("backbone")
+            paths = [variable.path for variable in backbone.trainable_variables]
+            assert len(paths) == len(set(paths)), "optimizers tell variables apart by their paths"
+            expected = {path: rate for path in paths}
+            for depth, block in zip(depths, clip_blocks(backbone), strict=True):
+                for variable in (v for layer in block for v in layer.trainable_variables):
+                    expected[variable.path] = rate * 0.5**depth
+            assert {path: rates[path] for path in paths} == pytest.approx(expected)
+            outside = {path.split("/")[0] for path in paths if expected[path] == rate}
+            assert any("embedding" in name for name in outside)
+            assert any("layer_norm" in name for name in outside)
 
 
 def test_towers_are_saved_and_loaded(tmp_path):
@@ -323,7 +340,11 @@ def test_a_keras_hub_preset_is_read(tmp_path):
 def test_positions_of_another_image_size_are_interpolated(tmp_path):
     openai = weights_file(tmp_path / "clip.npz", "OpenAI")
     tower = clip_image("tiny", image_size=64, weights=tmp_path / "clip.npz")
-    positions = tower.get_layer("vision").embedding.position_embedding.embeddings.numpy()
+    positions = (
+        tower.get_layer("vision")
+        .get_layer("vision_embedding")
+        .position_embedding.embeddings.numpy()
+    )
     assert positions.shape == (17, 64)
     old = openai["visual.positional_embedding"]
     np.testing.assert_array_equal(positions[0], old[0])
@@ -372,4 +393,4 @@ def test_the_small_transformer_of_redcaps():
     images, words = clip_image("vit_s_16", image_size=32), clip_text("vit_s_16", max_length=8)
     assert images.output["features"].shape == (None, 5, 384)
     assert words.output["features"].shape == (None, 8, 512)
-    assert len(clip_blocks(images)) == len(clip_blocks(words)) == 13
+    assert len(clip_blocks(images)) == len(clip_blocks(words)) == 12

@@ -77,6 +77,20 @@ def test_the_rate_is_the_share_that_is_dropped():
     assert abs(kept.mean() - 0.8) < 0.01
 
 
+def test_a_varied_share_is_that_of_the_released_code():
+    """Of 0.2: 0.2 u of an item's positions where u > 0.2, none elsewhere; 9.6 % on average."""
+    seed = keras.random.SeedGenerator(0)
+    kept = np.array(drop_positions((4000, 300), None, 0.2, seed, varied=True))
+    lost = 1 - kept.mean(axis=1)
+    assert abs(lost.mean() - 0.2 * (1 - 0.2**2) / 2) < 0.003
+    assert abs((lost == 0).mean() - 0.2) < 0.03
+    some = lost[lost > 0]
+    assert some.min() < 0.05, "0.04 where u is just above 0.2, with noise"
+    assert abs(np.quantile(some, 0.5) - 0.2 * 0.6) < 0.01
+    head = PooledGaussianHead(DIM, drop_rate=0.2, drop_varies=True)
+    assert PooledGaussianHead.from_config(head.get_config()).drop_varies is True
+
+
 def test_points_have_no_variance():
     head = PooledGaussianHead(DIM, covariance=None)
     assert set(head(features())) == {"mean"}

@@ -16,7 +16,7 @@ assert image.output["features"].shape == (None, 50, 768)
 assert image.output["variance_features"].shape == (None, 50, 768)
 assert text.output["features"].shape == (None, 77, 512)
 rates = training.dual_encoder_rates(model)
-assert len(set(rates.values())) == 26, "13 parts of each tower, with two last rates"
+assert len(set(rates.values())) == 24, "12 blocks of each tower, the last as all outside of them"
 model.compile(training.LayerwiseAdamP(5e-4, rates=rates, weight_decay=1e-4, global_clipnorm=2.0))
 rng = np.random.default_rng(0)
 captions = rng.integers(1, 49000, (4, 77)).astype("int32")

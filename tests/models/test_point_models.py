@@ -21,6 +21,31 @@ def test_vse_is_that_of_the_paper(builder, mining):
     assert (config["margin"], config["mining"], config["reduction"]) == (0.2, mining, "sum")
 
 
+def test_vsepp_maps_features_of_length_one():
+    """As released: `EncoderImageFull` normalises before and after the map, `EncoderImagePrecomp`
+    only after it."""
+    rng = np.random.default_rng(0)
+    maps = rng.normal(size=(3, 2, 2, 5)).astype("float32")
+    inputs = keras.Input((2, 2, 5))
+    network = keras.Model(inputs, keras.layers.Identity()(inputs), name="backbone")
+    vectors = rng.normal(size=(3, 5)).astype("float32")
+    for backbone, images, options, lengths in (
+        (network, maps, {}, (1.0, 1.0)),
+        (network, maps, {"unit_features": False}, (None, 1.0)),
+        ((5,), vectors, {}, (None, 1.0)),
+    ):
+        model = zoo.models.vsepp(backbone, vocabulary_size=9, dim=4, word_dim=3, **options)
+        dense = model.image_encoder.get_layer("embedding")
+        dense.bias.assign(rng.normal(size=4))  # so that the length before the map counts
+        pooled = images.reshape(3, -1, 5).mean(axis=1)
+        if lengths[0]:
+            pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
+        expected = pooled @ dense.kernel.numpy() + dense.bias.numpy()
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        found = model.image_encoder(images)["mean"]
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_vsrn_is_that_of_the_paper():
     model = zoo.models.vsrn(vocabulary_size=10, dim=16)
     assert model.image_encoder.input_shape == (None, 36, 2048)

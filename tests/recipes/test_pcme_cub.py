@@ -109,7 +109,8 @@ def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished
     assert json.dumps(without_time(resumed.metrics)) == json.dumps(without_time(finished.metrics))
 
 
-def test_warm_up_trains_the_heads_alone(birds, tmp_path):
+def test_warm_up_trains_heads_and_both_grus(birds, tmp_path):
+    """Figure 3 (a), section 3.1.1: the bi-GRU belongs to the head; CNN and word vectors wait."""
     flags = ["--warm-up-epochs=1", "--fine-tuning-epochs=1", "--no-cache-features"]
     settings = cli.parse(pcme_cub.Settings, arguments(birds, tmp_path / "run", *flags))
     train = data.open(pcme_cub.data(settings), "train")
@@ -120,11 +121,14 @@ def test_warm_up_trains_the_heads_alone(birds, tmp_path):
 
     run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
     pcme_cub.fit(settings, run)
-    towers = model.image_encoder, model.caption_encoder
-    heads = [one for tower in towers for one in tower.get_layer("head").trainable_variables]
-    own = {id(one) for one in [*heads, *model.similarity.trainable_variables]}
-    assert trained["warm_up"] == own, "neither words nor GRU"
-    assert trained["fine_tuning"] > own
+    words = model.caption_encoder.get_layer("backbone").get_layer("words")
+    frozen = [*model.image_encoder.get_layer("backbone").trainable_variables, *words.weights]
+    every = {id(one) for one in model.trainable_variables}
+    assert trained["warm_up"] == every - {id(one) for one in frozen}
+    grus = [one for one in model.trainable_variables if "gru" in one.path]
+    assert {id(one) for one in grus} < trained["warm_up"]
+    assert len({"variance" in one.path for one in grus}) == 2, "the mean's and the variance's"
+    assert trained["fine_tuning"] == every
 
 
 @pytest.mark.very_slow  # the run that is resumed above ends as another of its seed, too

@@ -1,7 +1,6 @@
 """CLIP's two towers with all their tokens, and last blocks of their own for the variance."""
 
 import os
-from typing import Any
 
 import keras
 from keras import ops
@@ -29,6 +28,7 @@ _TEXT = {
     "tiny": {"hidden_dim": 64, "num_layers": 3, "num_heads": 4},
 }
 CLIP = tuple(_IMAGE)
+_BLOCK = "_encoder_block_"  # in KerasHub's names of blocks
 
 
 def clip_image(
@@ -63,7 +63,8 @@ def clip_image(
         A Functional `keras.Model` named `"backbone"` from RGB images `(batch, size, size, 3)`,
         0…255, to `{"features", "variance_features"}`, each `(batch, tokens, width)`, the class
         token first; without variance blocks to `{"features"}`, with `uncertainty_token`
-        variance features of that token alone. CLIP's own preprocessing is inside.
+        variance features of that token alone. Features have not gone through CLIP's final norm,
+        except with `uncertainty_token`. CLIP's own preprocessing is inside.
 
     Raises:
         ValueError: on an unknown name, or more variance blocks than fit before the last block.
@@ -80,7 +81,6 @@ def clip_image(
     encoder = keras_hub.models.CLIPVisionEncoder(
         **config,
         intermediate_dim=4 * config["hidden_dim"],
-        intermediate_output_index=_last_shared_block(config, variance_blocks),
         image_shape=(image_size, image_size, 3),
         name="vision",
     )
@@ -95,7 +95,7 @@ def clip_image(
     if uncertainty_token:
         outputs = _with_token(encoder, pixels)
     else:
-        outputs = _two_branches(encoder, encoder({"images": pixels}), variance_blocks, epsilon=1e-5)
+        outputs = _two_branches(encoder, pixels, variance_blocks, encoder.encoder_layers[-1])
     backbone = keras.Model(images, outputs, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "vision")
@@ -122,8 +122,9 @@ def clip_text(
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from ids `(batch, max_length)` int32 to
-        `{"features", "variance_features", "mask"}`; the mask is True up to the end token, the
-        largest id of a row, whatever pads it after that.
+        `{"features", "variance_features", "mask"}`; features have gone through CLIP's final norm,
+        variance features have not. The mask is True up to the end token, the largest id of a row,
+        whatever pads it after that.
 
     Raises:
         ValueError: on an unknown name.
@@ -139,7 +140,6 @@ def clip_text(
         embedding_dim=config["hidden_dim"],
         **config,
         intermediate_dim=4 * config["hidden_dim"],
-        intermediate_output_index=_last_shared_block(config, variance_blocks),
         max_sequence_length=max_length,
         name="text",
     )
@@ -149,39 +149,36 @@ def clip_text(
     if uncertainty_token:
         outputs = _with_token(encoder, ids, mask)
     else:
-        tokens = encoder({"token_ids": ids})
-        outputs = _two_branches(encoder, tokens, variance_blocks, epsilon=1e-5)
+        outputs = _two_branches(encoder, ids, variance_blocks, encoder.layer_norm)
     backbone = keras.Model(ids, {**outputs, "mask": mask}, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "text")
     return backbone
 
 
-def clip_blocks(backbone: keras.Model) -> list[Any]:
-    """The parts of a CLIP backbone from the input to the output, for `rates_by_depth`.
+def clip_blocks(backbone: keras.Model) -> list[list[keras.layers.Layer]]:
+    """The transformer blocks of a CLIP backbone from the input to the output.
 
-    As many as this network has blocks, and the embeddings: B has 13 parts, L has 25. A block of
-    the variance stands beside the one it was copied from.
+    For `rates_by_depth`: B has 12, L has 24. A block of the variance stands beside the one it was
+    copied from. Embeddings and norms belong to no block.
 
     Args:
-        backbone: of `clip_image` or `clip_text`; any other is one part.
+        backbone: of `clip_image` or `clip_text`; any other has no blocks.
 
     Returns:
-        A list of layers, or of lists of them.
+        A list of lists of layers.
     """
-    # By what KerasHub's towers have, which spares other backbones its import.
-    encoder = next((layer for layer in backbone.layers if hasattr(layer, "encoder_layers")), None)
-    if encoder is None:
-        return [backbone]
-    first = [encoder.embedding, getattr(encoder, "pre_layer_norm", None) or []]
-    blocks = [[block] for block in encoder.encoder_layers]
-    blocks[-1].append(encoder.layer_norm)
+    layers = list(backbone.layers)
+    layers += [part for layer in layers for part in getattr(layer, "layers", ())]
+    layers += [part for layer in layers for part in getattr(layer, "encoder_layers", ())]
+    numbered = {
+        int(layer.name.rpartition("_")[2]): layer for layer in layers if _BLOCK in layer.name
+    }
+    blocks = [[numbered[number]] for number in sorted(numbered)]
     copies = [layer for layer in backbone.layers if "variance_block" in layer.name]
     for block, copy in zip(blocks[len(blocks) - len(copies) :], copies, strict=True):
         block.append(copy)
-    blocks[-1] += [layer for layer in backbone.layers if "variance_norm" in layer.name]
-    blocks[-1] += [encoder.token] if isinstance(encoder, UncertaintyToken) else []
-    return [first, *blocks]
+    return blocks
 
 
 def _config(name, configs):
@@ -190,32 +187,30 @@ def _config(name, configs):
     return configs[name]
 
 
-def _last_shared_block(config, variance_blocks):
-    """The index of the block after which the branches part."""
-    if not 0 <= variance_blocks < config["num_layers"]:
-        raise ValueError(
-            f"`variance_blocks` must be from 0 to {config['num_layers'] - 1}; "
-            f"received {variance_blocks}"
-        )
-    return config["num_layers"] - 1 - max(int(variance_blocks), 1)
-
-
 def _with_token(encoder, inputs, mask=None):
     layer = UncertaintyToken(encoder, name=f"{encoder.name}_with_token")
     features, token = layer(inputs, mask=mask)
     return {"features": features, "variance_features": token}
 
 
-def _two_branches(encoder, tokens, variance_blocks, epsilon):
-    outputs = {"features": tokens["sequence_output"]}
+def _two_branches(encoder, inputs, variance_blocks, last):
+    """The tokens after the layer `last` of a tower, and those of the variance's own blocks."""
+    blocks = encoder.encoder_layers
+    if not 0 <= variance_blocks < len(blocks):
+        raise ValueError(
+            f"`variance_blocks` must be from 0 to {len(blocks) - 1}; received {variance_blocks}"
+        )
+    outputs = {"features": last.output}
+    if variance_blocks:
+        outputs["shared"] = blocks[-1 - int(variance_blocks)].output
+    tower = keras.Model(*encoder.inputs, outputs, name=encoder.name)
+    outputs = tower(inputs)
     if not variance_blocks:
         return outputs
+    features = outputs.pop("shared")
     # The towers' names tell the copies apart, since optimizers go by the paths of variables.
-    name = f"{encoder.name}_variance"
-    features = tokens["intermediate_output"]
-    for number, block in enumerate(encoder.encoder_layers[-int(variance_blocks) :]):
+    for number, block in enumerate(blocks[-int(variance_blocks) :]):
         suffix = f"_{number}" if number else ""
-        config = {**block.get_config(), "name": f"{name}_block{suffix}"}
+        config = {**block.get_config(), "name": f"{encoder.name}_variance_block{suffix}"}
         features = type(block).from_config(config)(features)
-    norm = keras.layers.LayerNormalization(epsilon=epsilon, name=f"{name}_norm")
-    return {**outputs, "variance_features": norm(features)}
+    return {**outputs, "variance_features": features}

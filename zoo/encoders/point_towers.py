@@ -13,12 +13,13 @@ from zoo.layers.unit_length import UnitLength
 RELEASED = (None, "coco", "f30k")
 
 
-def mean_image_encoder(backbone: keras.Model, dim: int) -> keras.Model:
+def mean_image_encoder(backbone: keras.Model, dim: int, unit_features: bool = False) -> keras.Model:
     """Images to points: the mean of the local features, a linear map, length one.
 
     Args:
         backbone: a `keras.Model` from images to local features, see `positions`.
         dim: dimension of the embedding.
+        unit_features: whether the mean of the features has length one before the map too.
 
     Returns:
         A Functional `keras.Model` from images to `{"mean": (batch, dim)}`.
@@ -28,6 +29,8 @@ def mean_image_encoder(backbone: keras.Model, dim: int) -> keras.Model:
     images = keras.Input(backbone.input_shape[1:], name="images")
     features, mask = positions(backbone(images))
     pooled = MeanPooling(name="pooling")(features, mask=mask)
+    if unit_features:
+        pooled = UnitLength(name="unit_features")(pooled)
     point = keras.layers.Dense(dim, name="embedding")(pooled)
     return _points(images, point, "image_encoder")
 

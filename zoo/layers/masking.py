@@ -66,7 +66,11 @@ def masked_max(features: Tensor, mask: Tensor) -> Tensor:
 
 
 def drop_positions(
-    shape: tuple[int, ...], mask: Tensor | None, rate: float, seed: keras.random.SeedGenerator
+    shape: tuple[int, ...],
+    mask: Tensor | None,
+    rate: float,
+    seed: keras.random.SeedGenerator,
+    varied: bool = False,
 ) -> Tensor:
     """The mask that is left when every position is lost with some probability, but never all.
 
@@ -75,9 +79,15 @@ def drop_positions(
         mask: of that shape, True where a position counts, or None.
         rate: the probability.
         seed: a `keras.random.SeedGenerator`.
+        varied: whether each item draws u in [0, 1) and its positions are lost with the probability
+            `rate` · u, none of them where u ≤ `rate`. The mean share lost is then
+            `rate` (1 − `rate`²) / 2.
     """
     present = ops.ones(shape, "bool") if mask is None else ops.cast(mask, "bool")
     draw = ops.where(present, keras.random.uniform(shape, seed=seed), -1.0)
     luckiest = ops.equal(draw, ops.max(draw, axis=1, keepdims=True))
+    if varied:
+        share = keras.random.uniform((shape[0], 1), seed=seed)
+        rate = ops.where(share > rate, rate * share, 0.0)
     kept = ops.logical_or(ops.greater_equal(draw, rate), luckiest)
     return ops.logical_and(kept, present)

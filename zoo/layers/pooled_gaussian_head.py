@@ -40,6 +40,8 @@ class PooledGaussianHead(keras.layers.Layer):
         drop_rate: size augmentation: the share of the features that a training step leaves out,
             drawn for each item anew, of the mean's and of the variance's features alike. One
             feature always stays.
+        drop_varies: whether an item loses the share `drop_rate` · u, with u uniform in [0, 1], and
+            nothing where u ≤ `drop_rate`: 9.6 % on average for 0.2, as in PCME++'s released code.
         seed: of the dropping.
 
     Call arguments:
@@ -72,6 +74,7 @@ class PooledGaussianHead(keras.layers.Layer):
         variance_bounds: tuple[float, float] | None = None,
         normalize: bool = True,
         drop_rate: float = 0.0,
+        drop_varies: bool = False,
         seed: int | None = None,
         **kwargs: Any,
     ):
@@ -84,6 +87,7 @@ class PooledGaussianHead(keras.layers.Layer):
         self.pooling = pooling
         self.normalize = normalize
         self.drop_rate = drop_rate
+        self.drop_varies = drop_varies
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed) if drop_rate else None
         self.covariance = None
@@ -123,7 +127,9 @@ class PooledGaussianHead(keras.layers.Layer):
     ) -> Embedding:
         if training and self.drop_rate:
             shape = ops.shape(features)[:2]
-            mask = drop_positions(shape, mask, self.drop_rate, self.seed_generator)
+            mask = drop_positions(
+                shape, mask, self.drop_rate, self.seed_generator, self.drop_varies
+            )
         mean = self._pool(self.mean_pooling, self.mean_map(features), mask)
         mean = unit_length(mean) if self.normalize else ops.cast(mean, "float32")
         if self.covariance is None:
@@ -171,6 +177,7 @@ class PooledGaussianHead(keras.layers.Layer):
             "variance_bounds": covariance and covariance.bounds,
             "normalize": self.normalize,
             "drop_rate": self.drop_rate,
+            "drop_varies": self.drop_varies,
             "seed": self.seed,
         }
 

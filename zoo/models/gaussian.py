@@ -6,6 +6,7 @@ from zoo import similarities
 from zoo.encoders.replay import replay
 from zoo.layers.covariance import Covariance
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
+from zoo.layers.region_reasoning import RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.unit_length import UnitLength
 from zoo.models import inputs as checked
@@ -26,7 +27,8 @@ def gaussian(
     The point becomes the mean. Each encoder's learnable embedding layers are duplicated, with
     fresh weights of their own and without the last L2 normalisation, and make log σ². The image
     backbone is the features' and is shared, as is a caption backbone that is frozen. Of a
-    recurrent caption backbone the GRU is duplicated, and the word vectors are shared.
+    recurrent caption backbone the GRU is duplicated, and the word vectors are shared; of VSRN the
+    GRU over regions, and the related regions are shared.
 
     ```python
     model = zoo.models.gaussian(zoo.models.vse_infinity("resnet50", tokenizer), "spherical_mean")
@@ -70,21 +72,33 @@ def _with_variance(encoder, name, share_backbone, covariance, bounds, initial_lo
     checked.check_gives_points(encoder, name)
 
     def is_shared(layer):
-        is_backbone = layer.name == "backbone"
-        return is_backbone and (share_backbone or not layer.trainable or _gru(layer) is not None)
+        if layer.name == "backbone":
+            return share_backbone or not layer.trainable or _gru(layer) is not None
+        return id(layer) in before_regions
 
+    before_regions = _up_to_regions(encoder)
     mean, features = replay(encoder, is_shared)
     for layer, output in features.items():  # the backbone runs once, for both
         if not share_backbone and layer.trainable:  # section 4.2: the GRU alone is duplicated
             states, sentence = _duplicate(_gru(layer))(output["words"], mask=output["mask"])
             features[layer] = {**output, "states": states, "sentence": sentence}
+    last = encoder.output["mean"]._keras_history.operation
+
+    def call(layer, *args, **kwargs):
+        if isinstance(layer, RegionReasoning):
+            regions, _ = features[layer]
+            return regions, _duplicate(layer.reader)(regions, mask=kwargs.get("mask"))[1]
+        return features[layer] if layer in features else layer(*args, **kwargs)
+
+    def duplicate(layer):
+        if is_shared(layer):
+            return layer
+        if layer is last and isinstance(layer, UnitLength):  # log σ² has any length
+            return keras.layers.Identity(name=_PREFIX + layer.name)
+        return _duplicate(layer)
+
     variance = keras.models.clone_model(
-        encoder,
-        input_tensors=mean.input,
-        clone_function=lambda layer: layer if is_shared(layer) else _duplicate(layer),
-        call_function=lambda layer, *args, **kwargs: (
-            features[layer] if layer in features else layer(*args, **kwargs)
-        ),
+        encoder, input_tensors=mean.input, clone_function=duplicate, call_function=call
     )
     log_variance = Covariance(covariance, initial_log_variance, bounds, name=f"{name}_covariance")(
         variance.output["mean"]
@@ -99,14 +113,19 @@ def _gru(backbone):
     return next((layer for layer in layers if isinstance(layer, SentenceGRU)), None)
 
 
+def _up_to_regions(encoder):
+    """The ids of VSRN's layers up to its related regions, which are features (section 4.2)."""
+    layers = encoder.layers
+    last = next((n for n, part in enumerate(layers) if isinstance(part, RegionReasoning)), -1)
+    return {id(layer) for layer in layers[: last + 1]}
+
+
 def _duplicate(layer):
     """A layer of the same configuration with weights of its own, and a name of its own, since
     optimizers and checkpoints know weights by their paths."""
     if not isinstance(layer, keras.layers.Layer):
         return layer  # a function of `keras.ops`
     name = _PREFIX + layer.name
-    if isinstance(layer, UnitLength):
-        return keras.layers.Identity(name=name)
     if isinstance(layer, keras.Model):
         copy = keras.models.clone_model(layer, clone_function=_duplicate)
         return keras.Model(copy.input, copy.output, name=name)

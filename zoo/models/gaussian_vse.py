@@ -58,7 +58,7 @@ def gaussian_vsrn(
     margin: float = 0.1,
     **points: Any,
 ) -> DualEncoder:
-    """Gaussian VSRN: VSRN with a second reasoning over regions and a second GRU for log σ².
+    """Gaussian VSRN: VSRN with a second GRU over regions and one over words for log σ².
 
     ```python
     words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)

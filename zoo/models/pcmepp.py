@@ -40,7 +40,8 @@ def pcmepp(
 
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`;
-            `caption_backbone`, `drop_rate`, `pooling`, `log_variance_bias` and others.
+            `caption_backbone`, `drop_rate`, `drop_varies`, `pooling`, `log_variance_bias` and
+            others.
         distance: name of the similarity, one whose logits are the log-odds of a match: `"csd"`; or
             an ablation: `"squared_wasserstein_2"`, which learns no uncertainty,
             `"match_probability"`, PCME's over samples, or `"squared_euclidean"`, points

@@ -15,6 +15,7 @@ def pooled_encoders(
     image_size=224,
     image_weights=None,
     drop_rate=0.2,
+    drop_varies=True,
     seed=0,
     **head,
 ):
@@ -33,8 +34,9 @@ def pooled_encoders(
         max_length: length of a caption in ids, where there is no tokenizer.
         image_size: height and width of the images, for a named backbone.
         image_weights: `"imagenet"`, a local path, or None, likewise.
-        drop_rate: share of the image's tokens that a training step leaves out. Words are lost by
-            the input pipeline, which can also replace and delete them.
+        drop_rate, drop_varies: share of the image's tokens that a training step leaves out, see
+            `zoo.layers.PooledGaussianHead`. Words are lost by the input pipeline, which can also
+            replace and delete them.
         seed: of that.
         **head: options of `zoo.layers.PooledGaussianHead`, for both towers: `covariance=None`
             for points, `pooling="mean"`, `log_variance_bias` and so on.
@@ -55,7 +57,8 @@ def pooled_encoders(
         merge="ave",
     )
     image_backbone = backbones.pictures(image_backbone, image_size, image_weights)
+    dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
     return (
-        encoders.pooled_image_encoder(image_backbone, dim, drop_rate=drop_rate, seed=seed, **head),
+        encoders.pooled_image_encoder(image_backbone, dim, **dropping, **head),
         encoders.pooled_caption_encoder(caption_backbone, dim, **head),
     )

@@ -25,6 +25,7 @@ def vsepp(
     margin: float = 0.2,
     mining: str = "hardest",
     caption_backbone: keras.Model | None = None,
+    unit_features: bool | None = None,
 ) -> DualEncoder:
     """VSE++: mean-pooled image features, a GRU, cosine, hardest negatives.
 
@@ -53,6 +54,8 @@ def vsepp(
         margin, mining: see `zoo.losses.TripletRanking`.
         caption_backbone: a `keras.Model` to features in place of the GRU, such as
             `zoo.encoders.vectors(dim)` for stored vectors; None for the GRU.
+        unit_features: whether a network's features have length one before the linear map too.
+            None for yes, except for precomputed features.
 
     Returns:
         A `DualEncoder` of points, not compiled. Its loss sums over the batch.
@@ -63,8 +66,11 @@ def vsepp(
     Relations: `vse0` is it with `mining="sum"`.
 
     Reference: Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives",
-        BMVC 2018.
+        BMVC 2018. The length of the features is that of the released code (`EncoderImageFull`;
+        `EncoderImagePrecomp` has none), which the paper does not print.
     """
+    if unit_features is None:
+        unit_features = not isinstance(image_backbone, (tuple, list))
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
     words = backbones.captions(
         caption_backbone,
@@ -77,7 +83,7 @@ def vsepp(
         bidirectional=False,
     )
     return DualEncoder(
-        encoders.mean_image_encoder(backbone, dim),
+        encoders.mean_image_encoder(backbone, dim, unit_features),
         encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
