@@ -21,7 +21,7 @@ from zoo.cli import differs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(triplet_training.MeanSettings, triplet_training.GaussianSettings):
+class Settings(triplet_training.GaussianSettings, triplet_training.MeanSettings):
     """The paper's settings for COCO."""
 
     out: Path = differs(Path("runs/gaussian_vsepp_coco"))

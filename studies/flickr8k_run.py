@@ -109,21 +109,31 @@ def main(argv=None):
 
 def store(settings, run):
     """Replaces the run's splits by stored features, and returns backbones that pass them on."""
+    frozen = networks(settings)
+    for name in ("train", "validation", "test"):
+        setattr(run, name, stored(getattr(run, name), *frozen))
+    states = run.train.records.caption_vectors
+    return passed_on(frozen[0].output_shape[1:]), stored_states(*states.shape)
+
+
+def networks(settings):
+    """The frozen network of photos, that of captions, and its tokenizer."""
     network = encoders.convolutional(
         "mobilenet_v2", settings.image_size, settings.image_weights, trainable=False
     )
     cells = keras.layers.AveragePooling2D(2, padding="same", name="cells")(network.output)
     photos = keras.Model(network.input, cells, name="backbone")
     sentences = encoders.sentences(settings.text_weights, settings.max_words)
-    tokenizer = read_bert_tokenizer(settings.text_weights, settings.max_words)
+    return photos, sentences, read_bert_tokenizer(settings.text_weights, settings.max_words)
+
+
+def stored(split, photos, sentences, tokenizer):
+    """A split as the features of the frozen networks, which are computed once."""
     folder = cache_folder("features")
-    for name in ("train", "validation", "test"):
-        split = getattr(run, name)
-        states = caption_states(folder, sentences, tokenizer, split.records.captions)
-        records = dataclasses.replace(split.records, caption_vectors=states)
-        pictures = Features(cached(folder, photos, split.records, split.source))
-        setattr(run, name, dataclasses.replace(split, records=records, source=pictures))
-    return passed_on(photos.output_shape[1:]), stored_states(*states.shape)
+    states = caption_states(folder, sentences, tokenizer, split.records.captions)
+    records = dataclasses.replace(split.records, caption_vectors=states)
+    pictures = Features(cached(folder, photos, split.records, split.source))
+    return dataclasses.replace(split, records=records, source=pictures)
 
 
 def passed_on(shape):
