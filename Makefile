@@ -11,7 +11,7 @@ INDEX := runs/packaged_photos
 # import them in place of 5.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup lock lint format test test-slow wheel docs live benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow mutants wheel docs live benchmarks models-page clean
 
 # Trains on drawn birds as on a folder of yours, since the packaged photos are there to be asked and
 # never to train on; then asks those, by the packaged model of photos.
@@ -51,6 +51,10 @@ test: lint
 
 test-slow: setup
 	$(BIN)/python -m pytest -m very_slow
+
+# Plants errors in the papers' code, one at a time, and says which test catches each; minutes.
+mutants: setup
+	$(BIN)/python -m tools.mutants
 
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

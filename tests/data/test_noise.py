@@ -7,12 +7,12 @@ from zoo.data.records import Records
 from zoo.data.records.noise import with_shuffled_captions
 
 
-def records(count=200):
+def records(count=200, captions_each=1):
     return Records(
         name="test",
         image_paths=[f"{i}.jpg" for i in range(count)],
-        captions=[f"caption {i}" for i in range(count)],
-        caption_image=np.arange(count),
+        captions=[f"caption {i}" for i in range(count * captions_each)],
+        caption_image=np.repeat(np.arange(count), captions_each),
         image_labels=np.arange(count),
         image_ids=np.arange(count),
     )
@@ -36,3 +36,17 @@ def test_the_noise_is_that_of_its_seed():
 def test_a_share_is_between_0_and_1():
     with pytest.raises(ValueError, match="`share`"):
         with_shuffled_captions(records(), 1.2)
+
+
+def test_captions_are_shuffled_not_images():
+    """Several captions an image: each goes its own way, and labels and owners stay."""
+    clean = records(captions_each=5)
+    noisy = with_shuffled_captions(clean, 0.3, seed=1)
+    changed = noisy.captions != clean.captions
+    assert changed.sum() == round(0.3 * 1000)
+    np.testing.assert_array_equal(noisy.caption_image, clean.caption_image)
+    of_image = changed.reshape(200, 5).sum(axis=1)
+    assert set(of_image) > {0, 1, 2, 3}, "single captions of an image, not all five"
+    place = {text: row for row, text in enumerate(clean.captions)}
+    sources = np.array([place[text] // 5 for text in noisy.captions[changed]])
+    assert (sources != np.flatnonzero(changed) // 5).mean() > 0.95

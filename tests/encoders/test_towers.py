@@ -113,3 +113,14 @@ def test_a_sentence_of_another_dimension_is_projected():
         "mean": (len(IDS), 2),
         "log_variance": (len(IDS), 2),
     }
+
+
+def test_one_gru_is_projected_though_it_is_as_wide_as_the_embedding():
+    """Without a second GRU mean and log variance are two linear maps of one sentence (C.3)."""
+    backbone = encoders.gru(9, 8, word_dim=6, max_length=5)
+    tower = encoders.gaussian_caption_encoder(backbone, 8, variance_gru=False)
+    head = tower.get_layer("head").get_layer("gaussian")
+    assert head.project_pooled
+    assert not any("variance_gru" in weight.path for weight in tower.weights)
+    both = encoders.gaussian_caption_encoder(encoders.gru(9, 8, word_dim=6, max_length=5), 8)
+    assert not both.get_layer("head").get_layer("gaussian").project_pooled

@@ -171,3 +171,11 @@ def test_moments_of_the_squared_distance():
 def test_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         S.MatchProbability(**arguments)
+
+
+def test_both_sides_have_noise_of_their_own():
+    """With one table for both, an item and its twin would have distance zero in each sample."""
+    same = {"mean": np.zeros((1, 6), "float32"), "log_variance": np.zeros((1, 6), "float32")}
+    layer = S.MatchProbability(1.0, 0.0, num_samples=1)
+    distance = -float(layer(same, same)[0, 0])
+    assert distance > 1.0, "√(2 · 6) on average"

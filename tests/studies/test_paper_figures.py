@@ -1,6 +1,7 @@
 """Figures and tables of one finished model: PCME's, Pishdad et al.'s, PCME++'s table C.4."""
 
 import json
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -218,3 +219,25 @@ def test_operations_of_a_pair_grow_with_the_elements(tmp_path):
     fewer = similarity_flops.main([*flags, "--num-slots=2"])
     assert fewer["products"] == found["products"] / 4
     assert fewer["cosine"] == found["cosine"]
+
+
+@pytest.mark.parametrize("with_sigma", [False, True])
+def test_each_direction_of_the_faiss_table_searches_its_own_index(with_sigma):
+    """Candidates are those of each query: captions find three images, images three captions."""
+    rng = np.random.default_rng(0)
+
+    def gaussians(count):
+        mean = rng.normal(size=(count, 4)).astype("float32")
+        return {"mean": mean, "log_variance": rng.normal(-2, 1, (count, 4)).astype("float32")}
+
+    split = SimpleNamespace(images=gaussians(7), captions=gaussians(12))
+    settings = approximate_search.Settings(kind="flat", depth=3)
+    i2t, t2i = approximate_search.found(split, settings, with_sigma)
+    assert (i2t.shape, t2i.shape) == ((7, 12), (12, 7))
+    for scores, queries, gallery in (
+        (i2t, split.images, split.captions),
+        (t2i, split.captions, split.images),
+    ):
+        near = np.square(queries["mean"][:, None] - gallery["mean"][None]).sum(-1).argsort(1)[:, :3]
+        found = [set(np.flatnonzero(np.isfinite(row))) for row in scores]
+        assert found == [set(row) for row in near]

@@ -1,0 +1,53 @@
+"""What `evaluate` says of a split whose sides differ: in number, in spread, and in dimensions."""
+
+import numpy as np
+
+import zoo
+from zoo.data.records import Records
+from zoo.evaluation.retrieval import EncodedSplit
+
+
+def gaussians(rng, count, spread):
+    mean = rng.normal(size=(count, 4)).astype("float32")
+    log_variance = rng.normal(spread, 1.0, (count, 4)).astype("float32")
+    return {"mean": mean, "log_variance": log_variance}
+
+
+def encoded():
+    """Five images with three captions each, whose log variances differ in mean."""
+    rng = np.random.default_rng(0)
+    owners = np.repeat(np.arange(5), 3)
+    records = Records(
+        name="test",
+        image_paths=[f"{i}.jpg" for i in range(5)],
+        captions=[f"caption {i}" for i in range(15)],
+        caption_image=owners,
+        image_labels=np.arange(5),
+        image_ids=np.arange(5),
+    )
+    return EncodedSplit(records, gaussians(rng, 5, -4.0), gaussians(rng, 15, 1.0))
+
+
+class Model:
+    similarity = staticmethod(zoo.similarities.ClosedFormSampledDistance(1.0, 0.0))
+
+
+def test_mean_log_sigma_is_that_of_sigma_not_of_its_square():
+    """Table D.1's E[log σ]."""
+    split = encoded()
+    found = zoo.evaluation.evaluate(Model, split, ("own",))["mean_log_sigma"]
+    for side, embedding in (("images", split.images), ("captions", split.captions)):
+        sigma = np.exp(embedding["log_variance"].astype("float64")) ** 0.5
+        np.testing.assert_allclose(found[side], np.log(sigma).mean(), rtol=1e-6)
+    assert found["images"] < -1.5 < 0 < found["captions"]
+
+
+def test_each_direction_counts_its_own_queries():
+    split = encoded()
+    found = zoo.evaluation.evaluate(Model, split, ("own",))["retrieval"]["csd"]
+    scores = np.asarray(Model.similarity(split.images, split.captions))
+    owners = split.records.caption_image
+    i2t = np.mean([owners[row.argmax()] == image for image, row in enumerate(scores)])
+    t2i = np.mean([column.argmax() == own for own, column in zip(owners, scores.T, strict=True)])
+    assert found["i2t_recall@1"] == 100 * i2t
+    assert abs(found["t2i_recall@1"] - 100 * t2i) < 1e-9
