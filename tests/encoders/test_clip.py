@@ -354,7 +354,10 @@ def test_positions_of_another_image_size_are_interpolated(tmp_path):
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
-        (lambda w: w.pop("visual.ln_post.bias"), "'visual.ln_post.bias'; it is missing"),
+        (
+            lambda w: w.pop("visual.ln_post.bias"),
+            "1 array of CLIP's vision tower is missing: 'visual.ln_post.bias'",
+        ),
         (lambda w: w.update({"visual.ln_post.bias": np.ones(5, "float32")}), r"it has \(5,\)"),
         (
             lambda w: w.update({"visual.ln_post.bias": np.full(64, np.nan, "float32")}),

@@ -119,11 +119,9 @@ def test_bad_files_are_named(network, tmp_path):
 
     with pytest.raises(InputError, match="no such file"):
         load_torchvision_weights(network, tmp_path / "none.npz")
-    with pytest.raises(
-        InputError, match=r"1 arrays of 'small' are missing: 'layer2.0.conv2.weight'"
-    ):
+    with pytest.raises(InputError, match=r"1 array of 'small' is missing: 'layer2.0.conv2.weight'"):
         save(lambda arrays: arrays.pop("layer2.0.conv2.weight"))
-    with pytest.raises(InputError, match=r"1 arrays have no place in 'small'.*'layer1.2.conv1"):
+    with pytest.raises(InputError, match=r"1 array has no place in 'small'.*'layer1.2.conv1"):
         save(lambda arrays: arrays.update({"layer1.2.conv1.weight": np.zeros((8, 256, 1, 1))}))
     with pytest.raises(InputError, match=r"'bn1.weight' has NaN"):
         save(lambda arrays: arrays.update({"bn1.weight": np.full(64, np.nan)}))

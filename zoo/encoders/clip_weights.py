@@ -2,13 +2,15 @@
 
 import os
 import pathlib
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from zoo.encoders import weight_layouts
 from zoo.encoders.weight_arrays import WeightArrays
+from zoo.encoders.weight_layouts import Entry, fill
 from zoo.errors import InputError, require
-
-_HUGGING_FACE, _OPENAI = "Hugging Face", "OpenAI"
 
 
 def load_clip_weights(encoder, path, tower):
@@ -40,106 +42,74 @@ def load_clip_weights(encoder, path, tower):
     arrays = WeightArrays(path, "CLIP weights")
     names = _names(arrays, tower)
     blocks = len(encoder.encoder_layers)
-    if arrays.has(names["block"].format(blocks)):
+    if arrays.has(names.block.format(blocks)):
         raise InputError(f"{path}: expected {blocks} {tower} blocks; it has more")
-    _copy_embeddings(encoder, arrays, names, tower)
-    for number, block in enumerate(encoder.encoder_layers):
-        _copy_block(block, arrays, names, number)
-    _copy_norm(encoder.layer_norm, arrays, names["last_norm"])
+    # The other tower lies in the same file.
+    fill(arrays, _entries(encoder, names, tower), f"CLIP's {tower} tower", complete=False)
+    if tower == "vision":
+        # KerasHub keeps the indices 0, 1, … as a weight that starts at zero.
+        embedding = encoder.embedding
+        embedding.position_ids.assign(np.arange(embedding.num_positions)[None])
+
+
+class _Names(NamedTuple):
+    """What the arrays of a tower are called; `layout` is that of a block."""
+
+    layout: Callable
+    block: str
+    patches: str
+    first_norm: str
+    class_token: str
+    words: str
+    positions: str
+    last_norm: str
 
 
 def _names(arrays, tower):
     """What the arrays of a tower are called in this file."""
+    vision = tower == "vision"
     if arrays.has(f"{tower}_model."):
         prefix = f"{tower}_model."
-        return {
-            "family": _HUGGING_FACE,
-            "block": prefix + "encoder.layers.{}.",
-            "norms": ("layer_norm1", "layer_norm2"),
-            "mlp": ("mlp.fc1", "mlp.fc2"),
-            "class": prefix + "embeddings.class_embedding",
-            "patches": prefix + "embeddings.patch_embedding.weight",
-            "words": prefix + "embeddings.token_embedding.weight",
-            "positions": prefix + "embeddings.position_embedding.weight",
-            "first_norm": prefix + "pre_layrnorm",  # the misspelling is Hugging Face's
-            "last_norm": prefix + ("post_layernorm" if tower == "vision" else "final_layer_norm"),
-        }
-    prefix = "visual." if tower == "vision" else ""
+        return _Names(
+            weight_layouts.hugging_face_block,
+            prefix + "encoder.layers.{}.",
+            prefix + "embeddings.patch_embedding",
+            prefix + "pre_layrnorm",  # the misspelling is Hugging Face's
+            prefix + "embeddings.class_embedding",
+            prefix + "embeddings.token_embedding.weight",
+            prefix + "embeddings.position_embedding.weight",
+            prefix + ("post_layernorm" if vision else "final_layer_norm"),
+        )
+    prefix = "visual." if vision else ""
     if arrays.has(prefix + "transformer.resblocks."):
-        vision = tower == "vision"
-        return {
-            "family": _OPENAI,
-            "block": prefix + "transformer.resblocks.{}.",
-            "norms": ("ln_1", "ln_2"),
-            "mlp": ("mlp.c_fc", "mlp.c_proj"),
-            "class": "visual.class_embedding",
-            "patches": "visual.conv1.weight",
-            "words": "token_embedding.weight",
-            "positions": prefix + "positional_embedding",
-            "first_norm": "visual.ln_pre",
-            "last_norm": "visual.ln_post" if vision else "ln_final",
-        }
+        return _Names(
+            weight_layouts.transformer_block,
+            prefix + "transformer.resblocks.{}.",
+            "visual.conv1",
+            "visual.ln_pre",
+            "visual.class_embedding",
+            "token_embedding.weight",
+            prefix + "positional_embedding",
+            "visual.ln_post" if vision else "ln_final",
+        )
     raise InputError(f"{arrays.path}: no {tower} tower of CLIP in it, by no naming that is known")
 
 
-def _copy_embeddings(encoder, arrays, names, tower):
-    positions = arrays.get(names["positions"])
-    if tower == "text":
-        embedding = encoder.embedding
-        arrays.assign(
-            embedding.token_embedding.embeddings, names["words"], arrays.get(names["words"])
-        )
-        variable = embedding.position_embedding.position_embeddings
-        arrays.assign(variable, names["positions"], positions[: variable.shape[0]])
-        return
+def _entries(encoder, names, tower):
     embedding = encoder.embedding
-    patches = arrays.get(names["patches"]).transpose(2, 3, 1, 0)  # out, in, h, w → h, w, in, out
-    arrays.assign(embedding.patch_embedding.kernel, names["patches"], patches)
-    arrays.assign(embedding.class_embedding, names["class"], arrays.get(names["class"]).ravel())
-    variable = embedding.position_embedding.embeddings
-    positions = _resized(positions, variable.shape[0])
-    arrays.assign(variable, names["positions"], positions)
-    # KerasHub keeps the indices 0, 1, … as a weight that starts at zero.
-    embedding.position_ids.assign(np.arange(variable.shape[0])[None])
-    _copy_norm(encoder.pre_layer_norm, arrays, names["first_norm"])
-
-
-def _copy_block(block, arrays, names, number):
-    prefix = names["block"].format(number)
-    for norm, name in zip((block.layer_norm_1, block.layer_norm_2), names["norms"], strict=True):
-        _copy_norm(norm, arrays, prefix + name)
-    for dense, name in zip((block.dense_1, block.dense_2), names["mlp"], strict=True):
-        arrays.assign(dense.kernel, prefix + name, arrays.get(f"{prefix}{name}.weight").T)
-        arrays.assign(dense.bias, prefix + name, arrays.get(f"{prefix}{name}.bias"))
-    attention = block.attention
-    parts = (attention.query_dense, attention.key_dense, attention.value_dense)
-    for part, (name, weight, bias) in zip(parts, _projections(arrays, names, prefix), strict=True):
-        # (out, in) → (in, heads, per head)
-        arrays.assign(part.kernel, name, weight.T.reshape(part.kernel.shape))
-        arrays.assign(part.bias, name, bias.reshape(part.bias.shape))
-    out = "self_attn.out_proj" if names["family"] == _HUGGING_FACE else "attn.out_proj"
-    weight = arrays.get(f"{prefix}{out}.weight")
-    kernel = attention.output_dense.kernel
-    arrays.assign(kernel, prefix + out, weight.T.reshape(kernel.shape))
-    arrays.assign(attention.output_dense.bias, prefix + out, arrays.get(f"{prefix}{out}.bias"))
-
-
-def _projections(arrays, names, prefix):
-    """Name, weight and bias of query, key and value, which OpenAI stacks."""
-    if names["family"] == _HUGGING_FACE:
-        for letter in "qkv":
-            name = f"{prefix}self_attn.{letter}_proj"
-            yield name, arrays.get(f"{name}.weight"), arrays.get(f"{name}.bias")
-        return
-    weights = np.split(arrays.get(f"{prefix}attn.in_proj_weight"), 3)
-    biases = np.split(arrays.get(f"{prefix}attn.in_proj_bias"), 3)
-    for weight, bias in zip(weights, biases, strict=True):
-        yield f"{prefix}attn.in_proj_weight", weight, bias
-
-
-def _copy_norm(norm, arrays, name):
-    arrays.assign(norm.gamma, name, arrays.get(f"{name}.weight"))
-    arrays.assign(norm.beta, name, arrays.get(f"{name}.bias"))
+    if tower == "vision":
+        variable = embedding.position_embedding.embeddings
+        yield Entry(variable, (names.positions,), lambda p: _resized(p, variable.shape[0]))
+        yield Entry(embedding.class_embedding, (names.class_token,), np.ravel)
+        yield from weight_layouts.convolution(embedding.patch_embedding, names.patches)
+        yield from weight_layouts.norm(encoder.pre_layer_norm, names.first_norm)
+    else:
+        variable = embedding.position_embedding.position_embeddings
+        yield Entry(variable, (names.positions,), lambda p: p[: variable.shape[0]])
+        yield Entry(embedding.token_embedding.embeddings, (names.words,))
+    for number, block in enumerate(encoder.encoder_layers):
+        yield from names.layout(block, names.block.format(number).rstrip("."))
+    yield from weight_layouts.norm(encoder.layer_norm, names.last_norm)
 
 
 def _resized(positions, count):

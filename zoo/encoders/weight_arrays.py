@@ -126,7 +126,8 @@ class WeightArrays:
         missing = [name for name in names if self.prefix + name not in self._names]
         if missing:
             raise InputError(
-                f"{self.path}: {len(missing)} arrays of {network} are missing: {_first(missing)}"
+                f"{self.path}: {_counted(missing)} of {network} "
+                f"{'is' if len(missing) == 1 else 'are'} missing: {_first(missing)}"
             )
 
     def check_all_used(
@@ -150,7 +151,8 @@ class WeightArrays:
         ]
         if left:
             raise InputError(
-                f"{self.path}: {len(left)} arrays have no place in {network}: {_first(left)}"
+                f"{self.path}: {_counted(left)} {'has' if len(left) == 1 else 'have'} no place in "
+                f"{network}: {_first(left)}"
             )
 
     def _stored_name(self, name):
@@ -159,6 +161,10 @@ class WeightArrays:
                 f"{self.path}: expected an array {self.prefix + name!r}; it is missing"
             )
         return self._names[self.prefix + name]
+
+
+def _counted(names):
+    return "1 array" if len(names) == 1 else f"{len(names)} arrays"
 
 
 def _first(names):

@@ -28,6 +28,7 @@ def fill(
     entries: Iterable[Entry],
     network: str,
     ignored: tuple[str, ...] = COUNTERS,
+    complete: bool = True,
 ) -> None:
     """Gives a network its weights, one array after the other.
 
@@ -36,13 +37,15 @@ def fill(
         entries: of all variables of the network.
         network: its name, for errors.
         ignored: starts or ends of names that may be left over.
+        complete: whether other arrays must not be left over; else the file holds more networks.
 
     Raises:
         InputError: if arrays are missing, left over, not finite or of another shape.
     """
     entries = list(entries)
     arrays.require([name for entry in entries for name in entry.names], network)
-    arrays.check_all_used(network, entries, ignored)
+    if complete:
+        arrays.check_all_used(network, entries, ignored)
     for entry in entries:
         value = entry.make(*(arrays.get(name) for name in entry.names))
         arrays.assign(entry.variable, entry.names[0], value)
@@ -174,6 +177,18 @@ def torchvision(network: keras.Model, prefix: str = "") -> Iterator[Entry]:
             yield from convolution(layer, name)
         elif isinstance(layer, keras.layers.BatchNormalization):
             yield from norm(layer, name)
+
+
+def hugging_face_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of a block of CLIP, by Hugging Face's names."""
+    yield from norm(block.layer_norm_1, f"{name}.layer_norm1")
+    attention = block.attention
+    for letter, part in zip("qkv", ("query", "key", "value"), strict=True):
+        yield from _reshaped(getattr(attention, f"{part}_dense"), f"{name}.self_attn.{letter}_proj")
+    yield from _reshaped(attention.output_dense, f"{name}.self_attn.out_proj")
+    yield from norm(block.layer_norm_2, f"{name}.layer_norm2")
+    yield from linear(block.dense_1, f"{name}.mlp.fc1")
+    yield from linear(block.dense_2, f"{name}.mlp.fc2")
 
 
 def open_clip_image(backbone: keras.Model, uncertainty_token: bool) -> Iterator[Entry]:
