@@ -68,6 +68,40 @@ def text(captions):
     return tf.strings.unicode_transcode(captions, "UTF-8", "UTF-8", errors="replace")
 
 
+def declared(inputs, specs, of_one_batch=False):
+    """The inputs of a signature, if they have the shapes that it declares.
+
+    TensorFlow does not compare them when a saved signature is called: a picture of another size
+    would get other numbers, and one row would stand for many.
+
+    Args:
+        inputs: tensors.
+        specs: a `tf.TensorSpec` of each.
+        of_one_batch: whether all must have as many rows as the first one.
+    """
+    # Behind a placeholder, or what is known of a shape when the graph is built would be taken for
+    # granted; as text, since a rank is checked as well.
+    unknown = tf.TensorShape(None)
+    hidden = [tf.raw_ops.PlaceholderWithDefault(input=value, shape=unknown) for value in inputs]
+    shapes = [tf.strings.as_string(tf.raw_ops.Shape(input=value)) for value in hidden]
+    checks = []
+    for shape, spec in zip(shapes, specs, strict=True):
+        sizes = spec.shape.as_list()
+        found = tf.strings.reduce_join(shape, separator=", ")
+        pattern = ", ".join(r"\d+" if size is None else str(size) for size in sizes)
+        names = ", ".join("N" if size is None else str(size) for size in sizes)
+        message = f"`{spec.name}` must have shape ({names}{',' * (len(sizes) == 1)}); received"
+        checks.append(require(tf.strings.regex_full_match(found, pattern), message, found))
+    if of_one_batch:
+        with tf.control_dependencies(checks):
+            rows = [tf.identity(shape)[0] for shape in shapes]
+        for spec, own in zip(specs[1:], rows[1:], strict=True):
+            message = f"`{spec.name}` must have as many rows as `{specs[0].name}`; received"
+            checks.append(require(tf.equal(own, rows[0]), message, own, rows[0]))
+    with tf.control_dependencies(checks):
+        return [tf.identity(value) for value in inputs]
+
+
 def finite(embedding):
     """The embedding, if it is finite. Features far outside of what was trained may overflow."""
     checks = [

@@ -156,8 +156,11 @@ class Signatures(tf.Module):
         self.functions = types.MappingProxyType(functions)
 
         def add(name, function, *specs):
+            rows = name.startswith("confidence_")
             functions[name] = tf.function(
-                lambda *inputs: function(*inputs), input_signature=specs, autograph=False
+                lambda *inputs: function(*requests.declared(inputs, specs, rows)),
+                input_signature=specs,
+                autograph=False,
             )
 
         if raw is images:

@@ -101,3 +101,11 @@ def test_bad_scores_are_refused(pcme, wrong, said):
     given = [tf.fill((1, *spec.shape[1:]), wrong.get(spec.name, 1.0)) for spec in specs]
     with pytest.raises(tf.errors.InvalidArgumentError, match=said):
         function(*given)
+
+
+def test_one_row_does_not_stand_for_many(pcme):
+    function = signature(pcme.model, "i2t", calibrated())
+    specs = function.structured_input_signature[0]
+    given = [tf.ones((3 if n else 1, *spec.shape[1:])) for n, spec in enumerate(specs)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have as many rows as"):
+        function(*given)
