@@ -91,3 +91,45 @@ def test_shapes_stay_and_a_gallery_is_needed():
         layer.update_candidates(np.eye(4))
     with pytest.raises(ValueError, match="from 1 to the 3 candidates"):
         layer(np.eye(3), k=4)
+
+
+def test_of_equal_scores_the_lower_id_is_first():
+    items = np.tile(np.eye(3, dtype="float32"), (4, 1))
+    ids = RNG.permutation(12) + 5
+    layer = BruteForceRetrieval(items, ids, k=12)
+    scores, found = (np.asarray(part) for part in layer(np.eye(3)[:2]))
+    for row in range(2):
+        order = np.lexsort((found[row], -scores[row]))
+        np.testing.assert_array_equal(order, np.arange(12))
+        assert set(found[row][:4]) == set(ids[row::3])
+    for k in (1, 3, 7):
+        np.testing.assert_array_equal(layer(np.eye(3)[:2], k=k)[1], found[:, :k])
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
+def test_under_half_precision_the_gallery_is_not_rounded(policy):
+    items, queries = 1 + RNG.normal(size=(2, 50, 8)).astype("float32") / 1000
+    expected = BruteForceRetrieval(items, k=5)(queries)
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        scores, ids = BruteForceRetrieval(items, k=5)(queries)
+        inside = keras.Sequential(
+            [keras.Input((8,), dtype="float32"), BruteForceRetrieval(items, k=5)]
+        )
+        _, again = inside(queries)
+    finally:
+        keras.config.set_dtype_policy(before)
+    np.testing.assert_array_equal(ids, expected[1])
+    np.testing.assert_array_equal(again, expected[1])
+    np.testing.assert_array_equal(scores, expected[0])
+
+
+def test_what_is_no_number_ranks_nothing():
+    items = np.eye(3, dtype="float32")
+    bad = items.copy()
+    bad[1, 1] = np.nan
+    with pytest.raises(ValueError, match="`candidate_embeddings` must be finite; 'mean' is not"):
+        BruteForceRetrieval(bad, k=3)
+    _, ids = BruteForceRetrieval(items, k=3)(np.array([[np.nan, 0, 0], [0, 1, 0]], "float32"))
+    np.testing.assert_array_equal(ids, [[0, 1, 2], [1, 0, 2]])

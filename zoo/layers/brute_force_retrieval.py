@@ -35,10 +35,12 @@ class BruteForceRetrieval(keras.layers.Layer):
         inputs: queries `(Q, dim)`, or a dict like the candidates.
         k: in place of the layer's own.
 
-    Output: float32 scores and ids `(Q, k)`, best first; of equal scores the earlier item first.
+    Output: float32 scores and ids `(Q, k)`, best first; of equal scores the lower id first. Scores
+    are float32 under every dtype policy.
 
     Raises:
-        ValueError: if k is not in 1 … N, or ids and candidates differ in number.
+        ValueError: if k is not in 1 … N, ids and candidates differ in number, or a candidate is not
+            finite. A score that is not a number ranks last.
 
     Relations: the signature of keras-rs' `BruteForceRetrieval`, whose score is the inner product.
         `zoo.search.Index` grows, is approximate where wanted, and is for galleries of millions.
@@ -54,7 +56,8 @@ class BruteForceRetrieval(keras.layers.Layer):
         query_side: str = "captions",
         **kwargs: Any,
     ):
-        super().__init__(**{**kwargs, "trainable": False})
+        # In half precision a gallery and its scores would be rounded; autocasting would do so.
+        super().__init__(**{**kwargs, "trainable": False, "dtype": "float32", "autocast": False})
         if k != int(k) or k < 1:
             raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
         if query_side not in ("captions", "images"):
@@ -98,9 +101,13 @@ class BruteForceRetrieval(keras.layers.Layer):
         there = {name: tuple(weight.shape) for name, weight in self._parts.items()}
         if there != {name: values.shape for name, values in parts.items()}:
             raise ValueError(f"`candidate_embeddings` must keep the shapes {there}")
+        bad = [name for name, values in parts.items() if not np.isfinite(values).all()]
+        if bad:
+            raise ValueError(f"`candidate_embeddings` must be finite; {bad[0]!r} is not")
+        order = np.argsort(ids, kind="stable")  # `top_k` puts the earlier of equal scores first
         for name, values in parts.items():
-            self._parts[name].assign(values)
-        self._ids.assign(ids)
+            self._parts[name].assign(values[order])
+        self._ids.assign(ids[order])
 
     def call(self, inputs: Embedding | Tensor, k: int | None = None) -> Any:
         if self._ids is None:
@@ -108,7 +115,11 @@ class BruteForceRetrieval(keras.layers.Layer):
         k, count = self.k if k is None else int(k), self._ids.shape[0]
         if not 1 <= k <= count:
             raise ValueError(f"`k` must be from 1 to the {count} candidates; received {k}")
-        scores, rows = ops.top_k(self._scores(inputs), k)
+        scores = self._scores(inputs)
+        # Of a query that is not finite; `top_k` would put it anywhere.
+        rankable = ops.where(ops.isnan(scores), -np.inf, scores)
+        _, rows = ops.top_k(rankable, k)
+        scores = ops.take_along_axis(scores, rows, axis=-1)
         ids = ops.take(self._ids, rows)
         return (scores, ids) if self.return_scores else ids
 

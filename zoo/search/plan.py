@@ -175,6 +175,16 @@ def checked_queries(description, similarity, queries):
     mixed = {what, own} <= {POINT, GAUSSIAN, DIRECTION} & {*similarity.embeddings}
     if what != own and not mixed:
         raise ValueError(f"`queries` must be {own}; received {what}")
+    if (
+        what == own
+        and DIRECTION in similarity.embeddings
+        and not is_direct(description, similarity)
+    ):
+        other = POINT if own == DIRECTION else DIRECTION
+        raise ValueError(
+            f"`queries` must be {other} for {scoring.name_of(similarity)} with a gallery of {own}; "
+            f"received {what}"
+        )
     dim = queries[_PARTS[what][0]].shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
