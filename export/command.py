@@ -10,8 +10,8 @@ from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.json_files import read_json
-from zoo.retriever.retriever import CALIBRATION
-from zoo.search import built
+
+GALLERY = "search.json"  # what a gallery's folder holds; the extra "search" reads it, and no other
 
 
 def main(options):
@@ -21,7 +21,9 @@ def main(options):
     if format != SAVED_MODEL:
         _export_engine(name, out, format, gallery, options)
         return
-    if (Path(name) / built.SETUP).is_file():  # a gallery names its model
+    if (Path(name) / GALLERY).is_file():  # a gallery names its model
+        from zoo.search import built
+
         gallery = gallery or Path(name)
         name = built.model_of(Path(name), built.read_setup(Path(name)))
     model = models.from_preset(name)
@@ -63,6 +65,9 @@ def _export_engine(name, out, format, gallery, options):
 
 def _calibrations(gallery):
     """The calibration of a gallery, by its direction."""
+    from zoo.retriever.retriever import CALIBRATION
+    from zoo.search import built
+
     retriever_of = built.read_setup(gallery)
     path = gallery / retriever_of.get("index", built.INDEX) / CALIBRATION
     if not path.is_file():

@@ -1,8 +1,10 @@
 """A package that is not installed is one error, which names the extra that brings it."""
 
+import importlib
 import pathlib
 import re
 import runpy
+import subprocess
 import sys
 import tomllib
 
@@ -16,6 +18,7 @@ from zoo import encoders
 from zoo.collection import places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
+from zoo.encoders import weight_arrays
 from zoo.errors import MissingPackageError, require
 from zoo.extras.mteb import retrieval_task
 from zoo.metrics import read_instance_labels
@@ -69,6 +72,7 @@ PLACES = {
     ),
     "an export to ONNX": ("tf2onnx", "engines", lambda: engines._to_onnx(None, None, "x", "")),
     "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
+    "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }
 
@@ -81,8 +85,8 @@ def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
     with pytest.raises(MissingPackageError) as raised:
         use()
     assert str(raised.value) == (
-        f'the package {package} is not installed: pip install "halo-zoo[{extra}]", or in a '
-        f'checkout ".[{extra}]"'
+        f'the package {package} is not installed: pip install ".[{extra}]" in the checkout, or '
+        f'"halo-zoo[{extra}]" once it is released'
     )
 
 
@@ -123,3 +127,42 @@ def test_every_extra_that_an_error_names_is_one():
     }
     assert named == {extra for _, extra, _ in PLACES.values()}
     assert named <= extras
+
+
+# What an extra does not bring, and what has to be importable with it alone.
+EXTRAS = {
+    "": (("faiss", "filelock", "keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo", "zoo.models")),
+    "engines": (("faiss", "filelock", "pyarrow", "gradio", "fastapi"), ("export.command",)),
+    "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
+    "serve": (("keras_hub", "gradio", "tf2onnx"), ("zoo.retriever.server",)),
+    "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),
+}
+IMPORT = """
+import importlib, sys
+absent, modules = (one.split(",") for one in sys.argv[1:])
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+for name in modules:
+    importlib.import_module(name)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_brings_what_its_commands_import(extra):
+    absent, modules = EXTRAS[extra]
+    for package in {"demo": ("gradio",), "serve": ("fastapi", "uvicorn")}.get(extra, ()):
+        pytest.importorskip(package)
+    words = [sys.executable, "-c", IMPORT, ",".join(absent), ",".join(modules)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_extra_of_mteb_is_the_one_that_is_named(remove, monkeypatch):
+    monkeypatch.delitem(sys.modules, "zoo.extras.mteb")
+    remove("faiss")
+    with pytest.raises(MissingPackageError, match=r"\[mteb\]"):
+        importlib.import_module("zoo.extras.mteb")

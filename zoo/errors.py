@@ -38,6 +38,6 @@ def require(module: str, extra: str) -> ModuleType:
         if (error.name or "").partition(".")[0] != package:
             raise
         raise MissingPackageError(
-            f'the package {package} is not installed: pip install "halo-zoo[{extra}]", or in a '
-            f'checkout ".[{extra}]"'
+            f'the package {package} is not installed: pip install ".[{extra}]" in the checkout, or '
+            f'"halo-zoo[{extra}]" once it is released'
         ) from error

@@ -56,7 +56,7 @@ def test_probes_travel_in_one_file(tmp_path):
     with pytest.raises(ValueError, match="`direction` must be one of"):
         made.pairs("up")
     (tmp_path / "probes.npz").write_bytes(b"nothing")
-    with pytest.raises(InputError, match=r"probes\.npz: holds no probes"):
+    with pytest.raises(InputError, match=r"probes\.npz: (holds no probes|cannot be read)"):
         Probes.load(tmp_path / "probes.npz")
     with pytest.raises(InputError, match="no such file"):
         Probes.load(tmp_path / "other.npz")

@@ -248,3 +248,18 @@ def test_where_the_matching_loss_and_the_bottleneck_hold_a_variance():
     variance = np.exp(images["log_variance"])
     expected = scale * variance * missing / count**2 - weight * (1 - variance) / (2 * count)
     np.testing.assert_allclose(tape.gradient(loss, log_variance), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("length", "rtol"), [(1.0, 1e-4), (100.0, 1e-3), (1000.0, 0.1)])
+def test_discrepancy_of_long_points(length, rtol):
+    """‖x − y‖² by a product loses what two long points share: a kernel is never above one."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(8, 512)) for _ in range(2))
+    x, y = (length * one / np.linalg.norm(one, axis=1, keepdims=True) for one in (x, y))
+
+    def kernel(a, b):
+        return np.exp(-0.5 * ((a[:, None] - b[None]) ** 2).sum(-1)).mean()
+
+    expected = kernel(x, x) + kernel(y, y) - 2 * kernel(x, y)
+    found = losses.maximum_mean_discrepancy(x.astype("f4"), y.astype("f4"))
+    np.testing.assert_allclose(found, expected, rtol=rtol)

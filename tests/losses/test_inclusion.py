@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -64,3 +65,15 @@ def test_a_wide_gaussian_includes_a_narrow_one_and_bad_pairs_are_refused():
         losses.inclusion(narrow, {key: value[:1] for key, value in wide.items()})
     with pytest.raises(ValueError, match="`scale` must be above 0"):
         losses.Inclusion(scale=0.0)
+
+
+@pytest.mark.parametrize("log_variance", [-20.0, -44.0, -60.0, -88.0, 44.0, 80.0])
+@pytest.mark.parametrize("distance", [0.0, 1e-3, 1.0])
+def test_gradients_are_finite_at_every_variance(log_variance, distance):
+    mean, log = tf.Variable([[distance] * 4]), tf.Variable([[log_variance] * 4])
+    with tf.GradientTape() as tape:
+        inner = {"mean": mean, "log_variance": log}
+        outer = {"mean": tf.zeros_like(mean), "log_variance": log + 0.5}
+        value = tf.reduce_sum(losses.inclusion(inner, outer))
+    for gradient in tape.gradient(value, [mean, log]):
+        assert np.isfinite(gradient).all()

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -15,11 +14,13 @@ from zoo.confidence.seen_texts import SeenTexts
 from zoo.confidence.unknown import KnownQueries
 from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.errors import InputError
+from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic
 
 FILE = "probes.npz"
 MOST = 2000  # of a side
 VERSION = 1
+MOST_BYTES = 2**30  # of a file of probes, those of COCO's 25,000 captions are a tenth
 DIRECTIONS = ("i2t", "t2i")
 
 
@@ -87,10 +88,34 @@ class Probes:
                 raise ValueError(
                     f"`{name}` must be of shape ({length(side)},); received {values.shape}"
                 )
+        if images.keys() != captions.keys():
+            raise ValueError(
+                f"images and captions must have the same parts; received {', '.join(images)} and "
+                f"{', '.join(captions)}"
+            )
+        shapes = [
+            tuple(values.shape[1:] for values in side.values()) for side in (images, captions)
+        ]
+        if "mask" not in images and shapes[0] != shapes[1]:
+            raise ValueError(f"images and captions must have one shape; received {shapes}")
+        for values in labels:
+            if values.dtype.kind not in "iuSU":
+                raise ValueError(f"labels must be whole numbers or texts; received {values.dtype}")
         if not np.isin(*labels).any():
             raise ValueError("`image_labels` and `caption_labels` must have labels in common")
         if caption_images is not None:
-            caption_images = np.asarray(caption_images, np.int64)
+            caption_images = np.asarray(caption_images)
+            if caption_images.shape != labels[1].shape or caption_images.dtype.kind not in "iu":
+                raise ValueError(
+                    f"`caption_images` must be {len(labels[1])} whole numbers; received shape "
+                    f"{caption_images.shape} of {caption_images.dtype}"
+                )
+            caption_images = caption_images.astype(np.int64)
+        whole = more.get("whole")
+        if whole is not None and (np.shape(whole) != labels[0].shape or whole.dtype != bool):
+            raise ValueError(
+                f"`whole` must be {len(labels[0])} truth values; received shape {np.shape(whole)}"
+            )
         return cls(images, captions, *labels, caption_images, **more)
 
     @property
@@ -213,12 +238,8 @@ class Probes:
         Raises:
             InputError: if the file is missing or holds no probes; it says what is wrong.
         """
-        path = Path(path)
-        if not path.is_file():
-            raise InputError(f"no such file: {path}")
+        arrays = read_arrays(path, MOST_BYTES)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
             facts = json.loads(str(arrays.pop("facts")))
             if facts["version"] != VERSION:
                 raise InputError(
@@ -247,7 +268,7 @@ class Probes:
             )
         except InputError:
             raise
-        except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as error:
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(f"{path}: holds no probes: {reason}") from error
 

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -240,8 +241,9 @@ def _unpacked(value, name):
 
 
 def _number(value, name):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{name!r} must be a finite number; found {value!r}")
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:  # nor is NaN
+        raise ValueError(f"{name!r} must be a finite number; found {value!r:.40}")
     return float(value)
 
 

@@ -8,7 +8,7 @@ from zoo.evaluation.calibration import same_split
 from zoo.evaluation.confidence_study import confidence_study, study_table, summarise_studies
 from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.retrieval import encode
-from zoo.evaluation.runs import open_run
+from zoo.evaluation.runs import data_of, open_run
 from zoo.files import RunFolder, write_text
 
 
@@ -54,6 +54,8 @@ def publish(name, options, study_of, table_of, as_one=False):
     """
     studies = {}
     for names in [options.runs] if as_one else [[one] for one in options.runs]:
+        for one in names:
+            data_of(one)  # refuses what is no run before anything is said of it
         print(f"  {' and '.join(names)}: encoding", file=sys.stderr)
         studies[" and ".join(names)] = study_of(names, options)
     result, studies = {"runs": studies}, list(studies.values())

@@ -21,8 +21,11 @@ from zoo.arrays import joined
 from zoo.embeddings import has_uncertainty
 from zoo.errors import require
 from zoo.evaluation import probes_of
-from zoo.retriever.encoders import Encoders
-from zoo.retriever.retriever import Retriever, opened
+
+require("faiss", extra="mteb")  # which brings it; the modules below would name another extra
+
+from zoo.retriever.encoders import Encoders  # noqa: E402
+from zoo.retriever.retriever import Retriever, opened  # noqa: E402
 
 JUDGED = "the probability that the first answer is right; further scores keep their distance to it"
 PLAIN = "the similarity"

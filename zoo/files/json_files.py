@@ -10,6 +10,8 @@ from typing import Any
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 
+MOST_BYTES = 2**31  # of an unpacked file; Visual Genome's largest has 0.7 GB
+
 
 def write_json(path: str | os.PathLike, value: Any) -> None:
     """Writes a value; numbers that are not finite become null, since JSON has no NaN."""
@@ -25,8 +27,7 @@ def read_json(path: str | os.PathLike) -> Any:
     """
     path = Path(path).expanduser()
     try:
-        data = path.read_bytes()
-        return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+        return json.loads(_unpacked(path) if path.suffix == ".gz" else path.read_bytes())
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except json.JSONDecodeError as error:
@@ -37,6 +38,14 @@ def read_json(path: str | os.PathLike) -> Any:
         raise InputError(f"{path} is not valid JSON: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _unpacked(path):
+    with gzip.open(path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
+    return data
 
 
 def read_object(path: str | os.PathLike) -> dict[str, Any]:

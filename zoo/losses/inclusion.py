@@ -10,6 +10,9 @@ from zoo.losses.auxiliary import Auxiliary
 from zoo.losses.base import positive
 from zoo.numerics import gaussian_rows
 
+_LOG_2 = 0.6931471805599453
+_LARGEST = 60.0  # an exponent whose square in a gradient is a finite float32
+
 
 def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
     """How much of each Gaussian lies inside of another: mean over dim of log ∫ p²_inner p_outer.
@@ -36,12 +39,12 @@ def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
     """
     (mean, log), (other_mean, other_log) = gaussian_rows(inner, outer, ("inner", "outer"))
     # ∫ exp(−(z−m)²/s − (z−n)²/2t) dz, s and t the variances: 1/s + 1/2t = (2t + s)/2st.
-    variance, other = ops.exp(log), ops.exp(other_log)
-    total = 2.0 * other + variance
-    exponent = -ops.square(mean - other_mean) / total
+    # In logarithms, since the gradient of a quotient divides by total², which underflows.
+    log_total = ops.logaddexp(_LOG_2 + other_log, log)
+    exponent = -ops.square(mean - other_mean) * ops.exp(ops.minimum(-log_total, _LARGEST))
     # log: −log 2πs − ½ log 2πt + ½ log π + ½ log(2st / (2t + s))
     constant = -1.8378770664093453  # −log 2π
-    return ops.mean(exponent - 0.5 * log - 0.5 * ops.log(total) + constant, axis=-1)
+    return ops.mean(exponent - 0.5 * log - 0.5 * log_total + constant, axis=-1)
 
 
 def inclusion_loss(inner, outer, scale):

@@ -146,7 +146,9 @@ def _kernel_sums(left, right, weighted):
     sums = [0.0] * len(blocks)
     for i, rows in enumerate(blocks):
         for j, columns in enumerate(blocks[i:], start=i):
-            kernel = ops.exp(ops.matmul(left[rows, :], ops.transpose(right[columns, :])))
+            exponent = ops.matmul(left[rows, :], ops.transpose(right[columns, :]))
+            # −γ‖z_i − z_j‖² of long, near points is a small difference of large numbers.
+            kernel = ops.exp(ops.minimum(exponent, 0.0))
             sums[i] = sums[i] + ops.matmul(kernel, weighted[columns, :])
             if i != j:
                 sums[j] = sums[j] + ops.matmul(ops.transpose(kernel), weighted[rows, :])

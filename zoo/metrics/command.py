@@ -1,14 +1,12 @@
 """What `halo evaluate` does."""
 
 import json
-import zipfile
-
-import numpy as np
 
 from zoo import similarities
 from zoo.choices import BY_KIND
 from zoo.embeddings import kind
 from zoo.errors import InputError
+from zoo.files.array_files import read_arrays
 from zoo.metrics import PairwiseSimilarity, coco_benchmark, evaluate_retrieval
 from zoo.metrics.relevance import LabelRelevance
 
@@ -42,13 +40,7 @@ def main(options):
 
 
 def _load(path):
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
-    try:
-        with np.load(path) as arrays:
-            return dict(arrays)
-    except (ValueError, OSError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: expected an .npz file of arrays; {error}") from error
+    return read_arrays(path)
 
 
 def _array(arrays, name, path):

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError
+from zoo.files.array_files import check_sizes
 from zoo.files.atomic import atomic_folder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.small_weights import is_int8, shrink, widen
@@ -22,6 +24,7 @@ PICTURES = "pictures"  # of a card: how the model is shown pictures, where it sa
 CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
 ASSETS = "assets"  # of a card: further files of the model, such as a tokenizer's
+MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
 _SENTENCE = "A red bird, 2 dogs"
 
 
@@ -104,6 +107,22 @@ def write_preset(
             if not pathlib.Path(file).is_file():
                 raise InputError(f"{file}: not a file")
             shutil.copy(file, unfinished)
+
+
+def check_inflation(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuses a `.keras` file that inflates beyond what a model can be, by its headers.
+
+    Raises:
+        ValueError: if its JSON has more than `MOST_CONFIG` bytes, or the whole archive more than
+            16 times its own size.
+    """
+    check_sizes(archive, 16 * size + MOST_CONFIG)
+    for info in archive.infolist():
+        if info.filename.endswith(".json") and info.file_size > MOST_CONFIG:
+            raise ValueError(
+                f"{info.filename} inflates to {info.file_size:,} bytes; expected {MOST_CONFIG:,} "
+                "at most"
+            )
 
 
 def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:

@@ -17,7 +17,9 @@ from zoo.models.preset_folder import (
     CARD_FILE,
     CONFIG_FILE,
     MODEL_FILES,
+    MOST_CONFIG,
     WEIGHTS_FILE,
+    check_inflation,
     read_folder,
 )
 
@@ -72,6 +74,8 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
         return model
     if path.is_file():
         _check_whole(path)
+    elif (path / CONFIG_FILE).stat().st_size > MOST_CONFIG:
+        raise InputError(f"{path / CONFIG_FILE}: expected {MOST_CONFIG:,} bytes at most")
     try:
         read = keras.saving.load_model if path.is_file() else read_folder
         model = read(path, compile=compile)
@@ -156,6 +160,7 @@ def _check_whole(path):
         if not zipfile.is_zipfile(path):
             raise InputError(f"{path}: not a model: cut off or not a .keras file at all")
         with zipfile.ZipFile(path) as archive:
+            check_inflation(archive, path.stat().st_size)
             damaged = archive.testzip()
     except InputError:
         raise

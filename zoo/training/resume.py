@@ -4,7 +4,6 @@ import json
 import os
 import re
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import keras
 import numpy as np
 
 from zoo.errors import InputError
+from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic
 
 
@@ -98,7 +98,7 @@ class Resume(keras.callbacks.Callback):
         for epoch, path in self.checkpoints():
             try:
                 state = _read(path)
-            except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            except (OSError, ValueError) as error:
                 warnings.warn(f"{path} cannot be read and is passed over: {error}", stacklevel=2)
                 continue
             self._apply(model, state, path)
@@ -149,9 +149,7 @@ class Resume(keras.callbacks.Callback):
 
 
 def _read(path):
-    # Reading every array also checks the checksums of the archive.
-    with np.load(path, allow_pickle=False) as archive:
-        state = {name: archive[name] for name in archive.files}
+    state = read_arrays(path)
     if "about" not in state:
         raise ValueError("it is no checkpoint of a run")
     return state

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -52,6 +54,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
             split does not hold what the benchmark of `settings.annotations_dir` asks for.
     """
     execution = Execution.of(settings)
+    is_new = execution.is_chief and not Path(settings.out).exists()
     if execution.is_chief:
         folder = RunFolder.open(settings.out, settings, data=data)
     else:
@@ -62,7 +65,12 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
         keras.utils.set_random_seed(settings.seed)
         if settings.mixed_precision:
             keras.config.set_dtype_policy(settings.mixed_precision)
-        run.open_data(data, settings.annotations_dir)
+        try:
+            run.open_data(data, settings.annotations_dir)
+        except InputError:
+            if is_new:  # nothing is in it that a second call could use
+                shutil.rmtree(settings.out, ignore_errors=True)
+            raise
         if settings.annotations_dir is not None and settings.benchmark()["instances"] is None:
             print("PMRP is left out: no annotations/instances_val2014.json in --data-dir")
     return run

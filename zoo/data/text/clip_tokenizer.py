@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
 from zoo.encoders.subwords import SubwordTokenizer
 from zoo.errors import InputError, require
+from zoo.files.lines import lines_of
 
 START, END = "<|startoftext|>", "<|endoftext|>"
+_MOST_CHARACTERS = 64 * 2**20  # of the unpacked file, which has 3 million
 _MERGES = 49152 - 256 - 2  # CLIP uses so many of the file's merges
 
 
@@ -99,8 +102,8 @@ def read_clip_tokenizer(path: str | os.PathLike, max_words: int = 77) -> ClipTok
     if path.endswith(".gz"):
         try:
             with gzip.open(path, "rt", encoding="utf-8") as stored:
-                lines = stored.read().split("\n")
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+                lines = lines_of(stored.read(_MOST_CHARACTERS))
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
             raise InputError(f"{path}: cannot be read: {error}") from error
     else:
         lines = read_lines(path)

@@ -1,0 +1,170 @@
+"""Archives that are damaged, inflated or say wrong sizes are refused in a sentence, at once."""
+
+import gzip
+import io
+import json
+import time
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from zoo.confidence import Probes
+from zoo.data.text.clip_tokenizer import read_clip_tokenizer
+from zoo.errors import InputError
+from zoo.files import json_files
+from zoo.files.array_files import read_arrays
+from zoo.training.resume import Resume
+
+
+def test_what_numpy_wrote_is_read(tmp_path):
+    arrays = {
+        "a": np.arange(6).reshape(2, 3),
+        "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "scalar": np.float16(3),
+        "text": np.array("a text"),
+        "empty": np.zeros((0, 4), bool),
+    }
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "x.npz", **arrays)
+        found = read_arrays(tmp_path / "x.npz")
+        assert found.keys() == arrays.keys()
+        for name, values in arrays.items():
+            np.testing.assert_array_equal(found[name], values)
+            assert found[name].dtype == values.dtype
+    found["a"][0, 0] = 7  # may be changed
+
+
+def _member(shape, data, dtype="<f8"):
+    stream = io.BytesIO()
+    header = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    return stream.getvalue() + data
+
+
+def _zip(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return path
+
+
+def _flipped(path):
+    np.savez_compressed(path, a=np.random.default_rng(0).normal(size=500))
+    data = bytearray(path.read_bytes())
+    data[200:300] = bytes(100)
+    path.write_bytes(bytes(data))
+
+
+def _objects(path):
+    np.savez(path, a=np.array([{}, None], object))
+
+
+BAD = {
+    "flipped bytes": _flipped,
+    "no archive": lambda path: path.write_bytes(b"abc"),
+    "empty": lambda path: path.write_bytes(b""),
+    "objects": _objects,
+    "a huge shape": lambda path: _zip(path, a=_member((10**15,), bytes(16))),
+    "an overflowing shape": lambda path: _zip(path, a=_member((2**62, 2**62), bytes(16))),
+    "a negative shape": lambda path: _zip(path, a=_member((-2, -1), bytes(16))),
+    "too much data": lambda path: _zip(path, a=_member((1,), bytes(16))),
+    "no header": lambda path: _zip(path, a=b"text"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_damaged_archives(what, tmp_path):
+    path = tmp_path / "x.npz"
+    BAD[what](path)
+    for read in (read_arrays, Probes.load):
+        with pytest.raises(InputError, match=r"x\.npz") as refused:
+            read(path)
+        assert "\n" not in str(refused.value)
+
+
+def test_inflated_archives_are_refused_by_their_header(tmp_path):
+    path = _zip(tmp_path / "x.npz", a=_member((2**25,), bytes(8 * 2**25)))
+    assert path.stat().st_size < 2**20
+    with pytest.raises(InputError, match="expected 1,048,576 bytes at most, it inflates to 268"):
+        read_arrays(path, limit=2**20)
+
+
+def _model():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def test_a_checkpoint_of_damaged_bytes_is_passed_over(tmp_path):
+    resume = Resume(tmp_path)
+    resume.set_model(_model())
+    resume.save(1)
+    _flipped(tmp_path / "train-00002.npz")
+    with pytest.warns(UserWarning, match="cannot be read and is passed over"):
+        assert Resume(tmp_path).restore(_model()) == 1
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.weights.h5"])
+def test_a_keras_file_that_inflates_is_refused_at_once(name, tmp_path):
+    path = tmp_path / "bomb.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata.json", "{}")
+        with archive.open(name, "w", force_zip64=True) as file:
+            for _ in range(300):
+                file.write(b" " * 2**20)
+    start = time.monotonic()
+    with pytest.raises(InputError, match="inflates to"):
+        zoo.from_preset(path)
+    assert time.monotonic() - start < 5
+
+
+def test_a_packed_json_file_is_bounded(tmp_path, monkeypatch):
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([" " * 5000]).encode()))
+    assert json_files.read_json(path) == [" " * 5000]
+    monkeypatch.setattr(json_files, "MOST_BYTES", 4000)
+    with pytest.raises(InputError, match="unpacks to more than 4,000 bytes"):
+        json_files.read_json(path)
+
+
+def test_merges_of_damaged_bytes(tmp_path):
+    path = tmp_path / "bpe.txt.gz"
+    data = bytearray(gzip.compress(b"".join(b"a%d b\n" % i for i in range(999))))
+    data[20:400] = bytes(380)
+    path.write_bytes(bytes(data))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_clip_tokenizer(path)
+
+
+def _probes(**changed):
+    rng = np.random.default_rng(0)
+    given = {
+        "images": {"mean": rng.normal(size=(9, 4)), "log_variance": rng.normal(size=(9, 4))},
+        "captions": {"mean": rng.normal(size=(9, 4)), "log_variance": rng.normal(size=(9, 4))},
+        "image_labels": np.arange(9),
+        "caption_labels": np.arange(9),
+        **changed,
+    }
+    return Probes.of(**given)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"images": {"mean": np.ones((9, 4))}}, "must have the same parts"),
+        ({"images": {n: np.ones((9, 5)) for n in ("mean", "log_variance")}}, "must have one shape"),
+        ({"images": {n: np.full((9, 4), np.nan) for n in ("mean", "log_variance")}}, "finite"),
+        ({"image_labels": np.arange(8)}, r"must be of shape \(9,\)"),
+        ({"image_labels": np.arange(9) + 0.5}, "whole numbers or texts"),
+        ({"caption_images": np.arange(8)}, "must be 9 whole numbers"),
+        ({"caption_images": np.full(9, np.nan)}, "must be 9 whole numbers"),
+        ({"whole": np.ones(8, bool)}, "must be 9 truth values"),
+    ],
+)
+def test_probes_of_other_shapes_are_refused(changed, says):
+    with pytest.raises(ValueError, match=says):
+        _probes(**changed)
