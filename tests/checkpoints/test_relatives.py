@@ -1,5 +1,7 @@
 """SGRAF, VSE∞, VSE++, VSRN and PVSE against the outputs of their official codes."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.special import erf, softmax
@@ -37,8 +39,8 @@ def text_of_gru(words, word_dim, dim, name="txt_enc.rnn", both=False):
     return random_arrays(shapes)
 
 
-def padded(ids, lengths, length=64):
-    rows = np.zeros((len(ids), length), "int32")
+def padded(ids, lengths, length=None):
+    rows = np.zeros((len(ids), length or max(lengths) + 2), "int32")
     for row, one, count in zip(rows, ids, lengths, strict=True):
         row[:count] = one[:count]
     return rows
@@ -200,7 +202,7 @@ def test_vse_infinity_is_the_official_aggregator_and_bert(golden, tmp_path):
     model, arrays = vse_infinity(golden, tmp_path)
     mask = np.arange(g["regions"].shape[1]) < g["lengths"][:, None]
     regions = np.where(mask[..., None], g["regions"], 0)
-    ids = padded([[2, 7, 9, 4, 11, 3]], [6])
+    ids = padded([[2, 7, 9, 4, 11, 3]], [6], 64)
     zoo.save_preset(model, tmp_path / "preset")
     for one in (model, zoo.from_preset(tmp_path / "preset")):
         np.testing.assert_allclose(one.encode_images(regions), g["out"], atol=1e-5)
@@ -319,3 +321,20 @@ def test_a_list_of_states_in_an_npz_is_numbered(tmp_path):
     np.savez(tmp_path / "model.npz", **numbered)
     assert zoo.checkpoints.family_of(tmp_path / "model.npz") == "vsepp"
     assert zoo.from_checkpoint(tmp_path / "model.npz").name == "vsepp"
+
+
+def test_a_vocabulary_makes_a_model_of_strings(tmp_path, golden):
+    arrays = stored(golden, "vsepp_text_gru", "txt_enc.")
+    arrays |= random_arrays({"img_enc.fc.weight": (12, 10), "img_enc.fc.bias": (12,)})
+    folder = released.write(tmp_path / "vsepp", arrays)
+    words = ["<pad>", "<start>", "<end>", "<unk>", "a", "bird", ".", "red", "and", "on", "dog"]
+    ids = {word: place for place, word in enumerate(words)}
+    (folder / "coco_precomp_vocab.json").write_text(json.dumps({"word2idx": ids}))
+    model = zoo.from_checkpoint(folder)
+    found = model.encode_captions(["A red bird."])
+    by_ids = zoo.from_checkpoint(folder / "model.safetensors")
+    expected = by_ids.encode_captions(np.array([[1, 4, 7, 5, 6, 2]], "int32"))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    zoo.save_preset(model, tmp_path / "preset")
+    again = zoo.from_preset(tmp_path / "preset").encode_captions(["A red bird."])
+    np.testing.assert_allclose(again, expected, atol=1e-6)

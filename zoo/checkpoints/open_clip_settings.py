@@ -106,7 +106,7 @@ def text_settings(
 
 
 def _part(source, name, expected, known):
-    config = source.config.get(name) or {}
+    config = source.config.get(name) or source.config.get(name.removesuffix("_cfg")) or {}
     if not isinstance(config, dict):
         raise InputError(f"{_where(source)}: `{name}` must be an object; received {config!r}")
     check_settings(config, expected, known, f"{_where(source)}: {name}")

@@ -41,7 +41,7 @@ def build(source: Source) -> DualEncoder:
         vocabulary_size=words,
         dim=dim,
         word_dim=word_dim,
-        max_length=_LENGTH,
+        max_length=None,  # any, without a tokenizer
         scale=scale,
         shift=shift,
         at_last_word=True,

@@ -31,10 +31,12 @@ def build(source: Source) -> DualEncoder:
     image = encoders.torchvision_backbone(name)
     dim = arrays.shape("img_enc.fc.weight")[0]
     words, word_dim = arrays.shape("txt_enc.embed.weight")
-    text = encoders.gru(words, dim, word_dim, max_length=_LENGTH, at_last_word=True)
+    tokenizer = vocabulary_tokenizer(source, words, _LENGTH)
+    length = None if tokenizer is None else tokenizer.max_words
+    text = encoders.gru(words, dim, word_dim, max_length=length, at_last_word=True)
     model = models.pvse(
         image,
-        vocabulary_tokenizer(source, words, _LENGTH),
+        tokenizer,
         dim=dim,
         num_embeddings=arrays.shape(f"{_NET}.attention.w_2.weight")[0],
         caption_backbone=text,

@@ -38,7 +38,7 @@ def build(source: Source) -> DualEncoder:
         module=module,
         num_steps=arrays.count("sim_enc.SGR_module.{}.") or 3,
         word_dim=word_dim,
-        max_length=_LENGTH,
+        max_length=None,  # any, without a tokenizer
     )
     images, captions = model.image_encoder, model.caption_encoder
     text = captions.get_layer("backbone")

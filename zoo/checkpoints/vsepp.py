@@ -97,8 +97,10 @@ def _words(source):
     """The tokenizer, and a GRU as wide as the file's."""
     words, word_dim = source.arrays.shape("txt_enc.embed.weight")
     dim = source.arrays.shape("txt_enc.rnn.weight_hh_l0")[1]
-    gru = encoders.gru(words, dim, word_dim, bidirectional=False, max_length=_LENGTH)
-    return vocabulary_tokenizer(source, words, _LENGTH), gru
+    tokenizer = vocabulary_tokenizer(source, words, _LENGTH)
+    length = None if tokenizer is None else tokenizer.max_words
+    gru = encoders.gru(words, dim, word_dim, bidirectional=False, max_length=length)
+    return tokenizer, gru
 
 
 def _sentence(model):
