@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 import pcmepp_coco
-from zoo import cli, evaluation
+from zoo import cli, evaluation, report
 from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import cub
 from zoo.data.sources.split import pictures
@@ -98,7 +98,7 @@ def main(argv=None):
     return pcmepp_coco.train(
         settings,
         data(settings),
-        measure_more=lambda run, model: classify(settings, run, model),
+        measure_more=lambda run, model: drawn(run, classify(settings, run, model)),
     )
 
 
@@ -124,11 +124,18 @@ def classify(settings, run, model):
     chooses = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         chooses[np.flatnonzero(labels == label)[::2]] = True
-    kept = {"all_prompts": len(sentences)}
+    kept, by_k = {"all_prompts": len(sentences)}, {}
     if filters:  # points have nothing to filter by
         validation = scores[chooses], labels[chooses]
         kept["same_k"] = choose_prompts(*validation)
         kept["best_k_per_class"] = choose_prompts(*validation, per_class=True)
+        by_k = {
+            name: [
+                100 * top_1(zero_shot_scores(scores[half], k + 1), labels[half])
+                for k in range(len(sentences))
+            ]
+            for name, half in (("chosen_on", chooses), ("reported_on", ~chooses))
+        }
     accuracy = {"one_prompt": 100 * top_1(alone[~chooses], labels[~chooses])} | {
         name: 100 * top_1(zero_shot_scores(scores[~chooses], k), labels[~chooses])
         for name, k in kept.items()
@@ -137,7 +144,24 @@ def classify(settings, run, model):
     print(f"zero-shot top-1, in % (chance {chance:.1f}):")
     for name, value in accuracy.items():
         print(f"  {name.replace('_', ' ')} {value:.1f}")
-    return {"zero_shot": {"top_1": accuracy, "kept": kept, "chance": chance}}
+    found = {"top_1": accuracy, "kept": kept, "chance": chance}
+    return {"zero_shot": found | ({"top_1_by_k": by_k} if by_k else {})}
+
+
+def drawn(run, results):
+    """The results, with figure C.1 among the run's plots."""
+    found = results.get("zero_shot", {})
+    if "top_1_by_k" in found:
+        figure = report.prompts_plot(
+            found["top_1_by_k"]["reported_on"], found["kept"]["best_k_per_class"]
+        )
+        report.save(figure, run.folder.plots / "prompts.png")
+    return results
+
+
+def sum_of_deviations(captions):
+    """‖σ‖₁ of Gaussians, by which appendix C.4 sorts prompts; elsewhere uncertainty is ‖σ²‖₁."""
+    return np.exp(0.5 * np.asarray(captions["log_variance"], np.float64)).sum(axis=-1)
 
 
 def prompt_scores(model, test, sentences, prompt_mean):
@@ -158,7 +182,7 @@ def prompt_scores(model, test, sentences, prompt_mean):
     shape = (len(present), len(sentences))
     uncertainty, filters = np.zeros(shape), split.caption_uncertainty is not None
     if filters:
-        uncertainty = np.asarray(model.uncertainty(captions)).reshape(shape)
+        uncertainty = sum_of_deviations(captions).reshape(shape)
     if prompt_mean == "embeddings":
         captions = mean_embeddings(captions, uncertainty)
     scores = np.asarray(model.similarity(split.images, captions)).reshape(-1, *shape)

@@ -181,6 +181,20 @@ def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path, monkeypatch):
     assert found["chance"] == 25.0
     assert found["kept"]["all_prompts"] == 80
     assert len(found["kept"]["best_k_per_class"]) == 4
+    by_k = found["top_1_by_k"]  # figure C.1
+    assert {len(values) for values in by_k.values()} == {80}
+    assert by_k["reported_on"][-1] == found["top_1"]["all_prompts"]
+    assert by_k["reported_on"][found["kept"]["same_k"] - 1] == found["top_1"]["same_k"]
+    assert max(by_k["chosen_on"]) == by_k["chosen_on"][found["kept"]["same_k"] - 1]
+    assert (run.plots / "prompts.png").stat().st_size > 5000
+
+
+def test_prompts_are_sorted_by_the_sum_of_deviations():
+    """C.4: by ‖σ‖₁, which orders otherwise than ‖σ²‖₁ where one dimension is wide."""
+    variance = np.array([[4.0, 0.01, 0.01], [1.0, 1.0, 1.0]])
+    found = pcmepp_redcaps.sum_of_deviations({"log_variance": np.log(variance)})
+    np.testing.assert_allclose(found, [2.2, 3.0])
+    assert variance.sum(axis=1)[0] > variance.sum(axis=1)[1]
 
 
 def test_points_are_asked_by_one_prompt_and_by_all_of_them():

@@ -5,6 +5,7 @@ from zoo.report.curves import curves_over_seeds, training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sheet, overlay
 from zoo.report.page import write_report
+from zoo.report.prompt_plot import prompts_plot
 from zoo.report.results import draw, print_results
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
 from zoo.report.run import finish, finish_ensemble, show, show_results, train
@@ -35,6 +36,7 @@ __all__ = [
     "precision_at_plot",
     "principal_plane",
     "print_results",
+    "prompts_plot",
     "recall_by_uncertainty_plot",
     "risk_coverage_plot",
     "save",
