@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import time
+import warnings
 
 import keras
 import numpy as np
@@ -18,11 +19,14 @@ import pytest
 from PIL import Image
 
 import memory
+import odd_pictures
+import zoo
 from mutations import mutated
+from pixel_model import pixel_model
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
-from zoo.data import cub, own_pairs, toy_birds, toy_scenes
-from zoo.data.reading.pictures import check_images
+from zoo.data import cub, images, own_pairs, toy_birds, toy_scenes
+from zoo.data.reading.pictures import check_images, decoded
 from zoo.data.text.captions import WordTokenizer, read_glove
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
@@ -30,7 +34,7 @@ from zoo.search import Index, ShardedIndex
 from zoo.training.history import read_history
 from zoo.training.resume import Resume
 
-INPUTS, SHARE = 2_000, 20  # of them one in so many by default
+INPUTS, SHARE = 4_000, 20  # of them one in so many by default
 SECONDS, BYTES = 10, 2**30
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF")
 
@@ -84,6 +88,50 @@ def _read_pictures(folder):
         with contextlib.suppress(limits.RefusedError):
             limits.picture(path)
     assert len(check_images(sorted(folder.iterdir()))) == len(list(folder.iterdir()))
+
+
+def _odd_pictures(folder):
+    folder.mkdir()
+    for name, (contents, _) in odd_pictures.files().items():
+        (folder / name).write_bytes(contents)
+
+
+def _read_odd_pictures(folder):
+    """What is checked is decoded, by files as by graphs; what is refused is refused by both."""
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    for path, reason in zip(paths, check_images(paths), strict=True):
+        if reason is None:
+            np.testing.assert_array_equal(images.decode(path.read_bytes()), decoded(path))
+        else:
+            with pytest.raises(InputError):
+                decoded(path)
+
+
+def _odd_texts(folder):
+    folder.mkdir()
+    texts = [f"a{mark}b" for mark in "\u2028\u2029\u0085\x0b\x0c\x1c\x1e"]
+    for number, end in enumerate(("\n", "\r\n", "\r")):
+        (folder / f"{number}.txt").write_bytes(end.join(texts).encode())
+        (folder / f"{number}.csv").write_bytes(end.join(["caption", *texts]).encode())
+
+
+def _read_odd_texts(folder):
+    for path in sorted(folder.iterdir()):
+        assert all(not set(text) & set("\r\n") for text in collection.list_captions(path)) or (
+            path.suffix == ".csv"  # whose quoted fields may hold line ends
+        )
+
+
+def _preset(folder):
+    folder.mkdir()
+    pixel_model().save(folder / "model.keras")
+    zoo.save_preset(pixel_model(), folder / "preset")
+
+
+def _read_preset(folder):
+    for name in ("model.keras", "preset"):
+        with warnings.catch_warnings(action="ignore"):
+            zoo.from_preset(folder / name)
 
 
 def _probes(rng):
@@ -255,6 +303,9 @@ READERS = {
     "text files": (_text_files, _read_split),
     "datasets folder": (_arrow, _read_split),
     "pictures": (_pictures, _read_pictures),
+    "odd pictures": (_odd_pictures, _read_odd_pictures),
+    "odd texts": (_odd_texts, _read_odd_texts),
+    "presets": (_preset, _read_preset),
     "run": (_run, _read_run),
     "checkpoints": (_checkpoints, lambda f: Resume(f).restore(_small_model())),
     "index": (_index, _read_index),

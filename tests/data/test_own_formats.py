@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from zoo import data
+from zoo.collection import list_images
 from zoo.data import own_pairs
 from zoo.errors import InputError
 
@@ -166,3 +167,14 @@ def test_overwritten_pictures_of_a_datasets_folder_are_read_again(album, tmp_pat
     _arrow(root, pictures[::-1], captions)
     second = contents()
     assert second == {f"photo {i}": pictures[19 - i] for i in range(20) if f"photo {i}" in first}
+
+
+def test_paths_of_windows_are_paths(tmp_path):
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (9, 9), (1, 2, 3)).save(tmp_path / "photos" / "a.png")
+    (tmp_path / "pairs.csv").write_text("image,caption\nphotos\\a.png,a photo\n")
+    records = own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False).records
+    assert list(records.image_ids) == ["photos/a.png"]
+    names, paths = list_images(tmp_path / "pairs.csv")
+    assert names == ["photos/a.png"]
+    assert paths == [str(tmp_path / "photos" / "a.png")]

@@ -181,3 +181,10 @@ def test_line_numbers_of_a_table_with_long_fields(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('x,y\n1,"a\nb"\n2,c\n')
     assert list(read_table(path, ["y", "x"])) == [(3, ["a\nb", "1"]), (4, ["c", "2"])]
+
+
+def test_a_space_may_stand_before_a_quote(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text('image,caption\na.jpg, "a cat, a dog"\nb.jpg,  a bird\n')
+    rows = [values for _, values in read_table(path, ["image", "caption"])]
+    assert rows == [["a.jpg", "a cat, a dog"], ["b.jpg", "a bird"]]

@@ -1,5 +1,6 @@
 """The whole way of an answer: build, ask, grow, save, load; verdicts with their reasons."""
 
+import io
 import json
 from pathlib import Path
 
@@ -218,3 +219,37 @@ def test_a_judge_without_anything_judges_words():
     judged = Judge()(None, words=np.array([0, 2]), unknown=[[], ["a"]], count=2)
     assert [one.verdict for one in judged] == ["not understood", "unsure"]
     assert judged[0].reason == "It has no words that name something."
+
+
+def test_a_picture_is_one_question_in_whatever_form(retriever):
+    rng = np.random.default_rng(3)
+    retriever = zoo.Retriever.build(retriever.model, ["a red bird", "a blue bird"], side="captions")
+    photo = rng.integers(0, 256, (70, 64, 3), dtype=np.uint8)
+    expected = retriever.ask(photo, 2)
+    rgba = np.dstack([photo, photo[..., 0]])
+    stream = io.BytesIO()
+    Image.fromarray(photo).save(stream, "PNG")
+    for given in (
+        photo / 255,
+        np.moveaxis(photo, -1, 0),
+        rgba,
+        Image.fromarray(photo),
+        Image.fromarray(rgba),
+        stream.getvalue(),
+    ):
+        np.testing.assert_array_equal(retriever.ask(given, 2).scores, expected.scores)
+    grey = retriever.ask(photo[..., 0], 2).scores
+    np.testing.assert_array_equal(grey, retriever.ask(np.dstack([photo[..., 0]] * 3), 2).scores)
+    with pytest.raises(ValueError, match="must be of numbers from 0 to 255, or floats"):
+        retriever.ask(photo / 127.5 - 1)
+
+
+@pytest.mark.parametrize("k", [np.inf, np.nan, None, "3", 2.5, 0, -1])
+def test_a_number_of_results_that_is_none(retriever, k):
+    with pytest.raises(ValueError, match="`k` must be a whole number of at least 1"):
+        retriever.ask("a bird", k)
+
+
+def test_a_lone_surrogate_is_no_text(retriever):
+    with pytest.raises(ValueError, match="received a lone surrogate"):
+        retriever.ask("a \ud800 bird")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.collection import places
-from zoo.data.reading.files import existing_folder, read_lines
+from zoo.data.reading.files import existing_folder, portable, read_lines
 from zoo.data.reading.folders import is_hidden, matches, pictures_in, printable
 from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.tables import SEPARATORS, read_table
@@ -44,7 +44,7 @@ def list_images(
     else:
         source = Path(source).expanduser()
         if source.suffix in SEPARATORS:
-            names = list_captions(source, column)
+            names = [portable(name) for name in list_captions(source, column)]
             return [printable(name) for name in names], [str(source.parent / n) for n in names]
         folder = existing_folder(source, "folder of images, or CSV or TSV file")
         found, _ = pictures_in(folder, exclude)

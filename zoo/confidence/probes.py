@@ -99,7 +99,7 @@ class Probes:
         if "mask" not in images and shapes[0] != shapes[1]:
             raise ValueError(f"images and captions must have one shape; received {shapes}")
         for values in labels:
-            if values.dtype.kind not in "iuSU":
+            if values.dtype.kind not in "iuSUO" and (values % 1 != 0).any():
                 raise ValueError(f"labels must be whole numbers or texts; received {values.dtype}")
         if not np.isin(*labels).any():
             raise ValueError("`image_labels` and `caption_labels` must have labels in common")

@@ -63,7 +63,15 @@ class Encoders:
         self.measure = measure_of(model)  # of the uncertainty; points have none
 
     def captions(self, texts):
-        """The embedding of strings."""
+        """The embedding of strings.
+
+        Raises:
+            InputError: if one holds a lone surrogate, which is no text.
+        """
+        texts = list(texts)
+        for text in texts:
+            if any("\ud800" <= one <= "\udfff" for one in text):
+                raise InputError(f"a text must be Unicode; received a lone surrogate in {text!r}")
         return _in_batches(self._captions, np.array(list(texts), object), 4 * _BATCH)
 
     def pixels(self, contents):

@@ -173,7 +173,7 @@ class Retriever:
                 not fit the model.
             InputError: if a picture cannot be read.
         """
-        if k != int(k) or k < 1:
+        if not isinstance(k, (int, float, np.number)) or k % 1 or not 1 <= k < np.inf:
             raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
         is_many = isinstance(question, (list, tuple))
         questions = question if is_many else [question]
@@ -494,7 +494,10 @@ def _kind_of(question):
         return "text"
     if isinstance(question, os.PathLike):
         return "file"
-    if hasattr(question, "convert") or getattr(question, "ndim", 0) == 3:
+    if isinstance(question, bytes) or hasattr(question, "convert"):
+        return "picture"
+    rank, kind = getattr(question, "ndim", 0), getattr(question, "dtype", None)
+    if rank == 3 or (rank == 2 and kind == np.uint8):  # grey; embeddings are floats
         return "picture"
     return "embedding"
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zoo.data.reading.files import read_lines, read_text
+from zoo.data.reading.files import portable, read_lines, read_text
 from zoo.data.reading.folders import is_hidden, pictures_in
 from zoo.data.reading.tables import SEPARATORS, read_header, read_table
 from zoo.errors import InputError
@@ -112,7 +112,7 @@ def _row(where, column, values, has_split, problems):
     if has_split and known is None:
         return
     captions = captions if isinstance(captions, list) else [captions]
-    yield Row(where, image.strip(), captions, known)
+    yield Row(where, portable(image.strip()), captions, known)
 
 
 def _text_files(folder, problems):

@@ -118,6 +118,11 @@ def safe_relative(name):
     return not path.is_absolute() and ".." not in path.parts and "\\" not in name and bool(name)
 
 
+def portable(name):
+    r"""A path of a table with `/` between its folders; Windows writes `photos\a.jpg`."""
+    return name.replace("\\", "/")
+
+
 def name_on_disk(folder, name):
     """The name of a file as the disk has it.
 

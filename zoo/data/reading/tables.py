@@ -98,7 +98,10 @@ def _lines(path, bad):
 
 def _rows(path, lines, separator, bad=None):
     """`(number of the last line, fields)` of every row; after a bad one it goes on a line later."""
-    how = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
+    # A space may stand before a field's quote, as people write a comma.
+    how = {"strict": True, "skipinitialspace": True}
+    if separator == "\t":
+        how = {"quoting": csv.QUOTE_NONE}
     start = 0
     while start < len(lines):
         rest = (lines[i] for i in range(start, len(lines)))
