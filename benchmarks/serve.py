@@ -4,6 +4,7 @@
 clients. Every question is asked once, so that no answer was kept.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -30,20 +31,26 @@ def main():
     report = Report(f"{CLIENTS} clients × {QUESTIONS_EACH} questions, 170 photos, photos_pfe", SEED)
     with tempfile.TemporaryDirectory() as folder:
         zoo.Retriever.build("photos_pfe", zoo.data.packaged_photos()).save(folder)
-        code = "import halo_zoo; halo_zoo.main()"
-        command = [sys.executable, "-c", code, "search", "serve", folder, "--port=0"]
         start = time.perf_counter()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                address = re.search(r"http://\S+", process.stdout.readline()).group()
-                ask(address, "a question to begin with")
-                report.add(of="first answer after the start", seconds=time.perf_counter() - start)
-                report.rows += under_load(address, process.pid)
-                process.send_signal(signal.SIGTERM)
-                report.notes.append(f"SIGTERM: exit code {process.wait(60)}")
-            finally:
-                process.kill()
+        with served(folder) as (address, process):
+            ask(address, "a question to begin with")
+            report.add(of="first answer after the start", seconds=time.perf_counter() - start)
+            report.rows += under_load(address, process.pid)
+            process.send_signal(signal.SIGTERM)
+            report.notes.append(f"SIGTERM: exit code {process.wait(60)}")
     return report
+
+
+@contextlib.contextmanager
+def served(folder):
+    """`(address, process)` of a server of a folder, which ends with the block."""
+    code = "import halo_zoo; halo_zoo.main()"
+    command = [sys.executable, "-c", code, "search", "serve", folder, "--port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield re.search(r"http://\S+", process.stdout.readline()).group(), process
+        finally:
+            process.kill()
 
 
 def under_load(address, server):

@@ -19,7 +19,8 @@ from zoo.confidence.probes import contents_hash
 from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.search import Index, from_shards, storage
+from zoo.retriever import Retriever
+from zoo.search import Hub, Index, from_shards, storage
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
@@ -292,3 +293,28 @@ def test_photos_of_the_training_are_named(run_folder, photos, tmp_path, capsys, 
         build(run_folder, photos, tmp_path / "out", "--probes", str(own.path))
     build(run_folder, photos, tmp_path / "out", "--probes", str(own.path), "--include-training")
     assert "4 items" in capsys.readouterr().out
+
+
+def test_hubs_are_named_left_out_or_not_looked_for(
+    run_folder, photos, tmp_path, capsys, monkeypatch
+):
+    hub = Hub(1, 0.9, 10)  # b.png
+    monkeypatch.setattr(Retriever, "hubs", lambda self: [hub])
+    said = "b.png is among the first 10 answers of 90% of the probes' questions"
+    for choice, words, items in (
+        ("warn", f"warning: {said}", 4),
+        ("drop", f"left out: {said}", 3),
+        ("keep", "", 4),
+    ):
+        out = tmp_path / choice
+        build(run_folder, photos, out, "--hubs", choice)
+        printed = capsys.readouterr().out
+        assert words in printed
+        assert (said in printed) == bool(words)
+        assert len(Index.load(out / "index")) == items
+        main(["query", str(out), "a green bird", "-k", "4"])
+        assert ("b.png" in names(capsys.readouterr().out)) == (choice != "drop")
+    main(["update", str(tmp_path / "drop")])
+    assert f"left out: {said}" in capsys.readouterr().out
+    with pytest.raises(InputError, match="--hubs drop: an index in parts cannot shrink"):
+        build(run_folder, photos, tmp_path / "parts", "--hubs", "drop", "--memory", "1")

@@ -145,6 +145,13 @@ def _index(command):
         help="run folder or preset whose probes calibrate the index (default: the model's own)",
     )
     command.add_argument(
+        "--hubs",
+        choices=("warn", "drop", "keep"),
+        default="warn",
+        help="items among the first answers of an implausible share of the probes' questions: "
+        "name them, leave them out too, or do not look (warn)",
+    )
+    command.add_argument(
         "--include-training",
         action="store_true",
         help="keep photos that the model was trained on",

@@ -21,14 +21,14 @@ from zoo.files.atomic import write_text
 from zoo.models.presets import preset_folder
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
-from zoo.search import built, from_shards
+from zoo.search import Index, built, from_shards
 
 _AT_ONCE = 256  # questions
 # Of `build`, for `update`.
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
     *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "probes"),
-    *("include_training", "exclude"),
+    *("include_training", "exclude", "hubs"),
 )
 
 
@@ -95,7 +95,7 @@ def update(options):
             "call index or build again"
         )
     own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
-    for name, value in {"exclude": None, **made}.items():  # older versions excluded nothing
+    for name, value in {"exclude": None, "hubs": "warn", **made}.items():  # since older versions
         setattr(options, name, own.get(name) or value)
     build(options)
 
@@ -260,12 +260,34 @@ def _index(options, shards, made=None):
     setup["shards"] = where.name if inside else str(where.resolve())
     if made is not None:
         setup["build"] = made
+    if options.hubs != "keep":
+        index = _without_hubs(options, Retriever(model, index, probes), folder, shards)
     retriever = Retriever(model, index, probes)
     retriever.save_judge(folder)
     built.commit(out, setup)
     effort = f", effort {index.effort}" if index.effort else ""
     print(f"{out}: {len(index):,} items, {options.kind}{effort}")
     print(f"{out}: {_calibrated(retriever)}")
+
+
+def _without_hubs(options, retriever, folder, shards):
+    """Names the items that answer an implausible share of questions, or leaves them out too."""
+    found, index = retriever.hubs(), retriever.index
+    for hub, name in zip(found, shards.names([hub.id for hub in found]), strict=True):
+        what = "left out" if options.hubs == "drop" else "warning"
+        print(
+            f"{options.out}: {what}: {name} is among the first {hub.first} answers of "
+            f"{hub.share:.0%} of the probes' questions"
+        )
+    if not found or options.hubs == "warn":
+        return index
+    if not isinstance(index, Index):
+        raise InputError("--hubs drop: an index in parts cannot shrink; leave out --memory")
+    index = Index.load(folder)
+    index.remove([hub.id for hub in found])
+    _ = index.has_moments and index.moments  # to be saved with it
+    index.save(folder)
+    return index
 
 
 def _calibrated(retriever):

@@ -24,7 +24,7 @@ from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
 from zoo.retriever.encoders import Encoders, measure_of
 from zoo.retriever.training_photos import training_note
-from zoo.search import Index, ShardedIndex, built
+from zoo.search import Hub, Index, ShardedIndex, built, hubs
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
 _WAIT = 60  # seconds that a save waits for others of its folder
@@ -62,7 +62,8 @@ class Retriever:
         model: the `DualEncoder`.
         index: the `zoo.search.Index` or `ShardedIndex`, of images or of captions.
         probes: the `zoo.confidence.Probes`, or None.
-        note: a sentence on photos that the model was trained on, or None.
+        note: sentences on photos that the model was trained on, and on items that answer an
+            implausible share of the probes' questions; None where there is nothing to say.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Retriever:
         )
         if names is not None:
             retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
-        retriever.note = training_note(paths, probes)
+        retriever.note = _notes(training_note(paths, probes), retriever._hub_note())
         return retriever
 
     @property
@@ -210,7 +211,8 @@ class Retriever:
             added = self.index.add(embeddings, ids)
             if names is not None:
                 named = {**(named or {}), **dict(zip(added.tolist(), names, strict=True))}
-            self._names, self.note = named, note or self.note
+            self._names = named
+            self.note = _notes(note, self._hub_note()) or self.note
             self._seen_again()
 
     def remove(self, ids: Sequence[int]) -> None:
@@ -450,6 +452,30 @@ class Retriever:
         ids = self.index.ids
         return dict(zip(ids.tolist(), self._names.names(ids), strict=True))
 
+    def hubs(self) -> list[Hub]:
+        """The items that answer an implausible share of the probes' questions.
+
+        See `zoo.search.hubs`; none without probes that fit the index.
+        """
+        if self.probes is None:
+            return []
+        bank = self.probes.captions if self.side == "images" else self.probes.images
+        try:
+            return hubs(self.index, bank)
+        except ValueError:  # an index of another similarity
+            return []
+
+    def _hub_note(self):
+        found = self.hubs()
+        if not found:
+            return None
+        (name,) = self.names_of(np.array([found[0].id])) or [f"item {found[0].id}"]
+        others = f", and {len(found) - 1:,} more items likewise" if found[1:] else ""
+        return (
+            f"{name} is among the first {found[0].first} answers of {found[0].share:.0%} of the "
+            f"probes' questions{others}: look whether it belongs there"
+        )
+
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
         judge = self._judge
@@ -469,6 +495,10 @@ def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
         shown = resizing_of_tower(model.image_encoder)
         return model, origin, shown or ({} if origin is None else resizing_of(origin))
     return from_preset(model), str(model), resizing_of(model)
+
+
+def _notes(*sentences):
+    return "; ".join(filter(None, sentences)) or None
 
 
 def _judging(folder):

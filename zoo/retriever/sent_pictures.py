@@ -9,7 +9,7 @@ import numpy as np
 from zoo.data.reading.pictures import decoded
 from zoo.errors import InputError
 
-MAX_PIXELS = 25_000_000
+MAX_PIXELS = 16_000_000  # some 150 MB while it is decoded and resized
 _EXPECTED = "image: expected the base64 of a picture's file, or a data: URL of one"
 _URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.I)
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")

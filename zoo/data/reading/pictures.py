@@ -177,7 +177,7 @@ def _rgb(image):
             f"expected a picture of 8 or 16 bits per channel, received Pillow's mode "
             f"{image.mode!r}; pass an array of 0 … 255"
         )
-    pixels = np.asarray(image.convert("RGB"))
+    pixels = np.asarray(image if image.mode == "RGB" else image.convert("RGB"))  # a copy less
     # Pillow fills what the first frame of an animation leaves free with any colour of its table.
     if image.format == "GIF" and image.tell() == 0:
         left, top, right, bottom = image.dispose_extent
@@ -217,7 +217,7 @@ def _eight_bits(values):
             f"{low:.4g} to {high:.4g}"
         )
     if values.dtype.kind != "f":
-        return (values >> 8 if high > 255 else values).astype(np.uint8)
+        return (values >> 8 if high > 255 else values).astype(np.uint8, copy=False)
     return np.rint(values * (255 if high <= 1 else 1)).astype(np.uint8)
 
 

@@ -1,0 +1,74 @@
+"""Items that answer questions that have nothing in common: planted ones, or a model's hubs."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from zoo.arrays import as_arrays, length, thinned
+from zoo.embeddings import EmbeddingLike
+
+FIRST = 10  # answers that are looked at, fewer in a small gallery
+LEAST = 40  # items of a gallery, below which every item is often among the first ones
+SHARE = 0.2  # of the questions, and as many times as by chance:
+TIMES = 8
+QUESTIONS = 1000  # of a bank, at most
+
+
+@dataclasses.dataclass(frozen=True)
+class Hub:
+    """An item that is among the first answers of an implausible share of questions.
+
+    Attributes:
+        id: of the item.
+        share: of the questions.
+        first: how many answers were looked at.
+    """
+
+    id: int
+    share: float
+    first: int
+
+    def __str__(self) -> str:
+        return f"item {self.id} is among the first {self.first} of {self.share:.0%} of questions"
+
+
+def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
+    """The items of an index that are among the first answers of implausibly many questions.
+
+    An item near the mean of all questions answers every one of them, whether it was planted there
+    or the model put it there; its own vector may look like any other. An item is named if at least
+    a fifth of the questions, and eight times as many as by chance, have it among their first ten
+    answers (fewer in galleries of under 200).
+
+    ```python
+    rng = np.random.default_rng(0)
+    photos, questions = rng.normal(size=(2, 200, 16)) + 1.0
+    photos[7] = 3.0  # near all questions
+    index = zoo.search.Index.build({"mean": photos}, "cosine")
+    zoo.search.hubs(index, {"mean": questions})  # item 7
+    ```
+
+    Args:
+        index: a `zoo.search.Index` or `ShardedIndex`.
+        questions: embeddings of a bank of different questions, such as the captions of a model's
+            probes; some 100 at least. Of more than `QUESTIONS` a part is asked.
+
+    Returns:
+        `Hub`s, the worst first; none of a gallery of less than `LEAST` items.
+
+    Raises:
+        ValueError: if the questions do not fit the index.
+
+    Reference: Radovanović et al., "Hubs in Space", JMLR 2010.
+    """
+    if len(index) < LEAST:
+        return []
+    bank = thinned(as_arrays(questions, "questions"), QUESTIONS)
+    first = min(FIRST, len(index) // 20)
+    found = index.search(bank, first)[1]
+    ids, counts = np.unique(found[found >= 0], return_counts=True)
+    shares = counts / length(bank)
+    least = max(SHARE, TIMES * first / len(index))
+    order = np.lexsort((ids, -shares))
+    return [Hub(int(ids[n]), float(shares[n]), first) for n in order if shares[n] >= least]
