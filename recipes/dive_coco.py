@@ -81,6 +81,8 @@ def build(settings, train):
         num_slots=settings.num_slots,
         num_iterations=settings.num_iterations,
         normalize_over=settings.normalize_over,
+        num_heads=settings.num_heads,
+        head_dim=settings.head_dim,
         **common,
     )
 

@@ -33,6 +33,8 @@ class Protocol(NamedTuple):
     resize: str = "crop"
     crop_fraction: float = 1.0
     smallest_part: float = 0.08
+    num_heads: int = 1
+    head_dim: int | None = None
 
 
 PROTOCOLS = {
@@ -40,11 +42,14 @@ PROTOCOLS = {
     "resnet152": Protocol(  # PVSE's, in DivE's code: its option pvse_cosine
         margin=0.1, learning_rate=2e-4, epochs=60, frozen_epochs=30, crop_fraction=224 / 256
     ),
-    "resnext_bert": Protocol(  # VSE∞'s for grids
+    # VSE∞'s for grids; epochs, drop and heads as DivE's author posted them (issue 4 of its code).
+    "resnext_bert": Protocol(
         margin=0.1,
         learning_rate=5e-4,
-        epochs=25,
-        drop_epoch=15,
+        epochs=50,
+        drop_epoch=20,
+        num_heads=8,
+        head_dim=256,
         image_rate=0.01,
         image_size=512,
         resize="stretch",
@@ -100,6 +105,17 @@ class Settings(training.PretrainedSettings):
         "what the attention's softmax is over; positions are a transformer's",
         source="DivE, table 3",
     )
+    num_heads: int | None = setting(
+        None,
+        "heads of the slots' attention; default: 8 for resnext_bert, else 1",
+        source="DivE, released code",
+        toy=1,
+    )
+    head_dim: int | None = setting(
+        None,
+        "width of a head; default: 256 for resnext_bert, else the paper's",
+        source="DivE, released code",
+    )
     similarity: Literal[models.SET_SIMILARITIES] | None = setting(
         None, "default: smooth_chamfer, or maximum_pair for pvse", source="DivE, table 3"
     )
@@ -154,21 +170,21 @@ class Settings(training.PretrainedSettings):
     )
     epochs: int | None = setting(
         None,
-        "in all; default: 80 for regions, 60 for resnet152, 25 for resnext_bert",
+        "in all; default: 80 for regions, 60 for resnet152, 50 for resnext_bert",
         source="DivE, section 4.2",
         toy=40,
         smoke=2,
     )
     drop_epoch: int | None = setting(
         None,
-        "after which the rate is a tenth; default: 15 for resnext_bert, else none: a cosine",
-        source="VSE∞, released code",
+        "after which the rate is a tenth; default: 20 for resnext_bert, else none: a cosine",
+        source="DivE, released code",
     )
 
     def __post_init__(self):
         protocol = PROTOCOLS[self.features]._asdict()
         if self.data_dir is None or self.smoke:  # epochs of their own
-            protocol |= {"drop_epoch": None, "frozen_epochs": 0}
+            protocol |= {"drop_epoch": None, "frozen_epochs": 0, "head_dim": None}
         for name in protocol.keys() & {field.name for field in dataclasses.fields(self)}:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, protocol[name])

@@ -9,6 +9,8 @@ captions of a photo are drawn together. Prints tables in Markdown, and writes th
 """
 
 import csv
+import functools
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +39,7 @@ class Settings:
     text_weights: str | None = setting(None, "of MiniLM, where it has moved")
     rows: tuple[str, ...] = setting(tuple(flickr8k_table.SYSTEMS), "names of rows, as in the table")
     seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
-    draws: int = setting(200, "of the bootstrap over photos; 0: no intervals")
+    draws: int = setting(100, "of the bootstrap over photos; 0: no intervals")
     out: Path | None = setting(None, "Markdown file to write; default: print")
 
     def __post_init__(self):
@@ -133,7 +135,7 @@ def main(argv=None):
         runs = [RunFolder(seed_table.folder(settings.runs, row, seed)) for seed in settings.seeds]
         found = []
         for run in (run for run in runs if run.finished):
-            split, model = opened(run, settings)
+            split, model = opened(run, settings), zoo.from_preset(run.path)
             questions = questions or Questions.of(split.records, settings.data_dir)
             found.append(asked(model, split, questions, run))
         if found:
@@ -148,15 +150,19 @@ def main(argv=None):
 
 
 def opened(run, settings):
-    """The test split of a run as stored features, and its model."""
+    """The test split of a run as stored features; runs that read the same share it."""
     said = run.settings
     names = ("image_size", "image_weights", "text_weights", "max_words")
     own = {name: said[name] for name in names}
     if settings.text_weights is not None:
         own["text_weights"] = settings.text_weights
-    split = data.open({**run.data, "root": str(settings.data_dir)}, "test")
-    frozen = flickr8k_run.networks(flickr8k_run.Settings(**own))
-    return flickr8k_run.stored(split, *frozen), zoo.from_preset(run.path)
+    return _split(json.dumps({**run.data, "root": str(settings.data_dir)}), tuple(own.items()))
+
+
+@functools.cache
+def _split(described, read):
+    frozen = flickr8k_run.networks(flickr8k_run.Settings(**dict(read)))
+    return flickr8k_run.stored(data.open(json.loads(described), "test"), *frozen)
 
 
 def asked(model, split, questions, run):

@@ -150,8 +150,10 @@ def test_the_epochs_of_pictures_begin_with_a_frozen_network():
     assert rates[:2] == [2e-4, 2e-4]
     np.testing.assert_allclose([rates[2](0), rates[2](300)], [2e-4, 0], atol=1e-9)
     (_, _, _, first), (_, epochs, frozen, falling) = fitted(resnext)
-    assert (first, epochs, frozen) == (5e-4, 24, False)
-    np.testing.assert_allclose([falling(140), falling(141)], [5e-4, 5e-5])
+    assert (first, epochs, frozen) == (5e-4, 49, False), "50 in all, as the author posted"
+    heads = [(of.num_heads, of.head_dim) for of in (resnet, resnext, regions)]
+    assert heads == [(1, None), (8, 256), (1, None)]
+    np.testing.assert_allclose([falling(190), falling(191)], [5e-4, 5e-5])
     with pytest.raises(SystemExit):
         cli.parse(dive_coco.Settings, ["--features=regions", "--frozen-epochs=1"])
 
