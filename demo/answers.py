@@ -77,7 +77,7 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
 
 def certainty(gallery, query, side):
     """`(uncertainty, percentile, sentence)` of one query of a side; None where there is none."""
-    values = gallery.encoders.uncertainty(query)
+    values = gallery.uncertainty(query)
     if values is None:
         return None, None, POINTS
     value, reference = float(values[0]), gallery.references.get(side)

@@ -23,7 +23,7 @@ def describe(gallery, pixels):
 
     Args:
         gallery: a `Gallery` of a model of sets.
-        pixels: uint8 `(size, size, 3)`, as `Encoders.pixels` gives them.
+        pixels: uint8 `(size, size, 3)`, as `Gallery.pixels` returns them.
 
     Returns:
         An `Element` each.
@@ -33,7 +33,7 @@ def describe(gallery, pixels):
     """
     if gallery.kind != "a set":
         raise ValueError(f"the model must embed images as sets; it embeds them as {gallery.kind}")
-    embedding = gallery.encoders.images([pixels])
+    embedding = gallery.of_pixels([pixels])
     count = embedding["elements"].shape[1]
     real = embedding["mask"][0] if "mask" in embedding else np.ones(count, bool)
     weights = attention(gallery.model.image_encoder, np.asarray([pixels], np.float32))

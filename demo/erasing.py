@@ -51,15 +51,15 @@ def effect(gallery, pixels, box):
 
     Args:
         gallery: a `Gallery`.
-        pixels: uint8 `(size, size, 3)`, as `Encoders.pixels` gives them.
+        pixels: uint8 `(size, size, 3)`, as `Gallery.pixels` returns them.
         box: a `Box`.
 
     Returns:
         An `Erased`.
     """
     erased = erase(pixels, box)
-    embedding = gallery.encoders.images([pixels, erased])
-    values = gallery.encoders.uncertainty(embedding)
+    embedding = gallery.of_pixels([pixels, erased])
+    values = gallery.uncertainty(embedding)
     second = {key: value[1:] for key, value in embedding.items()}
     after, share, meaning = answers.certainty(gallery, second, "images")
     before = None if values is None else float(values[0])
@@ -98,7 +98,7 @@ def growing(gallery, pixels, box):
 
 def _changes(gallery, pixels, boxes, from_original=True):
     pictures = [pixels, *(erase(pixels, box) for box in boxes)]
-    values = gallery.encoders.uncertainty(gallery.encoders.images(pictures))
+    values = gallery.uncertainty(gallery.of_pixels(pictures))
     if values is None:
         return None
     return values[1:] - values[0] if from_original else values[1:]

@@ -12,12 +12,15 @@ from urllib.parse import quote
 import numpy as np
 from PIL import Image
 
+from demo.limits import RefusedError
 from demo.reference import Reference
 from zoo import similarities
 from zoo.confidence import Probes
 from zoo.data.reading.pictures import decoded, opened
-from zoo.embeddings import DIRECTION, kind
-from zoo.retriever import Encoders, Retriever
+from zoo.data.text.captions import unknown_words
+from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
+from zoo.models import Tower
+from zoo.retriever import Retriever
 from zoo.search import Index
 
 SIDES = ("images", "captions")
@@ -32,7 +35,7 @@ class Gallery:
 
     Attributes:
         name: what to call it.
-        encoders: the model.
+        towers: the `zoo.Tower`s of the model, by side.
         image_names, image_paths: N names to show, and the files; of stored vectors perhaps
             addresses, or neither.
         captions: M texts; they are what an image finds, and the reference for a caption's
@@ -48,7 +51,7 @@ class Gallery:
     """
 
     name: str
-    encoders: Encoders
+    towers: dict[str, Tower]
     image_names: list[str]
     image_paths: list[Path]
     captions: list[str]
@@ -65,15 +68,69 @@ class Gallery:
     def __post_init__(self):
         self._indexes, self._retrievers, self._lock = {}, {}, threading.RLock()
         self.references = {}
-        if self.encoders.measure is not None:
+        if self.measure is not None:
             for side, embedding in self.embeddings.items():
-                values = self.encoders.uncertainty(embedding)
+                values = self.uncertainty(embedding)
                 if values is not None:  # one side alone may have it
-                    self.references[side] = Reference(values, self.encoders.measure, side)
+                    self.references[side] = Reference(values, self.measure, side)
 
     @property
     def model(self):
-        return self.encoders.model
+        return self.towers["images"].model
+
+    @property
+    def reads_words(self):
+        """Whether any caption can be asked; of stored vectors only those of the gallery."""
+        return self.towers["captions"].reads == "texts"
+
+    @property
+    def measure(self):
+        """Of the uncertainty; None of points."""
+        measures = (self.towers[side].measure for side in SIDES)
+        return next(filter(None, measures), None)
+
+    def uncertainty(self, embedding):
+        """`(N,)` by the model's own measure, or None for points."""
+        if self.measure is None or not has_uncertainty(embedding):
+            return None
+        return np.asarray(uncertainty(embedding, self.measure))
+
+    def of_words(self, texts):
+        """The embedding of captions; of stored vectors, of captions of the gallery.
+
+        Raises:
+            RefusedError: if the model reads vectors, and a text is no caption of the gallery.
+        """
+        if self.reads_words:
+            return self.towers["captions"].of_texts(texts)
+        rows = {caption: row for row, caption in enumerate(self.captions)}
+        if any(text not in rows for text in texts):
+            raise RefusedError(
+                "This run reads vectors and no words: choose one of its captions, such as "
+                f"“{self.captions[0]}”."
+            )
+        return self.take("captions", [rows[text] for text in texts])
+
+    def pixels(self, contents):
+        """The bytes of a picture as the image encoder is shown it, uint8 `(size, size, 3)`.
+
+        Raises:
+            RefusedError: if the model reads vectors.
+        """
+        if not self.reads_words:
+            raise RefusedError("This run reads vectors and no pictures.")
+        return self.towers["images"].fitted(contents)
+
+    def of_pixels(self, pictures):
+        """The embedding of pictures as `pixels` returns them."""
+        return self.towers["images"].of_arrays(np.asarray(pictures))
+
+    def unknown_words(self, text):
+        """The words of a text that a word-level tokenizer has not; other tokenizers know all."""
+        if not self.reads_words:
+            return []
+        unknown = unknown_words(self.model.tokenizer, [text])[1]
+        return [] if unknown is None else unknown[0]
 
     @functools.cached_property
     def kind(self):
@@ -107,7 +164,7 @@ class Gallery:
                     self.embeddings[side],
                     self.similarity(name),
                     side=side,
-                    uncertainty_measure=self.encoders.measure,
+                    uncertainty_measure=self.measure,
                 )
             return self._indexes[side, name]
 
@@ -133,7 +190,7 @@ class Gallery:
             queries: embeddings, a dict of arrays.
             texts: the captions that were embedded; None for images.
         """
-        texts = texts if self.encoders.reads_words else None
+        texts = texts if self.reads_words else None
         return self.retriever(asked, name).judged(queries, asked, texts)
 
     def similarity(self, name):
@@ -157,7 +214,7 @@ class Gallery:
         machine never does, or not be there: then it is "".
         """
         path = self.image_paths[image]
-        if self.encoders.reads_words:
+        if self.reads_words:
             return data_uri(_small(path) if self.larger is None else self.larger(path))
         if str(path).startswith(("http://", "https://")):
             return quote(str(path), safe=_IN_ADDRESSES)
@@ -190,7 +247,7 @@ class Gallery:
 
 
 def _small(path):
-    picture = opened(path.read_bytes())
+    picture = opened(Path(path).read_bytes())
     picture.draft("RGB", (THUMBNAIL, THUMBNAIL))
     picture = Image.fromarray(decoded(picture))
     picture.thumbnail((THUMBNAIL, THUMBNAIL))

@@ -12,7 +12,7 @@ _EMPTY = "Choose a picture, or one of the gallery's, to see which captions it fi
 def add(service, controls):
     """Adds the tab; arguments as in `text_panel.add`."""
     gallery = service.gallery
-    certain = gallery.encoders.measure is not None
+    certain = gallery.measure is not None
 
     def search(image, similarity, results):
         if image is None:

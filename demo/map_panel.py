@@ -19,7 +19,7 @@ def add(service):
         query = None
         if words and words.strip():
             words = text(words)
-            query = (words, gallery.encoders.captions([words]))
+            query = (words, gallery.of_words([words]))
         share = confidence / 100
         figure = map_plot.figure(gallery, groups, with_captions, share, query)
         items = [
@@ -54,13 +54,13 @@ def add(service):
             )
             words = gr.Textbox(
                 label="Place a text of your own",
-                visible=gallery.encoders.reads_words,
+                visible=gallery.reads_words,
                 min_width=200,
             )
             with_captions = gr.Checkbox(
                 value=False, label="Captions too", visible=bool(gallery.captions), min_width=110
             )
-        if gallery.encoders.measure in OF_SIGMA:
+        if gallery.measure in OF_SIGMA:
             gr.HTML(
                 "<p>Ellipses exaggerate: over nine tenths of the gallery they differ threefold, "
                 "where σ differs by a few percent.</p>"

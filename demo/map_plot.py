@@ -86,7 +86,7 @@ def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
             )
     if query is not None:
         text, embedding = query
-        values = gallery.encoders.uncertainty(embedding)
+        values = gallery.uncertainty(embedding)
         reference = gallery.references.get("captions") or gallery.references.get("images")
         said = f"Your text: {text}"
         if values is not None:
@@ -176,7 +176,7 @@ def _exaggeration(gallery, side, embedding):
 
     Learned σ differ by a tenth of themselves, which nobody sees.
     """
-    values, reference = gallery.encoders.uncertainty(embedding), gallery.references.get(side)
+    values, reference = gallery.uncertainty(embedding), gallery.references.get(side)
     if reference is None or reference.measure not in OF_SIGMA:
         return np.ones(len(next(iter(embedding.values()))))
     to_sigma = OF_SIGMA[reference.measure]

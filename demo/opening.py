@@ -44,7 +44,7 @@ def examples(service, seed=0):
         (i for i, one in enumerate(judged) if one.probability is not None),
         key=lambda i: -judged[i].probability,
     )
-    reads_words = gallery.encoders.reads_words
+    reads_words = gallery.reads_words
     nonsense = [Example("Nonsense", NONSENSE)] if reads_words else []
     if not order:
         return [Example("Try", texts[0]), *nonsense]

@@ -84,23 +84,23 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
     kept, parts, pixels = [], [], []
     for place, path in enumerate(map(Path, paths)):
         try:
-            pixels.append(gallery.encoders.pixels(limits.picture(path)))
+            pixels.append(gallery.pixels(limits.picture(path)))
             kept.append(path)
         except limits.RefusedError:
             continue
         if len(pixels) == _AT_ONCE:
-            parts.append(gallery.encoders.images(pixels))
+            parts.append(gallery.of_pixels(pixels))
             pixels = []
             progress((place + 1) / len(paths), desc="Reading your photos")
     if pixels:
-        parts.append(gallery.encoders.images(pixels))
+        parts.append(gallery.of_pixels(pixels))
     if not parts:
         raise limits.RefusedError("None of these files is a picture that can be read.")
     embedding = joined(parts)
     names = [path.stem.replace("_", " ") for path in kept]
     own = Gallery(
         "your photos",
-        gallery.encoders,
+        gallery.towers,
         names,
         kept,
         [],

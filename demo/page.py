@@ -50,13 +50,13 @@ def build(gallery, metrics=None):
             controls = _settings(service)
         with gr.Tabs():
             open_link = text_panel.add(service, controls)
-            if gallery.encoders.reads_words:
+            if gallery.reads_words:
                 if gallery.captions:
                     image_panel.add(service, controls)
                 if gallery.kind == "a set":
                     elements_panel.add(service)
             map_panel.add(service)
-            if gallery.encoders.reads_words:
+            if gallery.reads_words:
                 own_panel.add(service, controls)
             trust_panel.add(service)
         api.add(service)
@@ -136,7 +136,7 @@ def _title(gallery):
 
 def _head(gallery):
     found = f"you see what is found among {len(gallery.image_names):,} pictures"
-    if gallery.encoders.reads_words:
+    if gallery.reads_words:
         text = f"Describe a {gallery.noun}: {found}, and how often such an answer is right."
     else:
         text = f"Choose a caption: {found}, and how often such an answer is right."

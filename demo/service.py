@@ -52,13 +52,13 @@ class Service:
         caption, similarity = limits.text(caption), self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         gallery = self.gallery
-        query = gallery.encoders.captions([caption])
+        query = gallery.of_words([caption])
         (judgement,) = gallery.judge("captions", query, [caption], similarity)
         found = answers.search(gallery, query, "images", judgement, similarity, results)
         return TextAnswer(
             caption=caption,
             answer=self._marked(found, caption),
-            unknown_words=gallery.encoders.unknown_words(caption),
+            unknown_words=gallery.unknown_words(caption),
         )
 
     def find_captions(self, image, similarity=None, results=8):
@@ -69,7 +69,7 @@ class Service:
             )
         similarity = self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
-        query = self.gallery.encoders.images([self.pixels(image)])
+        query = self.gallery.of_pixels([self.pixels(image)])
         (judgement,) = self.gallery.judge("images", query, name=similarity)
         return answers.search(self.gallery, query, "captions", judgement, similarity, results)
 
@@ -123,14 +123,14 @@ class Service:
             "images": len(gallery.image_names),
             "captions": len(gallery.captions),
             "embedding": gallery.kind,
-            "uncertainty_measure": gallery.encoders.measure,
+            "uncertainty_measure": gallery.measure,
             "similarities": gallery.similarity_names,
             "judged": {side: self._judged(side) for side in ("captions", "images")},
         }
 
     def pixels(self, image):
         """The pixels of an uploaded file as the model sees them."""
-        return self.gallery.encoders.pixels(limits.picture(image))
+        return self.gallery.pixels(limits.picture(image))
 
     def _judged(self, side):
         """What is known of the answers to one side's questions, in JSON values."""

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import zoo
 from demo.gallery import Gallery
-from demo.stored_encoders import StoredEncoders
+from demo.stored_captions import labels_of
 from zoo import collection, evaluation
-from zoo.collection import Encoded
-from zoo.collection.encoder import weights_sha256
-from zoo.data import datasets, packaged_photos, photo_credits, toy_birds
+from zoo.data import batches, datasets, packaged_photos, photo_credits, toy_birds
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.data.reading.pictures import check_images
 from zoo.data.text.prompts import spoken
 from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-from zoo.retriever import Encoders
+from zoo.models import Tower
+from zoo.models.cards import shown_pictures
+from zoo.models.tower import SIDES, weights_sha256
 
 PRESET = "photos_pfe"
 # The page opens on the first two: one whose answer is there, and one whose answer is not.
@@ -29,7 +29,6 @@ _OF_PACKAGED = (
     ("Vague", "people outdoors"),
     ("Unknown words", "a wibble of zorp"),
 )
-_CAPTION_BATCH = 256
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
 
@@ -56,8 +55,10 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     card = zoo.list_presets().get(str(run))
     asks_packaged = folder is None and card is not None and card["data"]["loader"] == "pairs"
     records = _records(run, data_dir) if folder is None and not asks_packaged else None
-    resizing = evaluation.resizing_of(run)
-    encoders = Encoders(model, **resizing)
+    resizing = shown_pictures(model, run)
+    towers = {side: Tower(model, side, **resizing) for side in SIDES}
+    towers["images"].expect("pictures")
+    towers["captions"].expect("texts")
     metrics, more = None, {}
     if card is None and RunFolder(run).is_run:
         metrics = RunFolder(run).metrics
@@ -84,16 +85,18 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         texts = [] if captions is None else collection.list_captions(captions)
         name = Path(folder).name
     cache = cache_folder("demo") if cache is None else cache
-    identity = {"model": weights_sha256(model), "image_size": encoders.image_size, **resizing}
+    identity = {
+        "model": weights_sha256(model),
+        "image_size": towers["images"].image_size,
+        **resizing,
+    }
     images = packaged_vectors(identity["model"]) if asks_packaged else None
     if images is None:
-        images = _encoded(paths, encoders.files, cache, identity, "images", 64)
+        images = _encoded(paths, towers["images"], cache, identity)
     embeddings = {"images": images}
     if texts:
-        embeddings["captions"] = _encoded(
-            texts, encoders.captions, cache, identity, "captions", _CAPTION_BATCH
-        )
-    return Gallery(name, encoders, names, paths, texts, embeddings, records, **more), metrics
+        embeddings["captions"] = _encoded(texts, towers["captions"], cache, identity)
+    return Gallery(name, towers, names, paths, texts, embeddings, records, **more), metrics
 
 
 def _of_vectors(run, folder, data_dir):
@@ -101,16 +104,24 @@ def _of_vectors(run, folder, data_dir):
     if folder is not None:
         raise InputError(f"{run}: reads vectors, and --photos is of pictures; leave it out")
     model, split = evaluation.open_run(run, data_dir)
-    encoders, records = StoredEncoders(model, split), split.records
+    records, towers = split.records, {side: model.tower(side) for side in SIDES}
+    if records.caption_vectors is None:
+        raise InputError("the model reads vectors of captions, and this gallery has words")
+    images = batches.image_batches(records, split.source).map(lambda batch: batch["images"])
+    captions = batches.caption_batches(records, None).map(lambda batch: batch["captions"])
+    embeddings = {
+        "images": towers["images"].of_arrays(images),
+        "captions": towers["captions"].of_arrays(captions),
+    }
     paths = list(records.image_paths)
     names = _names(records, [Path(path) for path in paths])
     gallery = Gallery(
         records.name,
-        encoders,
+        towers,
         names,
         paths,
-        encoders.labels,
-        encoders.embeddings,
+        labels_of(records.captions, records.caption_ids),
+        embeddings,
         records,
         probes=evaluation.probes_of(run),
     )
@@ -136,25 +147,16 @@ def _readable(folder):
     return [names[i] for i in good], [Path(paths[i]) for i in good]
 
 
-def _encoded(items, encode, cache, identity, side, batch_size):
+def _encoded(items, tower, cache, identity):
     """The embedding of all items, in shards below the cache, with a progress bar."""
     facts = [str(item) for item in items]
-    if side == "images":
+    if tower.side == "images":
         facts = [f"{item} {item.stat().st_size} {item.stat().st_mtime_ns}" for item in items]
-    whole = ["parquet", identity, side, facts]  # an older version kept other files
+    whole = ["parquet", identity, tower.side, facts]  # an older version kept other files
     key = hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
-
-    def encoder(work, advance):
-        parts = []
-        for start in range(0, len(work.items), batch_size):
-            batch = work.items[start : start + batch_size]
-            parts.append(encode(batch))
-            advance(len(batch))
-        return Encoded(list(work.names), collection.joined(parts))
-
     folder = Path(cache) / key
-    pieces = collection.of_items("files" if side == "images" else "texts", items, items)
-    collection.encode(pieces, encoder, folder, identity)
+    kind = "files" if tower.side == "images" else "texts"
+    collection.encode(collection.of_items(kind, items, items), tower, folder, identity)
     return collection.joined([shard.arrays for shard in collection.Collection(folder).shards()])
 
 

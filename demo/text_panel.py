@@ -3,7 +3,7 @@
 from demo import cards, opening, verdict_card
 from demo.events import gr, said_on_the_page
 from demo.limits import MAX_CHARACTERS
-from demo.stored_encoders import listed
+from demo.stored_captions import listed
 
 _NOTHING = {"caption": None, "kept": None}
 
@@ -93,7 +93,7 @@ def _question(gallery):
     What is not listed can be typed into the choice too.
     """
     place = {"scale": 5, "elem_id": "halo-caption"}
-    if gallery.encoders.reads_words:
+    if gallery.reads_words:
         box = gr.Textbox(
             label="What do you look for?",
             placeholder=f"Describe a {gallery.noun}",

@@ -31,7 +31,7 @@ def answer(gallery, found, kept=None, similarity=None):
     said = found["answer"]
     parts = [
         verdict(gallery, said, "captions", similarity),
-        _words(found, kept) if gallery.encoders.reads_words else "",
+        _words(found, kept) if gallery.reads_words else "",
     ]
     if found["unknown_words"] and said["verdict"] not in REFUSED:
         listed = ", ".join(f"“{word}”" for word in found["unknown_words"][:5])

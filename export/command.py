@@ -10,6 +10,7 @@ from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.json_files import read_json
+from zoo.models.cards import shown_pictures
 
 GALLERY = "search.json"  # what a gallery's folder holds; the extra "search" reads it, and no other
 
@@ -27,7 +28,7 @@ def main(options):
         gallery = gallery or Path(name)
         name = built.model_of(Path(name), built.read_setup(Path(name)))
     model = models.from_preset(name)
-    resizing = evaluation.resizing_of(name)
+    resizing = {"mode": "crop", "crop_fraction": 1.0, **shown_pictures(model, name)}
     if options["resize"] is None:
         options["resize"] = resizing["mode"]
     if options["crop_fraction"] is None:

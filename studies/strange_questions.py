@@ -19,7 +19,6 @@ from zoo.confidence import KnownQueries
 from zoo.data import images
 from zoo.data.reading.files import existing_folder
 from zoo.data.reading.pictures import SUFFIXES
-from zoo.encoders.embed import embed
 from zoo.errors import InputError
 from zoo.evaluation import EncodedSplit, encode, open_run, probes_of, resizing_of
 from zoo.evaluation.known import facts_of_split, query_facts
@@ -136,7 +135,7 @@ def unknown_study(
             ("invented words", invented_texts(rng)),
             ("other languages", OTHER_LANGUAGES),
         ):
-            embeddings = embed(model.caption_encoder, model.tokenize(list(texts)))
+            embeddings = model.tower("captions").of_texts(texts)
             asked[name] = known["t2i"], query_facts(model, embeddings, texts)
         asked["captions"] = known["t2i"], facts_of_split(model, encoded, "t2i")
     if "i2t" in known:
@@ -145,7 +144,7 @@ def unknown_study(
         if photos is not None:
             pictures["other photos"] = _photos(rng, photos, size, resizing)
         for name, pixels in pictures.items():
-            asked[name] = known["i2t"], query_facts(model, embed(model.image_encoder, pixels))
+            asked[name] = known["i2t"], query_facts(model, model.tower("images").of_arrays(pixels))
         asked["images"] = known["i2t"], facts_of_split(model, encoded, "i2t")
     result = {}
     for name, (of_side, facts) in asked.items():

@@ -5,7 +5,6 @@ What cannot be combined is refused in a sentence, and is listed here.
 
 import inspect
 import itertools
-import types
 
 import keras
 import numpy as np
@@ -21,11 +20,11 @@ from zoo import data, embeddings, models, report, similarities
 from zoo.arrays import as_arrays
 from zoo.confidence.judge import UNSURE, Judgement
 from zoo.data import captions, toy_birds
-from zoo.embeddings import GAUSSIAN, POINT, TOKENS
+from zoo.embeddings import GAUSSIAN, TOKENS
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.page import sections_of
-from zoo.retriever import Encoders
+from zoo.retriever import Retriever
 from zoo.search import SPACES, Index
 
 
@@ -191,14 +190,14 @@ def test_the_report_calibrates_probabilities_only(system, split):
 def test_the_demo_answers(system, split):
     if system.kind == TOKENS:
         with pytest.raises(InputError, match="only points, Gaussians and sets can be asked"):
-            Encoders(system.model)
+            Retriever(system.model, None).tower("images")
         return
     paths = list(split.records.image_paths)
     sides = {
         "images": {key: np.asarray(value) for key, value in system.images.items()},
         "captions": {key: np.asarray(value) for key, value in system.captions.items()},
     }
-    gallery = Gallery("tiny", _encoders(system), paths, paths, system.texts, sides)
+    gallery = Gallery("tiny", _towers(system), paths, paths, system.texts, sides)
     assert gallery.similarity_names[0] == system.similarity.identifier
     query = {key: value[:1] for key, value in sides["captions"].items()}
     answer = answers.search(gallery, query, "images", Judgement(None, UNSURE, "uncalibrated"), k=3)
@@ -206,19 +205,11 @@ def test_the_demo_answers(system, split):
     np.testing.assert_allclose(best, -np.sort(-system.logits[:, 0])[:3], rtol=1e-4, atol=1e-4)
     assert answer["probability"] is None  # nothing is calibrated
     assert answer["first_k"] is None
-    assert (answer["uncertainty"] is None) == (system.kind == POINT)
+    assert (answer["uncertainty"] is None) != embeddings.has_uncertainty(query)
 
 
-def _encoders(system):
-    """What the demo's answers need of `Encoders`, which compile both towers for a second each."""
-    measure = None if system.kind == POINT else system.model.uncertainty_measure
-    return types.SimpleNamespace(
-        model=system.model,
-        measure=measure,
-        uncertainty=lambda embedding: (
-            measure and np.asarray(embeddings.uncertainty(embedding, measure))
-        ),
-    )
+def _towers(system):
+    return {side: system.model.tower(side) for side in ("images", "captions")}
 
 
 def test_the_exports_index_is_the_librarys(system):
@@ -251,4 +242,4 @@ def test_images_alone_are_saved_and_searched_but_not_asked_in_words(split, tmp_p
     with pytest.raises(InputError, match="no tokenizer to serve captions with; use --image-only"):
         Signatures(model)
     with pytest.raises(InputError, match="no tokenizer, so it cannot be asked in words"):
-        Encoders(model)
+        model.tower("captions").of_texts(["a bird"])

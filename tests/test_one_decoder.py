@@ -14,11 +14,12 @@ from PIL import Image
 import odd_pictures
 from export import requests
 from pixel_model import SIZE, pixel_model
-from zoo.collection import Encoder, of_items
+from zoo.collection import encode_work, of_items
 from zoo.data import images
 from zoo.data.reading.pictures import check_images, decoded
 from zoo.errors import InputError
-from zoo.retriever import Encoders
+from zoo.models import Tower
+from zoo.retriever.sent_pictures import picture_of
 
 FILES = odd_pictures.files()
 ROOT = Path(__file__).parents[1]
@@ -33,8 +34,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def encoders():
-    return Encoders(pixel_model())
+def tower():
+    return Tower(pixel_model(), "images")
 
 
 def _fed(contents):
@@ -63,7 +64,7 @@ def test_files_bytes_pillow_and_graphs_agree(name, folder):
 
 
 def _by_retriever(door):
-    def ask(encoders, path):
+    def ask(tower, path):
         contents = path.read_bytes()
         given = {
             "path": lambda: path,
@@ -71,39 +72,39 @@ def _by_retriever(door):
             "array": lambda: decoded(contents),
             "bytes": lambda: contents,
         }[door]()
-        return encoders.fitted(given)
+        return tower.fitted(given)
 
     return ask
 
 
-def _by_files(encoders, path):
-    return encoders.files([path])["mean"].reshape(SIZE, SIZE, 3)
+def _by_files(tower, path):
+    return tower.of_files([path])["mean"].reshape(SIZE, SIZE, 3)
 
 
-def _by_search(encoders, path):
+def _by_search(tower, path):
     assert check_images([path]) == [None]
     (work,) = of_items("files", [path], [path])
-    return Encoder(encoders.model, "images")(work).arrays["mean"].reshape(SIZE, SIZE, 3)
+    return encode_work(tower, work).arrays["mean"].reshape(SIZE, SIZE, 3)
 
 
-def _by_http(encoders, path):
-    server = pytest.importorskip("zoo.retriever.server")
-    return encoders.fitted(server._picture(base64.b64encode(path.read_bytes()).decode()))
+def _by_http(tower, path):
+    return tower.fitted(picture_of(base64.b64encode(path.read_bytes()).decode()))
 
 
-def _by_demo(encoders, path):
+def _by_demo(tower, path):
     limits = pytest.importorskip("demo.limits")
-    return encoders.pixels(limits.picture(path))
+    return tower.fitted(limits.picture(path))
 
 
-def _by_mteb(encoders, path):
+def _by_mteb(tower, path):
     mteb = pytest.importorskip("zoo.extras.mteb")
     model = object.__new__(mteb.MtebModel)
-    model.encoders = encoders
-    by_bytes = model._pixels({"bytes": path.read_bytes(), "path": None})
-    np.testing.assert_array_equal(by_bytes, model._pixels({"bytes": None, "path": str(path)}))
-    np.testing.assert_array_equal(by_bytes, model._pixels(Image.open(path)))
-    return by_bytes
+    model.towers = {"images": tower}
+    given = [{"bytes": path.read_bytes(), "path": None}, {"bytes": None, "path": str(path)}]
+    found = model._files([*given, Image.open(path)])["mean"].reshape(3, SIZE, SIZE, 3)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    return found[0]
 
 
 DOORS = {
@@ -117,9 +118,9 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_every_door_feeds_the_same_pixels(door, encoders, folder):
+def test_every_door_feeds_the_same_pixels(door, tower, folder):
     for name, (contents, _) in FILES.items():
-        got = DOORS[door](encoders, folder / name)
+        got = DOORS[door](tower, folder / name)
         np.testing.assert_array_equal(got, _fed(contents), err_msg=name)
 
 

@@ -3,7 +3,6 @@
 import base64
 import io
 import json
-import types
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,11 @@ from export import requests
 from export.signatures import Signatures
 from pixel_model import SIZE, pixel_model
 from zoo import evaluation
-from zoo.collection import Encoder, of_items
+from zoo.collection import encode_work, of_items
 from zoo.data import batches, datasets, images, own_pairs, sources
 from zoo.data.reading.pictures import FORMATS
 from zoo.evaluation import encode as encode_split
+from zoo.models import Tower
 
 pytestmark = pytest.mark.usefixtures("optimized_graphs")
 
@@ -89,7 +89,7 @@ def check_every_way(table):
 
     def searched():
         (work,) = of_items("files", paths, paths)
-        return Encoder(model, "images")(work).arrays["mean"].reshape(expected.shape)
+        return encode_work(Tower(model, "images"), work).arrays["mean"].reshape(expected.shape)
 
     ways = {
         "pairs": lambda: pairs(dataset),
@@ -105,14 +105,13 @@ def check_every_way(table):
 
 
 def test_the_demo_sees_them_too(table):
-    encoders = pytest.importorskip("zoo.retriever.encoders")
     records, _ = own_pairs.load(table, image_size=SIZE, verbose=False)
-    demo = encoders.Encoders(pixel_model())
+    tower = Tower(pixel_model(), "images")
     for path in records.image_paths:
         contents = tf.io.read_file(path)
         expected = images.prepare(contents, SIZE).numpy()
-        np.testing.assert_array_equal(demo.pixels(contents.numpy()), expected)
-        found = demo.files([path])["mean"]
+        np.testing.assert_array_equal(tower.fitted(contents.numpy()), expected)
+        found = tower.of_files([path])["mean"]
         np.testing.assert_array_equal(found.reshape(expected.shape), expected)
 
 
@@ -125,7 +124,7 @@ def test_the_gallery_shows_a_photo_upright(tmp_path):
     class One:
         image_paths = [tmp_path / "side.jpg"]
         larger = None
-        encoders = types.SimpleNamespace(reads_words=True)
+        reads_words = True
 
     uri = gallery.Gallery.thumbnail.__wrapped__(One(), 0)
     with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as shown:
@@ -149,10 +148,10 @@ def test_search_demo_and_export_resize_as_the_run_did(table, tmp_path, resize, f
     np.testing.assert_array_equal(split.picture(0), expected)
     model = pixel_model()
     (work,) = of_items("files", [path], [path])
-    found = Encoder(model, "images", **resizing)(work).arrays["mean"]
+    found = encode_work(Tower(model, "images", **resizing), work).arrays["mean"]
     np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
-    demo = pytest.importorskip("zoo.retriever.encoders").Encoders(model, **resizing)
-    np.testing.assert_array_equal(demo.pixels(contents.numpy()), expected)
+    tower = Tower(model, "images", **resizing)
+    np.testing.assert_array_equal(tower.fitted(contents.numpy()), expected)
     assert evaluation.resizing_of(tmp_path / "model.keras") == {
         "mode": "crop",
         "crop_fraction": 1.0,

@@ -28,12 +28,10 @@ from export.towers import towers_of
 from tools.int8_onnx import shrink
 from tools.live_facts import facts_of
 from zoo.cli import OneLineParser, run
-from zoo.collection.encoder import weights_sha256
 from zoo.data import BertTokenizer, packaged_photos, photo_credits
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
-from zoo.evaluation import resizing_of
-from zoo.retriever import Encoders
+from zoo.models.tower import Tower, weights_sha256
 
 PRESET, PAGE, BUILT = "photos_pfe", "live.html", Path("live", "built")
 PACKAGE = "onnxruntime-web@1.22.0"
@@ -110,7 +108,7 @@ def retriever_of(preset):
     model, photos = zoo.from_preset(preset), packaged_photos()
     images = packaged_vectors(weights_sha256(model))
     if images is None:
-        images = Encoders(model, **resizing_of(preset)).files(photos)
+        images = Tower(preset, "images").of_files(photos)
     names = [path.name for path in photos]
     return zoo.Retriever.build(preset, images, names=names), images
 

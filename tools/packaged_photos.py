@@ -42,14 +42,11 @@ def main(argv=None):
 
 def write_vectors(preset, out):
     """Encodes the photos, so that the page need not when it starts."""
-    from zoo import from_preset
-    from zoo.collection.encoder import weights_sha256
-    from zoo.evaluation import resizing_of
-    from zoo.retriever import Encoders
+    from zoo.models.tower import Tower, weights_sha256
 
-    encoders = Encoders(from_preset(preset), **resizing_of(preset))
-    weights = weights_sha256(encoders.model)
-    halves = {key: x.astype(np.float16) for key, x in encoders.files(packaged_photos()).items()}
+    tower = Tower(preset, "images")
+    weights = weights_sha256(tower.model)
+    halves = {key: x.astype(np.float16) for key, x in tower.of_files(packaged_photos()).items()}
     np.savez_compressed(out / VECTORS, weights_sha256=weights, **halves)
     print(f"{out / VECTORS}: {(out / VECTORS).stat().st_size / 1e6:.1f} MB")
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from zoo.checkpoints import from_checkpoint
     from zoo.models.preset_folder import save_preset
     from zoo.models.presets import from_preset, list_presets
+    from zoo.models.tower import Tower
     from zoo.retriever import Retriever
 
 # TensorFlow reads this once, when it is first imported. 1 leaves out information; warnings and
@@ -44,6 +45,7 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "Retriever",
+    "Tower",
     "checkpoints",
     "collection",
     "confidence",
@@ -68,6 +70,7 @@ __all__ = [
 
 _OBJECTS = {  # found where they live
     "Retriever": "zoo.retriever",
+    "Tower": "zoo.models.tower",
     "from_checkpoint": "zoo.checkpoints",
     "from_preset": "zoo.models.presets",
     "list_presets": "zoo.models.presets",
@@ -104,6 +107,7 @@ def _register() -> None:
             importlib.import_module(f"zoo.{room}")
         if keras.backend.backend() == "tensorflow":  # the tokenizers, which saved models hold
             importlib.import_module("zoo.data")
+            importlib.import_module("zoo.checkpoints")  # `from_preset` reads them
             if not has_cuda_device():
                 # TensorFlow looks for one when it first computes, and then says that there is none.
                 importlib.import_module("tensorflow").config.list_physical_devices()

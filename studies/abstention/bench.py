@@ -153,7 +153,7 @@ def make(name, data_dir=None, presets=None, seed=0):
         *(paraphrased(text, rng) for text in originals),
         *(of_unknown_words(text, rng) for text in originals),
     ]
-    questions = retriever.encoders.captions(texts)
+    questions = retriever.tower("captions").of_texts(texts)
     count, own = len(drawn), np.arange(len(drawn))
     group = (records.caption_labels if classes else records.caption_image)[drawn]
     wanted, fitting = (

@@ -21,7 +21,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner 
 
 import zoo  # noqa: E402
 from zoo import collection  # noqa: E402
-from zoo.collection import Collection, Encoder, direct, shards  # noqa: E402
+from zoo.collection import Collection, direct, shards  # noqa: E402
 from zoo.collection import beam as pipelines  # noqa: E402
 from zoo.commands.search import main  # noqa: E402
 from zoo.data import toy_birds  # noqa: E402
@@ -99,7 +99,7 @@ def photos(tmp_path_factory):
 @functools.cache
 def encoder():
     """Loaded once: that takes seconds."""
-    return Encoder.load(PRESET, "images")
+    return zoo.Tower(PRESET, "images")
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_a_pipeline_gives_what_this_process_gives(photos, expected, tmp_path):
     (photos / "broken.png").write_bytes(b"no picture")
     try:
         pieces = collection.plan(photos, "images", shard_size=5)
-        handler = pipelines.EncoderHandler(PRESET, "images")
+        handler = pipelines.TowerHandler(PRESET, "images")
         manifest = pipelines.encode_on(FnApiRunner(), pieces, handler, tmp_path, {"model": PRESET})
     finally:
         (photos / "broken.png").unlink()
@@ -140,7 +140,7 @@ def test_an_object_store_is_read_and_written(photos, expected, store):
     for path in photos.rglob("*.jpg"):
         store[f"memory://bucket/photos/{path.relative_to(photos).as_posix()}"] = path.read_bytes()
     pieces = collection.plan("memory://bucket/photos", "images", shard_size=5)
-    handler = pipelines.EncoderHandler(PRESET, "images")
+    handler = pipelines.TowerHandler(PRESET, "images")
     pipelines.encode_on(FnApiRunner(), pieces, handler, "memory://bucket/shards", {})
     check_same(contents("memory://bucket/shards"), expected)
     left = [path for path in store if ".tmp-" in path]
@@ -172,7 +172,7 @@ def test_a_shard_that_is_written_twice_is_there_once(photos, expected, tmp_path)
 
 
 def pipelines_example(work):
-    (result,) = pipelines.EncoderHandler(PRESET, "images").run_inference([work], encoder())
+    (result,) = pipelines.TowerHandler(PRESET, "images").run_inference([work], encoder())
     return result
 
 
@@ -230,7 +230,9 @@ def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeyp
 
     def attempt(job, left, workers, look):
         """Encodes one shard, leaves half of another, and dies; at the end it does not."""
-        shards.write_shard(job["folder"], left[0].number, encoder()(left[0]))
+        shards.write_shard(
+            job["folder"], left[0].number, collection.encode_work(encoder(), left[0])
+        )
         (tmp_path / ".tmp-999999999-shard-000001.parquet").write_bytes(b"half")
         codes.append(-signal.SIGKILL if len(left) > 1 else 0)
         return codes[-1]

@@ -17,10 +17,11 @@ from export import export_model
 from zoo import collection, embeddings
 from zoo.arrays import parts_of
 from zoo.choices import DTYPES
-from zoo.collection import Collection, Encoded, Encoder, containers, shards
+from zoo.collection import Collection, Encoded, containers, encode_work, shards
 from zoo.data import images
 from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
+from zoo.models import Tower
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (200, 0, 0), (90, 90, 90)]
 TEXTS = ["red", "green", "blue", "a red bird", "grey"]
@@ -99,7 +100,7 @@ def expected_means(paths, model):
 )
 def test_every_source_gives_the_vectors_of_encode_images(model, pictures, tmp_path, source, flags):
     pieces = collection.plan(pictures / source, "images", **flags)
-    encoder = Encoder(model, "images", batch_size=2)
+    encoder = Tower(model, "images", batch_size=2)
     collection.encode(pieces, encoder, tmp_path, {"model": "m"}, progress=False)
     whole = Collection(tmp_path)
     assert whole.names(range(len(whole))) == [f"{row}.png" for row in range(5)]
@@ -128,7 +129,7 @@ def test_captions_of_every_source(model, tmp_path, name):
                 archive.addfile(member, io.BytesIO(text.encode()))
     pieces = collection.plan(path, "captions", shard_size=2)
     out = tmp_path / "out"
-    collection.encode(pieces, Encoder(model, "captions"), out, {}, progress=False)
+    collection.encode(pieces, Tower(model, "captions"), out, {}, progress=False)
     found = collection.joined([shard.arrays for shard in Collection(out).shards()])["mean"]
     np.testing.assert_allclose(found, model.encode_captions(TEXTS).mean(), atol=1e-6)
 
@@ -138,8 +139,8 @@ def test_an_exported_model_encodes_as_the_keras_model_does(model, pictures, tmp_
     for side, source in (("images", pictures / "folder"), ("captions", tmp_path / "texts.txt")):
         (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
         (work,) = collection.plan(source, side)
-        expected = Encoder(model, side)(work)
-        found = Encoder.load(exported, side, batch_size=2)(work)
+        expected = encode_work(Tower(model, side), work)
+        found = encode_work(Tower(exported, side, batch_size=2), work)
         assert found.names == expected.names
         assert found.arrays.keys() == expected.arrays.keys()
         for key, values in expected.arrays.items():
@@ -150,8 +151,8 @@ def test_an_exported_model_encodes_as_the_keras_model_does(model, pictures, tmp_
 def test_an_export_of_one_batch_size_is_given_that_size(model, pictures, tmp_path):
     exported = export_model(model, tmp_path / "exported", index=False, batch_size=2)
     (work,) = collection.plan(pictures / "folder", "images")
-    expected = Encoder(model, "images")(work).arrays["mean"]
-    found = Encoder.load(exported, "images")(work).arrays["mean"]
+    expected = encode_work(Tower(model, "images"), work).arrays["mean"]
+    found = encode_work(Tower(exported, "images"), work).arrays["mean"]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -164,7 +165,7 @@ def test_what_cannot_be_read_is_set_aside_with_its_reason(model, pictures, tmp_p
     for name, data in {"a.jpg": whole, **broken, "e.jpg": whole}.items():
         (photos / name).write_bytes(data)
     pieces = collection.plan(photos, "images", shard_size=2)
-    encoder, out = Encoder(model, "images"), tmp_path / "out"
+    encoder, out = Tower(model, "images"), tmp_path / "out"
     with pytest.raises(InputError, match=r"b\.jpg: a damaged image \(1 of the 2 items of a shard"):
         collection.encode(pieces, encoder, out, {}, skip_bad=False, progress=False)
     collection.encode(pieces, encoder, out, {}, progress=False)
@@ -287,7 +288,7 @@ def test_sources_and_folders_that_are_none(tmp_path):
 
 def test_the_job_says_what_is_encoded(model, pictures, tmp_path):
     pieces = collection.plan(pictures / "folder", "images", shard_size=3)
-    collection.encode(pieces, Encoder(model, "images"), tmp_path, {"model": "m"}, progress=False)
+    collection.encode(pieces, Tower(model, "images"), tmp_path, {"model": "m"}, progress=False)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["model"] == "m"
     assert manifest["items"] == 5

@@ -15,7 +15,6 @@ from demo.uncertainty_quality import UncertaintyQuality
 from zoo import evaluation, models
 from zoo.data import captions, cub, toy_birds
 from zoo.files import RunFolder
-from zoo.retriever import Encoders
 
 
 @pytest.fixture(scope="session")
@@ -44,14 +43,15 @@ def gaussians(run_folder, tmp_path_factory):
 def _untrained(birds, build):
     records = cub.load(birds, split="test", image_size=64, verbose=False).records
     tokenizer = captions.word_tokenizer(list(records.captions), max_words=20)
-    encoders = Encoders(build(tokenizer))
+    model = build(tokenizer)
+    towers = {side: model.tower(side) for side in ("images", "captions")}
     paths = list(records.image_paths)
     embeddings = {
-        "images": encoders.files(paths),
-        "captions": encoders.captions(records.captions),
+        "images": towers["images"].of_files(paths),
+        "captions": towers["captions"].of_texts(records.captions),
     }
     names = [f"bird {i}" for i in range(len(paths))]
-    return Gallery("birds", encoders, names, paths, list(records.captions), embeddings, records)
+    return Gallery("birds", towers, names, paths, list(records.captions), embeddings, records)
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +105,7 @@ def measured(gaussians):
 @pytest.fixture
 def caption_embedding(gaussians):
     """The embedding of one caption."""
-    return gaussians.encoders.captions(["a small bird with a red crown and black wings"])
+    return gaussians.of_words(["a small bird with a red crown and black wings"])
 
 
 @pytest.fixture

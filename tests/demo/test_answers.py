@@ -39,7 +39,7 @@ def test_another_similarity_ranks(gaussians, caption_embedding):
 
 
 def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
-    image = gaussians.encoders.files([photo])
+    image = gaussians.towers["images"].of_files([photo])
     answer = answers.search(gaussians, image, "captions", SURE, k=3)
     logits = np.asarray(gaussians.model.similarity(image, gaussians.embeddings["captions"]))[0]
     assert [r["item"] for r in answer["results"]] == np.argsort(-logits)[:3].tolist()
@@ -56,25 +56,27 @@ def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
     assert answer["uncertainty_percentile"] == pytest.approx(100 * (own < asked).mean(), abs=3)
 
 
-def test_encoders_agree_with_the_model(gaussians, photo):
-    ours = gaussians.encoders.captions([CAPTION])
+def test_towers_agree_with_the_model(gaussians, photo):
+    ours = gaussians.of_words([CAPTION])
     theirs = zoo.embeddings.as_embedding(gaussians.model.encode_captions([CAPTION]))
     for key in ("mean", "log_variance"):
         np.testing.assert_allclose(ours[key], theirs[key], atol=1e-5)
-    pixels = gaussians.encoders.pixels(photo.read_bytes())
-    one = gaussians.encoders.images([pixels])
-    np.testing.assert_allclose(one["mean"], gaussians.encoders.files([photo])["mean"], atol=1e-5)
+    pixels = gaussians.pixels(photo.read_bytes())
+    one = gaussians.of_pixels([pixels])
+    np.testing.assert_allclose(
+        one["mean"], gaussians.towers["images"].of_files([photo])["mean"], atol=1e-5
+    )
 
 
 def test_a_model_of_points_says_that_it_has_no_uncertainty(points):
-    answer = answers.search(points, points.encoders.captions([CAPTION]), "images", SURE)
+    answer = answers.search(points, points.of_words([CAPTION]), "images", SURE)
     assert answer["meaning"] == answers.POINTS
     assert answer["uncertainty"] is None
     assert answer["results"][0]["uncertainty"] is None
 
 
 def test_a_set_has_circular_variance(sets):
-    query = sets.encoders.captions([CAPTION])
+    query = sets.of_words([CAPTION])
     answer = answers.search(sets, query, "images", SURE, k=3)
     expected = np.asarray(similarities.smooth_chamfer(sets.embeddings["images"], query))[:, 0]
     assert [r["item"] for r in answer["results"]] == np.argsort(-expected)[:3].tolist()
@@ -95,7 +97,7 @@ def test_similarities_fit_the_embedding(gaussians, points, sets):
 def test_a_probability_is_not_taken_for_a_logit(sets):
     """`SetMatchProbability` applies the sigmoid itself, and this model was trained on triplets."""
     assert {"set_match_probability", "match_probability"} <= set(sets.similarity_names)
-    query = sets.encoders.captions([CAPTION])
+    query = sets.of_words([CAPTION])
     answer = answers.search(sets, query, "images", SURE, similarity="set_match_probability", k=3)
     assert all(0 < result["similarity"] < 1 for result in answer["results"])
 
@@ -125,7 +127,7 @@ def test_the_gallery_is_judged_as_a_retriever_judges_it(gaussians):
     retriever = zoo.Retriever.build(gaussians.model, gaussians.embeddings["images"])
     retriever.probes = gaussians.probes
     texts = [CAPTION, "dog", "a bird", *gaussians.captions[:20]]
-    queries = gaussians.encoders.captions(texts)
+    queries = gaussians.of_words(texts)
     for one, answer in zip(
         gaussians.judge("captions", queries, texts), retriever.ask(texts), strict=True
     ):

@@ -145,7 +145,7 @@ def test_a_defect_keeps_its_details_in_the_log(client, served, monkeypatch, capl
     def fail(*_):
         raise RuntimeError("/secret/path")
 
-    monkeypatch.setattr(served[1].gallery.encoders, "captions", fail)
+    monkeypatch.setattr(served[1].gallery, "of_words", fail)
     with pytest.raises(AppError, match="Something went wrong in the demo itself") as raised:
         client.predict(caption="a bird", api_name="/find_images")
     assert "secret" not in str(raised.value)

@@ -19,7 +19,7 @@ def test_erasing_fills_the_box_alone():
 
 
 def test_the_effect_of_erasing(gaussians, photo):
-    pixels = gaussians.encoders.pixels(photo.read_bytes())
+    pixels = gaussians.pixels(photo.read_bytes())
     box = Box(20, 20, 60, 60)
     effect = erasing.effect(gaussians, pixels, box)
     both = gaussians.model.encode_images(np.stack([pixels, erasing.erase(pixels, box)]))
@@ -30,18 +30,18 @@ def test_the_effect_of_erasing(gaussians, photo):
     assert growing[-1] > growing[0]  # of nearly nothing the model must be less certain
     changes = erasing.sweep(gaussians, pixels)
     corner = erasing.erase(pixels, Box(0, 0, 30, 30))
-    expected = gaussians.encoders.uncertainty(gaussians.encoders.images([corner]))[0]
+    expected = gaussians.uncertainty(gaussians.of_pixels([corner]))[0]
     assert changes[0, 0] == pytest.approx(expected - effect.before, abs=1e-6)
 
 
 def test_points_have_no_effect_of_erasing(points, photo):
-    pixels = points.encoders.pixels(photo.read_bytes())
+    pixels = points.pixels(photo.read_bytes())
     assert erasing.effect(points, pixels, Box(0, 0, 50, 50)).after is None
     assert erasing.sweep(points, pixels) is None
 
 
 def test_elements_have_attention_and_the_nearest_caption(sets, photo):
-    pixels = sets.encoders.pixels(photo.read_bytes())
+    pixels = sets.pixels(photo.read_bytes())
     found = elements.describe(sets, pixels)
     assert [one["element"] for one in found] == [1, 2, 3]
     looking = encoders.with_attention(sets.model.image_encoder)
@@ -61,4 +61,4 @@ def test_elements_have_attention_and_the_nearest_caption(sets, photo):
 
 def test_only_sets_have_elements(gaussians, photo):
     with pytest.raises(ValueError, match="must embed images as sets"):
-        elements.describe(gaussians, gaussians.encoders.pixels(photo.read_bytes()))
+        elements.describe(gaussians, gaussians.pixels(photo.read_bytes()))

@@ -19,7 +19,7 @@ from zoo.confidence.judge import NOT_UNDERSTOOD, VERDICTS
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.retriever import Encoders
+from zoo.models import Tower
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,7 +42,10 @@ def test_it_opens_on_the_packaged_photos_and_encodes_none(monkeypatch):
     html = verdict_card.answer(gallery, found[there])
     assert 'href="https://www.flickr.com/photo.gne?id=' in html
     assert "CC BY" in html
-    kept, own = gallery.embeddings["images"], gallery.encoders.files(gallery.image_paths[:4])
+    kept, own = (
+        gallery.embeddings["images"],
+        gallery.towers["images"].of_files(gallery.image_paths[:4]),
+    )
     for name, values in own.items():  # they are kept in half precision
         np.testing.assert_allclose(kept[name][:4], values, rtol=2e-3, atol=2e-4)
     assert packaged_vectors("of another model") is None
@@ -75,7 +78,7 @@ def test_a_run_on_photos_of_ones_own_beside_it(birds, tmp_path, monkeypatch):
 
 
 def test_birds_are_drawn_larger_for_people(gaussians):
-    assert gaussians.encoders.image_size == 64
+    assert gaussians.towers["images"].image_size == 64
     for path in gaussians.image_paths[:3]:
         larger = gaussians.larger(path)
         assert larger.size == (256, 256)
@@ -136,7 +139,7 @@ def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
         raise RuntimeError("encoded again")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Encoders, "files", fail)
+        patched.setattr(Tower, "of_files", fail)
         second, _ = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
         mean = first.embeddings["images"]["mean"]
         np.testing.assert_array_equal(second.embeddings["images"]["mean"], mean)
@@ -173,9 +176,9 @@ def test_models_that_cannot_be_shown():
     regions = keras.Model(features, {"mean": keras.layers.Dense(4)(pooled)})
     model = models.pcme("tiny", vocabulary_size=9, dim=4, word_dim=4, image_size=32)
     with pytest.raises(InputError, match="has no tokenizer"):
-        Encoders(model)
-    with pytest.raises(InputError, match="not square pictures"):
-        Encoders(model.with_image_encoder(regions))
+        Tower(model, "captions").expect("texts")
+    with pytest.raises(InputError, match=r"features of shape .36, 8. for images, not pictures"):
+        Tower(model.with_image_encoder(regions), "images").expect("pictures")
 
 
 def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkeypatch):

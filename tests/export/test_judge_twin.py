@@ -76,7 +76,7 @@ def test_the_report_gives_the_retrievers_probabilities(birds, answers):
     probes = evaluation.probes_of("toy_birds_pfe")
     confidence = evaluation.calibrated(probes, model.similarity, encoded, "t2i")
     texts = [answer.question for answer in answers]
-    queries = retriever.encoders.captions(texts)
+    queries = retriever.tower("captions").of_texts(texts)
     scores = retriever.index.query_scores(queries, copies=confidence.copies)
     uncertainty = np.asarray(zoo.embeddings.log_uncertainty(queries, model.uncertainty_measure))
     probability = confidence.probability(scores, uncertainty)
@@ -110,7 +110,7 @@ def test_the_command_line_gives_the_retrievers_verdicts(birds, answers, tmp_path
 def test_the_demo_gives_the_retrievers_verdicts(answers, tmp_path):
     gallery, _ = sources.load("toy_birds_pfe", cache=tmp_path)
     texts = [answer.question for answer in answers]
-    judged = gallery.judge("captions", gallery.encoders.captions(texts), texts)
+    judged = gallery.judge("captions", gallery.of_words(texts), texts)
     _same([(one.verdict, one.probability) for one in judged], answers)
     shown = [Service(gallery, None).find_images(text)["answer"] for text in texts[-8:]]
     _same([(one["verdict"], one["probability"]) for one in shown], answers[-8:])

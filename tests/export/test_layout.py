@@ -219,7 +219,7 @@ def test_the_command(run_folder, gallery, tmp_path, capsys):
 
 
 def test_there_must_be_a_run(tmp_path):
-    with pytest.raises(InputError, match="name_or_path"):
+    with pytest.raises(InputError, match="a model must be one of"):
         command.main([str(tmp_path / "nothing"), str(tmp_path / "out")])
 
 

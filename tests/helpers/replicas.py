@@ -23,7 +23,6 @@ if NAME == "mirrored":
 
 from zoo import global_batch, losses, models, training  # noqa: E402
 from zoo.data.text.captions import WordTokenizer  # noqa: E402
-from zoo.encoders.embed import embed  # noqa: E402
 from zoo.training import Execution  # noqa: E402
 
 DEVICES = training.strategy(NAME)
@@ -168,7 +167,7 @@ def validation():
         model = models.vsepp(backbone(), **SIZE)
     SEEN.clear()
     batches = tf.data.Dataset.from_tensor_slices(rows).batch(4)
-    spread = embed(model.image_encoder, batches)["mean"]
+    spread = model.tower("images").of_arrays(batches)["mean"]
     assert set(range(DEVICES.num_replicas_in_sync)) == SEEN, SEEN
     alone = training.on_one_device(model).image_encoder(rows)["mean"]
     assert spread.shape == alone.shape

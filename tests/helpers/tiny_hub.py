@@ -24,6 +24,9 @@ TEXTS = [
 ]
 
 
+IMAGES = np.random.default_rng(1).integers(0, 256, (4, SIZE, SIZE, 3), dtype="uint8")
+
+
 def tiny_hub(family, seed=0):
     """`(backbone, preprocessor)` of KerasHub, random."""
     import keras_hub
@@ -82,6 +85,30 @@ def tiny_hub(family, seed=0):
         )
     _unlike_new(backbone, np.random.default_rng(seed))
     return backbone, preprocessor
+
+
+def theirs(backbone, preprocessor, images, texts):
+    """KerasHub's own `(ids, unit images, unit texts, logits (images, texts))`, called eagerly."""
+    read = preprocessor({"images": images.astype("float32"), "prompts": texts})
+    inputs = {name: np.asarray(read[name]) for name in ("images", "token_ids")}
+    points = [
+        np.asarray(backbone.get_vision_embeddings(keras.ops.convert_to_tensor(inputs["images"]))),
+        np.asarray(backbone.get_text_embeddings(keras.ops.convert_to_tensor(inputs["token_ids"]))),
+    ]
+    points = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in points]
+    return inputs["token_ids"], *points, np.asarray(backbone(inputs)["vision_logits"])
+
+
+def compared(model, backbone, preprocessor):
+    """KerasHub's images, texts and logits, to which the model's are equal."""
+    ids, images, texts, logits = theirs(backbone, preprocessor, IMAGES, TEXTS)
+    read = model.tokenize(TEXTS)
+    np.testing.assert_array_equal(read, ids)
+    found = model.encode_images(IMAGES), model.encode_captions(read)
+    np.testing.assert_allclose(found[0], images, atol=1e-5)
+    np.testing.assert_allclose(found[1], texts, atol=1e-5)
+    np.testing.assert_allclose(model.similarity(*found), logits, rtol=1e-5, atol=1e-5)
+    return images, texts, logits
 
 
 def sentence_pieces(**ids):

@@ -4,19 +4,17 @@ import functools
 import json
 import shutil
 
-import keras
 import numpy as np
 import pytest
 
 import zoo
-from tiny_hub import FAMILIES, LENGTH, SIZE, TEXTS, tiny_hub
+from tiny_hub import FAMILIES, IMAGES, LENGTH, SIZE, TEXTS, compared, tiny_hub
 from zoo.encoders.hub_tokenizer import HubTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import resizing_of
 
 pytest.importorskip("keras_hub")
 FEW = TEXTS[1:3]  # letters of both cases, digits and stops
-IMAGES = np.random.default_rng(1).integers(0, 256, (4, SIZE, SIZE, 3), dtype="uint8")
 
 
 # SigLIP 2 is read as SigLIP is, and MetaCLIP 2 from a folder of Hugging Face below.
@@ -40,30 +38,6 @@ def family(request, tmp_path_factory):
     preprocessor.save_to_preset(folder)
     read = functools.partial(zoo.models.keras_hub, folder)
     return request.param, backbone, preprocessor, functools.cache(read) if is_clip else read
-
-
-def theirs(backbone, preprocessor, images, texts):
-    """KerasHub's own `(ids, unit images, unit texts, logits (images, texts))`, called eagerly."""
-    read = preprocessor({"images": images.astype("float32"), "prompts": texts})
-    inputs = {name: np.asarray(read[name]) for name in ("images", "token_ids")}
-    points = [
-        np.asarray(backbone.get_vision_embeddings(keras.ops.convert_to_tensor(inputs["images"]))),
-        np.asarray(backbone.get_text_embeddings(keras.ops.convert_to_tensor(inputs["token_ids"]))),
-    ]
-    points = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in points]
-    return inputs["token_ids"], *points, np.asarray(backbone(inputs)["vision_logits"])
-
-
-def compared(model, backbone, preprocessor):
-    """KerasHub's images, texts and logits, to which the model's are equal."""
-    ids, images, texts, logits = theirs(backbone, preprocessor, IMAGES, TEXTS)
-    read = model.tokenize(TEXTS)
-    np.testing.assert_array_equal(read, ids)
-    found = model.encode_images(IMAGES), model.encode_captions(read)
-    np.testing.assert_allclose(found[0], images, atol=1e-5)
-    np.testing.assert_allclose(found[1], texts, atol=1e-5)
-    np.testing.assert_allclose(model.similarity(*found), logits, rtol=1e-5, atol=1e-5)
-    return images, texts, logits
 
 
 def test_a_preset_gives_what_keras_hub_gives(family):
@@ -160,17 +134,19 @@ def test_variances_a_gallery_and_training():
     wide = np.random.default_rng(2).integers(0, 256, (5, SIZE, 2 * SIZE, 3), dtype="uint8")
     for one in (model, gaussian):
         retriever = zoo.Retriever.build(one, wide)
-        assert retriever.encoders.resizing == ("stretch", 1.0)
+        assert retriever.tower("images").resizing == ("stretch", 1.0)
         answer = retriever.ask(TEXTS[0], k=3)
         similarity = one.similarity(
-            one.encode_images(np.stack([retriever.encoders.fitted(image) for image in wide])),
+            one.encode_images(
+                np.stack([retriever.tower("images").fitted(image) for image in wide])
+            ),
             one.encode_captions(TEXTS[:1]),
         )
         assert answer.ids[0] == np.argmax(similarity)
 
 
 def test_hugging_face_folders_that_keras_hub_converts(tmp_path):
-    """MetaCLIP 2's, by a checkpoint in its layout; CLIP's are refused in a sentence."""
+    """MetaCLIP 2's, by a checkpoint in its layout; a network of another kind is refused."""
     from hugging_face import write_metaclip_2
 
     backbone, preprocessor = tiny_hub("metaclip2")
@@ -179,8 +155,8 @@ def test_hugging_face_folders_that_keras_hub_converts(tmp_path):
     # KerasHub's default are 77 ids, which these few positions do not hold.
     assert model.tokenizer.max_words == LENGTH
     compared(model, backbone, preprocessor)
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip"}))
-    with pytest.raises(InputError, match=r"cannot read it:.*clip"):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "blip-3"}))
+    with pytest.raises(InputError, match=r"cannot read it:.*blip-3"):
         zoo.models.keras_hub(tmp_path)
 
 

@@ -51,12 +51,10 @@ def test_the_points_are_the_means_of_the_gaussians(monkeypatch):
 @pytest.mark.very_slow  # it measures time, which other processes on the cores lengthen
 def test_a_hundred_photos_take_five_seconds_of_one_core(shared_data):
     paths = sorted((shared_data / "flickr8k" / "images").glob("*.jpg"))[:164]
-    encoders = zoo.retriever.encoders.Encoders(
-        zoo.from_preset("photos_pfe"), **zoo.evaluation.resizing_of("photos_pfe")
-    )
-    encoders.files(paths[:64])  # what is made once is made
+    tower = zoo.Tower("photos_pfe", "images")
+    tower.of_files(paths[:64])  # what is made once is made
     start = time.process_time()
-    encoders.files(paths[64:])
+    tower.of_files(paths[64:])
     took = time.process_time() - start
     assert took <= 5
 

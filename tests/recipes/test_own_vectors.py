@@ -182,7 +182,7 @@ def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     with pytest.raises(limits.RefusedError, match="choose one of its captions"):
         service.find_images("a red bird")
     with pytest.raises(limits.RefusedError, match="vectors and no pictures"):
-        gallery.encoders.pixels(b"")
+        gallery.pixels(b"")
     assert gallery.thumbnail(0) == "https://example.org/a%22b%3Cc.jpg"
     assert gallery.thumbnail(1) == ""  # a name takes its place
     (choice,) = [

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import zoo
-from zoo.collection.encoder import weights_sha256
 from zoo.data import packaged_photos, photo_credits
 from zoo.data.loaders.packaged_photos import packaged_vectors
+from zoo.models.tower import weights_sha256
 
 FILE = Path(__file__).parents[1] / "questions" / "packaged_photos.tsv"
 ROWS = [line.split("\t") for line in FILE.read_text().splitlines() if not line.startswith("#")]

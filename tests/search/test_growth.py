@@ -13,7 +13,7 @@ from PIL import Image
 
 import zoo
 from zoo import collection
-from zoo.collection import Collection, Encoded, Encoder, contents
+from zoo.collection import Collection, Encoded, contents, encoding
 from zoo.collection.growth import follow
 from zoo.commands.search import main
 from zoo.data.text.captions import word_tokenizer
@@ -70,13 +70,13 @@ def replace_weights(folder, kernel):
 @pytest.fixture
 def encoded(monkeypatch):
     """The names of what was encoded, in order."""
-    names, call = [], Encoder.__call__
+    names, call = [], encoding.encode_work
 
-    def noted(self, work, *rest):
+    def noted(tower, work, *rest):
         names.extend(work.names or [work.path])
-        return call(self, work, *rest)
+        return call(tower, work, *rest)
 
-    monkeypatch.setattr(Encoder, "__call__", noted)
+    monkeypatch.setattr(encoding, "encode_work", noted)
     return names
 
 

@@ -121,7 +121,7 @@ def assert_same(found, answer, text):
 def test_the_judge_says_what_the_retriever_says(asked):
     retriever, images, answers = asked
     facts, gallery, seen = live_facts.facts_of(retriever, images)
-    embedded = retriever.encoders.captions(list(answers))
+    embedded = retriever.tower("captions").of_texts(list(answers))
     script = """
       const say100 = judge(
         value.facts, new Float32Array(value.gallery), new Float32Array(value.seen));
@@ -148,7 +148,7 @@ def test_a_model_that_the_page_cannot_run_is_refused():
     photos = np.random.default_rng(0).integers(0, 256, (40, 64, 64, 3), dtype="uint8")
     retriever = zoo.Retriever.build(model, photos)
     with pytest.raises(InputError, match="texts of word pieces that were seen"):
-        live_facts.facts_of(retriever, retriever.encoders.images(photos))
+        live_facts.facts_of(retriever, retriever.tower("images").of_arrays(photos))
 
 
 @pytest.fixture(scope="module")

@@ -109,6 +109,11 @@ def family_of(path: str | os.PathLike) -> str | None:
     return _family(WeightArrays(file, _EXPECTED))
 
 
+def read_published(path: pathlib.Path) -> DualEncoder | None:
+    """A published checkpoint as `zoo.from_preset` opens it, or None of anything else."""
+    return None if family_of(path) is None else from_checkpoint(path)
+
+
 def _weights_file(path):
     """The one file of weights that a path names, or that lies in its folder."""
     path = pathlib.Path(os.fspath(path)).expanduser()

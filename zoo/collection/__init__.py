@@ -6,7 +6,7 @@ One piece of work makes one shard, whole or not at all, wherever it runs: in thi
 
 from zoo.arrays import joined
 from zoo.collection.collection import Collection
-from zoo.collection.encoder import Encoder
+from zoo.collection.encoding import encode_work
 from zoo.collection.job import encode
 from zoo.collection.listing import left_out, list_captions, list_images
 from zoo.collection.shards import Encoded
@@ -15,9 +15,9 @@ from zoo.collection.work import Work, of_items, plan
 __all__ = [
     "Collection",
     "Encoded",
-    "Encoder",
     "Work",
     "encode",
+    "encode_work",
     "joined",
     "left_out",
     "list_captions",

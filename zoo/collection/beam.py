@@ -9,24 +9,25 @@ from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from zoo.collection.encoder import Encoder
+from zoo.collection.encoding import encode_work
 from zoo.collection.job import begin, finish
 from zoo.collection.shards import Encoded, write_shard
 from zoo.collection.work import Work
 from zoo.errors import InputError
+from zoo.models import Tower
 
 REJECTED = "rejected"
 _COUNTED = "halo"  # the namespace of the pipeline's counters
 
 
-class EncoderHandler(ModelHandler[Work, Encoded, Encoder]):
-    """How `RunInference` loads an `Encoder`, once a process, and asks it.
+class TowerHandler(ModelHandler[Work, Encoded, Tower]):
+    """How `RunInference` loads a `zoo.Tower`, once per process, and asks it.
 
     An example is the work of a whole shard. Beam's own batches would have other items in every
-    run, and a shard that is written again has to be the same; so the encoder makes the batches.
+    run, and a shard that is written again has to be the same; so the tower makes the batches.
 
     Args:
-        model: what `Encoder.load` takes; workers have to reach it too.
+        model: what `zoo.Tower` takes; workers have to reach it too.
         side: `"images"` or `"captions"`.
         batch_size: pictures at once.
     """
@@ -35,13 +36,13 @@ class EncoderHandler(ModelHandler[Work, Encoded, Encoder]):
         super().__init__()
         self._arguments = (str(model), side, batch_size)
 
-    def load_model(self) -> Encoder:
-        return Encoder.load(*self._arguments)
+    def load_model(self) -> Tower:
+        return Tower(*self._arguments)
 
     def run_inference(
-        self, batch: Sequence[Work], model: Encoder, inference_args: Any = None
+        self, batch: Sequence[Work], model: Tower, inference_args: Any = None
     ) -> Iterable[PredictionResult]:
-        return [PredictionResult(work, model(work)) for work in batch]
+        return [PredictionResult(work, encode_work(model, work)) for work in batch]
 
     def batch_elements_kwargs(self) -> dict[str, int]:
         return {"min_batch_size": 1, "max_batch_size": 1}
@@ -74,7 +75,7 @@ def pipeline_of(
     Args:
         pipeline: to be run by the caller.
         pieces: the work that is left, of `begin`.
-        handler: an `EncoderHandler`.
+        handler: a `TowerHandler`.
         folder: of the shards, which the workers reach too.
         dtype: of the vectors.
 
@@ -107,7 +108,7 @@ def encode_on(
     Args:
         runner: a name that Beam knows, `"DataflowRunner"`, or a runner.
         pieces, identity, dtype: as of `zoo.collection.encode`.
-        handler: an `EncoderHandler`.
+        handler: a `TowerHandler`.
         folder: of the shards.
         options: flags of the runner, `["--flink_master=host:8081"]`.
 

@@ -25,8 +25,8 @@ class Collection:
 
     ```python
     pieces = zoo.collection.of_items("texts", ["a red bird"], ["a red bird"])
-    encoder = zoo.collection.Encoder.load("toy_birds_pfe", "captions")
-    zoo.collection.encode(pieces, encoder, "shards", {"model": "toy_birds_pfe"})
+    tower = zoo.Tower("toy_birds_pfe", "captions")
+    zoo.collection.encode(pieces, tower, "shards", {"model": "toy_birds_pfe"})
     for shard in zoo.collection.Collection("shards").shards():
         print(shard.names, shard.arrays["mean"].shape)
     ```

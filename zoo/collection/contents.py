@@ -183,7 +183,7 @@ def reusing(encoder: Callable[..., Encoded], known: Known) -> Callable[..., Enco
     """An encoder that reuses known vectors and encodes the other items.
 
     Args:
-        encoder: function from a `Work` to an `Encoded`, as `zoo.collection.Encoder`.
+        encoder: function from a `Work` to an `Encoded`, as `zoo.collection.encode_work`.
         known: items that the same model has encoded.
     """
 

@@ -8,11 +8,12 @@ from multiprocessing import connection
 from typing import Any
 
 from zoo.collection import places
-from zoo.collection.encoder import Encoder
+from zoo.collection.encoding import encode_work
 from zoo.collection.job import bar, begin, finish
 from zoo.collection.shards import write_shard
 from zoo.collection.work import Work
 from zoo.errors import InputError
+from zoo.models import Tower
 
 _MOST_IN_VAIN = 3  # attempts in which no shard was written
 
@@ -32,7 +33,7 @@ def encode_here(
 
     Args:
         pieces, identity, dtype, progress: as of `zoo.collection.encode`.
-        model, side, batch_size: as of `Encoder.load`.
+        model, side, batch_size: as of `zoo.Tower`.
         folder: of the shards.
         workers: how many processes.
 
@@ -96,6 +97,6 @@ def _work(job, pieces):
     """What a worker does: it encodes its pieces, one after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     os.environ.update(TF_NUM_INTRAOP_THREADS="1", TF_NUM_INTEROP_THREADS="2")
-    encoder = Encoder.load(job["model"], job["side"], job["batch_size"])
+    tower = Tower(job["model"], job["side"], job["batch_size"])
     for work in pieces:
-        write_shard(job["folder"], work.number, encoder(work), job["dtype"])
+        write_shard(job["folder"], work.number, encode_work(tower, work), job["dtype"])

@@ -7,11 +7,13 @@ from typing import Any
 
 from zoo.collection import contents
 from zoo.collection.collection import Collection
+from zoo.collection.encoding import encoder_of
 from zoo.collection.job import JOB, encode, job_of, shards_of, some
 from zoo.collection.shards import Encoded
 from zoo.collection.work import CONTAINER, Work
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
+from zoo.models import Tower
 
 SHARDS = "embeddings"
 _FOLDER = re.compile(rf"{SHARDS}(?:-(\d+))?")
@@ -20,7 +22,7 @@ _FOLDER = re.compile(rf"{SHARDS}(?:-(\d+))?")
 def follow(
     out: Path,
     pieces: Sequence[Work],
-    encoder: Callable[..., Encoded],
+    encoder: Tower | Callable[..., Encoded],
     identity: dict[str, Any],
     dtype: str = "float32",
     skip_bad: bool = True,
@@ -57,7 +59,15 @@ def follow(
         target = out / (SHARDS if number == 1 else f"{SHARDS}-{number}")
         if folders:
             print(f"{out}: {_difference(pieces, known, identity, folders)}")
-    encode(pieces, contents.reusing(encoder, known), target, identity, dtype, skip_bad, progress)
+    encode(
+        pieces,
+        contents.reusing(encoder_of(encoder), known),
+        target,
+        identity,
+        dtype,
+        skip_bad,
+        progress,
+    )
     return Collection(target)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from zoo.collection import contents, places
+from zoo.collection.encoding import encoder_of
 from zoo.collection.shards import Encoded, read_notes, rejected_name, shard_name, write_shard
 from zoo.collection.work import Work, digest
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers
+from zoo.models import Tower
 
 JOB, MANIFEST = "job.json", "manifest.json"
 
@@ -77,7 +79,7 @@ def some(names: Sequence[str]) -> str:
 
 def encode(
     pieces: Sequence[Work],
-    encoder: Callable[..., Encoded],
+    encoder: Tower | Callable[..., Encoded],
     folder: Any,
     identity: dict[str, Any],
     dtype: str = "float32",
@@ -88,7 +90,7 @@ def encode(
 
     Args:
         pieces: the work, see `zoo.collection.work.plan`.
-        encoder: an `Encoder`, or a function from a `Work` to an `Encoded`.
+        encoder: a `zoo.Tower`, or a function from a `Work` to an `Encoded`.
         folder: of the shards; see `Collection` for what is in it.
         identity: see `begin`.
         dtype: of the vectors on the disk, `"float32"` or `"float16"`.
@@ -98,7 +100,7 @@ def encode(
     Raises:
         InputError: as `begin`, or, unless `skip_bad`, for an item that cannot be read.
     """
-    left = begin(folder, pieces, {**identity, "dtype": dtype})
+    encoder, left = encoder_of(encoder), begin(folder, pieces, {**identity, "dtype": dtype})
     counted = all(work.count is not None for work in pieces)
     total = sum(work.count for work in pieces) if counted else len(pieces)
     done = sum(work.count for work in left) if counted else len(left)

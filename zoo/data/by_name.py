@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.loaders import coco, cub, flickr30k, own_pairs, regions, vectors
+from zoo.data.reading.resizing import RESIZING
 from zoo.data.records import joined
-from zoo.data.sources.split import RESIZING, Split, pictures
+from zoo.data.sources.split import Split, pictures
 from zoo.data.text.prompts import spoken
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes

@@ -7,16 +7,10 @@ from zoo.evaluation.expansion import augment_gallery, expand_queries
 from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
-from zoo.evaluation.runs import (
-    card_of,
-    data_of,
-    ensemble,
-    open_run,
-    probes_of,
-    resizing_of,
-)
+from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 from zoo.evaluation.vector_export import toy_vectors, write_vectors
+from zoo.models.cards import card_of, resizing_of
 
 __all__ = [
     "Answers",

@@ -14,7 +14,6 @@ from zoo.data.sources.caption_vectors import pooled_vectors
 from zoo.data.sources.split import Split
 from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words
 from zoo.embeddings import Embedding
-from zoo.encoders.embed import embed
 from zoo.evaluation.phrases import made_up, phrases
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder
@@ -58,10 +57,10 @@ def known_queries(
     else:
         read = token_ids(model.tokenizer, [train.records.captions[i] for i in captions])
     seen = {
-        "i2t": embed(model.image_encoder, shown.map(lambda batch: tf.cast(batch, tf.float32))),
+        "i2t": model.tower("images").of_arrays(shown),
     }
     if read is not None:
-        seen["t2i"] = embed(model.caption_encoder, read)
+        seen["t2i"] = model.tower("captions").of_arrays(read)
     found = {}
     for direction, embeddings in seen.items():
         means = coordinates(held_out.images if direction == "i2t" else held_out.captions)
@@ -74,11 +73,9 @@ def known_queries(
 
         def encode(ids):
             if whole is None or train.records.caption_vectors is None:
-                return embed(model.caption_encoder, ids)
-            return embed(
-                model.caption_encoder,
-                pooled_vectors(whole.caption_encoder.get_layer("backbone"), ids),
-            )
+                return model.tower("captions").of_arrays(ids)
+            vectors = pooled_vectors(whole.caption_encoder.get_layer("backbone"), ids)
+            return model.tower("captions").of_arrays(vectors)
 
         found["t2i"] = known_texts(encode, model.tokenizer, *captions)
     return found

@@ -10,7 +10,6 @@ from zoo import metrics, similarities
 from zoo.data import batches
 from zoo.data.records import Records
 from zoo.embeddings import has_uncertainty, measure_of, uncertainty
-from zoo.encoders.embed import embed
 from zoo.models import DualEncoder
 
 _BINS = 10  # of uncertainty, each with a query at least
@@ -86,8 +85,8 @@ def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 
     """
     pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
-    images = embed(model.image_encoder, pixels)
-    captions = embed(model.caption_encoder, ids.map(lambda batch: batch["captions"]))
+    images = model.tower("images").of_arrays(pixels)
+    captions = model.tower("captions").of_arrays(ids.map(lambda batch: batch["captions"]))
     sides = images, captions
     measures = [measure_of(side, model.uncertainty_measure) for side in sides]
     measure = next(filter(None, measures), None)

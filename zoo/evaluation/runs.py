@@ -7,14 +7,14 @@ from typing import Any
 from zoo import metrics
 from zoo.confidence import Probes
 from zoo.data import datasets
-from zoo.data.sources.split import Split, resizing
+from zoo.data.sources.split import Split
 from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
+from zoo.models.cards import card_of
 from zoo.models.points_of import POINTS_FILE
-from zoo.models.preset_folder import CARD_FILE, PICTURES
 from zoo.models.presets import from_preset, list_presets, preset_folder, whole_of
 
 
@@ -67,16 +67,6 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
     return card["data"]
 
 
-def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
-    """The card of a preset, by its name or its folder; None of a run, or of a model alone."""
-    presets = list_presets()
-    if str(name) in presets:
-        return presets[str(name)]
-    folder = RunFolder(name)
-    has_card = (folder.path / CARD_FILE).is_file() and not folder.is_run
-    return folder.read_object(CARD_FILE) if has_card else None
-
-
 def probes_of(name: str | os.PathLike) -> Probes | None:
     """The held-out pairs that come with a run, a preset or a folder that holds a model, if any.
 
@@ -91,24 +81,6 @@ def probes_of(name: str | os.PathLike) -> Probes | None:
         return Probes.load(RunFolder(whole_of(folder / POINTS_FILE)).probes_path).of_points()
     path = None if folder is None else RunFolder(folder).probes_path
     return Probes.load(path) if path is not None and path.is_file() else None
-
-
-def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
-    """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
-
-    Args:
-        name: a run folder, a name out of `zoo.list_presets()`, or a file or folder that holds a
-            model alone, whose pictures are then those of the defaults.
-
-    Returns:
-        `{"mode", "crop_fraction"}`.
-    """
-    described, folder = card_of(name), RunFolder(name)
-    if described is None:
-        described = folder.config if folder.is_run else {}
-    if PICTURES in described:
-        return dict(described[PICTURES])
-    return resizing(described.get("data") or {})
 
 
 def ensemble(

@@ -21,16 +21,17 @@ from zoo.arrays import joined
 from zoo.embeddings import has_uncertainty
 from zoo.errors import require
 from zoo.evaluation import probes_of
+from zoo.models import Tower
+from zoo.models.tower import SIDES
 
 require("faiss", extra="mteb")  # which brings it; the modules below would name another extra
 
-from zoo.retriever.encoders import Encoders  # noqa: E402
 from zoo.retriever.retriever import Retriever, opened  # noqa: E402
 
 JUDGED = "the probability that the first answer is right; further scores keep their distance to it"
 PLAIN = "the similarity"
 DIRECTIONS = ("t2i", "i2t")
-_BATCH = 64
+_AT_ONCE = 512  # pictures whose files are in memory together
 
 
 class MtebModel:
@@ -59,12 +60,14 @@ class MtebModel:
     def __init__(self, model: Any, judged: bool = True, name: str | None = None):
         meta = require("mteb.models.model_meta", extra="mteb").ModelMeta
         if isinstance(model, Retriever):
-            self.model, self.probes, self.encoders = model.model, model.probes, model.encoders
+            self.model, self.probes = model.model, model.probes
+            towers = {side: model.tower(side) for side in SIDES}
             origin = getattr(model.model, "origin", None)
         else:
             self.model, origin, resizing = opened(model)
             self.probes = None if origin is None else probes_of(origin)
-            self.encoders = Encoders(self.model, **resizing)
+            towers = {side: Tower(self.model, side, **resizing) for side in SIDES}
+        self.towers = towers
         self.judged = judged
         self.retriever = self._ids = None
         called = self.model.name if origin is None else str(origin).rstrip("/").rpartition("/")[2]
@@ -149,13 +152,12 @@ class MtebModel:
             inputs: batches of a dict with `"image"` or `"text"`, such as MTEB's `DataLoader`.
             task_metadata, prompt_type, **kwargs: MTEB's; not needed.
         """
-        parts = []
-        for batch in inputs:
-            if "image" in batch:
-                pixels = np.stack([self._pixels(picture) for picture in batch["image"]])
-                parts.append(self.encoders.images(pixels))
-            else:
-                parts.append(self.encoders.captions(list(batch["text"])))
+        parts = [
+            self._files(batch["image"])
+            if "image" in batch
+            else self.towers["captions"].of_texts(batch["text"])
+            for batch in inputs
+        ]
         names = [name for name in ("mean", "log_variance") if name in parts[0]]
         return np.concatenate(
             [np.concatenate([part[name] for name in names], axis=1) for part in parts]
@@ -187,21 +189,21 @@ class MtebModel:
     def _embedded(self, rows, side):
         """The embeddings of a `datasets.Dataset`, a dict of arrays."""
         if side == "captions":
-            return self.encoders.captions(list(rows["text"]))
+            return self.towers["captions"].of_texts(list(rows["text"]))
         datasets = require("datasets", extra="mteb")
         if isinstance(rows.features["image"], datasets.Image):
             rows = rows.cast_column("image", datasets.Image(decode=False))  # the files themselves
-        parts = []
-        for start in range(0, len(rows), _BATCH):
-            pictures = rows[start : start + _BATCH]["image"]
-            parts.append(self.encoders.images(np.stack([self._pixels(one) for one in pictures])))
-        return joined(parts)
+        starts = range(0, len(rows), _AT_ONCE)
+        return joined([self._files(rows[start : start + _AT_ONCE]["image"]) for start in starts])
 
-    def _pixels(self, picture):
-        if not isinstance(picture, dict):
-            return self.encoders.fitted(picture)
-        contents = picture["bytes"]
-        return self.encoders.fitted(Path(picture["path"]) if contents is None else contents)
+    def _files(self, pictures):
+        """The embedding of Pillow images, or of what `datasets` keeps of files."""
+        return self.towers["images"].of_files(
+            [
+                (one["bytes"] or Path(one["path"])) if isinstance(one, dict) else one
+                for one in pictures
+            ]
+        )
 
     def _unpacked(self, values):
         values = np.asarray(values)

@@ -3,6 +3,8 @@
 from zoo.models.asymvlm import asymvlm
 from zoo.models.dive import dive
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.exported import ExportedModel
+from zoo.models.forward import Forward
 from zoo.models.gaussian import gaussian
 from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
 from zoo.models.hib import hib
@@ -18,6 +20,7 @@ from zoo.models.presets import from_preset, list_presets
 from zoo.models.pvse import pvse
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.sgraf import sgraf
+from zoo.models.tower import Tower
 from zoo.models.vector_points import vector_points
 from zoo.models.vse import vse0, vsepp
 from zoo.models.vse_infinity import vse_infinity
@@ -26,6 +29,9 @@ from zoo.models.vsrn import vsrn, with_captioning
 __all__ = [
     "SET_SIMILARITIES",
     "DualEncoder",
+    "ExportedModel",
+    "Forward",
+    "Tower",
     "asymvlm",
     "dive",
     "from_preset",

@@ -1,19 +1,22 @@
 """The dual encoder: two towers, a similarity, a loss. The only `keras.Model` subclass here."""
 
+import functools
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
 
 from zoo import embeddings, global_batch, losses
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
-from zoo.encoders.embed import embed
 from zoo.losses.reduction import reduced, single_loss
 from zoo.models import inputs as checked
 from zoo.models import stored
 from zoo.models.flat import flat_model
+
+if TYPE_CHECKING:
+    from zoo.models.tower import Tower
 
 _COMPARED = "compared"  # (matches, logits), for the metrics
 
@@ -212,6 +215,22 @@ class DualEncoder(keras.Model):
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
 
+    def tower(self, side: str) -> "Tower":
+        """The `zoo.Tower` of a side, compiled once for this model.
+
+        Args:
+            side: `"images"` or `"captions"`.
+        """
+        if side not in self._towers:
+            from zoo.models.tower import Tower  # here, since it encodes by a DualEncoder
+
+            self._towers[side] = Tower(self, side)
+        return self._towers[side]
+
+    @functools.cached_property
+    def _towers(self):
+        return {}
+
     def encode_images(self, images: Tensor, batch_size: int = 128) -> EmbeddingLike:
         """Embeds images as the user sees them.
 
@@ -230,7 +249,7 @@ class DualEncoder(keras.Model):
             UserWarning: a warning, where pictures are floats of at most 1.
         """
         images = checked.image_array(images, _input_shape(self.image_encoder))
-        return self._view(embed(self.image_encoder, images, batch_size))
+        return self._view(self.tower("images").of_arrays(images, batch_size))
 
     def encode_captions(
         self, captions: Sequence[str] | Tensor, batch_size: int = 256
@@ -252,7 +271,7 @@ class DualEncoder(keras.Model):
         ids = checked.caption_array(
             self.tokenize(captions), _input_shape(self.caption_encoder), self.tokenizer is not None
         )
-        return self._view(embed(self.caption_encoder, ids, batch_size))
+        return self._view(self.tower("captions").of_arrays(ids, batch_size))
 
     def _view(self, embedding):
         if "tokens" in embedding:

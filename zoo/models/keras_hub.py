@@ -1,6 +1,8 @@
 """CLIP, SigLIP, SigLIP 2 and MetaCLIP 2 of KerasHub as models of points."""
 
+import difflib
 import os
+import pathlib
 from typing import Any
 
 import keras
@@ -10,10 +12,18 @@ from zoo import losses, similarities
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.hub_tokenizer import HubTokenizer
 from zoo.encoders.hub_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
-from zoo.errors import InputError, require
+from zoo.errors import InputError, MissingPackageError, require
+from zoo.files.json_files import read_object
 from zoo.layers.picture_scaling import PictureScaling
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.hugging_face import (
+    CONFIG_FILE,
+    MODEL_TYPES,
+    model_type_of,
+    read_hugging_face,
+)
 
+HUBS = ("hf://", "kaggle://")
 # By the backbone's class in `keras_hub.models`: its preprocessor, and the layer of its logits.
 _FAMILIES = {
     "CLIPBackbone": ("CLIPPreprocessor", "clip_head"),
@@ -33,8 +43,8 @@ def keras_hub(
 
     Args:
         preset: a name of KerasHub's, such as `"clip_vit_base_patch32"`; a handle `"hf://…"` or
-            `"kaggle://…"`; a local folder with a KerasHub preset, or with a Hugging Face checkpoint
-            that KerasHub converts (of these families MetaCLIP 2 in KerasHub 0.32); or a
+            `"kaggle://…"`; a local folder with a KerasHub preset, or with CLIP, SigLIP or MetaCLIP
+            2 as `transformers` saves them; or a
             `CLIPBackbone`, `SigLIPBackbone` or `MetaCLIP2Backbone`, whose layers are then shared.
         preprocessor: the KerasHub preprocessor of a backbone. None takes the preset's; a backbone
             alone gets its family's usual pixels and no tokenizer.
@@ -62,6 +72,11 @@ def keras_hub(
     if isinstance(preset, keras.Model):
         backbone = preset
         family = _family(backbone, type(backbone).__name__)
+    elif (folder := pathlib.Path(preset).expanduser()).is_dir() and (
+        model_type_of(folder) in MODEL_TYPES
+    ):
+        backbone, own = read_hugging_face(folder)
+        family, preprocessor = _family(backbone, preset), preprocessor or own
     else:
         backbone = _read(hub.models.Backbone, preset, dtype="float32")
         family = _family(backbone, preset)
@@ -94,7 +109,40 @@ def _read(cls, preset, **options: Any):
         return cls.from_preset(path, **options)
     except Exception as error:  # KerasHub and the hubs have many kinds
         reason = str(error).strip().split("\n")[0] or type(error).__name__
+        handle = hub_names().get(str(preset), str(preset))
+        if handle.startswith(HUBS):
+            raise InputError(
+                f"{preset}: would be fetched from {handle}, which cannot be reached: {reason}; "
+                "fetch that folder on a machine with a network, and pass its path"
+            ) from error
         raise InputError(f"{preset}: KerasHub cannot read it: {reason}") from error
+
+
+def hub_names() -> dict[str, str]:
+    """The names of KerasHub's dual encoders: `{name: handle}`; empty without keras-hub."""
+    try:
+        models = require("keras_hub", extra="text").models
+    except MissingPackageError:
+        return {}
+    return {
+        name: str(facts.get("kaggle_handle", ""))
+        for family in _FAMILIES
+        for name, facts in getattr(models, family).presets.items()
+    }
+
+
+def is_hub_folder(folder: pathlib.Path) -> bool:
+    """Whether a folder holds a preset of KerasHub, or a model of `transformers`."""
+    if not (folder / CONFIG_FILE).is_file():
+        return False
+    config = read_object(folder / CONFIG_FILE)
+    return "model_type" in config or str(config.get("module", "")).startswith("keras_hub")
+
+
+def nearest(name: str, others: list[str]) -> str:
+    """`"; did you mean …?"` with the nearest name, or nothing."""
+    found = difflib.get_close_matches(name, [*others, *hub_names()], 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def _family(backbone, preset):

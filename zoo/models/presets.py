@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -11,6 +12,8 @@ import keras
 from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.hugging_face import model_type_of
+from zoo.models.keras_hub import HUBS, hub_names, is_hub_folder, keras_hub, nearest
 from zoo.models.points_of import POINTS_FILE, points_of
 from zoo.models.preset_folder import (
     ASSETS,
@@ -26,7 +29,8 @@ from zoo.models.preset_folder import (
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
 PROBES_FILE = "probes.npz"
-HUBS = ("hf://", "kaggle://")
+# Functions of a path to a `DualEncoder`, or to None where it is not theirs: of rooms above.
+READERS: list[Callable[[pathlib.Path], DualEncoder | None]] = []
 
 
 def list_presets() -> dict[str, dict[str, Any]]:
@@ -61,12 +65,18 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
             damaged or not a model of the zoo.
         MissingPackageError: if the model needs a package of an extra that is not installed.
     """
+    foreign = _foreign(name_or_path)
+    if foreign is not None:
+        foreign.origin = str(name_or_path)
+        return foreign
     path = preset_folder(name_or_path)
     if path is None or (path := path if path.is_file() else _model_path(path)) is None:
         raise InputError(
-            f"`name_or_path` must be one of {sorted(list_presets())}, a .keras file, a folder with "
-            f"a {MODEL_FILE} or a {WEIGHTS_FILE}, or begin with {' or '.join(HUBS)}; received "
-            f"{str(name_or_path)!r}"
+            f"a model must be one of {sorted(list_presets())}; a KerasHub name such as "
+            f"'siglip2_base_patch16_224'; a .keras file; a folder with a {MODEL_FILE}, a "
+            f"{WEIGHTS_FILE}, CLIP or SigLIP of Hugging Face, or a published checkpoint; or begin "
+            f"with {' or '.join(HUBS)}; received {str(name_or_path)!r}"
+            f"{nearest(str(name_or_path), list(list_presets()))}"
         )
     if path.name == POINTS_FILE:
         model = points_of(from_preset(whole_of(path)))
@@ -89,6 +99,43 @@ def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualE
         raise InputError(f"{path}: expected a DualEncoder, received {type(model).__name__}")
     model.origin = str(name_or_path)  # where its probes are
     return model
+
+
+def _foreign(name_or_path):
+    """A model that other libraries or authors wrote, or None."""
+    text = str(name_or_path)
+    path = pathlib.Path(text).expanduser()
+    if text in list_presets():
+        return None
+    if text.startswith(HUBS):
+        return None if _is_ours(text) else keras_hub(text)
+    if path.is_dir():
+        if is_hub_folder(path):
+            return _in_a_model_type(path)
+        if _model_path(path) is not None:
+            return None
+    if path.exists():
+        found = (read(path) for read in READERS)
+        return next((model for model in found if model is not None), None)
+    return keras_hub(text) if text in hub_names() else None
+
+
+def _in_a_model_type(path):
+    """A folder of KerasHub or `transformers`, or a published checkpoint with such a config."""
+    for read in READERS:
+        if model_type_of(path) is not None and (model := read(path)) is not None:
+            return model
+    return keras_hub(path)
+
+
+def _is_ours(uri):
+    """Whether a handle is of a preset of the zoo, by its config; an unreachable one is, too."""
+    get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
+    try:
+        path = pathlib.Path(get_file(uri, CONFIG_FILE))
+    except Exception:  # each hub has its own; `_fetched` says what is wrong
+        return True
+    return not is_hub_folder(path.parent)
 
 
 def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:

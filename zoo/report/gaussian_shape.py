@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from zoo.encoders.embed import embed
 from zoo.metrics.statistics import percentage
 from zoo.report.confidence_regions import in_ellipses
 from zoo.report.ellipses import confidence_ellipses, principal_plane
@@ -22,7 +21,7 @@ def ellipses_section(run):
     generic = None
     numbers = ()
     if run.model is not None and run.model.tokenizer is not None:
-        embedding = embed(run.model.caption_encoder, run.model.tokenize([run.generic]))
+        embedding = run.model.tower("captions").of_texts([run.generic])
         generic = (f"“{run.generic}”", embedding)
         numbers = generic_numbers(run, plane, generic[1])
     dim = run.split.images["mean"].shape[1]

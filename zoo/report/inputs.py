@@ -9,7 +9,6 @@ from zoo.data import images
 from zoo.data.seeding import step_seed
 from zoo.data.text.captions import drop_words, normalise, token_ids
 from zoo.embeddings import uncertainty
-from zoo.encoders.embed import embed
 from zoo.metrics import bootstrap, spearman
 from zoo.metrics.statistics import nan_mean, percentage
 from zoo.report.section import Number, Section
@@ -37,8 +36,7 @@ def erased_uncertainty(run, chosen, shares=ERASED):
     pictures = tf.constant(np.stack([run.picture(index) for index in chosen]))
     key = step_seed(run.seed, 0)
     columns = [
-        measured(run, run.model.image_encoder, images.erase(pictures, share, key).numpy())
-        for share in shares
+        measured(run, "images", images.erase(pictures, share, key).numpy()) for share in shares
     ]
     return np.stack(columns, axis=1)
 
@@ -61,15 +59,14 @@ def dropped_uncertainty(run, chosen, mode, rates=DROPPED):
     # One seed for all rates: a word that is lost at a low rate is lost at a high one too.
     key = step_seed(run.seed, 0)
     columns = [
-        measured(run, run.model.caption_encoder, drop_words(ids, rate, key, mode, words).numpy())
-        for rate in rates
+        measured(run, "captions", drop_words(ids, rate, key, mode, words).numpy()) for rate in rates
     ]
     return np.stack(columns, axis=1)
 
 
-def measured(run, encoder, inputs):
+def measured(run, side, inputs):
     """The uncertainties of some inputs, by the run's measure."""
-    embedding = embed(encoder, np.asarray(inputs), batch_size=64)
+    embedding = run.model.tower(side).of_arrays(inputs)
     return np.asarray(uncertainty(embedding, run.split.measure_name))
 
 

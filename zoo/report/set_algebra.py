@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from zoo.data import images
 from zoo.data.seeding import step_seed
-from zoo.encoders.embed import embed
 from zoo.metrics.statistics import nan_mean, percentage
 from zoo.report import confidence_regions
 from zoo.report.ellipses import draw_gaussian, name_axes, principal_plane
@@ -66,7 +65,7 @@ def make(run):
         "second": _take(run.split.images, second),
     }
     for name in ("mix", "erased"):
-        found = embed(run.model.image_encoder, pictures[name], batch_size=64)
+        found = run.model.tower("images").of_arrays(pictures[name])
         embeddings[name] = _take(found, slice(None))
     return Algebra(first, second, embeddings, pictures)
 

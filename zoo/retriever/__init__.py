@@ -2,14 +2,12 @@
 
 from zoo.confidence.judge import VERDICTS, Judge, Judgement
 from zoo.retriever.answer import Answer
-from zoo.retriever.encoders import Encoders
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import trained_on, training_note
 
 __all__ = [
     "VERDICTS",
     "Answer",
-    "Encoders",
     "Judge",
     "Judgement",
     "Retriever",

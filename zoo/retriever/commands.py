@@ -7,8 +7,7 @@ from pathlib import Path
 
 import zoo
 from zoo import collection as collections
-from zoo.collection import Collection, Encoder, Work
-from zoo.collection.encoder import reads_vectors
+from zoo.collection import Collection, Work, encode_work
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
 from zoo.data.reading.files import read_lines
@@ -18,6 +17,7 @@ from zoo.data.records.skipped import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.files.atomic import write_text
+from zoo.models import Tower
 from zoo.models.presets import preset_folder
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
@@ -36,13 +36,13 @@ def encode(options):
     """Encodes into shards, here or by a runner of Beam's."""
     if options.workers is not None and options.runner is not None:
         raise InputError("--workers is of this machine and --runner of others: choose one")
-    encoder, pieces, identity = _work(options)
-    model, side, out = str(options.model), encoder.side, options.out
+    tower, pieces, identity = _work(options)
+    model, side, out = str(options.model), tower.side, options.out
     if options.runner is not None:
         require("apache_beam", extra="beam")
         from zoo.collection import beam
 
-        handler = beam.EncoderHandler(model, side, options.batch_size)
+        handler = beam.TowerHandler(model, side, options.batch_size)
         more = options.dtype, options.beam_flags
         beam.encode_on(options.runner, pieces, handler, out, identity, *more)
     elif options.workers is not None:
@@ -51,7 +51,7 @@ def encode(options):
         more = options.workers, options.batch_size, options.dtype
         encode_here(pieces, model, side, out, identity, *more)
     else:
-        collections.encode(pieces, encoder, out, identity, options.dtype)
+        collections.encode(pieces, tower, out, identity, options.dtype)
     done = Collection(out)
     counts = f"{len(done):,} items in {len(done.paths):,} shards"
     print(f"{out}: {counts}, {done.manifest['rejected']:,} rejected")
@@ -70,13 +70,13 @@ def build(options):
     """Encodes new items, then builds the index."""
     if Path(options.source).expanduser().exists():  # the same from wherever it is called
         options.source = str(Path(options.source).expanduser().resolve())
-    encoder, pieces, identity = _work(options)
+    tower, pieces, identity = _work(options)
     _name_training(options, pieces)
     with built.locked(options.out):
         shards = follow(
             options.out,
             pieces,
-            encoder,
+            tower,
             identity,
             skip_bad=options.skip_bad,
             checksum=options.checksum,
@@ -136,9 +136,9 @@ def _questions(options, retriever):
     other = "images" if retriever.side == "captions" else "captions"
     if options.vector is not None:
         work = Work(0, ROWS, ("row",), (options.row, options.row + 1), path=options.vector)
-        yield [Encoder(retriever.model, other)(work).arrays]
+        yield [encode_work(retriever.model.tower(other), work).arrays]
         return
-    if reads_vectors(retriever.model, other):
+    if retriever.model.tower(other).reads == "vectors":
         raise InputError(
             f"query: the model reads vectors of {other}; search with --vector FILE --row NUMBER"
         )
@@ -210,16 +210,17 @@ def _probes(options):
 
 
 def _work(options):
-    """The encoder, the pieces of work, and what says which work it is."""
+    """The tower, the pieces of work, and what says which work it is."""
     side = "captions" if options.captions else "images"
-    encoder = Encoder.load(options.model, side, options.batch_size)
+    tower = Tower(options.model, side, options.batch_size)
+    of_vectors = tower.reads == "vectors"
     pieces = collections.plan(
         options.source,
         side,
         options.shard_size,
         options.column,
         options.names_column,
-        of_vectors=encoder.of_vectors,
+        of_vectors=of_vectors,
         names=None if options.names is None else list(map(str, read_column(options.names))),
         exclude=options.exclude or (),
     )
@@ -229,8 +230,8 @@ def _work(options):
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
         count = sum(others.values())
         print(f"left out {count:,} {'file' if count == 1 else 'files'}: {kinds}")
-    identity = {"model": str(options.model), "model_sha256": encoder.model_sha256, "side": side}
-    return encoder, pieces, identity
+    identity = {"model": str(options.model), "model_sha256": tower.model_sha256, "side": side}
+    return tower, pieces, identity
 
 
 def _index(options, shards, made=None):

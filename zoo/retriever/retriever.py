@@ -14,15 +14,16 @@ from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
 from zoo.confidence.judge import Judge, Judgement, is_void
 from zoo.confidence.scores import DEPTH
-from zoo.embeddings import EmbeddingLike, log_uncertainty
-from zoo.encoders import resizing_of_tower
-from zoo.evaluation import probes_of, resizing_of
+from zoo.embeddings import TOKENS, EmbeddingLike, log_uncertainty
+from zoo.embeddings import kind as kind_of_embedding
+from zoo.errors import InputError
+from zoo.evaluation import probes_of
 from zoo.evaluation.known import query_facts
 from zoo.files.atomic import atomic, write_text
-from zoo.models import DualEncoder
+from zoo.models import DualEncoder, Tower
+from zoo.models.cards import shown_pictures
 from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
-from zoo.retriever.encoders import Encoders, measure_of
 from zoo.retriever.training_photos import training_note
 from zoo.search import Hub, Index, ShardedIndex, built, hubs
 
@@ -78,7 +79,7 @@ class Retriever:
         self.model, self.index, self.probes = model, index, probes
         self.note, self._names = None, names
         self._origin, self._resizing = origin, resizing or {}
-        self._encoders, self._lock = None, threading.RLock()
+        self._towers, self._lock = {}, threading.RLock()
         self._judge = None
 
     @classmethod
@@ -122,7 +123,7 @@ class Retriever:
             kind,
             ids=ids,
             side=side,
-            uncertainty_measure=measure_of(model),
+            uncertainty_measure=model.tower("captions").measure,
         )
         if names is not None:
             retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
@@ -247,8 +248,9 @@ class Retriever:
         """
         queries = as_arrays(queries, "queries")
         uncertainty = None
-        if measure_of(self.model) is not None:
-            uncertainty = np.asarray(log_uncertainty(queries, measure_of(self.model)), float)
+        measure = self.model.tower("captions").measure
+        if measure is not None:
+            uncertainty = np.asarray(log_uncertainty(queries, measure), float)
         known = self._known()
         with self.index.reading(), self._lock:
             confidence = calibrate_on(
@@ -315,17 +317,22 @@ class Retriever:
             retriever._judge = Judge(confidence, known=known, gallery=gallery)
         return retriever
 
-    @property
-    def encoders(self) -> Encoders:
-        """The towers, compiled for questions.
+    def tower(self, side: str) -> Tower:
+        """The `zoo.Tower` that embeds items or questions of a side, compiled once.
 
         Raises:
-            InputError: if the model reads vectors, which cannot be asked in words or pictures.
+            InputError: if the model embeds it as something that cannot be searched.
         """
         with self._lock:
-            if self._encoders is None:
-                self._encoders = Encoders(self.model, **self._resizing)
-            return self._encoders
+            if side not in self._towers:
+                what = kind_of_embedding(self.model.image_encoder.output)
+                if what == TOKENS:
+                    raise InputError(
+                        f"the model embeds an image as {what}; only points, Gaussians and sets "
+                        "can be asked"
+                    )
+                self._towers[side] = Tower(self.model, side, **self._resizing)
+            return self._towers[side]
 
     def names_of(self, ids: np.ndarray) -> list[str] | None:
         """What items are called, or None."""
@@ -370,7 +377,7 @@ class Retriever:
                 judge = Judge(why_not=str(error), known=judge.known)
         facts = query_facts(self.model, queries, texts)
         if said is not None and "uncertainty" in judge.confidence.names:
-            measure = measure_of(self.model)
+            measure = self.model.tower("captions").measure
             uncertainty = np.asarray(log_uncertainty(queries, measure), float)
         return found, judge(said, uncertainty, **facts, count=length(queries))
 
@@ -395,13 +402,14 @@ class Retriever:
             raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
         (kind,) = kinds
         if kind == "text":
-            return _Asked(self.encoders.captions(questions), "captions", questions, questions)
+            embeddings = self.tower("captions").of_texts(questions)
+            return _Asked(embeddings, "captions", questions, questions)
         if kind == "file":
-            return _Asked(self.encoders.files(questions), "images", list(map(str, questions)))
+            embeddings = self.tower("images").of_files(questions)
+            return _Asked(embeddings, "images", list(map(str, questions)))
         if kind == "picture":
-            pixels = [self.encoders.fitted(picture) for picture in questions]
-            embeddings = self.encoders.images(np.stack(pixels))
-            return _Asked(embeddings, "images", ["a picture"] * len(pixels))
+            embeddings = self.tower("images").of_files(questions)
+            return _Asked(embeddings, "images", ["a picture"] * len(questions))
         embeddings = joined([as_arrays(_row(one), "question") for one in questions])
         return _Asked(embeddings, _OTHER[self.side], ["an embedding"] * length(embeddings))
 
@@ -409,18 +417,17 @@ class Retriever:
         """`(embeddings, names or None, paths)` of items."""
         if isinstance(items, (str, os.PathLike)):
             names, paths = list_images(items)
-            return self.encoders.files(paths), names, paths
+            return self.tower("images").of_files(paths), names, paths
         if isinstance(items, (list, tuple)) and all(
             isinstance(item, (str, os.PathLike)) for item in items
         ):
             if not items:
                 raise ValueError("`items` must hold at least one item; received none")
             if side == "captions":
-                return self.encoders.captions(list(items)), [str(one) for one in items], []
-            return self.encoders.files(items), [str(item) for item in items], list(items)
+                return self.tower("captions").of_texts(items), [str(one) for one in items], []
+            return self.tower("images").of_files(items), [str(item) for item in items], list(items)
         if getattr(items, "ndim", 0) == 4:
-            pixels = np.stack([self.encoders.fitted(picture) for picture in np.asarray(items)])
-            return self.encoders.images(pixels), None, []
+            return self.tower("images").of_files(np.asarray(items)), None, []
         return as_arrays(items, "items"), None, []
 
     def _known(self):
@@ -492,9 +499,9 @@ def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
     """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
     if isinstance(model, DualEncoder):
         origin = getattr(model, "origin", None)
-        shown = resizing_of_tower(model.image_encoder)
-        return model, origin, shown or ({} if origin is None else resizing_of(origin))
-    return from_preset(model), str(model), resizing_of(model)
+        return model, origin, shown_pictures(model, origin)
+    name, model = str(model), from_preset(model)
+    return model, name, shown_pictures(model, name)
 
 
 def _notes(*sentences):

@@ -9,7 +9,8 @@ from zoo import cli, losses, similarities
 from zoo.cli import setting
 from zoo.data.batches.streams import Stream
 from zoo.data.reading.images import RESIZES
-from zoo.data.sources.split import RESIZING, Split
+from zoo.data.reading.resizing import RESIZING
+from zoo.data.sources.split import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.metrics.cider_score import VARIANTS
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from zoo.cli import verbosity
 from zoo.data.records import Records
 from zoo.data.records.fingerprints import pictures_sha256
 from zoo.files.atomic import atomic
 from zoo.files.disk import open_memmap
+from zoo.models.forward import Forward
 
 
 def cached(
@@ -49,8 +49,7 @@ def cached(
         return np.load(path, mmap_mode="r")
     shape = (source.count, *backbone.output_shape[1:])
     progress = keras.utils.Progbar(source.count, unit_name="image", verbose=verbosity(verbose))
-    # `predict_on_batch` gives every replica of a strategy the whole batch.
-    forward = tf.function(lambda images: backbone(images, training=False), reduce_retracing=True)
+    forward = Forward(backbone)
     with atomic(path) as unfinished:
         stored = open_memmap(unfinished, np.float16, shape)
         done = 0

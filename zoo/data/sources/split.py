@@ -1,7 +1,7 @@
 """One split of a data set: its records, and how its images are read."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,6 @@ from zoo.data.reading import images
 from zoo.data.records import Records
 from zoo.data.sources import Pictures
 from zoo.errors import InputError
-
-RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, their defaults
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,18 +69,3 @@ def pictures(
     cache = False if split == "test" else None
     source = Pictures(records, image_size, resize, crop_fraction, cache)
     return Split(records, source, source.picture)
-
-
-def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
-    """How the pictures of a description become squares.
-
-    Whatever shows other pictures to a run's model (search, demo, serving) must do the same.
-
-    Args:
-        description: for `open`.
-
-    Returns:
-        `{"mode", "crop_fraction"}`, for `zoo.data.images.prepare`.
-    """
-    given = {**RESIZING, **{name: description[name] for name in RESIZING if name in description}}
-    return {"mode": given["resize"], "crop_fraction": given["crop_fraction"]}
