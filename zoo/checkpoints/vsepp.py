@@ -1,7 +1,5 @@
 """VSE++ and VSRN: a linear map of images or a reasoning over regions, and a GRU of words."""
 
-import keras
-
 from zoo import encoders, models
 from zoo.checkpoints.family import Family, Source, check_no_order
 from zoo.checkpoints.pcme import network_name
@@ -9,7 +7,6 @@ from zoo.checkpoints.tokenizers import vocabulary_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError
-from zoo.layers.unit_length import UnitLength
 from zoo.models.dual_encoder import DualEncoder
 
 _LENGTH = 64  # the released code cuts no caption
@@ -36,7 +33,7 @@ def build_vsepp(source: Source) -> DualEncoder:
                 f"{arrays.path}: `img_enc.cnn` must be a ResNet; the zoo has no VGG19 nor AlexNet"
             )
         name = network_name(arrays, prefix)
-        images = _unit_feature(encoders.torchvision_backbone(name))
+        images = encoders.torchvision_backbone(name)
         entries += weight_layouts.torchvision(images.get_layer(name), prefix)
     tokenizer, words = _words(source)
     model = models.vsepp(images, tokenizer, dim=dim, caption_backbone=words)
@@ -83,14 +80,6 @@ def build_vsrn(source: Source) -> DualEncoder:
         entries += weight_layouts.norm(of("normalize"), "img_enc.bn")
     weight_layouts.fill(arrays, entries, "VSRN")
     return model
-
-
-def _unit_feature(backbone):
-    """The mean of a map's cells, of length one, as one position: released before the linear map."""
-    pooled = keras.layers.GlobalAveragePooling2D(name="pooling")(backbone.output)
-    unit = UnitLength(name="unit_length")(pooled)
-    feature = keras.layers.Reshape((1, -1), name="position")(unit)
-    return keras.Model(backbone.input, feature, name="backbone")
 
 
 def _words(source):
