@@ -49,7 +49,10 @@ def picture(path):
         raise RefusedError(
             f"The image has {size / 2**20:.1f} MB; at most {MAX_BYTES // 2**20} MB are taken."
         )
-    contents = path.read_bytes()
+    try:
+        contents = path.read_bytes()
+    except OSError:
+        raise RefusedError("That file cannot be read.") from None
     reason = why_unreadable(contents, MAX_PIXELS)
     if reason is not None:
         raise RefusedError(f"That image cannot be used: {reason}.")

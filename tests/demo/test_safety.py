@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from demo import cards, guard, verdict_card
+from demo import cards, guard, limits, verdict_card
 from demo.map_plot import figure, items_of
 
 FILE = "/gradio_api/file="
@@ -230,3 +230,8 @@ def test_texts_are_escaped(gaussians, monkeypatch):
     ]
     assert labels
     assert all("<" not in label for label in labels)
+
+
+def test_an_upload_that_is_no_file_is_refused(tmp_path):
+    with pytest.raises(limits.RefusedError, match="cannot be read"):
+        limits.picture(tmp_path)
