@@ -51,3 +51,26 @@ def test_each_direction_counts_its_own_queries():
     t2i = np.mean([column.argmax() == own for own, column in zip(owners, scores.T, strict=True)])
     assert found["i2t_recall@1"] == 100 * i2t
     assert abs(found["t2i_recall@1"] - 100 * t2i) < 1e-9
+
+
+def test_uncertainties_belong_to_the_queries_of_their_direction():
+    """The bins of captions are over the captions' own uncertainties, in their order."""
+    rng = np.random.default_rng(1)
+    count = 12
+    images, captions = gaussians(rng, count, -4.0), gaussians(rng, count, -2.0)
+    records = Records(
+        name="test",
+        image_paths=[f"{i}.jpg" for i in range(count)],
+        captions=[f"caption {i}" for i in range(count)],
+        caption_image=np.arange(count),
+        image_labels=np.arange(count),
+        image_ids=np.arange(count),
+    )
+    spreads = rng.permutation(count).astype(float), rng.permutation(count).astype(float)
+    split = EncodedSplit(records, images, captions, *spreads)
+    found = zoo.evaluation.evaluate(Model, split, ("own",))["uncertainty"]
+    scores = np.asarray(Model.similarity(images, captions))
+    for name, rows, own in (("i2t", scores, spreads[0]), ("t2i", scores.T, spreads[1])):
+        error = rows.argmax(axis=1) != np.arange(count)
+        risk = np.cumsum(error[np.argsort(own)]) / np.arange(1, count + 1)
+        np.testing.assert_allclose(found[name]["risk_coverage"]["risk"], risk)
