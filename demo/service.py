@@ -6,12 +6,15 @@ from demo import answers, elements, erasing, limits
 from demo.answers import Answer
 from demo.curves import risk_coverage
 from demo.erasing import Box
+from zoo.data.text.questions import asked_for
 
 
 class TextAnswer(TypedDict):
-    """The images that a caption finds, and its words that the model does not know."""
+    """The images that a caption finds, what the model was asked, which leaves out words such as
+    "photos of", and the words that the model does not know."""
 
     caption: str
+    asked: str
     answer: Answer
     unknown_words: list[str]
 
@@ -52,13 +55,16 @@ class Service:
         caption, similarity = limits.text(caption), self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         gallery = self.gallery
-        query = gallery.of_words([caption])
-        (judgement,) = gallery.judge("captions", query, [caption], similarity)
+        # Stored captions are known by their own words, and there is nothing to take off them.
+        asked = asked_for(caption) if gallery.reads_words else caption
+        query = gallery.of_words([asked])
+        (judgement,) = gallery.judge("captions", query, [asked], similarity)
         found = answers.search(gallery, query, "images", judgement, similarity, results)
         return TextAnswer(
             caption=caption,
+            asked=asked,
             answer=self._marked(found, caption),
-            unknown_words=gallery.unknown_words(caption),
+            unknown_words=gallery.unknown_words(asked),
         )
 
     def find_captions(self, image, similarity=None, results=8):

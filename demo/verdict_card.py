@@ -36,6 +36,8 @@ def answer(gallery, found, kept=None, similarity=None):
     if found["unknown_words"] and said["verdict"] not in REFUSED:
         listed = ", ".join(f"“{word}”" for word in found["unknown_words"][:5])
         parts.append(f'<p class="halo-note">The model does not know {escape(listed)}.</p>')
+    if found["asked"] != found["caption"]:
+        parts.append(f'<p class="halo-note">Asked: “{escape(found["asked"])}”</p>')
     parts += [_results(gallery, said, "images"), _enough(said)]
     parts.append(_why(gallery, said, "captions", "images", similarity, found["caption"]))
     link = escape(f"?q={quote(found['caption'])}")

@@ -209,6 +209,7 @@ def test_texts_are_escaped(gaussians, monkeypatch):
     text = {
         "caption": evil,
         "answer": answer,
+        "asked": evil + "!",
         "unknown_words": [evil],
     }
     monkeypatch.setattr(gaussians, "captions", [evil] * len(gaussians.captions))

@@ -94,8 +94,29 @@ def test_an_answer_is_json(retriever):
     found = json.loads(json.dumps(answer.to_dict()))
     assert found["ids"] == answer.ids.tolist()
     assert found["first_k"] == answer.first_k(0.1)
-    keys = {"question", "verdict", "probability", "interval", "reason", "first_k", "ids", "scores"}
+    keys = {
+        "question",
+        "asked",
+        "verdict",
+        "probability",
+        "interval",
+        "reason",
+        "first_k",
+        "ids",
+        "scores",
+    }
     assert set(found) == keys
+
+
+def test_a_preamble_is_taken_off_and_told(retriever):
+    bare, typed = retriever.ask(["a red bird", "Show me photos of a red bird, please"], k=3)
+    assert typed.question == "Show me photos of a red bird, please"
+    assert (typed.asked, bare.asked) == ("a red bird", "a red bird")
+    assert typed.ids.tolist() == bare.ids.tolist()
+    assert (typed.verdict, typed.probability) == (bare.verdict, bare.probability)
+    assert "(asked: a red bird)" in str(typed)
+    assert "(asked" not in str(bare)
+    assert typed.to_dict()["asked"] == "a red bird"
 
 
 def test_save_and_load(retriever, tmp_path, answers):

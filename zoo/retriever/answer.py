@@ -31,6 +31,7 @@ class Answer:
         interval: `(low, high)`, between which the share of such questions lies that find the right
             one first, in nine galleries of ten, see `Confidence.interval`; None without a
             probability.
+        asked: what the model was asked: the question without a preamble such as "photos of".
     """
 
     question: str
@@ -41,6 +42,7 @@ class Answer:
     verdict: str
     reason: str
     interval: tuple[float, float] | None = None
+    asked: str | None = None
     _length: Callable | None = dataclasses.field(default=None, repr=False)
 
     def first_k(self, error: float = 0.1) -> int | None:
@@ -61,7 +63,8 @@ class Answer:
     def __str__(self) -> str:
         """The answer for a person: the verdict, then the results."""
         probability = "" if self.probability is None else f", {self.probability:.2f}"
-        lines = [f"{self.verdict}{probability}: {self.reason}"]
+        asked = "" if self.asked in (None, self.question) else f" (asked: {self.asked})"
+        lines = [f"{self.verdict}{probability}{asked}: {self.reason}"]
         enough = self.first_k() if self.verdict in (LIKELY, UNSURE) else None
         if enough is not None and len(self.ids) < enough < sys.maxsize:
             lines[0] += f" The first {enough:,} hold it 9 times in 10."
@@ -75,6 +78,7 @@ class Answer:
         enough = self.first_k()
         found = {
             "question": self.question,
+            "asked": self.question if self.asked is None else self.asked,
             "verdict": self.verdict,
             "probability": self.probability,
             "interval": None if self.interval is None else list(self.interval),

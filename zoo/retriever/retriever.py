@@ -14,6 +14,7 @@ from zoo.collection import list_images
 from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
 from zoo.confidence.judge import Judge, Judgement, is_void
 from zoo.confidence.scores import DEPTH
+from zoo.data.text.questions import asked_for
 from zoo.embeddings import TOKENS, EmbeddingLike, log_uncertainty
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.errors import InputError
@@ -33,7 +34,8 @@ _OTHER = {"images": "captions", "captions": "images"}
 
 
 class _Asked(NamedTuple):
-    """Questions of one kind: their embeddings, what they are of, what to call each, the texts."""
+    """Questions of one kind: their embeddings, what they are of, what to call each, and the texts
+    that were embedded."""
 
     embeddings: dict[str, np.ndarray]
     side: str
@@ -160,8 +162,9 @@ class Retriever:
         """What the gallery answers.
 
         Args:
-            question: a text; a picture as a `pathlib.Path`, Pillow image or array
-                `(height, width, 3)`; or an embedding of one question. A list has many, of one
+            question: a text, of which a preamble such as "photos of" is taken off, see
+                `zoo.data.text.questions.asked_for`; a picture as a `pathlib.Path`, Pillow image or
+                array `(height, width, 3)`; or an embedding of one question. A list has many, of one
                 kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
             max_uncertainty: leave out items that are less sure than that, see `Index.search`. Of a
@@ -190,8 +193,10 @@ class Retriever:
                 asked.embeddings, asked.side, asked.texts, k, max_uncertainty
             )
             answers = [
-                self._answer(called, scores[:k], ids[:k], judgement)
-                for called, scores, ids, judgement in zip(asked.called, *found, judged, strict=True)
+                self._answer(called, text, scores[:k], ids[:k], judgement)
+                for called, text, scores, ids, judgement in zip(
+                    asked.called, asked.texts or asked.called, *found, judged, strict=True
+                )
             ]
         return answers if is_many or len(answers) > 1 else answers[0]
 
@@ -381,7 +386,7 @@ class Retriever:
             uncertainty = np.asarray(log_uncertainty(queries, measure), float)
         return found, judge(said, uncertainty, **facts, count=length(queries))
 
-    def _answer(self, question, scores, ids, judgement):
+    def _answer(self, question, asked, scores, ids, judgement):
         there = ids >= 0
         return Answer(
             question,
@@ -392,6 +397,7 @@ class Retriever:
             judgement.verdict,
             judgement.reason,
             judgement.interval,
+            asked,
             judgement.length,
         )
 
@@ -402,8 +408,9 @@ class Retriever:
             raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
         (kind,) = kinds
         if kind == "text":
-            embeddings = self.tower("captions").of_texts(questions)
-            return _Asked(embeddings, "captions", questions, questions)
+            texts = [asked_for(question) for question in questions]
+            embeddings = self.tower("captions").of_texts(texts)
+            return _Asked(embeddings, "captions", questions, texts)
         if kind == "file":
             embeddings = self.tower("images").of_files(questions)
             return _Asked(embeddings, "images", list(map(str, questions)))

@@ -1,0 +1,81 @@
+"""What people type into a search box: the thing that is asked, without the words around it."""
+
+import re
+
+from zoo.data.text.captions import FUNCTION_WORDS, words_of
+
+_PICTURES = r"(?:photo|picture|pic|image|photograph|shot|snap|snapshot)s?"
+# Patterns at the start of a question, in lower case, tried in turn until none fits. Python and
+# JavaScript read them alike, since the live page has the same ones.
+PREAMBLES = (
+    r"(?:please|hey|hi|hello|ok|okay|so|and)[,.!]? +",
+    r"(?:can|could|would|will) (?:you|we|i)(?: please)? +",
+    r"(?:show|find|give|get|bring|fetch|send)(?: me| us) +",
+    r"(?:search|look|looking|searching|query) for +",
+    r"(?:show|find|list|display|get|see|search|give|open)"
+    rf"(?= +(?:all |any |some |every |the |my |our |me |a )*{_PICTURES}\b) +",
+    r"(?:find|list|display) +(?:all|any|every|some) +",
+    r"(?:i|we)(?: am| are|'m|'re)(?: looking| searching) for +",
+    r"(?:i|we)(?: want| need| would like|'d like| wish| would love)"
+    r"(?: to (?:see|find|look at|get))? +",
+    r"(?:do|did) (?:i|we|you) (?:have|take|own)(?: got)? +",
+    r"have (?:i|we|you) (?:got|taken|any) +",
+    r"(?:is|are|were|was) there +",
+    r"(?:where|which|what) (?:is|are) +",
+    rf"(?:which|what) +{_PICTURES} +(?:have|show|contain|include|are of) +",
+    rf"(?:which|what) +(?={_PICTURES}\b)",
+    r"where (?:can|do) (?:i|we|you) (?:find|see) +",
+    rf"(?:all|any|some|every|the|my|our|your|me|us|a|an|this|these|those|more|other)(?: of)?"
+    rf"(?: the| my| our)?(?= +{_PICTURES}\b) +",
+    rf"{_PICTURES}(?: taken)? +(?:of|with|showing|containing|featuring|from|about|for|at|on|where|"
+    r"in which|(?:that|which) (?:show|shows|have|has|contain|contains)|having|including)"
+    r"(?: there (?:is|are))? +",
+    r"(?:my|our|your) +",
+)
+ENDINGS = (
+    r"[ ,.?!]+$",
+    r"[ ,]+(?:please|thanks|thank you)$",
+    rf" +(?:in|among|from) (?:this|the|these|those|my|our)(?: own)? (?:{_PICTURES}|gallery|album|"
+    r"collection|library|folder)$",
+    rf" +{_PICTURES}$",
+)
+_STARTS = tuple(re.compile(pattern) for pattern in PREAMBLES)
+_ENDS = tuple(re.compile(pattern) for pattern in ENDINGS)
+
+
+def asked_for(text: str) -> str:
+    """The thing that a question asks for: a search box' preambles and endings are taken off.
+
+    ```python
+    zoo.data.text.questions.asked_for("Show me photos of my dog, please")  # "dog"
+    ```
+
+    Args:
+        text: a question as it was typed.
+
+    Returns:
+        What is left, with its own capitals; the text itself where nothing would be left, or nothing
+        was taken off.
+
+    Relations: a preamble lowers every score, and the judge then declines what is there.
+    """
+    left = " ".join(text.split())
+    start, end = 0, len(left)
+    lower = left.lower()
+    if len(lower) != len(left):  # a letter whose lower case is longer: places would not agree
+        return text
+    changed = True
+    while changed:
+        changed = False
+        for pattern in _STARTS:
+            found = pattern.match(lower, start, end)
+            if found and start < found.end() < end:
+                start, changed = found.end(), True
+        for pattern in _ENDS:
+            found = pattern.search(lower[:end], start)
+            if found and found.start() > start:
+                end, changed = found.start(), True
+    kept = left[start:end]
+    if not any(word not in FUNCTION_WORDS for word in words_of(kept)):
+        return text
+    return text if kept == left else kept
