@@ -39,6 +39,8 @@ def test_preambles_and_endings_are_taken_off(typed, asked):
         "some children are playing",
         "photos",
         "what is this",
+        "  A dog, running\ton the BEACH... ",
+        "dogs!",
         "show me",
         "?",
         "",

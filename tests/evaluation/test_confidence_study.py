@@ -128,6 +128,7 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
         return model, SimpleNamespace(records=splits[split].records, source=split)
 
     monkeypatch.setattr(command, "open_run", opened)
+    monkeypatch.setattr(command, "data_of", lambda name: {})
     monkeypatch.setattr(command, "encode", lambda model, shown, source: splits[source])
     flags = ["--divisions=1", "--held-out=val2", f"--out={tmp_path / 'study'}"]
     flags_of.main(["measure", "one", "other", *flags])

@@ -54,8 +54,8 @@ def asked_for(text: str) -> str:
         text: a question as it was typed.
 
     Returns:
-        What is left, with its own capitals; the text itself where nothing would be left, or nothing
-        was taken off.
+        What is left, with its own capitals; the text itself, spaces and punctuation included, where
+        nothing would be left, or nothing was taken off.
 
     Relations: a preamble lowers every score, and the judge then declines what is there.
     """
@@ -64,18 +64,18 @@ def asked_for(text: str) -> str:
     lower = left.lower()
     if len(lower) != len(left):  # a letter whose lower case is longer: places would not agree
         return text
-    changed = True
+    changed, taken = True, False
     while changed:
         changed = False
         for pattern in _STARTS:
             found = pattern.match(lower, start, end)
             if found and start < found.end() < end:
-                start, changed = found.end(), True
+                start, changed, taken = found.end(), True, True
         for pattern in _ENDS:
             found = pattern.search(lower[:end], start)
             if found and found.start() > start:
                 end, changed = found.start(), True
+                taken = taken or pattern is not _ENDS[0]  # a full stop alone is the text's own
     kept = left[start:end]
-    if not any(word not in FUNCTION_WORDS for word in words_of(kept)):
-        return text
-    return text if kept == left else kept
+    is_empty = not any(word not in FUNCTION_WORDS for word in words_of(kept))
+    return text if is_empty or not taken else kept
