@@ -40,7 +40,8 @@ def test_an_images_variance_reads_its_features():
     model = zoo.models.pfe(points, image_features=True)
     change = model.image_encoder.get_layer("variance_map")
     change.kernel.assign(np.ones(change.kernel.shape, "float32"))
-    read = keras.Model(points.image_encoder.input, points.image_encoder.get_layer("head").input)
+    regions, _ = points.image_encoder.get_layer("head").input  # and their mask
+    read = keras.Model(points.image_encoder.input, regions)
     features = np.asarray(read(data["images"])).mean(1)
     found = np.asarray(model(data)["images"]["log_variance"])
     initial = found.mean() - features.sum(1).mean() / np.sqrt(1.001)  # epsilon of the scale
