@@ -18,7 +18,7 @@ from zoo.cli import OneLineParser, run
 from zoo.confidence import abstention_auc
 from zoo.data.records import Records
 from zoo.errors import require
-from zoo.evaluation.runs import resizing_of
+from zoo.evaluation import resizing_of
 from zoo.extras.mteb import MtebModel, retrieval_task
 
 KS = (1, 5, 10)

@@ -187,9 +187,7 @@ def appended(settings):
         labels["Erased pixels"] = "share erased (%)"
     ids = texts.token_ids(run.model.tokenizer, run.records.captions[words])
     columns = [
-        inputs.measured(
-            run, run.model.caption_encoder, with_unknown(run.model.tokenizer, ids, count)
-        )
+        inputs.measured(run, "captions", with_unknown(run.model.tokenizer, ids, count))
         for count in APPENDED
     ]
     curves["Appended <unk>"] = np.array(APPENDED), np.log(np.stack(columns, axis=1))

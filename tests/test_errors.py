@@ -18,7 +18,7 @@ from zoo import encoders
 from zoo.collection import places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
-from zoo.encoders import weight_arrays
+from zoo.encoders import weight_files
 from zoo.errors import MissingPackageError, require
 from zoo.extras.mteb import retrieval_task
 from zoo.metrics import read_instance_labels
@@ -72,7 +72,7 @@ PLACES = {
     ),
     "an export to ONNX": ("tf2onnx", "engines", lambda: engines._to_onnx(None, None, "x", "")),
     "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
-    "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
+    "PyTorch's weights": ("torch", "torch", lambda: weight_files._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }
 

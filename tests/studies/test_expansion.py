@@ -10,7 +10,7 @@ from studies import expansion as study
 from studies.together import together
 from zoo.data.records import Records
 from zoo.errors import InputError
-from zoo.evaluation import EncodedSplit, augment_gallery, expand_queries, expansion
+from zoo.evaluation import EncodedSplit, augment_gallery, command, expand_queries, expansion
 from zoo.similarities import Cosine
 
 RNG = np.random.default_rng(0)
@@ -92,6 +92,7 @@ def test_the_command_prints_and_keeps_the_table(encoded, tmp_path, monkeypatch, 
 
     split = type("Split", (), {"records": encoded.records, "source": None})
     monkeypatch.setattr(study, "open_run", lambda *_: (Model, split))
+    monkeypatch.setattr(command, "data_of", lambda name: {})
     monkeypatch.setattr(study, "encode", lambda *_: encoded)
     out = tmp_path / "out"
     study.main(["one", "two", f"--out={out}", "--neighbours=8"])

@@ -32,7 +32,7 @@ def read_arrays(path: str | os.PathLike, limit: int = LIMIT) -> dict[str, np.nda
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"no such file: {path}")
+        raise InputError(f"{path}: there is no such file")
     with refusing(path), zipfile.ZipFile(path) as archive:
         check_sizes(archive, limit)
         return {

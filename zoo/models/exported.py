@@ -29,6 +29,11 @@ def is_export(folder: Any) -> bool:
 class ExportedModel:
     """The signatures of an exported version, from files and texts to embeddings.
 
+    ```python
+    model = zoo.models.ExportedModel("served/my_model/1")
+    captions = zoo.Tower(model, "captions").of_texts(["a dog on a beach"])
+    ```
+
     Args:
         folder: of one version.
 

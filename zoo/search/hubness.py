@@ -19,6 +19,10 @@ QUESTIONS = 1000  # of a bank, at most
 class Hub:
     """An item that is among the first answers of an implausible share of questions.
 
+    ```python
+    print(zoo.search.Hub(7, 0.45, 10))  # item 7 is among the first 10 of 45% of questions
+    ```
+
     Attributes:
         id: of the item.
         share: of the questions.
