@@ -8,8 +8,8 @@ from zoo.models.forward import Forward
 from zoo.models.gaussian import gaussian
 from zoo.models.gaussian_vse import gaussian_vsepp, gaussian_vsrn
 from zoo.models.hib import hib
+from zoo.models.hub_models import keras_hub
 from zoo.models.infonce import infonce
-from zoo.models.keras_hub import keras_hub
 from zoo.models.laplace import laplace
 from zoo.models.pcme import pcme
 from zoo.models.pcme_bert import pcme_bert

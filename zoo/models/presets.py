@@ -1,6 +1,5 @@
 """Trained models by name or by folder."""
 
-import contextlib
 import os
 import pathlib
 import zipfile
@@ -9,11 +8,12 @@ from typing import Any
 
 import keras
 
-from zoo.errors import InputError, MissingPackageError, require
+from zoo.errors import InputError, MissingPackageError
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.hugging_face import model_type_of
-from zoo.models.keras_hub import HUBS, hub_names, is_hub_folder, keras_hub, nearest
+from zoo.models.hugging_face import MODEL_TYPES, model_type_of
+from zoo.models.hub_files import HUBS, fetch, fetch_config, fetch_weights
+from zoo.models.hub_models import hub_model, hub_names, is_hub_config, is_hub_folder, nearest
 from zoo.models.points_of import POINTS_FILE, points_of
 from zoo.models.preset_folder import (
     ASSETS,
@@ -46,25 +46,47 @@ def list_presets() -> dict[str, dict[str, Any]]:
     return {folder.name: _read_card(folder) for folder in folders if _model_path(folder)}
 
 
-def from_preset(name_or_path: str | os.PathLike, compile: bool = False) -> DualEncoder:
-    """Loads a trained `DualEncoder`.
+def from_preset(
+    name_or_path: str | os.PathLike | keras.Model,
+    compile: bool = False,
+    preprocessor: keras.layers.Layer | None = None,
+) -> DualEncoder:
+    """Loads a trained `DualEncoder`, of the zoo or of others.
 
     ```python
     model = zoo.from_preset("toy_birds_pfe")
     ```
 
+    Everything that takes a model takes what this takes: `Tower`, `Retriever.build`, and `MODEL` or
+    `--model` of the commands.
+
     Args:
         name_or_path: a name out of `list_presets()`; a folder that `save_preset` wrote, or the run
-            folder of a recipe; a `.keras` file; or a folder on a model hub, `"hf://user/model"` or
-            `"kaggle://user/model/keras/variation"`, which KerasHub fetches.
+            folder of a recipe; a `.keras` file; a KerasHub name of CLIP, SigLIP, SigLIP 2 or
+            MetaCLIP 2, such as `"siglip2_base_patch16_224"`; a folder of KerasHub or of Hugging
+            Face with one of these; a published checkpoint, see `zoo.from_checkpoint`; any of these
+            folders on a hub, `"hf://user/model"` or `"kaggle://user/model/keras/variation"`; or a
+            `CLIPBackbone`, `SigLIPBackbone` or `MetaCLIP2Backbone`, whose layers are then shared.
         compile: whether the model comes back compiled as it was saved, to train or `evaluate` it
             further. Encoding, ranking and searching need no optimizer.
+        preprocessor: the KerasHub preprocessor of a backbone; None gives its family's usual pixels
+            and no tokenizer.
+
+    Returns:
+        The model. Of KerasHub and Hugging Face it is of points: embeddings of length one, and a
+        similarity that gives their logits.
 
     Raises:
-        InputError: if there is neither such a name nor such a folder or file, or the file is
-            damaged or not a model of the zoo.
+        InputError: if there is neither such a name nor such a folder or file, it cannot be
+            fetched, or the file is damaged or not a model of the zoo.
         MissingPackageError: if the model needs a package of an extra that is not installed.
+
+    Released code differs: KerasHub's image converter makes squares bicubically or bilinearly
+        without antialiasing; here `zoo.data.images.prepare` crops or stretches as the converter
+        does, with antialiasing.
     """
+    if isinstance(name_or_path, keras.Model):
+        return hub_model(name_or_path, preprocessor)
     foreign = _foreign(name_or_path)
     if foreign is not None:
         foreign.origin = str(name_or_path)
@@ -108,34 +130,40 @@ def _foreign(name_or_path):
     if text in list_presets():
         return None
     if text.startswith(HUBS):
-        return None if _is_ours(text) else keras_hub(text)
+        return _on_a_hub(text)
     if path.is_dir():
         if is_hub_folder(path):
             return _in_a_model_type(path)
         if _model_path(path) is not None:
             return None
     if path.exists():
-        found = (read(path) for read in READERS)
-        return next((model for model in found if model is not None), None)
-    return keras_hub(text) if text in hub_names() else None
+        return _published(path)
+    return hub_model(text) if text in hub_names() else None
+
+
+def _on_a_hub(handle):
+    config = fetch_config(handle)
+    if _is_ours(config):
+        return None
+    kind = config.get("model_type")
+    if is_hub_config(config) or kind not in (None, *MODEL_TYPES):  # KerasHub fetches it itself
+        return hub_model(handle)
+    folder = fetch_weights(handle)
+    return _published(folder) if kind is None else _in_a_model_type(folder)
 
 
 def _in_a_model_type(path):
     """A folder of KerasHub or `transformers`, or a published checkpoint with such a config."""
-    for read in READERS:
-        if model_type_of(path) is not None and (model := read(path)) is not None:
-            return model
-    return keras_hub(path)
+    model = None if model_type_of(path) is None else _published(path)
+    return hub_model(path) if model is None else model
 
 
-def _is_ours(uri):
-    """Whether a handle is of a preset of the zoo, by its config; an unreachable one is, too."""
-    get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
-    try:
-        path = pathlib.Path(get_file(uri, CONFIG_FILE))
-    except Exception:  # each hub has its own; `_fetched` says what is wrong
-        return True
-    return not is_hub_folder(path.parent)
+def _published(path):
+    return next((model for read in READERS if (model := read(path)) is not None), None)
+
+
+def _is_ours(config):
+    return "class_name" in config and not is_hub_config(config)
 
 
 def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
@@ -145,7 +173,8 @@ def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
         name_or_path: see `from_preset`. What lies on a hub is fetched.
 
     Returns:
-        A folder, or the `.keras` file that was given; None if there is neither.
+        A folder, or the `.keras` file that was given; None if there is neither, and of models on a
+        hub that are not of the zoo.
 
     Raises:
         InputError: if a hub has no such preset, or cannot be reached.
@@ -184,18 +213,12 @@ def whole_of(path: pathlib.Path) -> pathlib.Path:
 
 
 def _fetched(uri):
-    """The folder into which KerasHub fetched a preset."""
-    get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
-    try:
-        paths = [pathlib.Path(get_file(uri, name)) for name in MODEL_FILES]
-        for name in (CARD_FILE, PROBES_FILE):
-            with contextlib.suppress(FileNotFoundError):
-                get_file(uri, name)
-        for name in _read_card(paths[0].parent).get(ASSETS, ()):
-            get_file(uri, name)
-    except Exception as error:  # each hub has its own
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"{uri}: {reason}") from error
+    """The folder on this machine of a preset of the zoo on a hub, or None of another model."""
+    if not _is_ours(fetch_config(uri)):
+        return None
+    paths = fetch(uri, MODEL_FILES)
+    fetch(uri, (CARD_FILE, PROBES_FILE), may_lack=True)
+    fetch(uri, _read_card(paths[0].parent).get(ASSETS, ()))
     return paths[0].parent
 
 

@@ -66,15 +66,16 @@ class Tower:
     ):
         if side not in SIDES:
             raise ValueError(f"`side` must be one of {SIDES}; received {side!r}")
-        self._given = model, side, batch_size, mode, crop_fraction
         self.side, self.batch_size = side, batch_size
         self._lock, self._forward, name = threading.Lock(), None, None
         if not isinstance(model, (DualEncoder, ExportedModel)):
-            if is_export(model):
+            if not isinstance(model, keras.Model) and is_export(model):
                 model = ExportedModel(model)
             else:
-                name, model = model, from_preset(model)
+                model = from_preset(model)
+                name = getattr(model, "origin", None)
         self.model = model
+        self._given = model, side, batch_size, mode, crop_fraction
         if isinstance(model, ExportedModel):
             self.reads, self.dim, self.measure = model.reads(side), None, None
             self.batch_size = model.batch_size(side) or batch_size

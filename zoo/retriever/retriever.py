@@ -504,11 +504,9 @@ class Retriever:
 
 def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
     """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
-    if isinstance(model, DualEncoder):
-        origin = getattr(model, "origin", None)
-        return model, origin, shown_pictures(model, origin)
-    name, model = str(model), from_preset(model)
-    return model, name, shown_pictures(model, name)
+    model = model if isinstance(model, DualEncoder) else from_preset(model)
+    origin = getattr(model, "origin", None)
+    return model, origin, shown_pictures(model, origin)
 
 
 def _notes(*sentences):

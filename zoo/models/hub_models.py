@@ -3,6 +3,8 @@
 import difflib
 import os
 import pathlib
+import re
+import warnings
 from typing import Any
 
 import keras
@@ -16,6 +18,7 @@ from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.json_files import read_object
 from zoo.layers.picture_scaling import PictureScaling
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.hub_files import HUBS, unfetched
 from zoo.models.hugging_face import (
     CONFIG_FILE,
     MODEL_TYPES,
@@ -23,7 +26,6 @@ from zoo.models.hugging_face import (
     read_hugging_face,
 )
 
-HUBS = ("hf://", "kaggle://")
 # By the backbone's class in `keras_hub.models`: its preprocessor, and the layer of its logits.
 _FAMILIES = {
     "CLIPBackbone": ("CLIPPreprocessor", "clip_head"),
@@ -32,13 +34,13 @@ _FAMILIES = {
 }
 
 
-def keras_hub(
+def hub_model(
     preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
 ) -> DualEncoder:
     """A KerasHub dual encoder as a model of points, its preprocessing and tokenizer inside.
 
     ```python
-    model = zoo.models.keras_hub("siglip2_base_patch16_224")
+    model = zoo.from_preset("siglip2_base_patch16_224")
     ```
 
     Args:
@@ -103,6 +105,16 @@ def keras_hub(
     )
 
 
+def keras_hub(
+    preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
+) -> DualEncoder:
+    """`zoo.from_preset` by its name of before 0.2, which goes with the next version."""
+    warnings.warn(
+        "zoo.models.keras_hub(…) is zoo.from_preset(…) now", DeprecationWarning, stacklevel=2
+    )
+    return hub_model(preset, preprocessor)
+
+
 def _read(cls, preset, **options: Any):
     path = os.path.expanduser(os.fspath(preset))
     try:
@@ -111,10 +123,7 @@ def _read(cls, preset, **options: Any):
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         handle = hub_names().get(str(preset), str(preset))
         if handle.startswith(HUBS):
-            raise InputError(
-                f"{preset}: would be fetched from {handle}, which cannot be reached: {reason}; "
-                "fetch that folder on a machine with a network, and pass its path"
-            ) from error
+            raise InputError(unfetched(str(preset), handle, error)) from error
         raise InputError(f"{preset}: KerasHub cannot read it: {reason}") from error
 
 
@@ -136,12 +145,28 @@ def is_hub_folder(folder: pathlib.Path) -> bool:
     if not (folder / CONFIG_FILE).is_file():
         return False
     config = read_object(folder / CONFIG_FILE)
-    return "model_type" in config or str(config.get("module", "")).startswith("keras_hub")
+    return "model_type" in config or is_hub_config(config)
+
+
+def is_hub_config(config: dict[str, Any]) -> bool:
+    """Whether a `config.json` is of a preset of KerasHub."""
+    return str(config.get("module", "")).startswith("keras_hub")
 
 
 def nearest(name: str, others: list[str]) -> str:
-    """`"; did you mean …?"` with the nearest name, or nothing."""
-    found = difflib.get_close_matches(name, [*others, *hub_names()], 1)
+    """`"; did you mean …?"` with the nearest name, or nothing.
+
+    Args:
+        name: what was given: a name, or a path that is not there.
+        others: names beside KerasHub's.
+    """
+    path = pathlib.Path(name).expanduser()
+    beside = []
+    if path.parent.is_dir():
+        beside = [str(path.with_name(one.name)) for one in path.parent.iterdir()]
+    found = difflib.get_close_matches(name, [*others, *hub_names(), *beside], 1)
+    if not found and re.fullmatch(r"[\w-]+/[\w.-]+", name):  # as Hugging Face names its models
+        found = [f"hf://{name}"]
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

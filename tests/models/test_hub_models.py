@@ -17,6 +17,11 @@ pytest.importorskip("keras_hub")
 FEW = TEXTS[1:3]  # letters of both cases, digits and stops
 
 
+def _of(family):
+    backbone, preprocessor = tiny_hub(family)
+    return zoo.from_preset(backbone, preprocessor=preprocessor)
+
+
 # SigLIP 2 is read as SigLIP is, and MetaCLIP 2 from a folder of Hugging Face below.
 TWINS = ("siglip2", "metaclip2")
 PARAMS = [
@@ -36,7 +41,7 @@ def family(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param) / "preset"
     backbone.save_to_preset(folder)
     preprocessor.save_to_preset(folder)
-    read = functools.partial(zoo.models.keras_hub, folder)
+    read = functools.partial(zoo.from_preset, folder)
     return request.param, backbone, preprocessor, functools.cache(read) if is_clip else read
 
 
@@ -79,7 +84,7 @@ def test_it_saves_as_any_other(family, tmp_path):
 
 
 def test_a_relative_path_keeps_every_file(tmp_path, monkeypatch):
-    model = zoo.models.keras_hub(*tiny_hub("siglip"))
+    model = _of("siglip")
     zoo.save_preset(model, tmp_path / "absolute")
     monkeypatch.chdir(tmp_path)
     zoo.save_preset(model, "relative")
@@ -102,11 +107,11 @@ def test_a_relative_path_keeps_every_file(tmp_path, monkeypatch):
 
 def test_a_backbone_shares_its_layers():
     backbone, preprocessor = tiny_hub("clip")
-    model = zoo.models.keras_hub(backbone, preprocessor)
+    model = zoo.from_preset(backbone, preprocessor=preprocessor)
     before = np.asarray(model.encode_images(IMAGES))
     backbone.vision_projection.kernel.assign(-backbone.vision_projection.kernel)
     np.testing.assert_allclose(model.encode_images(IMAGES), -before, atol=1e-6)
-    alone = zoo.models.keras_hub(backbone)
+    alone = zoo.from_preset(backbone)
     assert alone.tokenizer is None
     assert alone.encode_captions(np.ones((2, LENGTH), "int32")).shape == (2, 8)
     # CLIP's own pixels: its mean becomes zero, one deviation above it one.
@@ -118,7 +123,7 @@ def test_a_backbone_shares_its_layers():
 
 def test_variances_a_gallery_and_training():
     """`pfe`, the Retriever and `fit` take it as any model of points."""
-    model = zoo.models.keras_hub(*tiny_hub("siglip"))
+    model = _of("siglip")
     model.compile("adam", run_eagerly=True)
     batch = {
         "images": IMAGES,
@@ -151,28 +156,36 @@ def test_hugging_face_folders_that_keras_hub_converts(tmp_path):
 
     backbone, preprocessor = tiny_hub("metaclip2")
     write_metaclip_2(backbone, preprocessor, tmp_path)
-    model = zoo.models.keras_hub(tmp_path)
+    model = zoo.from_preset(tmp_path)
     # KerasHub's default are 77 ids, which these few positions do not hold.
     assert model.tokenizer.max_words == LENGTH
     compared(model, backbone, preprocessor)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "blip-3"}))
     with pytest.raises(InputError, match=r"cannot read it:.*blip-3"):
-        zoo.models.keras_hub(tmp_path)
+        zoo.from_preset(tmp_path)
 
 
 def test_what_cannot_be_read_is_said(tmp_path):
     import keras_hub
 
-    with pytest.raises(InputError, match="nowhere: KerasHub cannot read it"):
-        zoo.models.keras_hub(tmp_path / "nowhere")
+    (tmp_path / "config.json").write_text(json.dumps({"module": "keras_hub.src.models"}))
+    with pytest.raises(InputError, match=f"{tmp_path}: KerasHub cannot read it"):
+        zoo.from_preset(tmp_path)
     bert = keras_hub.models.BertBackbone(20, 1, 2, 8, 16, max_sequence_length=5)
     with pytest.raises(InputError, match=r"must be one of CLIPBackbone.*received BertBackbone"):
-        zoo.models.keras_hub(bert)
+        zoo.from_preset(bert)
     backbone, preprocessor = tiny_hub("siglip")
     preprocessor.image_converter.pad_to_aspect_ratio = True
     with pytest.raises(InputError, match="pads pictures"):
-        zoo.models.keras_hub(backbone, preprocessor)
+        zoo.from_preset(backbone, preprocessor=preprocessor)
     with pytest.raises(ValueError, match=r"`cleaning` must be one of.*'soap'"):
         HubTokenizer(preprocessor.tokenizer, 5, (None, 1), cleaning="soap")
     with pytest.raises(ValueError, match="`scale` must be positive; received 0"):
         zoo.similarities.CosineLogit(0)
+
+
+def test_its_name_of_before_says_what_to_write():
+    backbone, preprocessor = tiny_hub("siglip")
+    with pytest.warns(DeprecationWarning, match=r"keras_hub\(…\) is zoo\.from_preset\(…\) now"):
+        model = zoo.models.keras_hub(backbone, preprocessor)
+    assert isinstance(model, zoo.models.DualEncoder)
