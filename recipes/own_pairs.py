@@ -6,9 +6,14 @@
     python recipes/own_pairs.py --data-dir photos --text gru --out runs/photos   # own_pairs_gru.py
     python recipes/own_pairs.py                                  # Toy Scenes, by a GRU
 
-`--data-dir` is a folder with one of these (docs/data.md has an example of each):
+`--data-dir` is a folder with one of these, or the table itself (docs/data.md describes each):
 
     pairs.csv, pairs.tsv or pairs.jsonl   a table of pictures and captions
+    metadata.csv or metadata.jsonl        imagefolder
+    captions.txt, results.csv             Flickr8k and Flickr30k as on Kaggle
+    Flickr8k.token.txt                    Flickr8k as its authors publish it
+    dataset_flickr8k.json and others      Karpathy's
+    captions_train2017.json and others    COCO's
     beach.jpg and beach.txt               a text file a picture, one caption a line
     dataset_info.json                     a Hugging Face `datasets` folder (save_to_disk)
 
@@ -68,6 +73,9 @@ class Settings(training.RetrievalSettings):
         None,
         "a local .h5, .npz or .safetensors file; imagenet, fetched once; or none; default: of "
         "mobilenet_v2 those in the preset photos_pfe, else imagenet",
+    )
+    image_dir: Path | None = setting(
+        None, "folder of the pictures; default: found at or below --data-dir"
     )
     image_column: str = setting("image", "column or key of a table's pictures")
     caption_column: str = setting("caption", "column or key of a table's captions")

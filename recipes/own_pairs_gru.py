@@ -46,6 +46,9 @@ class Settings(pcmepp_settings.Settings):
     start_from: Path | None = setting(
         None, "a finished run of this recipe or of pcmepp_coco.py, to train its model further"
     )
+    image_dir: Path | None = setting(
+        None, "folder of the pictures; default: found at or below --data-dir"
+    )
     image_column: str = setting("image", "column or key of a table's pictures")
     caption_column: str = setting("caption", "column or key of a table's captions")
     separator: str | None = setting(
@@ -137,6 +140,8 @@ def options(settings):
         return {"num_images": settings.toy_images, **shown}
     table = {"image_column": "image", "caption_column": "caption", "separator": None}
     named = {name: getattr(settings, name) for name in table}
+    if settings.image_dir is not None:
+        shown = {"images": str(settings.image_dir), **shown}
     changed = {name: value for name, value in named.items() if value != table[name]}
     share = {"seed": settings.seed, "held_out_share": settings.held_out_share}
     return {**share, **changed, **shown}

@@ -113,9 +113,10 @@ def test_bad_tables(photos, tmp_path):
     (photos / "pairs.jsonl").write_text('{"image": "a.jpg", "caption": "first"}\n{"image": \n')
     with pytest.raises(InputError, match=r"pairs.jsonl:2: not JSON"):
         _load(photos / "pairs.jsonl")
+    (photos / "pairs.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"expected a file of one of the kinds"):
         _load(photos / "pairs.xlsx")
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file or folder"):
         _load(tmp_path / "none.csv")
 
 

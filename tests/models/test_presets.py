@@ -282,7 +282,9 @@ def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):
         model.encode_captions("red bird").mean(), loaded.encode_captions("red bird").mean()
     )
     assert ("someone/mine", "model.weights.h5") in asked
-    with pytest.raises(InputError, match=r"hf://someone/other: cannot be fetched: 401 .* give its path"):
+    with pytest.raises(
+        InputError, match=r"hf://someone/other: cannot be fetched: 401 .* give its path"
+    ):
         zoo.from_preset("hf://someone/other")
     with pytest.raises(InputError, match="kaggle://someone: cannot be fetched: "):
         zoo.from_preset("kaggle://someone")

@@ -33,6 +33,7 @@ from zoo.data.loaders import (
     vectors,
     visual_genome,
 )
+from zoo.data.loaders.own_pairs import Captioned, captioned_folder
 from zoo.data.loaders.packaged_photos import packaged_photos, photo_credits
 from zoo.data.reading import images
 from zoo.data.records import Loaded, Records, Skipped
@@ -62,6 +63,7 @@ __all__ = [
     "LOADERS",
     "Augmentation",
     "BertTokenizer",
+    "Captioned",
     "ClipTokenizer",
     "Loaded",
     "MixedStream",
@@ -72,6 +74,7 @@ __all__ = [
     "VocabularyTokenizer",
     "WordTokenizer",
     "batches",
+    "captioned_folder",
     "captions",
     "class_folders",
     "coco",

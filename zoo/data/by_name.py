@@ -219,15 +219,16 @@ def load_pairs(
     image_column="image",
     caption_column="caption",
     separator=None,
+    images=None,
     reading=Reading(),
 ):
-    """Pictures and captions of one's own; see `own_pairs.load_split` for what `root` holds.
+    """Pictures and captions of one's own; see `zoo.data.captioned_folder` for what `root` holds.
 
     One image in ten is for validation and one in ten for the test, up to 5,000 each, unless a
     column `split` says which; which ones follows from the seed.
     """
     name = "validation" if split == "test" and reading.held_out == "val" else split
-    names = (image_column, caption_column, separator)
+    names = (image_column, caption_column, separator, images)
     records = own_pairs.load_split(root, name, held_out_share, seed, reading.skip_bad, *names)
     return reading.split(records, split)
 

@@ -11,9 +11,9 @@ import keras
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.hugging_face import MODEL_TYPES, model_type_of
 from zoo.models.hub_files import HUBS, fetch, fetch_config, fetch_weights
 from zoo.models.hub_models import hub_model, hub_names, is_hub_config, is_hub_folder, nearest
+from zoo.models.hugging_face import MODEL_TYPES, model_type_of
 from zoo.models.points_of import POINTS_FILE, points_of
 from zoo.models.preset_folder import (
     ASSETS,

@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from zoo.data.loaders.own_rows import Row, split_of
+from zoo.data.loaders.own_rows import OTHER_NAMES, Row, split_of
 from zoo.data.reading.files import safe_relative
 from zoo.errors import InputError, require
 from zoo.files.cache import cache_folder
@@ -20,9 +20,9 @@ def is_datasets_folder(path):
 
 
 def read_rows(folder, columns, problems):
-    """The rows of a `datasets` folder, and where its pictures are.
+    """The rows of a `datasets` folder.
 
-    Pictures are bytes inside of the Arrow files; they become files in the user's cache folder. Each
+    Pictures are bytes inside of the Arrow files; they become files in `pictures_folder`. Each
     has the time of change of the file that it is out of: where that is another, the contents are
     compared.
 
@@ -33,7 +33,7 @@ def read_rows(folder, columns, problems):
         problems: a `Problems`.
 
     Returns:
-        `(rows, images)`: an iterator of `Row`s, and the folder that their paths are relative to.
+        An iterator of `Row`s, whose paths are relative to `pictures_folder`.
 
     Raises:
         InputError: if a file is damaged or a column is not there.
@@ -42,9 +42,13 @@ def read_rows(folder, columns, problems):
     names = [None]
     if (folder / _SPLITS).is_file():
         names = _names(folder / _SPLITS, "splits")
-    key = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    images = cache_folder("datasets") / key
-    return _rows(folder, names, columns, images, problems), images
+    return _rows(folder, names, columns, pictures_folder(folder), problems)
+
+
+def pictures_folder(folder):
+    """The folder below the user's cache that the pictures of a `datasets` folder are written to."""
+    key = hashlib.sha256(str(Path(folder).resolve()).encode()).hexdigest()[:16]
+    return cache_folder("datasets") / key
 
 
 def _rows(folder, names, columns, images, problems):
@@ -80,8 +84,7 @@ def _read_arrow(path, columns):
 
 
 def _column(path, names, wanted):
-    others = ("captions", "text", "sentences") if wanted == "caption" else ()
-    for name in (wanted, *others):
+    for name in (wanted, *OTHER_NAMES.get(wanted, ())):
         if name in names:
             return name
     raise InputError(f"{path}: expected a column {wanted!r}, found {', '.join(names)}")

@@ -67,7 +67,7 @@ def load(
             "dataset_coco.json"
         )
     else:
-        listed = _coco_records(contents, problems)
+        listed = coco_records(contents, problems)
     wanted = None if ids is None else _read_ids(ids)
     if wanted is not None:
         listed = _keep(list(listed), wanted, files, problems, missing)
@@ -75,7 +75,16 @@ def load(
     return gather(name, listed, images, image_size, problems, missing, verbose)
 
 
-def _coco_records(contents, problems):
+def coco_records(contents, problems):
+    """The images of files in COCO's format, as `Record`s.
+
+    Args:
+        contents: pairs of a file's path and what it holds.
+        problems: where bad entries are reported.
+
+    Raises:
+        InputError: if a file has another format.
+    """
     listed, seen = {}, set()
     for path, content in contents:
         _check_keys(path, content, ("images", "annotations"))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.karpathy import is_karpathy, karpathy_records
+from zoo.data.loaders.token_file import token_captions
 from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
@@ -82,13 +83,7 @@ def _records_by_name(path, content, split, problems):
 
 def _token_records(path, split_file, problems):
     found = {}
-    for line, text in enumerate(read_lines(path), start=1):
-        key, tab, caption = text.partition("\t")
-        name, mark, number = key.partition("#")
-        if not tab or not mark or not number.isdigit():
-            why = f"expected 'name.jpg#number<tab>caption', found {text[:60]!r}"
-            problems.bad("bad lines", f"{path}:{line}", why)
-            continue
+    for line, name, caption in token_captions(path, problems):
         record = found.setdefault(name, Record((name,), name, [], None, f"{path}:{line}"))
         record.captions.append(caption)
     for line, text in enumerate(read_lines(split_file), start=1):

@@ -140,17 +140,23 @@ def _with_captions(listed, problems):
 
 
 def _with_pictures(listed, folder, problems, missing):
-    there, paths = [], []
+    there, paths, gone = [], [], []
     for record in listed:
         # `Path.is_file` raises where a name is too long.
         found = next((folder / name for name in record.files if isfile(folder / name)), None)
         if found is not None:
             there.append(record)
             paths.append(found)
-        elif missing == "error":
-            raise InputError(f"{record.where}: no file {folder / record.files[0]}")
         else:
-            problems.missing("missing photos", folder / record.files[0])
+            gone.append(record)
+    if gone and missing == "error":
+        first = ", ".join(record.files[0] for record in gone[:3])
+        raise InputError(
+            f"{gone[0].where}: no file {folder / gone[0].files[0]}; {len(gone):,} of "
+            f"{len(gone) + len(there):,} photos are missing: {first}{', …' if gone[3:] else ''}"
+        )
+    for record in gone:
+        problems.missing("missing photos", folder / record.files[0])
     kept, good = [], []
     for record, path, why in zip(there, paths, check_images(paths), strict=True):
         if why is None:

@@ -24,6 +24,12 @@ def karpathy_records(path, content, split, problems, id_key):
         id_key: the key of an image's id; where it is not there, the file name is the id.
     """
     splits = {None: SPLITS, "train": ("train", "restval")}.get(split, (split,))
+    for record, _ in karpathy_entries(path, content, problems, id_key, splits):
+        yield record
+
+
+def karpathy_entries(path, content, problems, id_key, splits=SPLITS):
+    """Yields the images of some splits, each with its split; see `karpathy_records`."""
     for number, entry in enumerate(content["images"]):
         where = f"{path}: images[{number}]"
         if not has_fields(entry, filename=str, split=str, sentences=list):
@@ -43,10 +49,11 @@ def karpathy_records(path, content, split, problems, id_key):
                 continue
             sentences = entry["sentences"]
             numbered = all(has_fields(sentence, sentid=int) for sentence in sentences)
-            yield Record(
+            record = Record(
                 (f"{folder}/{name}", name) if folder else (name,),
                 image_id,
                 [sentence["raw"] for sentence in sentences],
                 [sentence["sentid"] for sentence in sentences] if numbered else None,
                 where,
             )
+            yield record, entry["split"]

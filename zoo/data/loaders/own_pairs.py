@@ -1,20 +1,19 @@
-"""Pictures and captions of one's own: a table, a text file a picture, or a `datasets` folder."""
+"""Pictures and captions of one's own, in any of the layouts that people have."""
 
 import os
 import unicodedata
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.loaders import arrow_folder
 from zoo.data.loaders.gather import Record, gather
-from zoo.data.loaders.own_rows import read_rows
+from zoo.data.loaders.layouts import other_tables, recognised
 from zoo.data.reading.files import name_on_disk
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 
-TABLES = ("pairs.csv", "pairs.tsv", "pairs.jsonl")
 MOST_HELD_OUT = 5000  # images of a split that nobody has named
 
 
@@ -29,7 +28,7 @@ def load(
     verbose: bool = True,
     separator: str | None = None,
 ) -> Loaded:
-    """Reads image paths and captions: a CSV, TSV or JSON Lines file, or a folder.
+    """Reads image paths and captions: a table, or a folder in any layout that is recognised.
 
     ```
     image,caption
@@ -38,13 +37,13 @@ def load(
     ```
 
     An image may have several rows; a caption that an image has already is left out and reported.
-    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings. Of a
-    folder, the captions of `beach.jpg` are the lines of `beach.txt`, or it is what Hugging Face's
-    `datasets` wrote by `save_to_disk`.
+    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings. The
+    layouts: `captioned_folder`.
 
     Args:
         table: the file, `.csv` and `.tsv` with a first line that names the columns; or the folder.
-        images: the folder that the paths are relative to, by default the table's own.
+        images: the folder that the paths are relative to; None: the table's own, or one below it
+            that has the first pictures of the table.
         image_column: name of the column, or key, of the path; of a `datasets` folder, of the
             pictures.
         caption_column: name of the column, or key, of the caption.
@@ -64,11 +63,87 @@ def load(
         ValueError: if `missing` is unknown.
         InputError: if something is not there or not what it has to be, with file and line.
     """
-    table = Path(table).expanduser()
     problems = Problems(skip_bad)
-    columns = (image_column, caption_column)
-    listed, _, images = _read(table, columns, problems, separator, images)
-    return gather(table.name, listed, images, image_size, problems, missing, verbose)
+    layout = recognised(table, images, (image_column, caption_column), separator)
+    listed, _ = _read(layout, problems, caption_column)
+    return gather(layout.source.name, listed, layout.images, image_size, problems, missing, verbose)
+
+
+class Captioned(NamedTuple):
+    """Photos with their captions.
+
+    Attributes:
+        photos: N paths.
+        captions: M strings.
+        caption_image: int `(M,)`, the row of each caption's photo.
+        recognised: one line on what was found.
+    """
+
+    photos: list[str]
+    captions: list[str]
+    caption_image: np.ndarray
+    recognised: str
+
+
+def captioned_folder(
+    path: str | os.PathLike, images: str | os.PathLike | None = None, skip_bad: bool = False
+) -> Captioned:
+    """The photos and captions of a folder, in whichever of the usual layouts it is.
+
+    ```python
+    found = zoo.data.captioned_folder("flickr8k/")
+    print(found.recognised)  # flickr8k: Kaggle's Flickr8k, captions.txt with photos in Images: …
+    ```
+
+    | layout | what is there |
+    |---|---|
+    | a table | `pairs.csv`, `pairs.tsv` or `pairs.jsonl` with `image` and `caption` |
+    | imagefolder | `metadata.csv` or `.jsonl` with `file_name` and `text`, also in `train/` … |
+    | Kaggle's Flickr8k | `captions.txt` beside `Images/` |
+    | Kaggle's Flickr30k | `results.csv` beside `flickr30k_images/` |
+    | Flickr's token file | `Flickr8k.token.txt` with its lists, or `results_20130124.token` |
+    | Karpathy's JSON | `dataset_flickr8k.json`, `dataset_flickr30k.json`, `dataset_coco.json` |
+    | COCO's captions | `captions_train2017.json` and others, also in `annotations/` |
+    | a text file beside each picture | `beach.jpg` and `beach.txt`, a caption a line |
+    | a Hugging Face datasets folder | what `save_to_disk` wrote |
+
+    Args:
+        path: the folder, or the file that holds the captions.
+        images: the folder of the photos; None: the table's own, or one below it that has the first
+            photos of the table.
+        skip_bad: leave out what is bad, and photos that are not there, instead of raising.
+
+    Returns:
+        A `Captioned`. Splits are not looked at.
+
+    Raises:
+        InputError: if the layout is none of these, photos are not there, or a row is bad.
+    """
+    layout = recognised(path, images)
+    problems = Problems(skip_bad)
+    listed, _ = _read(layout, problems)
+    missing = "skip" if skip_bad else "error"
+    records = gather(
+        layout.source.name, listed, layout.images, 224, problems, missing, verbose=False
+    ).records
+    line = _line(path, layout, records.num_images, records.num_captions)
+    if records.skipped:
+        line += f"; {len(records.skipped):,} rows or photos left out"
+    return Captioned(
+        list(records.image_paths), list(records.captions), np.asarray(records.caption_image), line
+    )
+
+
+def _line(path, layout, photos, captions):
+    """What was recognised, in one line."""
+    root = Path(path).expanduser()
+    table = "" if layout.source == root else f", {_below(layout.source, root)}"
+    folder = "" if layout.images == root else f", photos in {_below(layout.images, root)}"
+    return f"{path}: {layout.what}{table}{folder}: {photos:,} photos, {captions:,} captions"
+
+
+def _below(path, root):
+    return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def load_split(
@@ -80,6 +155,7 @@ def load_split(
     image_column: str = "image",
     caption_column: str = "caption",
     separator: str | None = None,
+    images: str | os.PathLike | None = None,
 ) -> Records:
     """The records of one split of a folder of one's own.
 
@@ -88,12 +164,12 @@ def load_split(
     the two, the other is drawn out of the training images.
 
     Args:
-        root: a folder with one of `TABLES`, with a text file a picture, or of `datasets`.
+        root: a folder in a layout of `captioned_folder`, or the table in it.
         split: `"train"`, `"validation"` or `"test"`.
         held_out_share: of the images, for validation and for the test each, in (0, 0.5).
         seed: of the draw.
         skip_bad: see `load`; a photo that is not there is bad.
-        image_column, caption_column, separator: see `load`.
+        image_column, caption_column, separator, images: see `load`.
 
     Returns:
         `Records`.
@@ -107,11 +183,15 @@ def load_split(
         raise InputError(f"{root}: no such folder")
     if not isinstance(held_out_share, int | float) or not 0 < held_out_share < 0.5:
         raise InputError(f"data: `held_out_share` must be in (0, 0.5); received {held_out_share}")
-    source, *others = [root / name for name in TABLES if (root / name).exists()] or [root]
     problems = Problems(skip_bad)
-    for other in others:
+    layout = recognised(root, images, (image_column, caption_column), separator)
+    source, folder = layout.source, layout.images
+    for other in other_tables(root):
         problems.missing("other tables", other, f"{source.name} is read")
-    listed, splits, folder = _read(source, (image_column, caption_column), problems, separator)
+    listed, splits = _read(layout, problems, caption_column)
+    if split == "train":  # once for all splits
+        count = sum(len(record.captions) for record in listed)
+        print(_line(root, layout, len(listed), count))
     if skip_bad:  # before the division, so that it is of the photos that are there
         there = [os.path.isfile(folder / record.files[0]) for record in listed]
         for record, found in zip(listed, there, strict=True):
@@ -134,19 +214,14 @@ def load_split(
     return gather(name, [listed[i] for i in divided[split]], folder, 224, own, missing).records
 
 
-def _read(source, columns, problems, separator=None, images=None):
-    """`(listed, splits, folder of the images)`; a split is None where nothing says so."""
-    if arrow_folder.is_datasets_folder(source):
-        rows, folder = arrow_folder.read_rows(source, columns, problems)
-    else:
-        rows = read_rows(source, (*columns, "split"), problems, separator)
-        folder = source if source.is_dir() else source.parent
-    folder = folder if images is None else Path(images).expanduser()
+def _read(layout, problems, caption_column="caption"):
+    """`(listed, splits)`; a split is None where nothing says so."""
+    folder = layout.images
     found, splits, known = {}, {}, defaultdict(set)
-    for row in rows:
+    for row in layout.rows(problems):
         empty = [not isinstance(text, str) or not text.strip() for text in row.captions]
         if any(empty) or not row.captions:
-            problems.bad("empty captions", row.where, f"expected text as {columns[1]!r}")
+            problems.bad("empty captions", row.where, f"expected text as {caption_column!r}")
         told = _relative(Path(row.image).as_posix(), folder)
         name = unicodedata.normalize("NFC", told)  # one image, however its name is written
         if name not in found:
@@ -166,7 +241,7 @@ def _read(source, columns, problems, separator=None, images=None):
             known[name].add(text.strip())
             record.captions.append(text)
     kept = [name for name, record in found.items() if record.captions]
-    return [found[name] for name in kept], [splits[name] for name in kept], folder
+    return [found[name] for name in kept], [splits[name] for name in kept]
 
 
 def _relative(path, folder):

@@ -11,6 +11,11 @@ from zoo.errors import InputError
 from zoo.files.lines import lines_of
 
 JSON_LINES = (".jsonl", ".ndjson")
+# What stands in for a column that is called `image` or `caption`.
+OTHER_NAMES = {
+    "image": ("file_name", "filename", "image_name"),
+    "caption": ("captions", "text", "comment", "sentences"),
+}
 _SPLITS = {
     "train": "train",
     "restval": "train",
@@ -53,7 +58,7 @@ def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
     """
     if source.is_dir():
         return _text_files(source, problems)
-    if source.suffix in SEPARATORS:
+    if source.suffix in SEPARATORS or separator is not None:
         return _table(source, columns, problems, separator)
     if source.suffix in JSON_LINES:
         return _json_lines(source, columns, problems)
@@ -75,8 +80,9 @@ def _table(table, columns, problems, separator):
         kind = "rows with too many fields" if " fields, found " in why else "broken rows"
         problems.bad(kind, where, why)
 
-    image, caption, split = columns
-    has_splits = split in read_header(table, separator)
+    header, split = read_header(table, separator), columns[-1]
+    image, caption = (_named(name, header) for name in columns[:2])
+    has_splits = split in header
     wanted = [image, caption, split] if has_splits else [image, caption]
     for line, values in read_table(table, wanted, bad, separator):
         yield from _row(f"{table}:{line}", image, values, has_splits, problems)
@@ -86,7 +92,6 @@ def _json_lines(table, columns, problems):
     def bad(where, why):
         problems.bad("bad lines", where, why)
 
-    image, caption, split = columns
     for line, text in enumerate(lines_of(read_text(table, bad)), start=1):
         if not text.strip():
             continue
@@ -96,11 +101,19 @@ def _json_lines(table, columns, problems):
         except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
             bad(where, f"not JSON ({getattr(error, 'msg', error)})")
             continue
+        if isinstance(row, dict):
+            image, caption = (_named(name, row) for name in columns[:2])
         if not isinstance(row, dict) or not all(key in row for key in (image, caption)):
-            problems.bad("bad lines", where, f"expected an object with {(image, caption)}")
+            problems.bad("bad lines", where, f"expected an object with {columns[:2]}")
             continue
-        values = [row[image], row[caption], row.get(split)]
-        yield from _row(where, image, values, split in row, problems)
+        values = [row[image], row[caption], row.get(columns[-1])]
+        yield from _row(where, image, values, columns[-1] in row, problems)
+
+
+def _named(name, there):
+    """The name of a column, or the usual other one that is there in its place."""
+    others = () if name in there else OTHER_NAMES.get(name, ())
+    return next((other for other in others if other in there), name)
 
 
 def _row(where, column, values, has_split, problems):
@@ -115,6 +128,12 @@ def _row(where, column, values, has_split, problems):
     yield Row(where, portable(image.strip()), captions, known)
 
 
+def has_text_files(folder):
+    """Whether a folder has a text file beside one of its pictures."""
+    pictures, _ = pictures_in(folder)
+    return any(path.with_suffix(".txt").is_file() for path in pictures)
+
+
 def _text_files(folder, problems):
     """`beach.jpg` beside `beach.txt`, whose lines are its captions; empty lines are left out."""
     pictures, _ = pictures_in(folder)
@@ -123,11 +142,6 @@ def _text_files(folder, problems):
         for path in folder.rglob("*.txt")
         if not is_hidden(path.relative_to(folder).as_posix())
     }
-    if not any(path.with_suffix("") in texts for path in pictures):
-        raise InputError(
-            f"{folder}: expected pairs.csv, pairs.tsv, pairs.jsonl, a text file beside each "
-            "picture (beach.jpg and beach.txt), or a Hugging Face datasets folder; found none"
-        )
     for path in pictures:
         text = path.with_suffix(".txt")
         if path.with_suffix("") not in texts:
