@@ -38,7 +38,11 @@ class Command(NamedTuple):
 
 COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
-    "evaluate": Command("EMBEDDINGS.npz", "metrics of saved embeddings", "zoo.commands.evaluate"),
+    "evaluate": Command(
+        "EMBEDDINGS.npz | --model MODEL",
+        "metrics of saved embeddings, or of a model",
+        "zoo.commands.evaluate",
+    ),
     "confidence": Command(
         "measure | probes RUN",
         "how sure a run's answers are, and whether it is true",

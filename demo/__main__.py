@@ -2,6 +2,7 @@
 
     python -m demo                                   # the packaged model of photos, and 170 photos
     python -m demo --photos PHOTOS                   # the same model over your own
+    python -m demo siglip2_base_patch16_224          # or a folder of CLIP, SigLIP, ProLIP, …
     python -m demo toy_birds_pfe                     # drawn birds, of which everything is known
     python -m demo runs/pcme_cub --data-dir CUB_200_2011
     python -m demo runs/pcme_cub --photos PHOTOS --captions captions.txt
@@ -45,7 +46,10 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "run", nargs="?", default="photos_pfe", help="a run folder, or a preset's name"
+        "run",
+        nargs="?",
+        default="photos_pfe",
+        help="name, folder or handle of a model: preset, run, KerasHub, Hugging Face (photos_pfe)",
     )
     parser.add_argument("--photos", type=Path, metavar="DIR", help="pictures of your own")
     parser.add_argument(

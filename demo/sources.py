@@ -36,8 +36,8 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     """A model with its gallery, encoded; stored embeddings are read back.
 
     Args:
-        run: a preset's name, or the run folder of a recipe. A preset of photos, which may not bring
-            what it was measured on, has the packaged photos for a gallery.
+        run: what `zoo.from_preset` takes. A preset of photos, which may not bring what it was
+            measured on, and a model of others have the packaged photos for a gallery.
         folder: a folder of images to take as the gallery, with all folders below it.
         captions: a text, CSV or TSV file of captions to go with `folder`.
         data_dir: the data set of the run, if it has moved.
@@ -53,7 +53,11 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     if model.reads_caption_vectors:
         return _of_vectors(run, folder, data_dir)
     card = zoo.list_presets().get(str(run))
-    asks_packaged = folder is None and card is not None and card["data"]["loader"] == "pairs"
+    if card is None:
+        has_photos = folder is not None or data_dir is not None or RunFolder(run).is_run
+        asks_packaged = not has_photos  # a model of others, which names no data
+    else:
+        asks_packaged = folder is None and card["data"]["loader"] == "pairs"
     records = _records(run, data_dir) if folder is None and not asks_packaged else None
     resizing = shown_pictures(model, run)
     towers = {side: Tower(model, side, **resizing) for side in SIDES}

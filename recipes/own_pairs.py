@@ -3,6 +3,7 @@
     python recipes/own_pairs.py --data-dir photos --out runs/photos
     python recipes/own_pairs.py --data-dir photos --image-weights mobilenet_v2.h5 --out runs/photos
     python recipes/own_pairs.py --data-dir photos --text-weights all-MiniLM-L6-v2 --out runs/photos
+    python recipes/own_pairs.py --data-dir photos --model siglip2_base_patch16_224 --out runs/photos
     python recipes/own_pairs.py --data-dir photos --text gru --out runs/photos   # own_pairs_gru.py
     python recipes/own_pairs.py                                  # Toy Scenes, by a GRU
 
@@ -20,8 +21,9 @@
 A pretrained network of ImageNet reads the pictures and a pretrained MiniLM the captions, once; both
 stay as they are. Linear maps of their stored vectors then learn to match (InfoNCE), and after that
 how sure each is (probabilistic embeddings, PFE). MiniLM is that of the packaged preset
-`photos_pfe`, so nothing is fetched. A tenth of the pictures is for validation and a tenth for the
-test, or what a column `split` says.
+`photos_pfe`, so nothing is fetched. With `--model` the points are those of CLIP, SigLIP or another
+model of points as they are, and the variances alone are learnt. A tenth of the pictures is for
+validation and a tenth for the test, or what a column `split` says.
 """
 
 import dataclasses
@@ -43,6 +45,8 @@ from zoo.data.sources.features import cached
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
+from zoo.models import Tower
+from zoo.models.points_of import frozen_points
 
 import keras
 
@@ -60,6 +64,9 @@ class Settings(training.RetrievalSettings):
     out: Path = differs(Path("runs/own_pairs"))
     text: Literal["sentence", "gru"] = setting(
         "sentence", "what reads captions: a pretrained MiniLM, or a GRU trained here"
+    )
+    model: str | None = setting(
+        None, "model of points that stays as it is; its pictures' size replaces --image-size"
     )
     text_weights: str | None = setting(
         None,
@@ -106,13 +113,48 @@ class Settings(training.RetrievalSettings):
     )
     select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.model is None:
+            return
+        if self.data_dir is None:
+            raise ValueError("--model needs --data-dir, a folder of photos with captions")
+        for name in ("text_weights", "image_weights", "backbone"):
+            if getattr(self, name) is not None:
+                flag = "--" + name.replace("_", "-")
+                raise ValueError(f"{flag} is of a network beside --model; give one of both")
+
 
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     if is_for_gru(argv):
         return own_pairs_gru.main(argv)
-    settings = cli.parse(Settings, argv, description=__doc__)
-    return train(settings, settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings)))
+    settings, points = cli.parse(Settings, argv, description=__doc__), None
+    if settings.model is not None:
+        settings, points = over(settings)
+    data = settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings))
+    return train(settings, data, points=points)
+
+
+def over(settings):
+    """The settings with pictures as `--model` is shown them, and its points.
+
+    Raises:
+        InputError: if there is no such model, or it is not of pictures, words and points.
+    """
+    tower = Tower(settings.model, "images", settings.batch_size)
+    tower.expect("pictures")
+    Tower(tower.model, "captions").expect("texts")
+    try:
+        points = frozen_points(tower.model)
+    except ValueError as error:
+        raise InputError(
+            f"--model {settings.model}: expected a model of points, over which variances are "
+            f"learnt; {error}"
+        ) from error
+    mode, fraction = tower.resizing
+    shown = {"image_size": tower.image_size, "resize": mode, "crop_fraction": fraction}
+    return dataclasses.replace(settings, **shown), points
 
 
 def is_for_gru(argv):
@@ -123,7 +165,7 @@ def is_for_gru(argv):
         flag if "=" in flag else "=".join(argv[at : at + 2]) if flag == "--text" else flag
         for at, flag in enumerate(argv)
     ]
-    has_data = any(flag.partition("=")[0] == "--data-dir" for flag in said)
+    has_data = any(flag.partition("=")[0] in ("--data-dir", "--model") for flag in said)
     return not has_data or any(flag.startswith(GRU) for flag in said)
 
 

@@ -5,13 +5,16 @@
     python recipes/own_vectors.py --images clip.npz:images --captions clip.npz:captions \\
         --pairs pairs.npy --texts captions.txt --method pcmepp
     python recipes/own_vectors.py --images items.parquet:image --captions items.parquet:title
+    python recipes/own_vectors.py --model siglip2_base_patch16_224 --data-dir photos
 
 Two arrays of vectors, of CLIP, SigLIP or any other model, row i of one belonging to row i of the
 other or as `--pairs` says. `--method none` trains nothing: it evaluates, calibrates and makes a run
 folder that `halo search`, `report` and `export` take. The other methods train a head on the
 vectors. One image in ten is for validation and calibration, one in ten for the test. Files are
 `.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`; `FILE:NAME` names an array or column.
-The same command resumes a run that was stopped.
+`--model` stores a model's vectors of the photos and captions in `--data-dir` first, in the folder
+`OUT_vectors`: a preset, a run, a KerasHub name, or any folder that `zoo.from_preset` opens; the
+layouts of `--data-dir` are those of `own_pairs.py`. The same command resumes a stopped run.
 """
 
 import time
@@ -23,7 +26,7 @@ import own_vectors_methods
 from zoo import cli, report, training
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches, vectors
-from zoo.evaluation import toy_vectors
+from zoo.evaluation import toy_vectors, write_vectors
 
 import keras
 
@@ -35,6 +38,10 @@ class Settings(training.VectorSettings):
     """What to read, and what to make of it."""
 
     out: Path = differs(Path("runs/own_vectors"))
+    model: str | None = setting(None, "model whose vectors of --data-dir are stored and read")
+    image_dir: Path | None = setting(
+        None, "with --model: folder of the pictures; default: found at or below --data-dir"
+    )
     method: Literal[METHODS] = setting("none", "what to make of the vectors")
     dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
     batch_size: int = setting(1024, "pairs; of data with classes as many of each")
@@ -42,11 +49,31 @@ class Settings(training.VectorSettings):
     epochs: int = setting(10, "over all captions; none and laplace have none", smoke=1)
     steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
 
+    def __post_init__(self):
+        if self.model is None:
+            if self.image_dir is not None:
+                raise ValueError("--image-dir needs --model")
+            return super().__post_init__()
+        if self.data_dir is None:
+            raise ValueError("--model needs --data-dir, a folder of photos with captions")
+        for name in ("images", "captions", "pairs", "labels", "splits", "texts", "paths"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
+
+    def data(self):
+        if self.model is None:
+            return super().data() if self.images else toy_vectors()
+        pairs = {"root": str(self.data_dir.resolve()), "seed": self.seed}
+        if self.image_dir is not None:
+            pairs["images"] = str(self.image_dir.resolve())
+        folder = self.out.with_name(f"{self.out.name}_vectors").resolve()
+        return {**write_vectors(self.model, folder, pairs=pairs), "held_out": self.held_out}
+
 
 def main(argv=None):
     start = time.process_time()
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data() if settings.images else toy_vectors()
+    data = settings.data()
     run = training.start(settings, data)
     if run.finished:
         return report.show(run)

@@ -161,13 +161,22 @@ def test_what_is_missing_is_said_with_a_way_out(tmp_path):
     model = zoo.from_preset("toy_birds_pfe")
     zoo.save_preset(model, preset)
     with pytest.raises(InputError, match="knows no data; name a folder of images with --photos"):
-        sources.load(preset)
+        sources.load(preset, data_dir=tmp_path)
     run = RunFolder.open(tmp_path / "run", {}, data={"loader": "cub", "root": str(tmp_path)})
     run.save_model(model)
     with pytest.raises(InputError, match="name its folder with --data-dir"):
         sources.load(run.path)
     with pytest.raises(InputError, match="holds no image"):
         sources.load(folder=preset)
+
+
+def test_a_model_that_names_no_data_is_shown_over_the_packaged_photos(tmp_path, monkeypatch):
+    zoo.save_preset(zoo.from_preset("toy_birds_pfe"), tmp_path / "mine")
+    few = zoo.data.packaged_photos()[:5]
+    monkeypatch.setattr(sources, "packaged_photos", lambda: few)
+    gallery, _ = sources.load(tmp_path / "mine", cache=tmp_path / "cache")
+    assert gallery.image_paths == few
+    assert len(gallery.credits) == len(few)
 
 
 def test_models_that_cannot_be_shown():

@@ -88,7 +88,9 @@ def _source(command):
     command.add_argument(
         "source", help="folder, CSV, TSV, text file of captions, vectors, tar, TFRecord or Parquet"
     )
-    command.add_argument("--model", required=True, help="a preset's name, run folder or export")
+    command.add_argument(
+        "--model", required=True, help="name, folder or handle of a model, or an export"
+    )
     command.add_argument("--captions", action="store_true", help="the items are captions")
     command.add_argument("--column", help="of a table or a container (default: image or caption)")
     command.add_argument(

@@ -5,6 +5,7 @@ from zoo.evaluation.calibration import calibrate_run, calibrated
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.expansion import augment_gallery, expand_queries
 from zoo.evaluation.held_out import make_probes
+from zoo.evaluation.of_folder import evaluate_folder
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
@@ -25,6 +26,7 @@ __all__ = [
     "encode_sets",
     "ensemble",
     "evaluate",
+    "evaluate_folder",
     "expand_queries",
     "make_probes",
     "measure",

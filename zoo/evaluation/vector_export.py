@@ -7,35 +7,68 @@ from typing import Any
 import numpy as np
 
 from zoo import data
+from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import data_of
 from zoo.files.atomic import atomic, write_text
 from zoo.files.cache import cache_folder
+from zoo.files.json_files import read_object, write_json
+from zoo.models import Tower
 from zoo.models.presets import from_preset
 
 PRESET = "toy_birds_pcme"
 _DONE = "splits.txt"  # written last
+_FACTS = "vectors.json"
 
 
 def write_vectors(
-    run: str | os.PathLike, folder: str | os.PathLike, data_dir: str | os.PathLike | None = None
+    model: str | os.PathLike,
+    folder: str | os.PathLike,
+    data_dir: str | os.PathLike | None = None,
+    pairs: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Encodes every split of a run or preset into files that the loader `vectors` reads.
+    """Encodes every split of a data set into files that the loader `vectors` reads.
 
     Args:
-        run: a run folder, or a name out of `zoo.list_presets()`.
+        model: a run folder or a name out of `zoo.list_presets()`, whose own data are encoded; with
+            `pairs` whatever `zoo.from_preset` takes.
         folder: where `images.npy`, `captions.npy` (the means), `pairs.npy`, `labels.txt` of data
-            with classes, `texts.txt`, `paths.txt` and `splits.txt` go.
+            with classes, `texts.txt`, `paths.txt`, `splits.txt` and `vectors.json` go. Files of the
+            same model and data are taken as they are.
         data_dir: where the run's data set is now, if it has moved.
+        pairs: options of the loader `pairs`, such as `root`: the data in place of the model's own.
 
     Returns:
         A description for `zoo.data.open`.
+
+    Raises:
+        InputError: if the model or the data cannot be read, the model gives sets, or the folder
+            has the vectors of another model or other data.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / _DONE).exists():
+    if pairs is None:
         moved = {} if data_dir is None else {"root": str(data_dir)}
-        _write(from_preset(run), {**data_of(run), **moved}, folder)
+        described = {**data_of(model), **moved}
+    else:
+        described = {"loader": "pairs", **pairs}
+    facts = {"model": str(model), "data": described}
+    if (folder / _DONE).exists():
+        found = read_object(folder / _FACTS) if (folder / _FACTS).is_file() else facts
+        if found != facts:
+            raise InputError(
+                f"{folder}: has vectors of {found.get('model')} over {found.get('data')}; expected "
+                f"those of {facts['model']} over {described}. Choose another folder, or delete it"
+            )
+    else:
+        opened = from_preset(model)
+        if pairs is not None:  # shown as the model itself wants pictures
+            tower = Tower(opened, "images")
+            tower.expect("pictures")
+            shown = dict(zip(("resize", "crop_fraction"), tower.resizing, strict=True))
+            described = {"image_size": tower.image_size, **shown, **described}
+        write_json(folder / _FACTS, facts)
+        _write(opened, described, folder)
     names = {"images": "images.npy", "captions": "captions.npy", "pairs": "pairs.npy"}
     names |= {name: f"{name}.txt" for name in ("labels", "splits", "texts", "paths")}
     there = {key: str(folder / name) for key, name in names.items() if (folder / name).exists()}
@@ -58,6 +91,8 @@ def _write(model, description, folder):
         opened = data.open(description, split)
         records = opened.records
         encoded = encode(model, records, opened.source)
+        if "mean" not in encoded.images or "mean" not in encoded.captions:
+            raise InputError(f"{description}: the model gives sets; expected one vector per item")
         columns["images"].append(np.asarray(encoded.images["mean"]))
         columns["captions"].append(np.asarray(encoded.captions["mean"]))
         own = np.arange(records.num_captions)

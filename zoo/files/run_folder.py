@@ -14,6 +14,7 @@ from zoo.files.json_files import as_json, json_kind, read_json, read_object, wri
 from zoo.files.lock import LOCK_FILE, locked
 
 MODEL_SUFFIX = ".keras"
+_OF_A_RUN = {"settings", "data", "command", "versions"}  # keys of its config.json
 
 
 class RunFolder:
@@ -126,8 +127,18 @@ class RunFolder:
 
     @property
     def is_run(self) -> bool:
-        """Whether a run is there; a preset's `config.json` is Keras' own, beside its metadata."""
-        return self.config_path.is_file() and not (self.path / "metadata.json").is_file()
+        """Whether a run is there.
+
+        The `config.json` of a preset, of KerasHub, of Hugging Face or of a published checkpoint
+        describes a network, and has nothing that a run's has. A damaged one is of a run.
+        """
+        if not self.config_path.is_file() or (self.path / "metadata.json").is_file():
+            return False
+        try:
+            config = read_json(self.config_path)
+        except InputError:
+            return True
+        return not (isinstance(config, dict) and config) or bool(_OF_A_RUN & config.keys())
 
     @property
     def config(self) -> dict[str, Any]:

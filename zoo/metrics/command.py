@@ -30,9 +30,13 @@ def main(options):
             results = evaluate_retrieval(pairs, LabelRelevance(*labels))
     except ValueError as error:
         raise InputError(f"{options.embeddings}: {error}") from error
-    results = {"similarity": layer.identifier, **results}
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    show({"similarity": layer.identifier, **results}, options.out)
+
+
+def show(results, out=None):
+    """Prints results a line each, and writes them as JSON to `out` where it is given."""
+    if out:
+        out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     width = max(map(len, results))
     for key, value in results.items():
         shown = f"{value:10.2f}" if isinstance(value, float) else f"{value!s:>10}"

@@ -108,7 +108,12 @@ def hub_model(
 def keras_hub(
     preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
 ) -> DualEncoder:
-    """`zoo.from_preset` by its name of before 0.2, which goes with the next version."""
+    """`zoo.from_preset` by its former name, which goes with the next version.
+
+    ```python
+    model = zoo.from_preset("siglip2_base_patch16_224")  # in place of zoo.models.keras_hub(…)
+    ```
+    """
     warnings.warn(
         "zoo.models.keras_hub(…) is zoo.from_preset(…) now", DeprecationWarning, stacklevel=2
     )

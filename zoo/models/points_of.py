@@ -9,6 +9,7 @@ import keras
 
 from zoo.losses import InfoNCE
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.inputs import check_gives_points
 from zoo.models.preset_folder import write_preset
 from zoo.similarities import Cosine
 
@@ -29,6 +30,36 @@ def points_of(model: DualEncoder) -> DualEncoder:
     )
     return DualEncoder(
         *towers, similarity=Cosine(), loss=InfoNCE(), tokenizer=model.tokenizer, name="points"
+    )
+
+
+def frozen_points(model: DualEncoder) -> DualEncoder:
+    """A model of points whose towers are one layer each, `"backbone"`, for heads over its points.
+
+    It shares the weights. `zoo.encoders.head_alone` of its towers reads stored points, so that
+    variances over them (`zoo.models.pfe`) are learnt without encoding anything again.
+
+    Args:
+        model: a `DualEncoder` of points, such as CLIP or SigLIP.
+
+    Raises:
+        ValueError: if its embeddings are not points, or its encoders not Functional.
+    """
+
+    def wrapped(encoder, name):
+        check_gives_points(encoder, name)
+        backbone = keras.Model(encoder.input, encoder.output["mean"], name="backbone")
+        read = keras.Input(encoder.input_shape[1:], dtype=encoder.input.dtype, name="input")
+        point = keras.layers.Identity(dtype="float32", name="point")(backbone(read))
+        return keras.Model(read, {"mean": point}, name=name)
+
+    return DualEncoder(
+        wrapped(model.image_encoder, "image_encoder"),
+        wrapped(model.caption_encoder, "caption_encoder"),
+        similarity=model.similarity,
+        loss=InfoNCE(),
+        tokenizer=model.tokenizer,
+        name="frozen",
     )
 
 

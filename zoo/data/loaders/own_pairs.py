@@ -72,6 +72,11 @@ def load(
 class Captioned(NamedTuple):
     """Photos with their captions.
 
+    ```python
+    found = zoo.data.captioned_folder("flickr8k/")
+    of_each = [found.photos[row] for row in found.caption_image]  # the photo of each caption
+    ```
+
     Attributes:
         photos: N paths.
         captions: M strings.

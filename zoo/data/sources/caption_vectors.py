@@ -14,6 +14,7 @@ from zoo.data.sources import Features
 from zoo.data.text.captions import token_ids
 from zoo.files.atomic import atomic
 from zoo.files.disk import open_memmap
+from zoo.models.forward import Forward
 
 _BATCH = 64
 _STEP = 4  # lengths are rounded up to these, so that a handful of graphs serves all of them
@@ -32,7 +33,7 @@ def caption_vectors(
     Args:
         folder: where the file lies.
         backbone: a `keras.Model` from ids to a dict with `"pooled"`, which masks padding, such as
-            `zoo.encoders.sentences`; run in inference mode.
+            `zoo.encoders.sentences`, or from full rows of ids to one array; run in inference mode.
         tokenizer: strings to ids.
         captions: strings; what is there twice is encoded once.
 
@@ -84,6 +85,10 @@ def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
         backbone: see `caption_vectors`.
         ids: int32 `(M, max_words)`, padded with zeros.
     """
+    if not isinstance(backbone.output, dict):  # it may read padding too
+        forward = Forward(backbone)
+        starts = range(0, len(ids), _BATCH)
+        return np.concatenate([forward(ids[start : start + _BATCH]) for start in starts])
     vectors = np.empty((len(ids), backbone.output["pooled"].shape[-1]), np.float32)
     for rows, found in _by_length(backbone, ids, "pooled"):
         vectors[rows] = found
