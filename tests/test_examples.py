@@ -29,7 +29,15 @@ ROOMS = (
 )
 # Their examples need data, files or a model, or build one, which the matrix does.
 NOT_RUN = {
-    "data": {"BertTokenizer", "ClipTokenizer", "Loaded", "MixedStream", "Split", "Stream"},
+    "data": {
+        "BertTokenizer",
+        "Captioned",
+        "ClipTokenizer",
+        "Loaded",
+        "MixedStream",
+        "Split",
+        "Stream",
+    },
     "confidence": {"Confidence"},
     "evaluation": {"Answers", "EncodedSplit"},
     "files": {"RunFolder"},
