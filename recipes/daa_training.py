@@ -41,6 +41,7 @@ class DAASettings(training.PretrainedSettings):
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet152", "image encoder", source="DAA, section 5.2", toy="tiny"
     )
+    image_size: int = differs(224, source="PCME, released code")
     bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
     bert_vocabulary: Path | None = setting(None, "its vocab.txt")
     crop_fraction: float = setting(
@@ -83,11 +84,9 @@ class DAASettings(training.PretrainedSettings):
         3, "of pre-training, with a rising rate", source="DAA, section 5.2", toy=0, smoke=1
     )
     pre_training_epochs: int = setting(
-        30, "image network frozen, warm-up included", source="DAA, released code", toy=0, smoke=1
+        30, "image network frozen, warm-up included", source="DAA, figure 4", toy=0, smoke=1
     )
-    fine_tuning_epochs: int = setting(
-        40, "everything", source="DAA, released code", toy=20, smoke=1
-    )
+    fine_tuning_epochs: int = setting(40, "everything", source="DAA, figure 4", toy=20, smoke=1)
     cutout: float = setting(0.2, "probability of Cutout", source="DAA, section 5.2")
     crop_and_flip: bool = setting(
         True,

@@ -136,7 +136,7 @@ class Settings(training.PretrainedSettings):
     learning_rate: float | None = setting(
         None,
         "peak; default: 1e-3 for regions, 2e-4 for resnet152, 5e-4 for resnext_bert",
-        source="DivE, section 4.2",
+        source="DivE, section 4.2; DivE, released code; VSE∞, released code",
         toy=4e-3,
     )
     set_rate: float = setting(0.1, "factor of the slots", source="DivE, released code", toy=1.0)
@@ -171,7 +171,7 @@ class Settings(training.PretrainedSettings):
     epochs: int | None = setting(
         None,
         "in all; default: 80 for regions, 60 for resnet152, 50 for resnext_bert",
-        source="DivE, section 4.2",
+        source="DivE, section 4.2; DivE, released code",
         toy=40,
         smoke=2,
     )

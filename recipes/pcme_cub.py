@@ -92,7 +92,9 @@ class Settings(training.CUBSettings):
     batch_size: int = setting(150, "pairs", source="PCME, released code", toy=90)
     pairs_per_class: int = setting(1, "pairs of a class in a batch", source="PCME, released code")
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
-    fine_tuning_rate: float = setting(1.0, "factor of the rate in fine-tuning")
+    fine_tuning_rate: float = setting(
+        1.0, "factor of the rate in fine-tuning", source="PCME, released code"
+    )
     warm_up_epochs: int = setting(
         10, "heads and GRUs only", source="PCME, appendix C.2", toy=0, smoke=1
     )

@@ -79,6 +79,7 @@ class Settings(pcmepp_coco.Settings):
     caption_rate: float = differs(1.0, toy=AS_DEFAULT)
     layer_decay: float = differs(1.0)
     frozen_epochs: int = setting(0, "image backbone frozen")
+    warm_up_epochs: int = differs(1, source="")  # table B.1 prints no length
     last_epochs: int = setting(0, "at a tenth of the rate, with steps", toy=6, smoke=1)
     averaged_epochs: int | None = setting(0, "of SWA; 0: none", toy=None)
 

@@ -75,7 +75,7 @@ class Settings(training.RetrievalSettings):
         source="PCME++, section 3.1",
     )
     mixing_beta: float = setting(
-        2.0, "both numbers of the Beta distribution of λ", source="PCME++, table C.3"
+        2.0, "both numbers of the Beta distribution of λ", source="PCME++, section 3.1"
     )
     mixup: float = setting(0.5, "share of Mixup, the rest is CutMix", source="PCME++, section 2.4")
     mix_whole_batches: bool = setting(
@@ -146,7 +146,9 @@ class Settings(training.RetrievalSettings):
         smoke=0,
     )
     schedule: Literal["steps", "cosine"] = setting(
-        "steps", "of the rate after the warm-up: a tenth for the last epochs, or a cosine to 0"
+        "steps",
+        "of the rate after the warm-up: a tenth for the last epochs, or a cosine to 0",
+        source="PCME++, table B.1",
     )
     epochs: int = setting(25, "in all", source="PCME++, table B.1", toy=48, smoke=3)
     last_epochs: int = setting(

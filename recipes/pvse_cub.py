@@ -42,6 +42,7 @@ class Settings(training.CUBSettings):
         "pvse", "PIE-Net, or one embedding without it and all negatives", source="PCME, table 2"
     )
     glove: Path | None = setting(None, "text file of word vectors to start from")
+    image_size: int = differs(224, source="PVSE, released code")
     dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
     word_dim: int = setting(300, "of a word vector", source="PVSE, released code", toy=64)
     num_embeddings: int = setting(2, "embeddings an item, K", source="PCME, table 2")

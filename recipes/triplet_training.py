@@ -27,9 +27,12 @@ class TripletSettings(training.PretrainedSettings):
         "resnet152", "network over pictures", source="Pishdad et al., section 4.2", toy="tiny"
     )
     fine_tune: bool = setting(
-        False, "train the network over pictures in all epochs, for one without weights", toy=True
+        False,
+        "train the network over pictures in all epochs, for one without weights",
+        source="Pishdad et al., section 4.2",
+        toy=True,
     )
-    image_size: int = differs(224, toy=32)
+    image_size: int = differs(224, source="VSE++, released code", toy=32)
     crop_fraction: float = setting(
         224 / 256,
         "side of a photo's middle, of the shorter side",

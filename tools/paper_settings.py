@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import halo_zoo
+from tools import paper_sources
 from zoo import cli
 from zoo.cli import setting
 from zoo.files.atomic import write_text
@@ -143,6 +144,19 @@ SYSTEMS = (
         "--data-dir f30k_precomp --module saf|sgr",
     ),
 )
+# Without a section of their own: another's settings but for one.
+MORE = (
+    System("PCME++, noisy COCO", (), "pcmepp_noisy_coco", f"{COCO} {CLIP} {BENCHMARK}"),
+    System("VSE0 and VSE++, Flickr30K", (), "vse_flickr30k", f"--data-dir flickr30k {IMAGENET}"),
+)
+STUDIES = (
+    "toy_2d",
+    "similarity_flops",
+    "ablations",
+    "daa_figures",
+    "plausible_matches",
+    "crop_ambiguity",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,15 +184,24 @@ def page():
         "[data](../data.md#the-papers-data).\n\n"
         "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
         "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
-        "of VSE++, VSRN, PVSE, SGRAF and DivE. With SWA\nPCME++ keeps the last average. PCME and "
-        "DAA print no rule: `--select last` keeps their last epoch.\n"
+        "of VSE++, PVSE, SGRAF and DivE; VSRN's code\nsums R@1 and R@5 alone. With SWA PCME++ "
+        "keeps the last average. PCME and DAA print no rule: "
+        "`--select last`\nkeeps their last epoch.\n"
     )
     sections, before = [], None
     for system in SYSTEMS:
         defaults = main_settings(system)
         sections.append(section(system, "Defaults: as above." if defaults == before else defaults))
         before = defaults
-    return "\n".join([head, *sections])
+    return "\n".join([head, *sections, paper_sources.tables(commands_of_papers(), value)])
+
+
+def commands_of_papers():
+    """`[(title, settings)]` of all commands of the papers, and of the studies' defaults."""
+    of = [
+        (system.title, of_paper(settings_of(system), system.flags)) for system in (*SYSTEMS, *MORE)
+    ]
+    return of + [(name, importlib.import_module(f"studies.{name}").Settings) for name in STUDIES]
 
 
 def section(system, defaults):
@@ -189,7 +212,7 @@ def section(system, defaults):
 
 def main_settings(system):
     """The settings that one asks for first, in a line, by their sources."""
-    settings_class = importlib.import_module(system.settings or system.recipe).Settings
+    settings_class = settings_of(system)
     settings = of_paper(settings_class, system.flags)
     fields = {field.name: field for field in dataclasses.fields(settings_class)}
     said = {}
@@ -215,6 +238,10 @@ def commands(system):
         values = choices.split("|")[0 if optional else 1 :]
         lines.append(f"Or with {', '.join(f'`{flag} {value}`' for value in values)}.\n")
     return lines
+
+
+def settings_of(system):
+    return importlib.import_module(system.settings or system.recipe).Settings
 
 
 def of_paper(settings_class, flags):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import zoo
-from tools import paper_settings
+from tools import paper_settings, paper_sources
 from zoo import cli
 
 ROOT = Path(__file__).parents[2]
@@ -259,7 +259,8 @@ def sources():
         for node in ast.walk(ast.parse(path.read_text())):
             given = isinstance(node, ast.keyword) and node.arg == "source" and node.value
             if isinstance(given, ast.Constant) and given.value:
-                found[given.value] = f"{path.relative_to(ROOT)}:{given.lineno}"
+                for source in paper_sources.sources(given.value):
+                    found[source] = f"{path.relative_to(ROOT)}:{given.lineno}"
     return found
 
 
@@ -288,6 +289,46 @@ def test_sources_name_places_that_exist(shared_data):
         assert _has(of_paper[paper], place), f"{where}: {source} is not in the paper"
     for place in ("section 4.9", "table Z.1", "figure 99", "appendix G.1"):
         assert not any(_has(text, place) for text in of_paper.values()), "any place would do"
+
+
+def test_a_setting_without_its_sentence_is_named():
+    """Of a setting with two sources each value needs the sentence that prints it."""
+    commands = paper_settings.commands_of_papers()
+    values = paper_sources.found(commands)
+    assert len(paper_sources.rows(values)) > 150
+    values["DivE, section 4.2", "dropout"] = {0.1: ["DivE"]}
+    with pytest.raises(ValueError, match=r"no sentence for .*'dropout', 0\.1"):
+        paper_sources.rows(values)
+    values = paper_sources.found(commands)
+    values["VSE∞, released code", "learning_rate"][3e-4] = ["DivE"]
+    with pytest.raises(ValueError, match=r"'learning_rate', 0\.0003"):
+        paper_sources.rows(values)
+    values = paper_sources.found(commands)
+    del values["PCME, section 3.2.1", "unit_mean"]
+    with pytest.raises(ValueError, match=r"no setting unit_mean has PCME, section 3\.2\.1"):
+        paper_sources.rows(values)
+
+
+def test_sentences_stand_in_their_papers(shared_data):
+    folder = shared_data.parent / "papers"
+    if not folder.is_dir():
+        pytest.skip("the papers are not beside this checkout")
+    of_paper = {}
+    for name, number in PAPERS.items():
+        (path,) = folder.glob(f"{number}_*.txt")
+        of_paper[name] = _plain(path.read_text())
+    for sentence in paper_sources.sentences():
+        paper, _, place = sentence.source.partition(", ")
+        if paper in PAPERS and place != "released code":
+            rest = of_paper[paper]
+            for part in sentence.text.split(" … "):
+                _, found, rest = rest.partition(_plain(part))
+                assert found, f"{sentence.source}: {part!r}"
+
+
+def _plain(text):
+    """Without mark-up and line breaks."""
+    return " ".join(re.sub(r"[$\\*]", "", text).split())
 
 
 def _has(text, place):
