@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ def main(argv=None):
     options = _parser().parse_args(argv)
     number, parts = map(int, options.part.split("/"))
     mutants = [m for m in read(LIST) if options.only in f"{m.paper} {m.file}"][number - 1 :: parts]
-    survivors, broken = [], []
+    survivors, broken, catchers = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_of_tree(Path(folder))
         _warm()
@@ -66,11 +67,29 @@ def main(argv=None):
             change = f"{_short(mutant.old)} → {_short(mutant.new)}"
             print(f"{place} {mutant.paper}: {mutant.file}: {change}: {said} ({seconds:.0f} s)")
             sys.stdout.flush()
-            if not code:
+            if code:
+                catchers.append(test.partition("::")[0])
+            else:
                 survivors.append(mutant)
-    caught = len(mutants) - len(survivors)
-    print(f"{caught} of {len(mutants)} planted errors are caught")
-    return 1 if broken or caught < LEAST * len(mutants) else 0
+    print(summary(mutants, survivors, catchers))
+    return 1 if broken or len(catchers) < LEAST * len(mutants) else 0
+
+
+def summary(mutants, survivors, catchers):
+    """Lines: caught of each paper's errors, of all, what survives, and the files that catch most.
+
+    Args:
+        mutants: all that were tried.
+        survivors: those of them that no test caught.
+        catchers: the file of each test that caught one; "" is an error on import.
+    """
+    tried, left = Counter(m.paper for m in mutants), Counter(m.paper for m in survivors)
+    lines = [f"{paper}: {tried[paper] - left[paper]} of {tried[paper]}" for paper in tried]
+    share = 100 * len(catchers) / max(len(mutants), 1)
+    lines.append(f"{len(catchers)} of {len(mutants)} planted errors are caught ({share:.0f} %)")
+    lines += [f"survives: {m.file}: {_short(m.old)} → {_short(m.new)}" for m in survivors]
+    most = [f"{file or 'import'} {count}" for file, count in Counter(catchers).most_common(8)]
+    return "\n".join([*lines, f"caught most: {', '.join(most)}"])
 
 
 def read(path):
