@@ -1,4 +1,4 @@
-"""A tiny ProLIP with its tokenizer is an ordinary model: presets, other processes, exports."""
+"""A tiny ProLIP and a tiny SigLIP are ordinary models: presets, other processes, exports."""
 
 import io
 import json
@@ -15,13 +15,13 @@ import released
 import zoo
 from export import export_model
 from export.engines import export_engine
+from hugging_face import write_siglip
+from tiny_hub import tiny_hub
 
 TEXTS = ["a red bird", "Two DOGS, isn't it?", "bus_stop", ""]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hub")
+def prolip(folder):
     about, shapes, _ = released.described("prolip_tiny")
     released.write(folder, released.weights(shapes), about["config"])
     stored = io.BytesIO()
@@ -40,14 +40,24 @@ def model(tmp_path_factory):
     return zoo.from_checkpoint(folder)
 
 
+def siglip(folder):
+    write_siglip(*tiny_hub("siglip"), folder)
+    return zoo.from_preset(folder)
+
+
+@pytest.fixture(scope="module", params=[prolip, siglip], ids=lambda make: make.__name__)
+def model(request, tmp_path_factory):
+    return request.param(tmp_path_factory.mktemp("hub"))
+
+
 def answers(model):
-    images, captions = model.encode_images(released.pixels(64)), model.encode_captions(TEXTS)
-    return {
-        "images": images.mean().numpy(),
-        "captions": captions.mean().numpy(),
-        "variances": captions.variance().numpy(),
-        "logits": np.asarray(model.similarity(images, captions)),
-    }
+    size = model.image_encoder.input_shape[1]
+    images, captions = model.encode_images(released.pixels(size)), model.encode_captions(TEXTS)
+    found = {"logits": np.asarray(model.similarity(images, captions))}
+    if model.name == "prolip":
+        found["variances"] = captions.variance().numpy()
+        images, captions = images.mean(), captions.mean()
+    return {**found, "images": np.asarray(images), "captions": np.asarray(captions)}
 
 
 REOPEN = """
@@ -85,7 +95,7 @@ def test_a_saved_model_takes_strings_and_files(model, tmp_path):
     found = served["encode_captions"](tf.constant(TEXTS))
     np.testing.assert_allclose(found["mean"], expected["captions"], atol=1e-5)
     stored = []
-    for picture in released.pixels(64):
+    for picture in released.pixels(model.image_encoder.input_shape[1]):
         file = io.BytesIO()
         Image.fromarray(picture).save(file, "PNG")
         stored.append(file.getvalue())
