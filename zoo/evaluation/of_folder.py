@@ -5,6 +5,7 @@ from typing import Any
 
 from zoo import metrics, similarities
 from zoo.data.loaders.own_pairs import captioned_folder
+from zoo.embeddings import kind
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import open_run
@@ -61,6 +62,12 @@ def main(options):
         layer = model.similarity if name is None else similarities.get(name, model)
     except (ValueError, TypeError) as error:
         raise InputError(f"--similarity: {error}") from error
+    output = getattr(model.image_encoder, "output", None)
+    if name and isinstance(output, dict) and kind(output) not in layer.embeddings:
+        raise InputError(
+            f"--similarity {name} takes {' or '.join(layer.embeddings)}; the model gives "
+            f"{kind(output)}"
+        )
     if options.pairs is not None:
         results = evaluate_folder(model, options.pairs, options.image_dir, layer, progress=True)
         print(results.pop("recognised"))
