@@ -33,7 +33,7 @@ from zoo.data.loaders import (
     vectors,
     visual_genome,
 )
-from zoo.data.loaders.own_pairs import Captioned, captioned_folder
+from zoo.data.loaders.captioned import Captioned, captioned_folder
 from zoo.data.loaders.packaged_photos import packaged_photos, photo_credits
 from zoo.data.reading import images
 from zoo.data.records import Loaded, Records, Skipped

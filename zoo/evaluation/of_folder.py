@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from zoo import metrics, similarities
-from zoo.data.loaders.own_pairs import captioned_folder
+from zoo.data.loaders.captioned import captioned_folder
 from zoo.embeddings import kind
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
