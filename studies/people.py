@@ -2,13 +2,13 @@
 
     python -m studies.flickr8k_table --data-dir flickr8k …      # the runs, first
     python -m studies.people --data-dir flickr8k --runs runs/flickr8k_table --out people.md
+    python -m studies.people --data-dir flickr8k --presets photos_pfe photos_points
 
 Kendall's τ as CLIPScore computes it, whether the first photo fits, and whether a caption's σ, its
 entropy and its best score know how many photos fit. Intervals are of a bootstrap over photos: the
 captions of a photo are drawn together. Prints tables in Markdown, and writes them.
 """
 
-import csv
 import functools
 import json
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from scipy.stats import kendalltau, spearmanr
 
 import zoo
 from studies import flickr8k_run, flickr8k_table, seed_table
-from studies.judgments import FILE, Judgments
-from zoo import cli, data, evaluation
+from studies.judgments import FILE, Grades, Judgments
+from zoo import cli, data, evaluation, metrics
 from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -38,6 +38,7 @@ class Settings:
     runs: Path = setting(Path("runs/flickr8k_table"), "folder of the runs of flickr8k_table")
     text_weights: str | None = setting(None, "of MiniLM, where it has moved")
     rows: tuple[str, ...] = setting(tuple(flickr8k_table.SYSTEMS), "names of rows, as in the table")
+    presets: tuple[str, ...] = setting((), "presets to ask too")
     seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
     draws: int = setting(100, "of the bootstrap over photos; 0: no intervals")
     out: Path | None = setting(None, "Markdown file to write; default: print")
@@ -47,34 +48,6 @@ class Settings:
             raise ValueError("--data-dir must be given; received nothing")
         if self.draws < 0:
             raise ValueError(f"--draws must be at least 0; received {self.draws}")
-
-
-class Grades(NamedTuple):
-    """One grade of a caption and a photo a row.
-
-    Attributes:
-        own: `(G,)`, the file of the photo that the caption is of.
-        images: `(G,)`, the file of the photo that it was judged for.
-        values: `(G,)`, an expert's grade from 1 to 4, or the share of the crowd that says yes.
-    """
-
-    own: np.ndarray
-    images: np.ndarray
-    values: np.ndarray
-
-    @classmethod
-    def read(cls, folder):
-        """The experts' grades, each of the three a row as in CLIPScore, and the crowd's shares."""
-        experts, crowd = [], []
-        with open(Path(folder) / FILE, encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                pair = row["caption_of"], row["image"]
-                grades = (row[f"expert_{number}"] for number in (1, 2, 3))
-                experts += [(*pair, float(grade)) for grade in grades if grade]
-                yes, no = int(row["yes"] or 0), int(row["no"] or 0)
-                if yes + no:
-                    crowd.append((*pair, yes / (yes + no)))
-        return tuple(cls(*map(np.array, zip(*rows, strict=True))) for rows in (experts, crowd))
 
 
 class Answers(NamedTuple):
@@ -137,9 +110,13 @@ def main(argv=None):
         for run in (run for run in runs if run.finished):
             split, model = opened(run, settings), zoo.from_preset(run.path)
             questions = questions or Questions.of(split.records, settings.data_dir)
-            found.append(asked(model, split, questions, run))
+            found.append(asked(model, split, questions))
         if found:
             answers[row] = found
+    for name in settings.presets:
+        model, split = evaluation.open_run(name, settings.data_dir, "test")
+        questions = questions or Questions.of(split.records, settings.data_dir)
+        answers[f"`{name}`"] = [asked(model, split, questions)]
     if not answers:
         raise InputError(f"{settings.runs}: expected finished runs of {', '.join(settings.rows)}")
     text = tables(answers, questions, grades, settings.draws)
@@ -165,14 +142,17 @@ def _split(described, read):
     return flickr8k_run.stored(data.open(json.loads(described), "test"), *frozen)
 
 
-def asked(model, split, questions, run):
+def asked(model, split, questions):
     """A model's `Answers`."""
     encoded = evaluation.encode(model, split.records, split.source)
-    captions = {name: value[questions.rows] for name, value in encoded.captions.items()}
-    scores = np.asarray(model.similarity(encoded.images, captions)).T
+    scores = np.asarray(model.similarity(encoded.images, encoded.captions)).T
+    own = split.records.caption_image[:, None] == np.arange(split.records.num_images)
     sigma = encoded.caption_uncertainty
-    recall = next(iter(run.metrics["retrieval"].values()))["t2i_recall@1"]
-    return Answers(scores, None if sigma is None else sigma[questions.rows], recall)
+    return Answers(
+        scores[questions.rows],
+        None if sigma is None else sigma[questions.rows],
+        100 * metrics.recall_at_k(scores, own, 1),
+    )
 
 
 def kendall(scores, questions, grades, variant, with_own):

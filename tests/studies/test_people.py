@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from studies import people
-from studies.judgments import FILE
+from studies.judgments import FILE, Grades, judged
+from zoo.errors import InputError
 
 HEAD = ("caption_of", "caption", "image", "yes", "no", "expert_1", "expert_2", "expert_3")
 ROWS = [
@@ -37,14 +38,24 @@ SCORES = np.array([[0.9, 0.1, 0.3, 0.2], [0.2, 0.5, 0.4, 0.8]])
 
 
 def test_each_expert_is_a_row_and_the_crowd_a_share(folder):
-    experts, crowd = people.Grades.read(folder)
+    experts, crowd = Grades.read(folder)
     assert experts.values.tolist() == [4, 4, 3, 1, 2, 1, 1, 1, 2, 3, 4, 4]
     np.testing.assert_allclose(crowd.values, [1, 1 / 3, 2 / 3, 0])
 
 
+def test_rows_that_nobody_judged_are_left_out(folder):
+    with open(folder / FILE, "a", newline="") as file:
+        csv.writer(file).writerow(("c.jpg", "A pig .", "a.jpg", "", "", "", "", ""))
+    rows = judged(folder)
+    assert len(rows) == len(ROWS)
+    assert (rows[-1].grades, rows[-1].yes, rows[-1].no) == ([3, 4, 4], 0, 0)
+    with pytest.raises(InputError, match="there is no such file"):
+        judged(folder / "nowhere")
+
+
 @pytest.mark.parametrize("with_own", [False, True])
 def test_kendall_is_that_of_the_pairs_that_are_left(folder, questions, with_own):
-    experts, _ = people.Grades.read(folder)
+    experts, _ = Grades.read(folder)
     found = people.kendall(SCORES, questions, experts, "c", with_own)
     scores = [0.9] * 3 * with_own + [0.1] * 3 + [0.2] * 3 + [0.4] * 3
     values = experts.values[0 if with_own else 3 :]
