@@ -8,10 +8,12 @@ from zoo.data.augmentation import mixing
 from zoo.data.seeding import step_seed
 
 
-def images(rows=16, size=12):
-    """Each picture has one value, its own: what a mixed one is made of can be read off."""
+def images(rows=16, height=9, width=15):
+    """Each picture has one value, its own: what a mixed one is made of can be read off. Height and
+    width differ, so that code which confuses them fails."""
     values = np.arange(1, rows + 1, dtype="float32")
-    return tf.constant(np.broadcast_to(values[:, None, None, None], (rows, size, size, 3)).copy())
+    shape = rows, height, width, 3
+    return tf.constant(np.broadcast_to(values[:, None, None, None], shape).copy())
 
 
 def mixed(share=0.5, step=3, mixup=0.5, whole_batches=False):
@@ -49,6 +51,22 @@ def test_an_image_is_its_share_of_itself_and_the_rest_of_its_partner():
 def test_mixup_blends_every_pixel_and_cutmix_replaces_a_rectangle():
     for step in range(20):
         kind_of(*mixed(1.0, step))
+
+
+def test_boxes_are_as_wide_and_as_high_as_their_share_and_lie_anywhere():
+    """CutMix: both sides are √(1 − λ) of the picture's, and the place is drawn for each side."""
+    places, sides = [], []
+    for step in range(30):
+        before, after, _ = mixed(1.0, step, mixup=0.0)
+        for own, picture in zip(before, after, strict=True):
+            rows, columns = np.nonzero(picture[..., 0] != own[0, 0, 0])
+            height, width = (np.ptp(axis) + 1 if len(axis) else 0 for axis in (rows, columns))
+            if 0 < height < 9 and 0 < width < 15:
+                sides.append((height / 9, width / 15))
+                places.append((rows.min() / (9 - height), columns.min() / (15 - width)))
+    high, wide = np.transpose(sides)
+    assert np.abs(high - wide).max() < 0.5 / 9 + 0.5 / 15 + 1e-6  # both are rounded
+    assert abs(np.corrcoef(np.transpose(places))[0, 1]) < 0.2
 
 
 def kind_of(before, after, kept):
@@ -101,10 +119,15 @@ def test_labels_keep_every_true_match():
         "captions": tf.zeros((6, 3), tf.int32),
         "image_labels": labels,
         "caption_labels": tf.constant([0, 0, 1, 1, 2, 2], tf.int32),
+        "semantic": tf.random.stateless_uniform((4, 6), (1, 2)),
     }
     dataset = tf.data.Dataset.from_tensors(batch)
     result = next(iter(mixing.mix_batches(dataset, share=1.0, seed=1)))
     _, kept = mixing.mix_images(batch["images"], 1.0, 2.0, step_seed(1, 0))
+    semantic, mixed_semantic = batch["semantic"].numpy(), result["semantic"].numpy()
+    share = kept.numpy()[:, None]
+    expected = share * semantic + (1 - share) * semantic[::-1]
+    np.testing.assert_allclose(mixed_semantic, expected, rtol=1e-6)
     matches, kept = result["matches"].numpy(), kept.numpy()
     for row, (own, partner) in enumerate([(0, 2), (1, 1), (1, 1), (2, 0)]):
         expected = kept[row] * (batch["caption_labels"].numpy() == own)

@@ -45,9 +45,16 @@ def test_ties_share_a_bin_whatever_the_order():
 
 
 def test_queries_without_positives_are_left_out():
+    """They are anywhere, and what is left keeps its own uncertainty."""
     similarity, relevance, uncertainty = problem()
-    relevance[:3] = False
-    assert recall_by_uncertainty(similarity, relevance, uncertainty)["count"].sum() == 100
+    left = np.random.default_rng(2).permutation(103)[:3]
+    kept = np.setdiff1d(np.arange(103), left)
+    expected = recall_by_uncertainty(similarity[kept], relevance[kept], uncertainty[kept])
+    relevance[left] = False
+    found = recall_by_uncertainty(similarity, relevance, uncertainty)
+    assert found["count"].sum() == 100
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value)
 
 
 def test_risk_coverage_against_loops():

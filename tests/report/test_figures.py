@@ -18,6 +18,7 @@ from zoo.report import (
     uncertainty_against_matches,
 )
 from zoo.report.ellipses import ellipse_axes
+from zoo.report.semantic_plots import positives_plot, precision_at_plot
 
 RNG = np.random.default_rng(0)
 
@@ -205,3 +206,35 @@ def test_no_global_state_is_left_and_files_are_written_whole(tmp_path):
     path.parent.joinpath("file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
         save(training_curves({"loss": [1.0]}), path.parent / "file" / "loss.png")
+
+
+def test_medians_lie_at_the_middle_of_their_bin():
+    """Captions of few and of many images: each bin has its own place, the geometric mean."""
+    matches = np.repeat([1, 2, 40, 400], 20)
+    uncertainty = np.repeat([0.0, 1.0, 5.0, 9.0], 20)
+    (axis,) = uncertainty_against_matches(uncertainty, matches).axes
+    (middle,) = (line for line in axis.lines if line.get_label() == "median and quartiles")
+    x, y = middle.get_data()
+    np.testing.assert_allclose(x, [2**0.5, 40, 400])
+    np.testing.assert_allclose(y, [0.5, 5, 9])
+
+
+def test_semantic_precision_has_an_axis_for_each_direction():
+    found = {
+        "DAA": {"i2t": [0.5, 0.6], "t2i": [0.3, 0.2]},
+        "base": {"i2t": [0.4, 0.4], "t2i": [0.1, 0.1]},
+    }
+    for depths in ([10, 100], {"i2t": [10, 100], "t2i": [5, 20]}):
+        figure = precision_at_plot(depths, found)
+        for axis, side in zip(figure.axes, ("i2t", "t2i"), strict=True):
+            places = depths[side] if isinstance(depths, dict) else depths
+            for line, system in zip(axis.lines, found, strict=True):
+                np.testing.assert_allclose(line.get_xdata(), places)
+                np.testing.assert_allclose(line.get_ydata(), 100 * np.array(found[system][side]))
+
+
+def test_pairs_above_a_threshold_are_drawn_beside_what_is_annotated():
+    (axis,) = positives_plot([0.1, 0.5, 0.9], [900, 40, 0], 200).axes
+    counts, annotated = axis.lines
+    np.testing.assert_allclose(counts.get_ydata(), [900, 40, 0.5])  # none: the axis' foot
+    assert set(annotated.get_ydata()) == {200}
