@@ -8,7 +8,10 @@ from zoo.report import crop_figures, crop_sheet, training_curves
 def rows(shift=0.0):
     """Two thresholds with triplets and one without."""
     selection = {"crop_a": 0.5, "crop_c": 0.6, "caption_a": 0.7, "caption_c": 0.8 - shift}
-    uncertainty = {side: {"a": -1.0 + shift, "c": 2.0} for side in ("crops", "captions")}
+    uncertainty = {
+        "crops": {"a": -1.0 + shift, "c": 2.0},
+        "captions": {"a": 5.0 + shift, "c": 3.0},
+    }
     more = {"crops": 0.25, "captions": 0.75 + shift}
     full = {"selection": selection, "mean_uncertainty": uncertainty, "more_uncertain": more}
     areas = {0.1: 40, 0.2: 0, 0.3: 80}
@@ -27,8 +30,8 @@ def test_figures_of_the_experiment_say_what_the_rows_do():
     labels = [label.get_text() for label in axis.get_xticklabels()]
     assert labels == ["≤ 10 %\nn = 40", "≤ 30 %\nn = 80"]
     crops, captions = figures["mean_uncertainty"].axes
-    for axis in (crops, captions):
-        assert [container[0].get_ydata()[0] for container in axis.containers] == [-1, 2]
+    assert [container[0].get_ydata()[0] for container in crops.containers] == [-1, 2]
+    assert [container[0].get_ydata()[0] for container in captions.containers] == [5, 3]
     points = crop_figures([{k: v for k, v in row.items() if "unc" not in k} for row in rows()])
     assert list(points) == ["selection_accuracy"]
 

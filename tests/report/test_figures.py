@@ -18,6 +18,7 @@ from zoo.report import (
     uncertainty_against_matches,
 )
 from zoo.report.ellipses import ellipse_axes
+from zoo.report.prompt_plot import prompts_plot
 from zoo.report.semantic_plots import positives_plot, precision_at_plot
 
 RNG = np.random.default_rng(0)
@@ -238,3 +239,13 @@ def test_pairs_above_a_threshold_are_drawn_beside_what_is_annotated():
     counts, annotated = axis.lines
     np.testing.assert_allclose(counts.get_ydata(), [900, 40, 0.5])  # none: the axis' foot
     assert set(annotated.get_ydata()) == {200}
+
+
+def test_prompts_are_counted_from_one_and_every_class_is_in_the_histogram():
+    same, classes = prompts_plot([8.0, 9.5, 9.3], [1, 3, 3, 2]).axes
+    accuracy, best, everything = same.lines
+    np.testing.assert_array_equal(accuracy.get_xydata(), [[1, 8.0], [2, 9.5], [3, 9.3]])
+    np.testing.assert_array_equal(best.get_xydata(), [[2, 9.5]])
+    assert set(everything.get_ydata()) == {9.3}
+    assert [bar.get_height() for bar in classes.patches] == [1, 1, 2]
+    assert [bar.get_x() + bar.get_width() / 2 for bar in classes.patches] == [1, 2, 3]

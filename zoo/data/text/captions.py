@@ -299,7 +299,7 @@ def drop_words(
     is_token = ids != PADDING_ID
     is_word = is_token
     for special in words.special:
-        is_word &= ids != special
+        is_word = is_word & (ids != special)  # `&=` would change `is_token` of an array
     lost = is_word & (uniform(seed, _DROP, rows, length, shard) < rate)
     if mode == "mask":
         return tf.where(lost, words.unknown, ids)
