@@ -1,5 +1,6 @@
 """Batches: functions of (seed, step), of fixed shape, shardable; encoding in order."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -116,6 +117,21 @@ def test_class_pairs_take_every_class_once(toy_records, tokenizer, cached):
         assert (np.abs(candidates - shown).max((1, 2, 3)) == 0).any()
 
 
+def test_class_pairs_of_captions_in_mixed_order(uneven):
+    """A pair is a caption and its own image, of the class, wherever the caption stands."""
+    records, tokenizer, source = uneven
+    classes = np.array([7, 3, 7, 5, 3, 5])
+    records = dataclasses.replace(records, image_labels=classes)
+    whole = _collect(batches.class_pairs(records, tokenizer, source, num_steps=60))
+    shown = whole["images"][..., 0].astype(int)
+    drawn = whole["captions"][..., 0] - 2  # the index of the caption
+    np.testing.assert_array_equal(np.sort(whole["image_labels"]), [[3, 5, 7]] * 60)
+    np.testing.assert_array_equal(classes[shown], whole["image_labels"])
+    np.testing.assert_array_equal(records.caption_image[drawn], shown)
+    np.testing.assert_array_equal(whole["caption_labels"], whole["image_labels"])
+    assert set(shown.ravel()) == set(range(6))
+
+
 def test_fewer_classes_than_there_are(toy_records, tokenizer, cached):
     whole = _collect(
         batches.class_pairs(toy_records, tokenizer, cached, batch_size=3, num_steps=60)
@@ -147,9 +163,9 @@ def test_an_epoch_has_every_caption_once_and_each_epoch_its_own_order(
 
 @pytest.fixture
 def uneven():
-    """Records of 6 images with 3, 4, 5, … captions, each caption a word of its own, and features
-    that are the number of the image."""
-    owner = np.repeat(np.arange(6), np.arange(3, 9))
+    """Records of 6 images with 3, 4, 5, … captions in mixed order, each caption a word of its own,
+    and features that are the number of the image."""
+    owner = np.random.default_rng(0).permutation(np.repeat(np.arange(6), np.arange(3, 9)))
     words = [f"word{index}" for index in range(len(owner))]
     records = Records("uneven", [f"{i}" for i in range(6)], words, owner, range(6), range(6))
     source = sources.Features(np.arange(6, dtype=np.float32)[:, None])
