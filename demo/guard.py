@@ -5,6 +5,7 @@ a request calls the server by, which lets a page of another site ask a server of
 rebinding). It serves files of the working folder, and fetches addresses that a request names.
 """
 
+import asyncio
 import contextlib
 import json
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from demo import routes
 from demo.cards import escape
 from demo.uploads import is_upload
+from zoo.retriever.connections import Pool, TooLateError, TooMuchError, in_time, replayed
 
 MAX_BODY = 2**20  # bytes of a request that is no upload
 MAX_KEPT = 500 * 2**20  # bytes of all uploads that are kept at once
@@ -38,6 +40,7 @@ class Guard:
     def __init__(self, app, hosts, uploads, title):
         self.app, self.hosts, self.uploads = app, hosts, Path(uploads)
         self.coming = 0  # bytes of uploads that are under way
+        self.pool = Pool()
         self.head = f'<meta property="og:title" content="{escape(title)}">'.encode()
 
     async def __call__(self, scope, receive, send):
@@ -48,13 +51,28 @@ class Guard:
         headers, path = dict(scope["headers"]), scope["path"]
         if not self._knows(headers.get(b"host", b"").decode("latin-1")):
             return await _refuse(send, 421, "This server does not answer to that name.")
-        if scope["method"] == "POST" and path == routes.UPLOAD:
-            return await self._upload(scope, receive, send)
-        body = await _body(receive, headers, read=scope["method"] not in ("GET", "HEAD"))
-        if body is None:
-            return await _refuse(
-                send, 413, f"A request may have {MAX_BYTES_SAID} at most, without its files."
-            )
+        parts = []
+        try:
+            if scope["method"] == "POST" and path == routes.UPLOAD:
+                return await self._upload(scope, receive, send)
+            read = scope["method"] not in ("GET", "HEAD")
+            if not await _read(receive, headers, parts, self.pool, read):
+                sentence = f"A request may have {MAX_BYTES_SAID} at most, without its files."
+                return await _refuse(send, 413, sentence)
+            parts[:] = [b"".join(parts)]
+            return await self._answer(scope, receive, send, parts[0])
+        except TooLateError:
+            sentence = "The request did not come in time. Send it again."
+            return await _refuse(send, 408, sentence, close=True)
+        except TooMuchError:
+            sentence = "Too many requests are on their way. Try again in a few seconds."
+            return await _refuse(send, 503, sentence, close=True)
+        finally:
+            self.pool.give_back(sum(map(len, parts)))
+
+    async def _answer(self, scope, receive, send, body):
+        """Hands a request on whose body is read, if the page makes such requests."""
+        path = scope["path"]
         if not routes.is_known(scope["method"], path):
             return await _refuse(send, 404, "There is nothing here.")
         file = path.removeprefix(routes.FILE)
@@ -63,7 +81,7 @@ class Guard:
         if scope["method"] == "POST":
             if not _is_object(body):
                 return await _refuse(send, 400, "A request has to be a JSON object.")
-            receive = _replayed(body, receive)
+            receive = replayed(body, receive)
         if path == "/":
             send = _rewritten(send, self.head)
         return await self.app(scope, receive, send)
@@ -74,11 +92,12 @@ class Guard:
         left = MAX_KEPT - self._kept() - self.coming
         if left < 0:
             return await _refuse(send, *refusal)
-        taken = 0
+        taken, more, started = 0, True, asyncio.get_running_loop().time()
 
         async def bounded():
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, more
+            message = await (in_time(receive, started, taken) if more else receive())
+            more = message.get("more_body", False)
             size = len(message.get("body", b""))
             taken += size
             self.coming += size
@@ -113,23 +132,23 @@ class _TooMuchError(Exception):
 MAX_BYTES_SAID = f"{MAX_BODY // 2**20} MB"
 
 
-async def _body(receive, headers, read):
-    """The whole body if it is to be read, or None if it is too large."""
+async def _read(receive, headers, parts, pool, read):
+    """Adds a body to `parts` if it is to be read; returns False if it is too large."""
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length) > MAX_BODY:
-        return None
-    if not read:  # what Gradio does not read either
-        return b""
-    body, more = b"", True
-    while more:
-        message = await receive()
+        return False
+    size, more, started = 0, read, asyncio.get_running_loop().time()
+    while more:  # what Gradio does not read either is left
+        message = await in_time(receive, started, size)
         if message["type"] != "http.request":
             break
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > MAX_BODY:
-            return None
-    return body
+        part, more = message.get("body", b""), message.get("more_body", False)
+        if size + len(part) > MAX_BODY:
+            return False
+        pool.take(size, len(part))
+        parts.append(part)
+        size += len(part)
+    return True
 
 
 def _is_object(body):
@@ -142,19 +161,6 @@ def _is_object(body):
 
 def _no_number(name):
     raise ValueError(f"{name} is no JSON")
-
-
-def _replayed(body, receive):
-    sent = False
-
-    async def again():
-        nonlocal sent
-        if sent:
-            return await receive()  # the end of the connection
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
 
 
 def _rewritten(send, head):
@@ -178,8 +184,10 @@ def _rewritten(send, head):
     return write
 
 
-async def _refuse(send, status, sentence):
+async def _refuse(send, status, sentence, close=False):
     body = json.dumps({"detail": sentence}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if close:  # the rest of a body that nobody reads may still come
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -21,6 +21,7 @@ from demo.guard import Guard, hosts_of
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import Service
 from demo.uncertainty_quality import UncertaintyQuality
+from zoo.retriever.connections import Connections
 
 _HERE = Path(__file__).parent
 _SESSIONS = 500  # visitors whose state is kept: 0.2 MB each, and their photos; Gradio's 10,000
@@ -104,6 +105,8 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         js=(_HERE / "page.js").read_text(encoding="utf-8"),
         app_kwargs={"middleware": [guard]},
     )
+    # Gradio lets nobody choose uvicorn's protocol; each new connection asks the settings for it.
+    page.server.config.http_protocol_class = Connections
     if not quiet:
         print(f"The demo is at {address} (Ctrl+C ends it)")
     threading.Thread(target=_measure, args=(page.service.quality,), daemon=True).start()

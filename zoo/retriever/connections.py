@@ -162,7 +162,7 @@ class Intake:
             parts[:] = [b"".join(parts)]
             if scope["method"] == "POST":
                 _check_json(headers, parts[0])
-            return await self.app(scope, _replayed(parts[0], receive), send)
+            return await self.app(scope, replayed(parts[0], receive), send)
         except _RefusedError as refused:
             return await refuse(send, *refused.args, close=refused.closes)
         except _GoneError:
@@ -236,7 +236,8 @@ async def refuse(send, status, sentence, close=False):
     await send({"type": "http.response.body", "body": body})
 
 
-def _replayed(body, receive):
+def replayed(body, receive):
+    """`receive` of ASGI for a body that was read before."""
     sent = False
 
     async def again():
