@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.report import Report
 from benchmarks.search_recall import SEED, one_thread
 from benchmarks.timing import compare
-from zoo.confidence import PORTABLE, Confidence, GalleryMoments
+from zoo.confidence import Confidence, GalleryMoments
 from zoo.confidence.scores import DEPTH
 from zoo.search import Index
 from zoo.similarities import SquaredEuclidean
@@ -75,6 +75,4 @@ def fitted(index, queries, own, labels):
     """A calibration with the features that those of runs have."""
     scores, ids = index.search({"mean": queries}, DEPTH)
     correct = labels[ids[:, 0]] == own
-    return Confidence.fit(
-        index.query_scores({"mean": queries}, scores, ids), correct, names=PORTABLE
-    )
+    return Confidence.fit(index.query_scores({"mean": queries}, scores, ids), correct)

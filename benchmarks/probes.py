@@ -15,7 +15,7 @@ from zoo.retriever import Judge
 from zoo.search import Index
 
 ITEMS, DIM, PROBES = 100_000, 512, 2000
-TARGET, TARGET_MS = 1.5, 0.5
+TARGET, TARGET_MS = 1.5, 0.3
 
 
 def main():

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD
+from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD, leading
 
 ERROR = 0.1  # of the list that is long enough
 REFUSED = (ABSENT, NOT_UNDERSTOOD)
@@ -11,13 +11,15 @@ NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty
 
 
 class Result(TypedDict):
-    """One item that was found. Percentiles are among the gallery's items of its side; `right`
-    says whether it matches what was asked, where that is known."""
+    """One item that was found. `fits` is the probability that it fits; percentiles are among the
+    gallery's items of its side; `right` says whether it matches what was asked, where that is
+    known."""
 
     rank: int
     item: int
     name: str
     similarity: float
+    fits: float | None
     uncertainty: float | None
     uncertainty_percentile: float | None
     right: bool | None
@@ -26,13 +28,17 @@ class Result(TypedDict):
 class Answer(TypedDict):
     """What the gallery says to a query.
 
-    `verdict`, `probability` and `reason` are those of `zoo.Retriever`; `first_k` is how many
-    results hold the right one 9 times in 10, where that is known. The list ends there.
+    `verdict`, `probability` that the first result fits, `reason`, `wanted`, `number` and `fitting`
+    are those of `zoo.retriever.Answer`; `first_k` is how many results hold the one wanted item 9
+    times in 10, where a question wants one. Of a refused question no probability is told.
     """
 
     verdict: str
     probability: float | None
     reason: str
+    wanted: float | None
+    number: float | None
+    fitting: int | None
     first_k: int | None
     uncertainty: float | None
     uncertainty_percentile: float | None
@@ -59,19 +65,27 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
     """
     asked = "captions" if side == "images" else "images"
     value, share, meaning = certainty(gallery, query, asked)
-    enough = None if judgement.length is None else judgement.length(ERROR)
-    enough = enough if enough is not None and enough <= len(gallery.names(side)) else None
-    is_refused = judgement.verdict in REFUSED
-    shown = k if enough is None or is_refused else min(k, enough)
+    told = judgement
+    if judgement.verdict in REFUSED:
+        told = judgement._replace(fits=None, wanted=None, number=None, length=None)
+    enough = None if told.length is None or told.wanted is None else told.length(ERROR)
+    is_known = enough is not None and enough <= len(gallery.names(side))
+    fits = None if told.fits is None else told.fits.tolist()
+    results = _found(gallery, query, side, similarity, k)
+    for result, share_that_fits in zip(results, fits or (), strict=False):
+        result["fits"] = share_that_fits
     return Answer(
-        verdict=judgement.verdict,
-        probability=judgement.probability,
-        reason=judgement.reason,
-        first_k=None if is_refused else enough,
+        verdict=told.verdict,
+        probability=fits[0] if fits else None,
+        reason=told.reason,
+        wanted=told.wanted,
+        number=told.number,
+        fitting=None if fits is None else leading(fits),
+        first_k=enough if is_known else None,
         uncertainty=value,
         uncertainty_percentile=share,
         meaning=meaning,
-        results=_found(gallery, query, side, similarity, shown),
+        results=results,
     )
 
 
@@ -107,6 +121,7 @@ def _found(gallery, query, side, similarity, k):
                 item=int(item),
                 name=names[item],
                 similarity=float(score),
+                fits=None,
                 uncertainty=value,
                 uncertainty_percentile=None if value is None else reference.percentile(value),
                 right=None,

@@ -40,7 +40,7 @@ def add(service):
     never = gr.Button(visible=False)
 
     def find_captions(image, similarity, results):
-        """The captions that describe an image, and how likely the first is right."""
+        """The captions that describe an image, and how likely each fits."""
         return service.find_captions(image, similarity, results)
 
     def erase_region(image, left, top, width, height):

@@ -21,25 +21,35 @@ def note(text, kind="plain"):
 
 
 def results(gallery, answer, side):
-    """The items of an answer, images as a grid, captions as a list."""
-    items = [_result(gallery, result, side) for result in answer["results"]]
+    """The items of an answer, images as a grid, captions as a list; pale from where none fits."""
+    last = len(answer["results"]) if answer["fitting"] is None else answer["fitting"]
+    items = [_result(gallery, result, side, result["rank"] > last) for result in answer["results"]]
     kind = "halo-images" if side == "images" else "halo-captions"
     return f'<ol class="halo-results {kind}">{"".join(items)}</ol>'
 
 
-def _result(gallery, result, side):
-    mark = ""
+def _result(gallery, result, side, is_past):
+    bar, mark, item = *_fits(result), '<li class="halo-past">' if is_past else "<li>"
     if result["right"] is not None:
         said, sign = ("right", "✓") if result["right"] else ("wrong", "✗")
-        mark = f'<b class="halo-mark halo-{said}"><i aria-hidden="true">{sign}</i> {said}</b>'
+        mark += f'<b class="halo-mark halo-{said}"><i aria-hidden="true">{sign}</i> {said}</b>'
     if side == "captions":
-        return f"<li><p>{escape(result['name'])}</p>{mark}</li>"
+        return f"{item}{bar}<div><p>{escape(result['name'])}</p>{mark}</div></li>"
     said = f"Result {result['rank']}: {gallery.describe(result['item'])}"
     shown = picture(gallery.thumbnail(result["item"]), said, 'width="320" height="320"')
     name = f"<p>{escape(result['name'])}</p>"
     if gallery.credits is not None:
         name = _credit(gallery.credits[result["item"]])
-    return f"<li><figure>{shown}<figcaption>{name}{mark}</figcaption></figure></li>"
+    return f"{item}<figure>{shown}{bar}<figcaption>{name}{mark}</figcaption></figure></li>"
+
+
+def _fits(result):
+    """`(bar, number)` of how likely a result fits, each "" where that is not known."""
+    if result["fits"] is None:
+        return "", ""
+    share = 100 * result["fits"]
+    bar = f'<i class="halo-bar" aria-hidden="true"><b style="width:{share:.0f}%"></b></i>'
+    return bar, f'<span class="halo-fits">fits {escape(f"{share:.0f} %")}</span>'
 
 
 def _credit(credit):

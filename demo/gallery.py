@@ -16,6 +16,7 @@ from demo.limits import RefusedError
 from demo.reference import Reference
 from zoo import similarities
 from zoo.confidence import Probes
+from zoo.confidence.scores import DEPTH
 from zoo.data.reading.pictures import decoded, opened
 from zoo.data.text.captions import unknown_words
 from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
@@ -47,7 +48,6 @@ class Gallery:
         larger: function from an image's path to a Pillow picture to show, or None for the file.
         credits: for every image a `zoo.data.Credit`, who may show it, or None.
         trained_on: what the model has learnt from, a sentence's part, or None.
-        questions: `(label, caption)` to try, or () to find them among the captions.
     """
 
     name: str
@@ -62,7 +62,6 @@ class Gallery:
     larger: Callable | None = None
     credits: list | None = None
     trained_on: str | None = None
-    questions: tuple[tuple[str, str], ...] = ()
     references: dict = field(init=False)
 
     def __post_init__(self):
@@ -182,16 +181,17 @@ class Gallery:
                 self._retrievers[side, name] = Retriever(self.model, index, self.probes)
             return self._retrievers[side, name]
 
-    def judge(self, asked, queries, texts=None, name=None):
+    def judge(self, asked, queries, texts=None, name=None, k=DEPTH):
         """A `zoo.retriever.Judgement` of each question.
 
         Args:
             asked, name: as of `retriever`.
             queries: embeddings, a dict of arrays.
             texts: the captions that were embedded; None for images.
+            k: how many results `fits` is about, at most.
         """
         texts = texts if self.reads_words else None
-        return self.retriever(asked, name).judged(queries, asked, texts)
+        return self.retriever(asked, name).judged(queries, asked, texts, k)
 
     def similarity(self, name):
         """The layer of a name out of `similarity_names`."""

@@ -34,8 +34,8 @@ def add(service, controls):
     with gr.Tab("Your photos", id="own"):
         gr.HTML(
             f"<p>Up to {limits.MAX_PHOTOS} photos of {limits.MAX_BYTES // 2**20} MB. They stay "
-            "on the machine that runs this demo, for an hour. How often answers are right among "
-            "them is learnt from the model's own held-out questions. "
+            "on the machine that runs this demo, for an hour. How likely each fits a question is "
+            "learnt from the model's own held-out questions. "
             f"{cards.escape(service.gallery.trained_on or '')}</p>"
         )
         files = uploaded_files(file_types=["image"], label="Photos", height=160)

@@ -18,10 +18,9 @@
     plot.on("plotly_click", show);
   };
 
-  // An answer is drawn anew after each press. The focus stays on the button that was pressed, the
-  // needle slides from where it was, and the address reproduces the question.
+  // An answer is drawn anew after each press. The focus stays on the button that was pressed,
+  // and the address reproduces the question.
   let pressed = null;
-  let needle = null;
   let link = null;
   document.addEventListener("click", (event) => {
     pressed = event.target.closest("[data-key]")?.dataset.key ?? null;
@@ -35,13 +34,6 @@
     if (pressed && document.activeElement === document.body) {
       document.querySelector(`#halo-answer [data-key="${CSS.escape(pressed)}"]`)?.focus();
     }
-    const mark = document.querySelector("#halo-answer .halo-answer .halo-meter b");
-    if (!mark || mark === needle) return;
-    const to = mark.style.left;
-    if (needle) {
-      mark.animate([{ left: needle.style.left }, { left: to }], { duration: 500, easing: "ease" });
-    }
-    needle = mark;
   };
   const update = () => {
     attach();

@@ -140,9 +140,9 @@ def _title(gallery):
 def _head(gallery):
     found = f"you see what is found among {len(gallery.image_names):,} pictures"
     if gallery.reads_words:
-        text = f"Describe a {gallery.noun}: {found}, and how often such an answer is right."
+        text = f"Describe a {gallery.noun}: {found}, and how likely each fits."
     else:
-        text = f"Choose a caption: {found}, and how often such an answer is right."
+        text = f"Choose a caption: {found}, and how likely each fits."
     if gallery.trained_on is not None:
         text += f" {gallery.trained_on}"
     return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'

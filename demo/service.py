@@ -1,12 +1,13 @@
 """What can be asked of the demo, as functions with types: the page and the API both call these."""
 
+import sys
 from typing import TypedDict
 
 from demo import answers, elements, erasing, limits
 from demo.answers import Answer
 from demo.curves import risk_coverage
 from demo.erasing import Box
-from zoo.data.text.questions import asked_for
+from zoo.data.text.questions import as_asked
 
 
 class TextAnswer(TypedDict):
@@ -45,7 +46,7 @@ class Service:
     def find_images(
         self, caption: str, similarity: str | None = None, results: int = 8
     ) -> TextAnswer:
-        """The images that a caption describes, and how likely the first is right.
+        """The images that a caption describes, and how likely each fits.
 
         Args:
             caption: what to look for.
@@ -56,9 +57,9 @@ class Service:
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         gallery = self.gallery
         # Stored captions are known by their own words, and there is nothing to take off them.
-        asked = asked_for(caption) if gallery.reads_words else caption
+        asked = as_asked(caption) if gallery.reads_words else caption
         query = gallery.of_words([asked])
-        (judgement,) = gallery.judge("captions", query, [asked], similarity)
+        (judgement,) = gallery.judge("captions", query, [asked], similarity, results)
         found = answers.search(gallery, query, "images", judgement, similarity, results)
         return TextAnswer(
             caption=caption,
@@ -76,7 +77,7 @@ class Service:
         similarity = self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         query = self.gallery.of_pixels([self.pixels(image)])
-        (judgement,) = self.gallery.judge("images", query, name=similarity)
+        (judgement,) = self.gallery.judge("images", query, name=similarity, k=results)
         return answers.search(self.gallery, query, "captions", judgement, similarity, results)
 
     def erase_region(self, image, left=30, top=30, width=40, height=40):
@@ -145,12 +146,13 @@ class Service:
         judge = self.gallery.retriever(side).judge
         if judge.confidence is None:
             return {"calibrated": False, "why_not": judge.why_not}
+        enough = judge.length(answers.ERROR)
         return {
             "calibrated": True,
             "probes": judge.confidence.num_queries,
             "likely_from": judge.threshold,
-            "certified": judge.certified is not None,
-            "first_k": judge.confidence.first_k(answers.ERROR),
+            "certified": judge.cut is not None,
+            "first_k": None if enough == sys.maxsize else enough,
         }
 
     def _marked(self, answer, caption):

@@ -21,14 +21,6 @@ from zoo.models.cards import shown_pictures
 from zoo.models.tower import SIDES, weights_sha256
 
 PRESET = "photos_pfe"
-# The page opens on the first two: one whose answer is there, and one whose answer is not.
-_OF_PACKAGED = (
-    ("There", "riding horses on the beach"),
-    ("Not there", "a giraffe"),
-    ("Several", "a pizza on a table"),
-    ("Vague", "people outdoors"),
-    ("Unknown words", "a wibble of zorp"),
-)
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
 
@@ -74,7 +66,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         paths, credit = packaged_photos(), photo_credits()
         names = [f"Photo {number}" for number in range(1, len(paths) + 1)]
         texts, name = [], f"{len(paths)} photos"
-        more |= {"credits": [credit[path.name] for path in paths], "questions": _OF_PACKAGED}
+        more |= {"credits": [credit[path.name] for path in paths]}
     elif folder is None:
         paths = [Path(path) for path in records.image_paths]
         names = _names(records, paths)

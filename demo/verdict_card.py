@@ -30,7 +30,7 @@ def answer(gallery, found, kept=None, similarity=None):
     """
     said = found["answer"]
     parts = [
-        verdict(gallery, said, "captions", similarity),
+        verdict(said),
         _words(found, kept) if gallery.reads_words else "",
     ]
     if found["unknown_words"] and said["verdict"] not in REFUSED:
@@ -38,7 +38,7 @@ def answer(gallery, found, kept=None, similarity=None):
         parts.append(f'<p class="halo-note">The model does not know {escape(listed)}.</p>')
     if found["asked"] != found["caption"]:
         parts.append(f'<p class="halo-note">Asked: “{escape(found["asked"])}”</p>')
-    parts += [_results(gallery, said, "images"), _enough(said)]
+    parts.append(_results(gallery, said, "images"))
     parts.append(_why(gallery, said, "captions", "images", similarity, found["caption"]))
     link = escape(f"?q={quote(found['caption'])}")
     return f'<section class="halo-answer" data-link="{link}">{"".join(parts)}</section>'
@@ -48,9 +48,8 @@ def image_answer(gallery, said, similarity=None):
     """What an image finds, whole; arguments as of `answer`, `said` an `Answer`."""
     return "".join(
         [
-            verdict(gallery, said, "images", similarity),
+            verdict(said),
             _results(gallery, said, "captions"),
-            _enough(said),
             _why(gallery, said, "images", "captions", similarity),
         ]
     )
@@ -59,24 +58,21 @@ def image_answer(gallery, said, similarity=None):
 def contrast(gallery, answers):
     """Two or three answers side by side, short: what the page opens on."""
     parts = [
-        f"<article>{_question(found['caption'])}{verdict(gallery, found['answer'], 'captions')}"
+        f"<article>{_question(found['caption'])}{verdict(found['answer'])}"
         f"{_results(gallery, found['answer'], 'images')}</article>"
         for found in answers
     ]
     return f'<section class="halo-contrast">{"".join(parts)}</section>'
 
 
-def verdict(gallery, said, side, similarity=None):
-    """The word, the sentence, and the needle between never and always."""
+def verdict(said):
+    """The word and the sentence."""
     kind = "declined" if said["verdict"] in REFUSED else said["verdict"]
-    parts = [
-        f'<p class="halo-level">{escape(_WORDS[said["verdict"]])}</p>',
-        f'<h2 class="halo-sentence">{escape(said["reason"])}</h2>',
-    ]
-    if said["probability"] is not None and kind != "declined":
-        judge = gallery.retriever(side, similarity).judge
-        parts.append(_meter(said["probability"], judge.threshold))
-    return f'<div class="halo-verdict halo-is-{kind}">{"".join(parts)}</div>'
+    level, reason = escape(_WORDS[said["verdict"]]), escape(said["reason"])
+    return (
+        f'<div class="halo-verdict halo-is-{kind}"><p class="halo-level">{level}</p>'
+        f'<h2 class="halo-sentence">{reason}</h2></div>'
+    )
 
 
 def _question(caption):
@@ -84,17 +80,6 @@ def _question(caption):
     return (
         f'<button type="button" class="halo-question" data-ask="{text}" data-key="q{text}">'
         f"“{text}”</button>"
-    )
-
-
-def _meter(probability, threshold):
-    at = 100 * probability
-    said = f"Probability {at:.0f} %, likely from {100 * threshold:.0f} %"
-    return (
-        f'<div class="halo-meter" role="img" aria-label="{escape(said)}">'
-        f'<u style="left:{100 * threshold:.1f}%"></u><b style="left:{at:.1f}%"></b></div>'
-        f'<p class="halo-scale" aria-hidden="true"><span>never</span><span>{escape(said)}</span>'
-        "<span>always</span></p>"
     )
 
 
@@ -124,11 +109,13 @@ def _results(gallery, said, side):
 
 
 def _enough(said):
-    """How many results hold the right one, below those that are shown."""
+    """How many results hold the one wanted item, of a question that wants one."""
     if said["first_k"] is None:
         return ""
-    count = f"{said['first_k']:,} {'result holds' if said['first_k'] == 1 else 'results hold'}"
-    return f'<p class="halo-note">{escape(count)} the right one 9 times in 10.</p>'
+    count = (
+        "The first result holds" if said["first_k"] == 1 else f"{said['first_k']:,} results hold"
+    )
+    return f"<p>{escape(count)} the one wanted item 9 times in 10.</p>"
 
 
 def _why(gallery, said, asked, side, similarity, caption=None):
@@ -137,7 +124,7 @@ def _why(gallery, said, asked, side, similarity, caption=None):
     )
     return (
         f'<details class="halo-why"><summary>Why?</summary>'
-        f"<p>{escape(_source(gallery.retriever(asked, similarity)))}</p>"
+        f"<p>{escape(_source(gallery.retriever(asked, similarity)))}</p>{_enough(said)}"
         f"{certainty(gallery, said, asked)}{numbers(gallery, said, side)}{link}</details>"
     )
 
@@ -148,7 +135,9 @@ def _source(retriever):
     if confidence is None:
         why_not = retriever.judge.why_not
         return f"There is no probability: {why_not.rstrip('.')}."
-    return (
+    learnt = (
         f"Learnt from {confidence.num_queries:,} held-out questions whose answers are known, each "
-        f"asked among these {len(retriever):,} items with its own answer put there."
+        f"asked among these {len(retriever):,} items with its own answer put there"
     )
+    fits = retriever.judge.fits
+    return f"{learnt}." if fits is None else f"{learnt}, and from {fits.source} for what else fits."

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from export.choices import SAVED_MODEL
+from export.confidence_signatures import ServedJudge
 from export.engines import export_engine
 from export.saved_model import export_model
 from zoo import evaluation, models
-from zoo.confidence import Confidence
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.json_files import read_json
@@ -40,7 +40,7 @@ def main(options):
         out,
         config=config,
         metrics=metrics,
-        calibrations={} if gallery is None else _calibrations(gallery),
+        judges={} if gallery is None else _judges(gallery, model),
         known={} if probes is None else probes.known,
         **options,
     )
@@ -64,16 +64,16 @@ def _export_engine(name, out, format, gallery, options):
     print(f"try it: cd {out} && python client.py")
 
 
-def _calibrations(gallery):
-    """The calibration of a gallery, by its direction."""
-    from zoo.retriever.retriever import CALIBRATION
-    from zoo.search import built
+def _judges(gallery, model):
+    """What judges a gallery, by its direction."""
+    from zoo.retriever import Retriever
 
-    retriever_of = built.read_setup(gallery)
-    path = gallery / retriever_of.get("index", built.INDEX) / CALIBRATION
-    if not path.is_file():
-        raise InputError(f"--gallery {gallery}: is not calibrated; its model has no probes")
-    return {"i2t" if retriever_of["captions"] else "t2i": Confidence.load(path)}
+    retriever = Retriever.load(gallery, model)
+    if retriever.confidence is None:
+        raise InputError(f"--gallery {gallery}: is not calibrated: {retriever.judge.why_not}")
+    direction = "t2i" if retriever.side == "images" else "i2t"
+    items = None if retriever.probes is None else retriever.probes.items(direction)
+    return {direction: ServedJudge(retriever.judge, items)}
 
 
 def _record(name):

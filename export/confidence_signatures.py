@@ -1,139 +1,251 @@
 """The judge of a gallery, as a TensorFlow function of a search's scores."""
 
+from typing import NamedTuple
+
 import numpy as np
 import tensorflow as tf
+from scipy.special import logit, stdtrit
 
 from export import requests
-from zoo.confidence import JUDGED
-from zoo.confidence.features import AGREEMENTS, LEAST_GAP, LOG_GAPS
-from zoo.confidence.judge import ABSENCE, USUAL
+from zoo.confidence import fits as fitting
+from zoo.confidence.features import AGREEMENTS, LEAST_GAP
+from zoo.confidence.judge import ABSENCE, ABSENT, LIKELY, LOW, UNSURE, Judge
+from zoo.confidence.scores import DEPTH
 
-ENOUGH = 0.1  # error of the lists
+ENOUGH = 0.1  # error of `first_k`, and of the interval
+
+
+class ServedJudge(NamedTuple):
+    """What judges the answers of the gallery that is served.
+
+    Attributes:
+        judge: a `zoo.confidence.judge.Judge`.
+        reference: the embeddings of the probes' items, of `Probes.items`, or None.
+    """
+
+    judge: Judge
+    reference: dict | None = None
+
+
+def reference_scores(similarity, direction, items, embedding):
+    """The mean of each question's best scores over the probes' items, float32 `(Q,)`.
+
+    Args:
+        similarity: function of images and captions to `(N, M)`, higher is better.
+        direction: `"i2t"` or `"t2i"`.
+        items: embeddings, a dict of tensors.
+        embedding: of the questions.
+    """
+    items = {name: tf.cast(items[name], embedding[name].dtype) for name in embedding}
+    if direction == "i2t":
+        scores = similarity(embedding, items)
+    else:
+        scores = tf.transpose(similarity(items, embedding))
+    most = min(fitting.REFERENCE, scores.shape[1])
+    return tf.reduce_mean(tf.math.top_k(scores, most, sorted=False).values, axis=1)
 
 
 def readable(confidence):
-    """Whether a server can be asked: a run's calibration reads these features and no others."""
-    return set(confidence.names) <= set(JUDGED)
+    """Whether a server can be asked: probes have made the calibration, from scores alone."""
+    return confidence.in_gallery is not None and "uncertainty" not in confidence.names
 
 
-def answer_specs(confidence, batch_size):
-    """The inputs of `answer`: float32 `(batch_size,)` each, of what has ranks one a rank."""
-    shapes = {name: (batch_size,) for name in ("best_score", "mean_score", "score_variance")}
-    following = sum(name in LOG_GAPS for name in confidence.names)
-    if following:
-        shapes["following_scores"] = (batch_size, following)
-    ranks = sum(name in AGREEMENTS for name in confidence.names)
+def reads_reference(judge):
+    """Whether the mean of a question's best scores over the probes' items counts."""
+    return judge.fits is not None and judge.fits.presence is not None
+
+
+def reads_words(judge):
+    """Whether short questions are judged by a prior of their words."""
+    return judge.fits is not None and judge.fits.words is not None
+
+
+def answer_specs(judge, batch_size):
+    """The inputs of `answer`: float32, a row for each question."""
+    shapes = {
+        "top_scores": (batch_size, min(DEPTH, judge.confidence.in_gallery.size)),
+        "mean_score": (batch_size,),
+        "score_variance": (batch_size,),
+        "second_score": (batch_size,),
+    }
+    ranks = sum(name in AGREEMENTS for name in judge.confidence.names)
     if ranks:
         shapes["agreement"] = (batch_size, ranks)
-    if "uncertainty" in confidence.names:
-        shapes["uncertainty"] = (batch_size,)
+    if reads_reference(judge):
+        shapes["reference_score"] = (batch_size,)
+    if reads_words(judge):
+        shapes["prior"] = (batch_size,)
     return [tf.TensorSpec(shape, tf.float32, name=name) for name, shape in shapes.items()]
 
 
-def answer(confidence, is_logarithm, best_score, mean_score, score_variance, *more):
-    """What `zoo.retriever.Judge` says of each query's first answer, in float64 within.
+def answer(judge, *inputs):
+    """What `zoo.confidence.judge.Judge` says of each question, in float64 within.
 
     Args:
-        confidence: a `Confidence` that is `readable`.
-        is_logarithm: whether the model's uncertainty is a logarithm as it is (`"log_det"`).
-        best_score: `(Q,)`, the best score of each query, higher is better.
-        mean_score, score_variance: `(Q,)`, of its scores over the whole gallery, as
-            `zoo.confidence.GalleryMoments` gives them.
-        *more: where the calibration reads them, `following_scores`, `(Q, ranks)`, of answers 2, 5,
-            10 and 20, as `QueryScores.following` gives them, `agreement`, `(Q, ranks)`, as
-            `zoo.confidence.agreement` gives it, the first ones of either that the shape takes, and
-            `uncertainty`, `(Q,)`, as `encode_images` or `encode_captions` gave it.
+        judge: a `Judge` whose confidence is `readable`.
+        *inputs: those of `answer_specs`: `top_scores`, `(Q, R)`, the best 20 of each question, best
+            first, higher is better; `mean_score`, `score_variance` and `second_score`, `(Q,)`, and
+            `agreement`, `(Q, ranks)`, as `zoo.confidence.QueryScores` has them; `reference_score`
+            and `prior`, `(Q,)`, as the encoders returned them.
 
     Returns:
-        `{"probability", "answered"}`, float32 and bool `(Q,)`: `answered` is the verdict "likely",
-        or "unsure" where it is false. Of a calibration by probes also `nothing_matches`, bool, the
-        verdict that goes before both, and `first_k`, int64: so many results hold the wanted one 9
-        times in 10. What is `unknown` says the encoder.
+        `wanted` and `first_k`, `(Q,)`, and `verdict`, strings: `"likely"`, `"unsure"` or `"nothing
+        matches"`; the encoder's `unknown` goes before it. Where it is known what fits, also `fits`,
+        `(Q, R)`, `number`, `low` and `high`, `(Q,)`, the last two NaN of short questions, see
+        `zoo.retriever.Answer`. The sentence of an answer follows from these numbers and is not part
+        of the signature.
     """
-    names = [spec.name for spec in answer_specs(confidence, None)]
-    given = dict(zip(names, (best_score, mean_score, score_variance, *more), strict=True))
-    checked = {
+    names = [spec.name for spec in answer_specs(judge, None)]
+    given = dict(zip(names, inputs, strict=True))
+    prior = given.pop("prior", None)  # NaN of a sentence
+    given = {
         name: tf.cast(requests.features(values, name), tf.float64) for name, values in given.items()
     }
-    best, mean, variance = (checked[name] for name in names[:3])
     positive = requests.require(
-        tf.reduce_all(variance >= 0), "`score_variance` must not be negative"
+        tf.reduce_all(given["score_variance"] >= 0), "`score_variance` must not be negative"
     )
     with tf.control_dependencies([positive]):
-        columns = {"best": best, "best_minus_mean": best - mean}
-    columns["z_score"] = tf.math.divide_no_nan(best - mean, tf.sqrt(variance))
-    if "following_scores" in checked:
-        following = tf.unstack(checked["following_scores"], axis=1)
-        columns |= {
-            name: _log_gap(best, score, variance)
-            for name, score in zip(LOG_GAPS, following, strict=False)
-        }
-    if "agreement" in checked:
-        ranks = tf.unstack(checked["agreement"], axis=1)
-        columns |= dict(zip(AGREEMENTS, ranks, strict=False))
-    if "uncertainty" in checked:
-        value = checked["uncertainty"]
-        columns["uncertainty"] = value if is_logarithm else tf.math.log(tf.maximum(value, 1e-12))
-    logit = _logit(confidence.logistic, confidence.names, columns)
-    probability = _recalibrated(confidence.recalibration, logit)
-    certificate = confidence.certificate
-    is_certified = certificate is not None and certificate.threshold is not None
-    outputs = {
-        "probability": tf.cast(probability, tf.float32),
-        "answered": probability >= (certificate.threshold if is_certified else USUAL),
+        top = tf.identity(given["top_scores"])
+    if prior is not None:
+        prior = tf.cast(prior, tf.float64)
+    numbers = _Numbers(judge, {**given, "top_scores": top}, prior)
+    return {
+        name: values if values.dtype in (tf.string, tf.int64) else tf.cast(values, tf.float32)
+        for name, values in numbers.outputs().items()
     }
-    promises = confidence.promises
-    if promises is None:
-        return outputs
-    outputs["nothing_matches"] = tf.zeros_like(outputs["answered"])
-    if promises.matcher is not None and len(promises.absent):
-        like = _logit(promises.matcher, confidence.names, columns)
-        kept = tf.constant(promises.present, tf.float32)
-        at_most = tf.searchsorted(kept, tf.cast(like, tf.float32), side="right")
-        share = tf.cast(1 + at_most, tf.float64) / (len(promises.present) + 1)
-        outputs["nothing_matches"] = share <= ABSENCE
-    outputs["first_k"] = _list_length(promises.list_length(ENOUGH), logit)
-    return outputs
 
 
-def _log_gap(best, score, variance):
-    least = LEAST_GAP * tf.sqrt(variance)
-    gap = tf.where(least > 0, best - score + least, 1.0)
-    return tf.math.log(gap)
+class _Numbers:
+    """`Judge.probabilities` of tensors."""
+
+    def __init__(self, judge, given, prior):
+        self.judge, self.confidence, self.fits = judge, judge.confidence, judge.fits
+        self.top, self.mean = given["top_scores"], given["mean_score"]
+        self.variance, self.second = given["score_variance"], given["second_score"]
+        self.given, self.best = given, self.top[:, 0]
+        self.size = (judge.gallery or judge.confidence.in_gallery).size
+        self.prior = prior
+        count = tf.shape(self.best)
+        self.short = tf.zeros(count, tf.bool) if prior is None else ~tf.math.is_nan(prior)
+        self.zero, self.one = (tf.fill(count, tf.constant(x, tf.float64)) for x in (0.0, 1.0))
+
+    def outputs(self):
+        seen, columns = self.confidence.in_gallery, self._features()
+        odds = _logit(self.confidence.logistic, columns)
+        number = None if self.fits is None else self._number()
+        wanted, factor, present = tf.sigmoid(odds), *self._presence(columns, number)
+        own = tf.concat([wanted[:, None], self._later(odds)], axis=1)
+        first = wanted
+        said = {"wanted": wanted, "first_k": tf.fill(tf.shape(wanted), tf.constant(self._k()))}
+        if self.fits is not None:
+            own = tf.where(self.short[:, None], tf.zeros_like(own), own)
+            others = self._others(self.top)
+            said["fits"] = (own + (1 - own) * others) * factor[:, None]
+            brought = tf.where(self.short, self.zero, seen.brought * self.one)
+            said["number"] = factor * (number + brought)
+            first, by_chance = said["fits"][:, 0], others[:, 0]
+            ends = self._interval(wanted)
+            ends = [factor * (end * (1 - by_chance) + by_chance) for end in ends]
+            ends = [tf.where(self.short, np.nan * self.one, end) for end in ends]
+        elif self.judge.by_class:
+            said |= {"fits": own, "number": seen.brought * self.one}
+            first, ends = own[:, 0], self._interval(wanted)
+        else:
+            ends = []
+        said |= dict(zip(("low", "high"), ends, strict=False))
+        is_absent = present <= ABSENCE
+        if self.fits is not None:
+            rare = self.short & (first < self.fits.words_below)
+            is_absent = rare | (~self.short & is_absent & (first < LOW))
+        likely = tf.where(first >= self.judge.threshold, LIKELY, UNSURE)
+        return {**said, "verdict": tf.where(is_absent, ABSENT, likely)}
+
+    def _features(self):
+        above, deviation = self.best - self.mean, tf.sqrt(self.variance)
+        least = LEAST_GAP * deviation
+        gap = tf.where(least > 0, self.best - self.second + least, self.one)
+        columns = {
+            "best_minus_mean": above,
+            "z_score": tf.math.divide_no_nan(above, deviation),
+            "log_gap_2": tf.math.log(gap),
+        }
+        if "agreement" in self.given:
+            columns |= zip(AGREEMENTS, tf.unstack(self.given["agreement"], axis=1), strict=False)
+        return tf.stack([columns[name] for name in self.confidence.names], axis=1)
+
+    def _presence(self, columns, number):
+        """The factor, and whether something fits: above `ABSENCE` unless hardly any does so."""
+        if reads_reference(self.judge):
+            gap = self.best - self.second + LEAST_GAP * tf.sqrt(self.variance)
+            table = [
+                self.best,
+                self.best - self.given["reference_score"],
+                tf.math.log(tf.maximum(gap, 1e-9)),
+                np.log(self.size) * tf.ones_like(self.best),
+                tf.math.log(number + fitting.LEAST_NUMBER),
+            ]
+            odds = _logit(self.fits.presence, tf.stack(table, axis=1))
+            factor = tf.sigmoid(odds + logit(fitting.ANSWERABLE))
+            present = tf.where(odds > self.fits.absent_below, self.one, self.zero)
+            return tf.where(self.short, self.one, factor), tf.where(self.short, self.one, present)
+        seen = self.confidence.in_gallery
+        if seen.matcher is None:
+            return self.one, self.one
+        kept = tf.constant(seen.present, tf.float64)
+        at_most = tf.searchsorted(kept, _logit(seen.matcher, columns), side="right")
+        return self.one, tf.cast(1 + at_most, tf.float64) / (len(seen.present) + 1)
+
+    def _later(self, odds):
+        ranked, top = self.confidence.in_gallery.ranked, self.top
+        if ranked is None:
+            return tf.zeros_like(top[:, 1:])
+        deviation = tf.maximum(tf.sqrt(self.variance), 1e-12)[:, None]
+        behind = tf.minimum((top[:, :1] - top[:, 1:]) / deviation, 1e6)
+        ranks = np.log(np.arange(2, top.shape[1] + 1))
+        columns = odds[:, None], behind, tf.constant(ranks, tf.float64)[None]
+        columns = [tf.broadcast_to(one, tf.shape(behind)) for one in columns]
+        return tf.sigmoid(_logit(ranked, tf.stack(columns, axis=-1)))
+
+    def _others(self, scores):
+        """`Fits.others`."""
+        slope, bias = self.fits.sentence
+        odds = slope * scores + bias
+        if self.prior is None or self.fits.words is None:
+            return tf.sigmoid(odds)
+        slope, weight, bias = self.fits.words
+        prior = tf.where(self.short, self.prior, self.zero)[:, None]
+        short = slope * scores + weight * prior + bias
+        return tf.sigmoid(tf.where(self.short[:, None], short, odds))
+
+    def _number(self):
+        """`Fits.number`."""
+        top, depth = self.top, self.top.shape[1]
+        rest, some = float(self.size - depth), max(self.size - depth, 1)
+        middle = (self.size * self.mean - tf.reduce_sum(top, 1)) / some
+        squares = self.size * (self.variance + self.mean**2) - tf.reduce_sum(top**2, 1)
+        deviation = tf.sqrt(tf.maximum(squares / some - middle**2, 1e-12))
+        end = tf.minimum((top[:, -1] - middle) / deviation, fitting.REACH)
+        half = tf.maximum((end + fitting.REACH) / 2, 1e-6)
+        nodes = tf.constant(fitting.NODES + 1, tf.float64)
+        z = half[:, None] * nodes - fitting.REACH
+        density = tf.constant(fitting.WEIGHTS, tf.float64) * tf.exp(-0.5 * z**2)
+        likely = self._others(middle[:, None] + deviation[:, None] * z)
+        mean = tf.reduce_sum(density * likely, 1) / tf.reduce_sum(density, 1)
+        return tf.reduce_sum(self._others(top), 1) + rest * mean
+
+    def _interval(self, probability):
+        seen = self.confidence.in_gallery
+        if seen.num_kinds < 2:
+            return []
+        width = float(seen.deviation * stdtrit(seen.num_kinds - 1, 1 - ENOUGH / 2))
+        odds = tf.math.log(probability) - tf.math.log1p(-probability)
+        return [tf.sigmoid(odds - width), tf.sigmoid(odds + width)]
+
+    def _k(self):
+        return np.int64(self.judge.length(ENOUGH))
 
 
-def _logit(logistic, names, columns):
-    logit = tf.constant(logistic.bias, tf.float64)
-    arrays = (part.tolist() for part in (logistic.centre, logistic.spread, logistic.weights))
-    for name, centre, spread, weight in zip(names, *arrays, strict=True):
-        logit += weight * (columns[name] - centre) / spread
-    return logit
-
-
-def _list_length(length, logit):
-    """`zoo.confidence.list_length.ListLength` of tensors."""
-    if not np.isfinite(length.shift):
-        return tf.fill(tf.shape(logit), tf.constant(length.most, tf.int64))
-    logit = tf.cast(tf.cast(logit, tf.float32), tf.float64)  # as the calibration's are kept
-    rising, first = np.unique(length.confidence, return_index=True)
-    found = tf.exp(_interpolated(logit, rising, length.shape[first]) + length.shift)
-    return tf.cast(tf.clip_by_value(tf.floor(found + 1e-6), 1, length.most), tf.int64)
-
-
-def _recalibrated(recalibration, logit):
-    if recalibration is None:
-        return tf.sigmoid(logit)
-    if recalibration["kind"] == "platt":
-        return tf.sigmoid(recalibration["slope"] * logit + recalibration["shift"])
-    return _interpolated(logit, recalibration["logit"], recalibration["probability"])
-
-
-def _interpolated(logit, points, heights):
-    """Straight lines between the points, level outside of them, as `numpy.interp`."""
-    at, values = tf.constant(points, tf.float64), tf.constant(heights, tf.float64)
-    if at.shape[0] == 1:
-        return tf.fill(tf.shape(logit), values[0])
-    right = tf.clip_by_value(tf.searchsorted(at, logit, side="right"), 1, at.shape[0] - 1)
-    low, high = tf.gather(at, right - 1), tf.gather(at, right)
-    share = tf.clip_by_value((logit - low) / (high - low), 0.0, 1.0)
-    return tf.gather(values, right - 1) * (1 - share) + tf.gather(values, right) * share
+def _logit(logistic, columns):
+    parts = (logistic.centre, logistic.spread, logistic.weights)
+    centre, spread, weights = (tf.constant(part, tf.float64) for part in parts)
+    return tf.reduce_sum((columns - centre) / spread * weights, axis=-1) + logistic.bias

@@ -3,8 +3,7 @@
 import keras
 import tensorflow as tf
 
-from zoo.confidence.seen_texts import NEAREST, SeenTexts
-from zoo.confidence.unknown import ERROR, MOSTLY
+from zoo.confidence.known import ERROR, MOSTLY, NEAREST, SeenTexts
 from zoo.data.text.captions import FUNCTION_WORDS, WordTokenizer, normalise
 
 

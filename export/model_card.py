@@ -6,7 +6,7 @@ from zoo import embeddings
 from zoo.files.atomic import write_text
 
 
-def describe(model, concrete, settings, errors, calibrations=None):
+def describe(model, concrete, settings, errors, judges=None):
     """What a card and a client have to know, as JSON values.
 
     Args:
@@ -14,7 +14,7 @@ def describe(model, concrete, settings, errors, calibrations=None):
         concrete: `{signature: concrete function}`.
         settings: how it was exported, JSON values.
         errors: of `export.comparison.compare`.
-        calibrations: by direction, what lies beside the model, or None.
+        judges: by direction, what judges the gallery that is served, or None.
     """
     output = model.image_encoder.output
     has_words = "encode_captions" in concrete and not model.reads_caption_vectors
@@ -35,9 +35,7 @@ def describe(model, concrete, settings, errors, calibrations=None):
         "loads_with": ["tensorflow", "tensorflow_text"] if needs_text else ["tensorflow"],
         "settings": settings,
         "largest_errors": errors,
-        "calibrations": {
-            direction: f"calibration_{direction}.json" for direction in calibrations or {}
-        },
+        "calibrations": {direction: f"calibration_{direction}.json" for direction in judges or {}},
         "versions": {
             name: importlib.metadata.version(name) for name in ("keras", "tensorflow", "halo-zoo")
         },
@@ -107,11 +105,11 @@ def _confidence(facts):
     if not files:
         return [
             "A calibration is of one gallery. None was given (`--gallery`), so nothing says how "
-            "likely an answer is right."
+            "likely a result fits."
         ]
     names = {"i2t": "captions found for an image", "t2i": "images found for a caption"}
     return [
-        "How likely the first answer to a query is right, from the scores of a search. It was made "
+        "How likely results fit a question, from the scores of a search. The calibration was made "
         "by probes on one gallery, and is true there alone; `zoo.confidence.Confidence.load` reads "
         "it too.",
         "",

@@ -32,7 +32,7 @@ def export_model(
     max_pixels=MAX_PIXELS,
     config=None,
     metrics=None,
-    calibrations=None,
+    judges=None,
     known=None,
 ):
     """Writes `OUT/VERSION` and, in a new `OUT`, the server's files. All or nothing.
@@ -51,8 +51,9 @@ def export_model(
         image_only, index, batch_size, image_size, storage, resize, crop_fraction, max_pixels: see
             `export.signatures.Signatures`.
         config, metrics: of the run, for the card.
-        calibrations: by direction, `zoo.confidence.Confidence`s of the gallery that is served, to
-            lie beside it and to be asked by the signatures `confidence_i2t` and `confidence_t2i`.
+        judges: by direction, `export.confidence_signatures.ServedJudge`s of the gallery that is
+            served: their calibrations lie beside the model, and the signatures `confidence_i2t` and
+            `confidence_t2i` judge as they do.
         known: by direction, the `zoo.confidence.KnownQueries` of the model's probes.
 
     Returns:
@@ -78,7 +79,7 @@ def export_model(
         model,
         index=index,
         image_size=image_size,
-        calibrations=calibrations,
+        judges=judges,
         known=known,
         **settings,
     )
@@ -93,10 +94,10 @@ def export_model(
         errors = compare(folder, model, batch_size, resize, crop_fraction)
         if storage == "float32":
             _check_errors(errors)
-        facts = describe(model, concrete, settings, errors, calibrations)
+        facts = describe(model, concrete, settings, errors, judges)
         with writing(out):
             for direction, name in facts["calibrations"].items():
-                calibrations[direction].save(folder / name)
+                judges[direction].judge.confidence.save(folder / name)
             write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
             write_card(folder / "model_card.md", facts, config, metrics)
             if is_new:

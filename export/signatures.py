@@ -9,8 +9,10 @@ import tensorflow as tf
 from export import confidence_signatures, requests
 from export.known_queries import KnownQueriesFunction
 from export.search_vectors import search_vectors
+from export.short_questions import PriorFunction
 from export.stored_weights import StoredWeights
 from zoo import embeddings
+from zoo.data.text.caption_bank import packaged_bank
 from zoo.errors import InputError
 
 
@@ -25,17 +27,17 @@ class Signatures(tf.Module):
     | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |
     | | | `probability` `(N, M)` of a match, of models that give it |
     | `index_images`, `index_captions` | as the encoders | also `gallery`, `query` (`offset`) |
-    | `confidence_i2t`, `confidence_t2i` | scores of a search | `probability`, `answered` |
+    | `confidence_i2t`, `confidence_t2i` | scores of a search | `fits`, `number`, `verdict` … |
 
     A model over features of images has `encode_features` for the first two, and `features` for
     `images` elsewhere. Of a model over vectors of captions `captions` are float32 `(M, dim)`. The
     embedding is `mean`, `mean` and `log_variance`, or `elements`; points have no `uncertainty`.
     `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
     `gallery`, `query`: see `export.search_vectors`. The confidence signatures are those of the
-    calibrations, see `export.confidence_signatures.answer`; one that reads further features of the
-    scores has none. Where it is known what training has seen, the encoders and the index
-    signatures of that side also give `known_p_value` and `unknown`, see
-    `export.known_queries.KnownQueriesFunction`.
+    judges, see `export.confidence_signatures.answer`; a calibration that no probes have made has
+    none. Where they read it, the encoders return `reference_score` and, of captions, `prior`.
+    Where it is known what training has seen, the encoders and the index signatures of that side
+    also give `known_p_value` and `unknown`, see `export.known_queries.KnownQueriesFunction`.
 
     Args:
         model: a `DualEncoder`.
@@ -46,8 +48,7 @@ class Signatures(tf.Module):
         storage: see `StoredWeights`.
         resize, crop_fraction: as in training, see `zoo.data.images.resize`.
         max_pixels: see `requests.decoded`.
-        calibrations: by direction, `zoo.confidence.Confidence`s of the gallery that is served, or
-            None.
+        judges: by direction, `ServedJudge`s of the gallery that is served, or None.
         known: by direction, `zoo.confidence.KnownQueries`, or None.
 
     Raises:
@@ -65,7 +66,7 @@ class Signatures(tf.Module):
         resize="crop",
         crop_fraction=1.0,
         max_pixels=requests.MAX_PIXELS,
-        calibrations=None,
+        judges=None,
         known=None,
     ):
         super().__init__(name="signatures")
@@ -101,10 +102,18 @@ class Signatures(tf.Module):
         def encode(embedding):
             return {**embedding, **_uncertainty(model, embedding)}
 
-        calibrations = {
-            direction: confidence
-            for direction, confidence in (calibrations or {}).items()
-            if direction == "i2t" or not image_only
+        judges = {
+            direction: served
+            for direction, served in (judges or {}).items()
+            if (direction == "i2t" or not image_only)
+            and confidence_signatures.readable(served.judge.confidence)
+        }
+        reads_words = "t2i" in judges and confidence_signatures.reads_words(judges["t2i"].judge)
+        self.prior = PriorFunction(packaged_bank()) if reads_words else None
+        self.reference = {
+            direction: {name: tf.constant(values) for name, values in served.reference.items()}
+            for direction, served in judges.items()
+            if served.reference is not None and confidence_signatures.reads_reference(served.judge)
         }
         self.known = {
             direction: KnownQueriesFunction(one, None if direction == "i2t" else self.tokenizer)
@@ -113,9 +122,19 @@ class Signatures(tf.Module):
         }
 
         def encode_query(direction, embedding, texts=None):
-            known = self.known.get(direction)
-            outputs = encode(embedding)
-            return outputs if known is None else {**outputs, **known(embedding, texts)}
+            known, outputs = self.known.get(direction), encode(embedding)
+            if known is not None:
+                outputs |= known(embedding, texts)
+            if texts is not None and self.prior is not None:
+                outputs["prior"] = self.prior(texts)
+            if direction in self.reference:
+                outputs["reference_score"] = confidence_signatures.reference_scores(
+                    functools.partial(with_weights, model.similarity),
+                    direction,
+                    self.reference[direction],
+                    embedding,
+                )
+            return outputs
 
         def match(images, captions):
             similarity = with_weights(model.similarity, images, captions)
@@ -174,14 +193,12 @@ class Signatures(tf.Module):
 
         if searched:
             add("index_images", lambda x: indexed("i2t", from_images(x)), raw)
-        for direction, confidence in calibrations.items():
-            if confidence_signatures.readable(confidence):
-                is_log = _uncertainty_is_logarithm(model, direction)
-                add(
-                    f"confidence_{direction}",
-                    functools.partial(confidence_signatures.answer, confidence, is_log),
-                    *confidence_signatures.answer_specs(confidence, batch_size),
-                )
+        for direction, served in judges.items():
+            add(
+                f"confidence_{direction}",
+                functools.partial(confidence_signatures.answer, served.judge),
+                *confidence_signatures.answer_specs(served.judge, batch_size),
+            )
         if image_only:
             return
 
@@ -197,11 +214,6 @@ class Signatures(tf.Module):
         """`{name: concrete function}`, and `serving_default`, which is the first of them."""
         signatures = {name: f.get_concrete_function() for name, f in self.functions.items()}
         return {"serving_default": next(iter(signatures.values())), **signatures}
-
-
-def _uncertainty_is_logarithm(model, direction):
-    encoder = model.image_encoder if direction == "i2t" else model.caption_encoder
-    return embeddings.is_logarithm(encoder.output, model.uncertainty_measure)
 
 
 def _embedding(embedding):

@@ -35,8 +35,19 @@ from typing import Literal
 
 import own_pairs_gru
 import own_pairs_next
-from zoo import cli, encoders, losses, models, report, similarities, training
+from zoo import (
+    cli,
+    encoders,
+    evaluation,
+    losses,
+    metrics,
+    models,
+    report,
+    similarities,
+    training,
+)
 from zoo.cli import differs, setting
+from zoo.confidence.probes import contents_hash
 from zoo.data import Stream, batches
 from zoo.data.reading.images import RESIZES
 from zoo.data.sources import Features
@@ -49,6 +60,7 @@ from zoo.models import Tower
 from zoo.models.points_of import frozen_points
 
 import keras
+import numpy as np
 
 PRESET, PACKAGED_NETWORK = "photos_pfe", "mobilenet_v2"
 # Layers whose maps are pooled beside the last: they say where and of what, which the last forgets.
@@ -202,6 +214,8 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
             "cpu_seconds_encoding": encoded - start,
             "cpu_seconds_training": time.process_time() - encoded,
         }
+        if networks is None and reads_packaged(settings) and is_new_to_preset(run):
+            cost["preset_recall@1"] = recall_of_preset(run)
         results = report.finish(run, **settings.evaluation(), measure_more=lambda *_: cost)
     if results is not None:  # of several workers the chief alone has them
         print("\n".join(own_pairs_next.lines(results, settings.out)))
@@ -271,6 +285,32 @@ def packaged_networks(settings):
                 "Other sizes need --text-weights and --image-weights"
             )
     return preset
+
+
+def reads_packaged(settings):
+    """Whether a run stores the vectors of the preset's own networks."""
+    named = settings.image_weights, settings.text_weights, settings.model
+    return named == (None, None, None) and settings.backbone in (None, PACKAGED_NETWORK)
+
+
+def is_new_to_preset(run):
+    """Whether the preset was trained on none of the run's test photos."""
+    seen = evaluation.probes_of(PRESET).trained_on
+    paths = run.test.records.image_paths
+    return not np.isin([contents_hash(path) for path in paths], seen).any()
+
+
+def recall_of_preset(run):
+    """R@1 of the preset on the run's test photos, text to image, in percent.
+
+    It reads the vectors that the run has stored, so that asking costs a second.
+    """
+    preset, test = models.from_preset(PRESET), run.test
+    found = evaluation.encode(run.reader(preset), test.records, test.source)
+    pairs = metrics.PairwiseSimilarity(found.images, found.captions, preset.similarity)
+    owners = test.records.caption_image
+    relevance = metrics.LabelRelevance(np.arange(test.records.num_images), owners)
+    return metrics.evaluate_retrieval(pairs, relevance)["t2i_recall@1"]
 
 
 def stored(split, model):

@@ -31,8 +31,19 @@ def verdicts(results):
         )
     ratio = own["rsum"] / results["chance"]["rsum"]
     yield f"RSUM {own['rsum']:.0f}, {ratio:.1f} times chance ({results['chance']['rsum']:.0f})."
+    if "preset_recall@1" in results:
+        yield beside_the_preset(own["t2i_recall@1"], results["preset_recall@1"])
     for direction, words in ASKED.items():
         yield f"{words}: {verdict(results['confidence'][direction])}"
+
+
+def beside_the_preset(own, preset):
+    """Which of the trained model and the preset to use, by R@1 on the same test photos."""
+    better = "this run" if own > preset else "the preset photos_pfe"
+    return (
+        f"Text to image, R@1 on the same test photos: this run {own:.1f} %, the preset photos_pfe "
+        f"{preset:.1f} %. Use {better}."
+    )
 
 
 def next_commands(run):

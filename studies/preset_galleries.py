@@ -1,11 +1,12 @@
 """What a model with probes says of galleries of many sizes, and what is so, both ways.
 
     python -m studies.preset_galleries photos_pfe --data-dir flickr8k --training 3000
+    python -m studies.preset_galleries birds_infonce --data-dir cub --per-class 5 10 25 60
 
-Draws photos of the test split and asks their captions over them, and them over their captions. The
-model's probes calibrate on each gallery. With `--training` the last gallery also holds photos that
-training has seen, with their captions. The table has means over the draws, least and greatest in
-brackets.
+Draws photos of the test split, or so many of each class, and asks their captions over them, and
+them over their captions. The model's probes calibrate on each gallery. With `--training` the last
+gallery also holds photos that training has seen, with their captions. The table has means over the
+draws, least and greatest in brackets.
 """
 
 from pathlib import Path
@@ -18,7 +19,6 @@ from zoo import evaluation
 from zoo.arrays import joined, length, take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import abstention_auc, expected_calibration_error
-from zoo.embeddings import log_uncertainty
 from zoo.search import Index
 
 ERROR = 0.1
@@ -65,6 +65,10 @@ def main(argv=None):
         more = Part.of(model, some_of(split, options.training))
     print(f"| gallery | direction | {' | '.join(COLUMNS)} |\n{'|---' * (len(COLUMNS) + 2)}|")
     count = length(test.images)
+    for number in options.per_class:
+        _row(f"{number} a class", model, probes, test, number, options, by_class=True)
+    if options.per_class:
+        return 0
     for size in (*options.sizes, count):
         _row(f"{size:,}", model, probes, test, size, options)
     _row(f"{count // 2:,}, each twice", model, probes, test, count // 2, options, times=2)
@@ -74,7 +78,7 @@ def main(argv=None):
     return 0
 
 
-def _row(name, model, probes, test, size, options, more=None, times=1):
+def _row(name, model, probes, test, size, options, more=None, times=1, by_class=False):
     """Prints both directions of one gallery."""
     count = length(test.images)
     draws = options.draws if size < count else 1
@@ -82,13 +86,19 @@ def _row(name, model, probes, test, size, options, more=None, times=1):
         found = []
         for draw in range(draws):
             rng = np.random.default_rng(options.seed + draw)
-            asked = test.select(rng.permutation(count)[:size])
-            found.append(measured(model, probes, asked, direction, more, times))
+            photos = rng.permutation(count)
+            photos = _of_each(test.image_labels, photos, size) if by_class else photos[:size]
+            found.append(measured(model, probes, test.select(photos), direction, more, times))
         cells = []
         for column in zip(*found, strict=True):
             ends = f" [{min(column):.3f}, {max(column):.3f}]" if draws > 1 else ""
             cells.append(f"{np.mean(column):.3f}{ends}")
         print(f"| {name} | {direction} | {' | '.join(cells)} |", flush=True)
+
+
+def _of_each(labels, order, most):
+    """The first so many of each label's rows, in an order."""
+    return np.concatenate([order[labels[order] == one][:most] for one in np.unique(labels)])
 
 
 def measured(model, probes, asked, direction, more=None, times=1):
@@ -111,12 +121,9 @@ def measured(model, probes, asked, direction, more=None, times=1):
     side = "images" if direction == "t2i" else "captions"
     index = Index.build(items, model.similarity, side=side)
     confidence = probes.calibrate(index, direction)
-    uncertainty = None
-    if probes.measure is not None:
-        uncertainty = np.asarray(log_uncertainty(queries, probes.measure), float)
     scores, ids = index.search(queries, len(index))
     best = index.query_scores(queries, scores[:, :DEPTH], ids[:, :DEPTH], confidence.copies)
-    probability = confidence.probability(best, uncertainty)
+    probability = confidence.probability(best)
     is_wanted = labels[ids] == wants[:, None]
     right, ranks = is_wanted[:, 0], 1 + np.argmax(is_wanted, axis=1)
     k = confidence.first_k(ERROR)
@@ -138,6 +145,7 @@ def _parser():
     parser.add_argument("model", help="a preset or a run with probes")
     parser.add_argument("--data-dir", type=Path, help="its data, where they have moved")
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250], help="of galleries")
+    parser.add_argument("--per-class", nargs="+", type=int, default=[], help="photos of each class")
     parser.add_argument("--training", type=int, default=0, help="photos of training, of the last")
     parser.add_argument("--draws", type=int, default=3, help="of each gallery (default 3)")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")

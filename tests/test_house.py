@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
-    ("errors", "bounds", "quiet", "choices"),
+    ("errors", "bounds", "checks", "moments", "quiet", "choices"),
     ("on_keras",),
     ("files", "cli"),
     ("embeddings", "numerics", "global_batch"),

@@ -200,7 +200,9 @@ def test_the_demo_answers(system, split):
     gallery = Gallery("tiny", _towers(system), paths, paths, system.texts, sides)
     assert gallery.similarity_names[0] == system.similarity.identifier
     query = {key: value[:1] for key, value in sides["captions"].items()}
-    answer = answers.search(gallery, query, "images", Judgement(None, UNSURE, "uncalibrated"), k=3)
+    answer = answers.search(
+        gallery, query, "images", Judgement(None, None, UNSURE, "uncalibrated"), k=3
+    )
     best = [result["similarity"] for result in answer["results"]]
     np.testing.assert_allclose(best, -np.sort(-system.logits[:, 0])[:3], rtol=1e-4, atol=1e-4)
     assert answer["probability"] is None  # nothing is calibrated

@@ -16,6 +16,7 @@ from PIL import Image
 
 import zoo
 from tools import dark
+from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data import packaged_photos
 from zoo.metrics import risk_coverage
 from zoo.report.style import (
@@ -31,7 +32,7 @@ from zoo.report.style import (
 
 TOP, SIDE = 4, 320
 FAINT = 0.45  # of a picture that is not meant as an answer
-QUESTIONS = ("riding horses on the beach", "a giraffe")
+QUESTIONS = ("riding horses on the beach", "a penguin")
 MODEL = "photos_pfe"
 
 
@@ -40,7 +41,7 @@ def main(argv=None):
     photos = packaged_photos()
     retriever = zoo.Retriever.build(options.model, photos)
     rows = [
-        (answer, [square(photos[i], answer.verdict == "likely") for i in answer.ids])
+        (answer, [square(photos[i], place < shown(answer)) for place, i in enumerate(answer.ids)])
         for answer in retriever.ask(list(options.questions), k=TOP)
     ]
     probability, right = cross_fitted(retriever, seed=0)
@@ -75,9 +76,13 @@ def cross_fitted(retriever, seed):
         pairs = asked.pairs("t2i")
         own = pairs["matches"].argmax(axis=1)[:, None]
         probed = index.probe(pairs["queries"], pairs["own"], own, confidence.copies, seed)
-        features = confidence.features(probed.scores, pairs["uncertainty"])
-        found.append((confidence.of_features(features), probed.correct))
+        found.append((confidence.probability(probed.scores), probed.correct))
     return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+
+
+def shown(answer):
+    """How many of the first results fit; of a refused question none."""
+    return answer.fitting if answer.verdict in (LIKELY, UNSURE) and answer.fitting else 0
 
 
 def square(path, answered):
@@ -109,14 +114,15 @@ def draw(rows, probability, right):
         axis.axis("off")
         color = RIGHT if answer.verdict == "likely" else WRONG
         stated = f"{answer.verdict[0].upper()}{answer.verdict[1:]}"
-        if answer.verdict == "likely":
-            stated += f", {answer.probability:.2f}"
         quoted = textwrap.fill(f"“{answer.question}”", 20)
         axis.text(0, 0.94, quoted, fontsize=11, va="top")
         below = 0.94 - 0.16 * (quoted.count("\n") + 1) - 0.06
         axis.text(0, below, stated, color=color, fontsize=12, weight="bold", va="top")
         for place, pixels in enumerate(pictures, start=1):
-            show_image(left.add_subplot(grid[row, place]), pixels)
+            axis = left.add_subplot(grid[row, place])
+            show_image(axis, pixels)
+            if answer.verdict in (LIKELY, UNSURE):
+                axis.set_xlabel(f"fits {100 * answer.fits[place - 1]:.0f} %", fontsize=9)
     axis = side.subplots()
     curve = risk_coverage(-probability, ~right)
     random = 100 * curve["random_aurc"]

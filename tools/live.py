@@ -6,8 +6,8 @@
 
 Needs npm, which brings onnxruntime-web, and the preset of photos. What is written lies in
 `live/built` of the site: the caption encoder as int8 ONNX, its vocabulary, the vectors of the
-packaged photos, what judges, the photos, and the runtime. Files that end in `.gz` are packed here,
-so that no server has to; the page unpacks them.
+packaged photos and of the probes, what judges, the photos, and the runtime. Files that end in `.gz`
+are packed here, so that no server has to; the page unpacks them.
 """
 
 import gzip
@@ -68,7 +68,7 @@ def build(preset, package, out):
     shutil.rmtree(out, ignore_errors=True)
     (out / "photos").mkdir(parents=True)
     retriever, images = retriever_of(preset)
-    facts, gallery, seen = facts_of(retriever, images)
+    facts, arrays = facts_of(retriever, images)
     tokenizer = retriever.model.tokenizer
     if not isinstance(tokenizer, BertTokenizer):
         raise InputError(f"{preset}: expected a model of word pieces; its captions are others")
@@ -77,8 +77,10 @@ def build(preset, package, out):
         "captions.onnx": (out / "captions.onnx").read_bytes(),
         "pieces.txt": "\n".join(tokenizer.vocabulary).encode(),
         "facts.json": json.dumps(facts).encode(),
-        "gallery.f32": gallery.astype("<f4").tobytes(),
-        "seen.f16": seen.astype("<f2").tobytes(),
+        "gallery.f32": arrays["gallery"].astype("<f4").tobytes(),
+        "reference.f16": arrays["reference"].astype("<f2").tobytes(),
+        "seen.f16": arrays["seen"].astype("<f2").tobytes(),
+        "photos.u16": arrays["photos"].astype("<u2").tobytes(),
         "ort.wasm": _member(package, WASM),
     }
     (out / "captions.onnx").unlink()

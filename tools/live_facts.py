@@ -1,15 +1,17 @@
 """What the page that searches in the browser has to know of a gallery and its judge, as numbers."""
 
-import math
+import sys
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import logit, stdtrit
 
+from zoo.confidence import fits as fitting
+from zoo.confidence import judge as judging
 from zoo.confidence.features import LEAST_GAP
-from zoo.confidence.judge import ABSENCE, FEW_WORDS, NOTHING_SAID
+from zoo.confidence.known import ERROR, NEAREST, SeenTexts
 from zoo.confidence.scores import DEPTH
-from zoo.confidence.seen_texts import NEAREST, SeenTexts
-from zoo.confidence.unknown import ERROR
+from zoo.data.text import questions
+from zoo.data.text.caption_bank import packaged_bank
 from zoo.data.text.captions import FUNCTION_WORDS
 from zoo.errors import InputError
 from zoo.search.gallery_scores import affine
@@ -19,57 +21,71 @@ LIST_ERROR, INTERVAL_ERROR = 0.1, 0.1  # of `Answer.first_k` and `Confidence.int
 
 
 def facts_of(retriever, images):
-    """`(facts, gallery, seen)` for `docs/live/judge.js`.
+    """`(facts, arrays)` for `docs/live/judge.js`.
 
     Args:
-        retriever: a `zoo.Retriever` of Gaussians compared by CSD, calibrated, whose tokenizer
-            spells words out of pieces.
+        retriever: a `zoo.Retriever` of Gaussians compared by CSD, calibrated, whose probes know
+            what fits, and whose tokenizer spells words out of pieces.
         images: the embedding of its items, a dict of arrays, in the order of the index.
 
     Returns:
-        JSON values; float32 `(items, dim + 1)`, the vectors of CSD's space; float16
-        `(texts, dim)` of `SeenTexts`.
+        JSON values, and a dict of arrays: float32 `gallery`, `(items, dim + 1)`, the vectors of
+        CSD's space; float16 `reference`, `(items, dim)`, the means of the probes' items; float16
+        `seen`, `(texts, dim)`, of `SeenTexts`; uint16 `photos`, of the caption bank.
 
     Raises:
         InputError: if the page cannot judge as this retriever does.
     """
     judge, model = retriever.judge, retriever.model
-    confidence = judge.confidence
+    confidence, fits = judge.confidence, judge.fits
     if confidence is None:
         raise InputError(f"the gallery is not calibrated: {judge.why_not}")
     known = None if judge.known is None else judge.known.shape
     is_fit = {
         "Gaussians compared by CSD": retriever.index.description["space"] == "csd",
-        "a total variance as their uncertainty": model.uncertainty_measure == "total_variance",
         "texts of word pieces that were seen": isinstance(known, SeenTexts),
-        "no recalibration": confidence.recalibration is None,
+        "probes that know what fits": fits is not None
+        and fits.words is not None
+        and fits.presence is not None,
     }
     missing = [what for what, there in is_fit.items() if not there]
     if missing:
         raise InputError(f"the page needs a model with {', '.join(missing)}; received another")
-    promises, spread = confidence.promises, confidence.spread
-    certified = judge.certified
-    width = None
-    if spread is not None:
-        width = float(stdtrit(spread.kinds - 1, 1 - INTERVAL_ERROR / 2) * spread.deviation)
-    is_absence_known = promises is not None and len(promises.absent) > 0
+    seen, bank = confidence.in_gallery, packaged_bank()
+    enough = judge.length(LIST_ERROR)
     facts = {
         "dim": int(known.seen.shape[1]),
         "depth": DEPTH,
+        "noun": judge.noun,
         "least_gap": LEAST_GAP,
         "line": list(affine(model.similarity.scorer())),
         "copies": 1.0 if confidence.copies is None else confidence.copies,
         "names": list(confidence.names),
         "logistic": _logistic(confidence.logistic),
-        "matcher": _logistic(promises.matcher) if is_absence_known else None,
-        "present": promises.present.tolist() if is_absence_known else [],
-        "lengths": _lengths(promises),
-        "width": width,
+        "ranked": None if seen.ranked is None else _logistic(seen.ranked),
+        "brought": seen.brought,
+        "fits": {
+            "sentence": np.asarray(fits.sentence).tolist(),
+            "words": np.asarray(fits.words).tolist(),
+            "presence": _logistic(fits.presence),
+            "absent_below": fits.absent_below,
+            "words_below": fits.words_below,
+            "answerable": float(logit(fitting.ANSWERABLE)),
+            "nearest": fitting.REFERENCE,
+            "least_number": fitting.LEAST_NUMBER,
+            "nodes": fitting.NODES.tolist(),
+            "weights": fitting.WEIGHTS.tolist(),
+            "reach": fitting.REACH,
+        },
+        "first_k": None if enough == sys.maxsize else enough,
+        "width": float(stdtrit(seen.num_kinds - 1, 1 - INTERVAL_ERROR / 2) * seen.deviation),
         "threshold": judge.threshold,
-        "risk": None if certified is None else certified.risk,
-        "absence": ABSENCE,
-        "few_words": FEW_WORDS,
-        "nothing_said": NOTHING_SAID,
+        "absence": judging.ABSENCE,
+        "fit": judging.FIT,
+        "low": judging.LOW,
+        "sure": judging.SURE,
+        "many": judging.MANY,
+        "nothing_said": judging.NOTHING_SAID,
         "function_words": sorted(FUNCTION_WORDS),
         "known": {
             "error": ERROR,
@@ -77,9 +93,19 @@ def facts_of(retriever, images):
             "tilt": known.tilt.tolist(),
             "kept": judge.known.kept.tolist(),
         },
-        "questions": confidence.num_queries,
+        "questions": _question_facts(bank),
+        "probes": confidence.num_queries,
     }
-    return facts, SPACES["csd"].gallery(images).astype(np.float32), known.seen
+    dim = len(known.tilt)
+    reference = SPACES["csd"].gallery(retriever.probes.items("t2i")).astype(np.float32)
+    facts["fits"]["spreads"] = reference[:, dim].tolist()
+    arrays = {
+        "gallery": SPACES["csd"].gallery(images).astype(np.float32),
+        "reference": reference[:, :dim].astype(np.float16),  # as the probes keep them
+        "seen": known.seen,
+        "photos": bank.photos,
+    }
+    return facts, arrays
 
 
 def _logistic(learned):
@@ -91,16 +117,15 @@ def _logistic(learned):
     }
 
 
-def _lengths(promises):
-    """Of `ListLength`; None where no length can be promised."""
-    if promises is None:
-        return None
-    lengths = promises.list_length(LIST_ERROR)
-    if not math.isfinite(lengths.shift):
-        return None
+def _question_facts(bank):
+    """How a question is shortened, and how common its words are."""
     return {
-        "confidence": lengths.confidence.tolist(),
-        "shape": lengths.shape.tolist(),
-        "shift": float(lengths.shift),
-        "most": int(lengths.most),
+        "preambles": list(questions.PREAMBLES),
+        "endings": list(questions.ENDINGS),
+        "articles": list(questions.ARTICLES),
+        "irregular": questions.IRREGULAR,
+        "stems": list(bank.stems),
+        "starts": np.asarray(bank.starts).tolist(),
+        "size": bank.size,
+        "most_words": questions.MOST_WORDS,
     }

@@ -1,6 +1,7 @@
 // The model in the browser: what is fetched, the caption encoder, and the judge behind it.
 
 import { judge } from "./judge.js";
+import { questions } from "./questions.js";
 import { tokenizer } from "./tokenizer.js";
 
 const BUILT = new URL("built/", import.meta.url); // by `make live`
@@ -25,17 +26,19 @@ export async function open(built, progress) {
   );
   const text = (name) => new TextDecoder().decode(files[name]);
   const facts = JSON.parse(text("facts.json.gz"));
-  const say = judge(
-    facts,
-    new Float32Array(files["gallery.f32.gz"]),
-    fromHalves(files["seen.f16.gz"]),
-  );
+  const say = judge(facts, {
+    gallery: new Float32Array(files["gallery.f32.gz"]),
+    reference: fromHalves(files["reference.f16.gz"]),
+    seen: fromHalves(files["seen.f16.gz"]),
+  });
+  const { asked, named, prior } = questions(facts, new Uint16Array(files["photos.u16.gz"]));
   const toIds = tokenizer(text("pieces.txt.gz").split("\n"), built.words);
   const encode = await encoder(files["captions.onnx.gz"], files["ort.wasm.gz"]);
   const ask = async (question) => {
-    const answer = say(await encode(toIds(question)), question);
+    const text = asked(question);
+    const answer = say(await encode(toIds(text)), named(text), prior(text));
     const found = answer.found.map((one) => ({ ...one, photo: built.photos[one.item] }));
-    return { ...answer, found };
+    return { ...answer, found, asked: text === question ? null : text };
   };
   await ask("a photo"); // the first is slower
   return { ask, toIds, facts, photo: (name) => new URL(`photos/${name}`, BUILT).href };

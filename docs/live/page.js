@@ -11,7 +11,7 @@ const TITLES = {
 };
 const EXAMPLES = [
   "riding horses on the beach",
-  "a giraffe",
+  "a penguin",
   "a pizza on a table",
   "snow",
   "a wibble of frobnicated zorp",
@@ -100,39 +100,27 @@ function shown(said, model) {
     { className: `halo-verdict halo-is-${kind}` },
     made("p", { className: "halo-level" }, TITLES[said.verdict]),
     made("p", { className: "halo-sentence" }, said.reason.replaceAll(" %", "\u00a0%")),
-    ...(isDeclined ? [] : meter(said.probability, model.facts.threshold)),
   );
-  const count = isDeclined ? SHOWN : Math.min(SHOWN, said.firstK ?? SHOWN);
-  const pictures = said.found.slice(0, count).map(({ photo }, rank) => picture(photo, rank, model));
-  const list = made(
-    "ol",
-    { className: isDeclined ? "halo-results halo-refused" : "halo-results" },
-    ...pictures,
-  );
-  if (isDeclined || said.firstK === null) return [verdict, list];
-  const holds = said.firstK === 1 ? "1 result holds" : `${said.firstK} results hold`;
-  return [verdict, list, made("p", {}, `${holds} the right one 9 times in 10.`)];
+  const note = said.asked === null ? [] : [made("p", {}, `Asked: “${said.asked}”`)];
+  const pictures = said.found.slice(0, SHOWN).map(({ photo, fit }, rank) => {
+    const isPast = !isDeclined && rank >= said.fitting;
+    return picture(photo, isDeclined ? null : fit, isPast, rank, model);
+  });
+  const className = isDeclined ? "halo-results halo-refused" : "halo-results";
+  return [verdict, ...note, made("ol", { className }, ...pictures)];
 }
 
-function meter(probability, threshold) {
-  const [at, likely] = [probability, threshold].map((share) => `${(100 * share).toFixed(0)} %`);
-  const words = `Probability ${at}, likely from ${likely}`;
-  const bar = made("div", { className: "halo-meter", role: "img" }, made("u"), made("b"));
-  bar.setAttribute("aria-label", words);
-  bar.firstChild.style.left = `${100 * threshold}%`;
-  bar.lastChild.style.left = `${100 * probability}%`;
-  const ends = ["never", words, "always"].map((text) => made("span", {}, text));
-  const scale = made("p", { className: "halo-scale" }, ...ends);
-  scale.setAttribute("aria-hidden", "true");
-  return [bar, scale];
-}
-
-function picture(photo, rank, model) {
+// A photo with its bar and number; pale from the first on that does not fit.
+function picture(photo, fit, isPast, rank, model) {
   const image = made("img", { src: model.photo(photo.file), alt: `Result ${rank + 1}` });
   Object.assign(image, { width: 320, height: 320 });
   const credit = made("a", { href: photo.page, rel: "noopener noreferrer" }, photo.licence);
   credit.title = "The photo's page on Flickr";
-  return made("li", {}, image, credit);
+  const said = fit === null ? null : made("b", {}, `fits ${(100 * fit).toFixed(0)}\u00a0%`);
+  const bar = fit === null ? null : made("i", { className: "halo-bar" }, made("b"));
+  if (bar) bar.firstChild.style.width = `${100 * fit}%`;
+  const className = isPast ? "halo-past" : "";
+  return made("li", { className }, image, bar, made("p", {}, said, credit));
 }
 
 function instead(sentence) {

@@ -9,15 +9,16 @@ import dataclasses
 
 import keras
 import numpy as np
+from scipy.special import log_expit
 
 from studies.abstention.told import columns
 from zoo.arrays import unit
-from zoo.confidence import PORTABLE, Confidence
-from zoo.confidence.features import candidate_temperatures, query_features
+from zoo.evaluation.confidence_study import entropy as entropy_of
 
 DRAWS = 30  # of noise
 NOISES = (0.05, 0.1, 0.2, 0.4, 0.8)  # lengths of it, beside unit vectors
 NEIGHBOURS = 10
+TEMPERATURES = (0.05, 0.1, 0.25, 0.5, 1.0)  # of the entropy, in deviations of a query's scores
 
 
 def best_score(told, rows):
@@ -36,9 +37,10 @@ def entropy(told, rows):
     """Of the softmax over the gallery; its temperature is chosen by the probes' likelihood."""
 
     def of(asked, temperature):
-        return query_features(asked.scores, temperature, names=["entropy"])
+        return entropy_of(asked.scores, temperature)
 
-    return _likeliest(told, rows, candidate_temperatures(told.inside.scores), of)
+    spread = float(np.median(np.sqrt(told.inside.scores.variance)))
+    return _likeliest(told, rows, [spread * share for share in TEMPERATURES], of)
 
 
 def question_uncertainty(told, rows):
@@ -122,25 +124,9 @@ def judge(told, rows, bench):
     """What `zoo.Retriever` says: its probability, and its evidence that anything matches."""
     judge = bench.retriever.judge
     confidence = judge.confidence
-    features = confidence.features(rows.scores, rows.uncertainty)
-    said, presence = confidence.of_features(features), confidence.promises.matcher.logit(features)
-    return _declined(bench, said, presence)
-
-
-def judge_without_gaps(told, rows, bench):
-    """The judge where it does not read how far the next answers are behind the first."""
-    confidence = Confidence.fit(
-        told.inside.scores,
-        told.right,
-        told.inside.uncertainty,
-        names=PORTABLE,
-        groups=told.groups,
-    )
-    inside, outside, asked = (
-        confidence.features(one.scores, one.uncertainty)
-        for one in (told.inside, told.outside, rows)
-    )
-    said, presence = confidence.of_features(asked), told.presence(inside, outside, asked)
+    features = confidence.features(rows.scores)
+    said = confidence.logistic.probability(features)
+    presence = confidence.in_gallery.matcher.logit(features)
     return _declined(bench, said, presence)
 
 
@@ -164,7 +150,6 @@ ROWS = {
 }
 JUDGES = {
     "the judge with probes": judge,
-    "the judge without the gaps": judge_without_gaps,
 }
 
 
@@ -177,7 +162,8 @@ def _likeliest(told, rows, choices, number):
 
     def likelihood(choice):
         values = columns(number(told.inside, choice))
-        return told.curve(values).log_likelihood(values, told.right)
+        odds = told.curve(values).logit(values)
+        return float(log_expit(np.where(told.right, odds, -odds)).mean())
 
     best = max(choices, key=lambda choice: (likelihood(choice), choice))
     return _of(told, rows, lambda asked: number(asked, best))

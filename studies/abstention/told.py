@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import expit
 
 from zoo.arrays import take
-from zoo.confidence import groups as grouping
+from zoo.confidence import guarantees
 from zoo.confidence.calibrate import ask_probes
-from zoo.confidence.logistic import Logistic
+from zoo.confidence.features import Logistic
 from zoo.confidence.scores import DEPTH, QueryScores
 from zoo.search import Index
 
@@ -74,8 +74,8 @@ class Told:
             name: np.concatenate([items[name], take(own, np.maximum(rows, 0))[name]], axis=1)
             for name in items
         }
-        own_scores = np.where(np.isnan(probed.own_scores), -np.inf, probed.own_scores)
-        own_scores = np.where(probed.is_there[:, None], -np.inf, own_scores)
+        own_scores = index.pair_scores(queries, own, rows)
+        own_scores = np.where(np.isnan(own_scores) | probed.is_there, -np.inf, own_scores)
         order = np.argsort(-np.concatenate([scores, own_scores], axis=1), axis=1, kind="stable")[
             :, : scores.shape[1], None
         ]
@@ -92,7 +92,7 @@ class Told:
             asked(probed.scores, joined),
             asked(probed.without, items),
             probed.correct,
-            grouping.numbered(pairs["groups"], len(uncertainty)),
+            guarantees.numbered(pairs["groups"], len(uncertainty)),
             copies,
             asked_apart(retriever.model.similarity, pairs, log_total),
         )
@@ -115,7 +115,7 @@ class Told:
 
     def curve(self, values):
         """One logistic curve of numbers of the probes, every group counted once."""
-        weights = grouping.weights(self.groups)
+        weights = guarantees.weights(self.groups)
         return Logistic.fit(columns(values), self.right, PENALTY, weights=weights)
 
 

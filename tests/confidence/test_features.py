@@ -1,52 +1,41 @@
-"""Features against plain loops, and those of an approximate search against those of full rows."""
+"""Features against plain loops, and those of an approximate search; the regression on them."""
 
 import numpy as np
 import pytest
-from scipy.stats import entropy
+from scipy.special import expit
 
 from zoo.confidence import GalleryMoments, QueryScores, feature_names, query_features
-from zoo.confidence.features import check_names
+from zoo.confidence.features import Logistic
 from zoo.confidence.scores import without_matches
 
-TAU = 0.1
+PLAIN = ("best_minus_mean", "z_score", "log_gap_2")
 
 
-def loops(row, temperature):
+def loops(row):
     ordered = np.sort(row)[::-1]
     mean, deviation = row.mean(), row.std()
-    weights = np.exp((row - row.max()) / temperature)
-    log_mean_exp = row.max() / temperature + np.log(weights.mean())
     return [
-        ordered[0],
         ordered[0] - mean,
         (ordered[0] - mean) / deviation,
-        *(ordered[rank - 1] - mean for rank in (2, 5, 10, 20)),
-        *(np.log(ordered[0] - ordered[rank - 1] + deviation / 10) for rank in (2, 5, 10, 20)),
-        entropy(weights),
-        temperature * log_mean_exp - mean,
+        np.log(ordered[0] - ordered[1] + deviation / 10),
     ]
 
 
 def test_features_are_what_their_table_says(draw):
-    """The entropy and the log-sum-exp as far as 20 scores and two moments tell."""
     world = draw(count=200)
-    expected = np.array([loops(row, TAU) for row in world.similarity])
-    found = query_features(world.similarity, TAU)
-    np.testing.assert_allclose(found[:, :-2], expected[:, :-2], atol=1e-10)
-    assert np.abs(found[:, -2] - expected[:, -2]).max() < 0.5
-    assert np.abs(found[:, -1] - expected[:, -1]).max() < 0.02
-    for column in (-2, -1):
-        assert np.corrcoef(found[:, column], expected[:, column])[0, 1] > 0.98
-
-
-def test_all_of_it_is_exact_where_20_scores_are_the_gallery(draw):
-    world = draw(count=20, items=20, num_classes=5)
-    expected = np.array([loops(row, TAU) for row in world.similarity])
-    np.testing.assert_allclose(query_features(world.similarity, TAU), expected, atol=1e-10)
+    expected = np.array([loops(row) for row in world.similarity])
+    found = QueryScores.of_matrix(world.similarity, vectors=world.gallery)
+    assert feature_names(found) == (*PLAIN, "agreement_5", "agreement_10")
+    features = query_features(found)
+    np.testing.assert_allclose(features[:, :3], expected, atol=1e-10)
+    np.testing.assert_array_equal(features[:, 3:], found.agreement)
+    assert feature_names(world.similarity) == PLAIN
+    chosen = query_features(found, names=["agreement_10", "z_score"])
+    np.testing.assert_array_equal(chosen, features[:, [4, 1]])
 
 
 def test_copies_of_the_first_answer_are_no_rivals(draw):
-    """A gallery that holds the first answer twice gives the gaps of one that holds it once."""
+    """A gallery that holds the first answer twice gives the gap of one that holds it once."""
     world = draw(count=50, items=100)
     best = world.similarity.argmax(axis=1)
     places = np.stack([np.append(np.arange(100), row) for row in best])
@@ -56,30 +45,33 @@ def test_copies_of_the_first_answer_are_no_rivals(draw):
     top = -np.sort(-scores, axis=1)[:, :20]
     doubled = QueryScores(top, scores.mean(axis=1), scores.var(axis=1), 101, is_copy=is_copy)
     single = -np.sort(-world.similarity, axis=1)[:, :20]
-    expected = single[:, [1, 4, 9]]
-    np.testing.assert_array_equal(doubled.following[:, :3], expected)
-    np.testing.assert_array_equal(doubled.following[:, 3], top[:, -1])  # the last that is seen
+    np.testing.assert_array_equal(doubled.second, single[:, 1])
+    np.testing.assert_array_equal(doubled.different, 19)
+    plain = QueryScores(top, scores.mean(axis=1), scores.var(axis=1), 101)
+    np.testing.assert_array_equal(plain.second, top[:, 0])
     parts = QueryScores.concatenate([doubled.take(slice(0, 20)), doubled.take(slice(20, 50))])
-    np.testing.assert_array_equal(parts.following, doubled.following)
+    np.testing.assert_array_equal(parts.second, doubled.second)
     with pytest.raises(ValueError, match="`is_copy` must"):
         QueryScores(top, scores.mean(axis=1), scores.var(axis=1), 101, is_copy=is_copy[:, :3])
 
 
-def test_equal_scores_have_no_gap():
-    found = query_features(np.zeros((3, 25)), 1.0, names=["log_gap_2", "log_gap_20"])
-    np.testing.assert_array_equal(found, 0.0)
+def test_where_all_are_copies_the_last_is_the_second():
+    is_copy = np.arange(5) > 0
+    scores = QueryScores([[5.0, 4, 3, 2, 1]], [0.0], [1.0], 9, is_copy=is_copy[None])
+    np.testing.assert_array_equal(scores.second, 1.0)
+    alone = QueryScores([[5.0]], [5.0], [0.0], 1, is_copy=[[False]])
+    np.testing.assert_array_equal(alone.second, 5.0)
 
 
-def test_uncertainty_and_extra_features_are_the_last_columns(draw):
+def test_equal_scores_have_no_gap_and_no_z_score():
+    np.testing.assert_array_equal(query_features(np.zeros((3, 25))), 0.0)
+
+
+def test_uncertainty_is_the_last_column(draw):
     world = draw(count=20)
-    extra = {"distance": np.arange(20.0)}
-    names = feature_names(world.similarity, world.difficulty, extra)
-    features = query_features(world.similarity, TAU, world.difficulty, extra=extra)
-    assert names[-2:] == ("uncertainty", "distance")
-    np.testing.assert_array_equal(features[:, -2], world.difficulty)
-    np.testing.assert_array_equal(features[:, -1], extra["distance"])
-    with pytest.raises(ValueError, match="names of its own"):
-        query_features(world.similarity, TAU, extra={"best": extra["distance"]})
+    assert feature_names(world.similarity, world.difficulty) == (*PLAIN, "uncertainty")
+    features = query_features(world.similarity, world.difficulty)
+    np.testing.assert_array_equal(features[:, -1], world.difficulty)
 
 
 @pytest.mark.parametrize("depth", [20, 100])
@@ -87,72 +79,43 @@ def test_an_approximate_search_gives_the_same_features(draw, depth):
     world = draw(count=200)
     moments = GalleryMoments.of(world.gallery).squared_distance_scores(world.queries)
     top = -np.sort(-world.similarity, axis=1)[:, :depth]
-    found = query_features(QueryScores(top, *moments, len(world.gallery)), TAU)
-    np.testing.assert_allclose(found, query_features(world.similarity, TAU), atol=1e-9)
-
-
-def test_a_normal_gallery_is_summed_in_closed_form():
-    """Where the rest is normal, as assumed, sums over it are as good as the sample is large."""
-    rows = np.random.default_rng(0).normal(size=(5, 200_000))
-    expected = np.array([loops(row, 1.0) for row in rows])
-    np.testing.assert_allclose(query_features(rows, 1.0), expected, atol=0.01)
+    found = query_features(QueryScores(top, *moments, len(world.gallery)))
+    np.testing.assert_allclose(found, query_features(world.similarity), atol=1e-9)
 
 
 def test_a_small_gallery_has_no_deep_ranks():
-    names = feature_names(np.random.default_rng(0).normal(size=(3, 7)))
-    assert "rank_5_minus_mean" in names
-    assert "rank_10_minus_mean" not in names
-    with pytest.raises(ValueError, match="rank_10_minus_mean were expected"):
-        query_features(np.eye(3), 1.0, names=("best", "rank_10_minus_mean"))
-
-
-def test_equal_scores_have_no_z_score():
-    features = dict(
-        zip(feature_names(np.ones((2, 30))), query_features(np.ones((2, 30)), 1.0).T, strict=True)
-    )
-    np.testing.assert_array_equal(features["z_score"], 0)
-    np.testing.assert_allclose(features["entropy"], np.log(30))
-    np.testing.assert_allclose(features["log_mean_exp_minus_mean"], 0, atol=1e-6)
+    rng = np.random.default_rng(0)
+    rows, vectors = rng.normal(size=(3, 7)), rng.normal(size=(7, 4))
+    scores = QueryScores.of_matrix(rows, vectors=vectors)
+    assert feature_names(scores) == (*PLAIN, "agreement_5")
+    with pytest.raises(ValueError, match="the features agreement_10 were expected; received best_"):
+        query_features(scores, names=("z_score", "agreement_10"))
 
 
 def test_taking_matches_out_is_as_if_they_were_not_there(draw):
     world = draw(count=30)
-    found = query_features(without_matches(world.similarity, world.relevance), TAU)
+    found = query_features(without_matches(world.similarity, world.relevance))
     for query in range(30):
         row = world.similarity[query][~world.relevance[query]]
-        np.testing.assert_allclose(found[query, :-2], loops(row, TAU)[:-2], atol=1e-9)
-        np.testing.assert_allclose(found[query], query_features(row[None], TAU)[0], atol=1e-9)
+        np.testing.assert_allclose(found[query], loops(row), atol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros((2, 0)), TAU), "one query and one item"),
-        ((np.zeros(5), TAU), r"must be \(queries, items\)"),
-        ((np.array([[0.0, np.nan]]), TAU), r"finite; received nan at \(0, 1\)"),
-        ((np.array([["a", "b"]]), TAU), "must hold numbers"),
-        ((np.zeros((2, 1)), TAU), "two items at least"),
-        ((np.zeros((2, 5)), 0.0), "`temperature` must be positive"),
-        ((np.zeros((2, 5)), TAU, np.zeros(3)), "`uncertainty` must be of 2 queries; received 3"),
+        ((np.zeros((2, 0)),), "one query and one item"),
+        ((np.zeros(5),), r"must be \(queries, items\)"),
+        ((np.array([[0.0, np.nan]]),), r"finite; received nan at \(0, 1\)"),
+        ((np.array([["a", "b"]]),), "must hold numbers"),
+        ((np.zeros((2, 1)),), "two items at least"),
+        ((np.zeros((2, 5)), np.zeros(3)), "`uncertainty` must be of 2 queries; received 3"),
+        ((np.zeros((2, 5)), None, ["entropy"]), "the features entropy were expected"),
+        ((np.zeros((2, 5)), None, ["agreement_5"]), "give scores that know it"),
     ],
 )
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         query_features(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ("best_minus_mean", "must be a list of names; received the text 'best_minus_mean'"),
-        (["best", "best_minus_maen"], "received 'best_minus_maen'"),
-        (["rank_20_minus_mean"], "received none of them"),
-    ],
-)
-def test_a_name_is_no_part_of_another_and_no_typo_vanishes(names, message):
-    with pytest.raises(ValueError, match=message):
-        check_names(names, ("best", "best_minus_mean"))
-    assert check_names(["best_minus_mean"], ("best", "best_minus_mean")) == ("best_minus_mean",)
 
 
 @pytest.mark.parametrize(
@@ -168,3 +131,70 @@ def test_scores_of_a_search_must_fit(change, message):
     fields = {"top": [[2.0, 1.0]], "mean": [0.0], "variance": [1.0], "size": 10} | change
     with pytest.raises(ValueError, match=message):
         QueryScores(**fields)
+
+
+def loss_of(x, truth, penalty, share):
+    """The penalised loss as a function of weights and bias."""
+
+    def loss(weights, bias):
+        p = expit(x @ weights + bias)
+        likelihood = truth * np.log(p) + (1 - truth) * np.log1p(-p)
+        return -(share @ likelihood) + 0.5 * penalty * weights @ weights
+
+    return loss
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_the_regression_finds_the_minimum(soft):
+    """Each step away from it costs, of booleans and of probabilities, with unequal weights."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
+    chance = expit(x[:, 0] - 0.2 * (x[:, 1] - 5))
+    truth = chance if soft else (rng.random(300) < chance).astype(float)
+    weights = rng.uniform(0.2, 3, 300)
+    found = Logistic.fit(x, truth, 0.01, weights=weights)
+    z = (x - found.centre) / found.spread
+    loss = loss_of(z, truth, 0.01, weights / weights.sum())
+    best = loss(found.weights, found.bias)
+    for step in np.eye(5) * 1e-3:
+        for sign in (1, -1):
+            assert loss(found.weights + sign * step[:4], found.bias + sign * step[4]) > best
+
+
+def test_signs_hold_and_the_others_make_up_for_them():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(500, 3))
+    truth = rng.random(500) < expit(-1.0 * x[:, 0] + 2 * x[:, 1] + x[:, 2])
+    signs = [1, 1, -1]
+    found = Logistic.fit(x, truth, 0.01, signs)
+    free = Logistic.fit(x, truth, 0.01)
+    assert free.weights[0] < -0.5
+    assert free.weights[2] > 0.5
+    np.testing.assert_allclose(found.weights[[0, 2]], 0, atol=1e-6)
+    only = Logistic.fit(x[:, 1:2], truth, 0.01)
+    assert found.weights[1] == pytest.approx(only.weights[0], abs=1e-4)
+    np.testing.assert_array_equal(
+        Logistic.fit(x, truth, 0.01, [-1, 1, 1]).weights, free.weights
+    )  # which break none
+
+
+def test_what_the_bias_lacks_makes_the_mean_true():
+    rng = np.random.default_rng(2)
+    x, correct = rng.normal(size=(200, 2)), rng.random(200) < 0.3
+    weights = rng.uniform(0.5, 2, 200)
+    found = Logistic.fit(x, rng.random(200) < 0.8, 0.01)
+    shift = found.missing_bias(x, correct, weights)
+    moved = expit(found.logit(x) + shift)
+    assert moved @ weights == pytest.approx(correct @ weights)
+
+
+def test_a_constant_feature_counts_for_nothing_and_separable_truths_are_finite():
+    x = np.stack([np.arange(40.0), np.full(40, 7.0)], axis=1)
+    found = Logistic.fit(x, np.arange(40) >= 20, 0.01)
+    assert np.isfinite(found.weights).all()
+    assert found.weights[1] == 0
+    assert found.probability(x[-1]) > 0.95
+    with pytest.raises(ValueError, match="one number a feature"):
+        Logistic(np.zeros(2), np.ones(2), np.zeros(3), 0.0)
+    with pytest.raises(ValueError, match="'spread' must be positive"):
+        Logistic(np.zeros(2), np.zeros(2), np.zeros(2), 0.0)

@@ -9,12 +9,15 @@ from scipy.sparse import csr_array
 from scipy.stats import binom, norm
 
 from zoo.confidence import (
+    Confidence,
+    absence_p_values,
     candidate_thresholds,
     certified_threshold,
     missed_matches_threshold,
     score_threshold,
     smallest_k,
 )
+from zoo.confidence.scores import without_matches
 
 SPLITS, CALIBRATION = 1000, 99
 
@@ -173,6 +176,92 @@ def test_candidates_answer_the_shares_they_should():
     np.testing.assert_allclose(answered, np.linspace(0.1, 1, 10), atol=0.002)
 
 
+def test_p_values_by_hand():
+    found = absence_p_values([5.0, 2.0, 1.5, 0.0], [1.0, 2.0, 3.0, 2.0])
+    np.testing.assert_allclose(found, [1 / 5, 4 / 5, 4 / 5, 1])
+
+
+@pytest.mark.parametrize("error", [0.05, 0.2])
+def test_absent_things_are_answered_as_rarely_as_promised(error):
+    rng = np.random.default_rng(0)
+    absent = rng.standard_t(2, size=(1000, 100))
+    answered = sum(absence_p_values(row[:1], row[1:])[0] <= error for row in absent)
+    assert answered <= binom.ppf(1 - 1e-4, 1000, error)
+    assert answered >= binom.ppf(1e-4, 1000, error - 0.01)
+
+
+def test_a_gallery_without_the_matches_is_told_from_one_with_them(draw):
+    world, calibration, new = draw(seed=0), draw(seed=1), draw(seed=2)
+    confidence = Confidence.fit(world.similarity, world.correct)
+    absent = confidence.probability(without_matches(calibration.similarity, calibration.relevance))
+    present = absence_p_values(confidence.probability(new.similarity), absent)
+    missing = absence_p_values(
+        confidence.probability(without_matches(new.similarity, new.relevance)), absent
+    )
+    assert np.mean(missing <= 0.1) < binom.ppf(1 - 1e-4, 600, 0.1) / 600 + 0.04
+    assert (present[:, None] < missing[None]).mean() > 0.75  # AUROC
+
+
+@pytest.mark.parametrize("size", [2, 5, 10, 50])
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_certificates_of_groups_are_broken_no_more_often_than_promised(size, correlation):
+    """2,000 draws of 40 groups, whose members are right together or not."""
+    rng, broken, draws = np.random.default_rng(size), 0, 2000
+    groups = np.repeat(np.arange(40), size)
+    common, alone = np.sqrt(correlation), np.sqrt(1 - correlation)
+    risk = norm.cdf(-1.0)  # of every answer: a bold threshold at a promise of less
+    for _ in range(draws):
+        shared = rng.normal(size=40)[groups]
+        correct = common * shared + alone * rng.normal(size=len(groups)) > -1.0
+        found = certified_threshold(
+            np.ones(len(groups)), correct, risk - 1e-6, 0.1, [1.0], groups, seed=0
+        )
+        broken += found is not None
+    assert broken <= binom.ppf(1 - 1e-4, draws, 0.1)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_lists_of_groups_hold_as_often_as_promised(size):
+    rng, missed = np.random.default_rng(0), []
+    for _ in range(1000):
+        shared = np.repeat(rng.exponential(size=61), size)
+        ranks = 1 + np.floor(20 * shared + rng.exponential(size=len(shared)))
+        k = smallest_k(ranks[:-size], 0.1, groups=np.repeat(np.arange(60), size))
+        missed.append(np.mean(ranks[-size:] > k))
+    assert 0.05 < np.mean(missed) <= 0.1 + 3.7 * np.std(missed) / np.sqrt(1000)
+
+
+@pytest.mark.parametrize("times", [2, 8])
+def test_a_list_grows_with_its_gallery(times):
+    """One match a question, and distractors that come later like those that were there."""
+    rng, held, plain = np.random.default_rng(times), 0, 0
+    for _ in range(600):
+        strength = rng.normal(1.0, 1.0, 121)
+        old = 1 + rng.binomial(99, norm.sf(strength))
+        k = smallest_k(old[:-1], 0.1, num_items=100, grown_to=100 * times)
+        new = old[-1] + rng.binomial(100 * (times - 1), norm.sf(strength[-1]))
+        held += new <= k
+        plain += new <= smallest_k(old[:-1], 0.1, num_items=100)
+    assert held / 600 >= 0.9 - 0.03
+    assert plain / 600 < 0.88
+    assert smallest_k(old, 0.1, 100, grown_to=100) == smallest_k(old, 0.1, 100)
+    assert smallest_k(np.full(50, 100), 0.1, 100, grown_to=500) == 501
+    with pytest.raises(ValueError, match="`grown_to` needs `num_items`"):
+        smallest_k(old, 0.1, grown_to=500)
+
+
+@pytest.mark.parametrize("growth", [2, 8])
+def test_absence_is_corrected_for_size(growth):
+    rng = np.random.default_rng(growth)
+    absent = rng.normal(size=(4000, 50)).max(axis=1)
+    later = rng.normal(size=(4000, 50 * growth)).max(axis=1)
+    wrong = np.mean(absence_p_values(later, absent, growth) <= 0.1)
+    assert wrong <= 0.12
+    assert np.mean(absence_p_values(later, absent) <= 0.1) > 0.15
+    with pytest.raises(ValueError, match="`growth` must be a positive number"):
+        absence_p_values(later, absent, 0.0)
+
+
 @pytest.mark.parametrize("error", [0, 1, -0.1, 1.5, np.nan, None, "0.1", [0.1]])
 @pytest.mark.parametrize(
     "promise",
@@ -204,6 +293,8 @@ def test_levels_are_between_0_and_1(promise, error):
         (lambda: certified_threshold([0.5], [2], 0.1, 0.1, [0.5]), "true or false"),
         (lambda: certified_threshold([0.5], [1], 0.1, 0.1, []), "`candidates` must be one"),
         (lambda: candidate_thresholds([np.nan]), "must be finite"),
+        (lambda: absence_p_values([np.nan], [1.0]), "`confidence` must be finite"),
+        (lambda: absence_p_values([1.0], []), "`absent_confidence` must be one value"),
     ],
 )
 def test_bad_input_is_refused(call, message):

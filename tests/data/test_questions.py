@@ -2,7 +2,7 @@
 
 import pytest
 
-from zoo.data.text.questions import asked_for
+from zoo.data.text.questions import as_asked, asked_for, is_short, stem, stems
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,73 @@ def test_a_question_without_them_stays_as_it_is(text):
 def test_nothing_is_taken_off_twice():
     for text in ("photos of photos of a dog", "please please show me pictures of pictures of cats"):
         assert asked_for(asked_for(text)) == asked_for(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("dogs boxes buses benches dishes glasses quizzes", "dog box bus bench dish glass quizz"),
+        ("cities babies movies", "city baby movy"),
+        ("men women children people feet leaves knives", "man woman child person foot leaf knife"),
+        ("bus grass tennis gas is tie", "bus grass tennis gas is tie"),
+        ("horses trees shoes houses waves", "horse tree shoe house wave"),
+    ],
+)
+def test_stems_lose_the_plural(words, expected):
+    assert [stem(word) for word in words.split()] == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Two Dogs and a dog", ["two", "dog"]),
+        ("the dog's bicycles", ["dog", "bicycle"]),
+        ("of the", []),
+        ("", []),
+        ("a red-blue boat", ["red", "blue", "boat"]),
+    ],
+)
+def test_stems_are_of_words_that_name_something(text, expected):
+    assert stems(text) == expected
+
+
+def test_a_singular_and_its_plural_are_one():
+    pairs = "dog dogs, box boxes, man men, city cities, glass glasses, knife knives, bus buses"
+    for pair in pairs.split(", "):
+        one, many = pair.split()
+        assert stem(one) == stem(many) == stem(stem(many))
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("a dog", "dog"),
+        ("The Dog", "Dog"),
+        ("photos of a dog", "dog"),
+        ("a black dog", "a black dog"),
+        ("a dog on a beach", "a dog on a beach"),
+        ("dog", "dog"),
+        ("a", "a"),
+        ("", ""),
+    ],
+)
+def test_a_single_word_is_asked_without_its_article(typed, asked):
+    assert as_asked(typed) == asked
+    assert as_asked(as_asked(typed)) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("dog", True),
+        ("a dog on the beach", True),
+        ("two men and a boat", True),
+        ("two men and a red boat", False),
+        ("a dog runs.", False),  # a sentence
+        ("Dog.", False),
+        ("of the", False),
+        ("", False),
+    ],
+)
+def test_few_words_that_are_no_sentence_are_short(text, short):
+    assert is_short(text) == short

@@ -5,12 +5,13 @@ import plotly.graph_objects as go
 import pytest
 
 import zoo
-from demo import answers, curves, map_plot
+from demo import answers, cards, curves, map_plot
 from demo.reference import Reference
 from zoo import similarities
 from zoo.retriever import Judgement
 
-SURE = Judgement(0.9, "likely", "About 9 in 10.", lambda error: 100)
+FITS = np.linspace(0.9, 0.1, 9)  # of nine results, five of which fit
+SURE = Judgement(FITS, 0.8, "likely", "About 9 in 10.", 5.2, length=lambda error: 100)
 CAPTION = "a small bird with a red crown and black wings"
 
 
@@ -107,32 +108,58 @@ def test_an_unknown_similarity_is_an_error(gaussians, caption_embedding):
         answers.search(gaussians, caption_embedding, "images", SURE, similarity="nonsense")
 
 
-@pytest.mark.parametrize(("enough", "shown"), [(2, 2), (5, 4), (10**9, 4)])
-def test_the_list_ends_where_the_judge_says_enough(gaussians, caption_embedding, enough, shown):
-    said = Judgement(0.4, "unsure", "About 4 in 10.", lambda error: enough)
-    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
-    assert len(answer["results"]) == shown
+@pytest.mark.parametrize("enough", [2, 10**9])
+def test_every_result_has_a_number_and_is_pale_past_the_last_that_fits(
+    gaussians, caption_embedding, enough
+):
+    said = SURE._replace(length=lambda error: enough)
+    answer = answers.search(gaussians, caption_embedding, "images", said, k=8)
+    assert [result["fits"] for result in answer["results"]] == FITS[:8].tolist()
+    assert (answer["probability"], answer["fitting"], answer["number"]) == (0.9, 5, 5.2)
     assert answer["first_k"] == (enough if enough < 10**9 else None)
+    html = cards.results(gaussians, answer, "images")
+    items = html.split("<li")[1:]
+    assert [item.startswith(' class="halo-past"') for item in items] == [False] * 5 + [True] * 3
+    for item, fits in zip(items, FITS, strict=False):
+        assert f'style="width:{100 * fits:.0f}%"' in item
+        assert f"fits {100 * fits:.0f}\xa0%" in item
+
+
+def test_a_question_that_wants_no_single_item_has_no_list_that_holds_it(
+    gaussians, caption_embedding
+):
+    said = SURE._replace(wanted=None)
+    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
+    assert (answer["wanted"], answer["first_k"]) == (None, None)
+
+
+def test_without_probabilities_nothing_is_pale(gaussians, caption_embedding):
+    said = SURE._replace(fits=None, number=None)
+    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
+    html = cards.results(gaussians, answer, "images")
+    assert "halo-past" not in html
+    assert "halo-bar" not in html
 
 
 @pytest.mark.parametrize("verdict", ["nothing matches", "not understood"])
 def test_a_refused_question_shows_its_pictures(gaussians, caption_embedding, verdict):
-    said = Judgement(None, verdict, "A reason.", lambda error: 1)
+    said = SURE._replace(verdict=verdict, reason="A reason.")
     answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
     assert (answer["verdict"], answer["reason"], answer["first_k"]) == (verdict, "A reason.", None)
-    assert len(answer["results"]) == 4
+    assert [result["fits"] for result in answer["results"]] == [None] * 4
+    assert answer["probability"] is None  # of being right, beside "nothing"
 
 
 def test_the_gallery_is_judged_as_a_retriever_judges_it(gaussians):
     retriever = zoo.Retriever.build(gaussians.model, gaussians.embeddings["images"])
     retriever.probes = gaussians.probes
-    texts = [CAPTION, "dog", "a bird", *gaussians.captions[:20]]
+    texts = [CAPTION, "dog", "bird", *gaussians.captions[:20]]
     queries = gaussians.of_words(texts)
     for one, answer in zip(
         gaussians.judge("captions", queries, texts), retriever.ask(texts), strict=True
     ):
         assert (one.verdict, one.reason) == (answer.verdict, answer.reason)
-        assert one.probability == pytest.approx(answer.probability, abs=1e-5)
+        assert one.wanted == pytest.approx(answer.wanted, abs=1e-5)
 
 
 def test_percentile_counts_equal_values_half():

@@ -83,7 +83,9 @@ def test_every_panel_fits_a_phone(visited):
 def test_it_opens_on_an_answer_beside_none(visit):
     page = visit.page
     sure, declined = page.locator("#halo-answer article").all()[:2]
-    assert "find the right one first" in sure.locator(".halo-sentence").inner_text()
+    assert "such first photos fit" in sure.locator(".halo-sentence").inner_text()
+    assert sure.locator(".halo-fits").count() == 4
+    assert declined.locator(".halo-fits").count() == 0
     assert sure.locator(".halo-right").count() >= 1
     assert "NOT UNDERSTOOD" in declined.inner_text().upper()
     assert declined.locator(".halo-refused .halo-results li").count() == 4
@@ -98,7 +100,8 @@ def test_words(visit, served):
     text = "a small red bird with a black crown"
     visit.search_words(text)
     found = service.find_images(text)
-    assert page.locator(".halo-sentence").inner_text() == found["answer"]["reason"]
+    reason = found["answer"]["reason"].replace(" %", "\xa0%")
+    assert page.locator(".halo-sentence").inner_text() == reason
     shown = page.locator("#halo-answer figcaption p").all_inner_texts()
     assert shown == [result["name"] for result in found["answer"]["results"]]
     first = page.locator("#halo-answer .halo-results img").first
@@ -112,7 +115,7 @@ def test_words(visit, served):
     assert focused == "2", "the focus is lost when a word is pressed"
     page.locator('[data-word="2"]').click()
     page.wait_for_url("**/?q=a%20small%20red%20bird%20with%20a%20black%20crown")
-    assert page.locator(".halo-sentence").inner_text() == found["answer"]["reason"]
+    assert page.locator(".halo-sentence").inner_text() == reason
     page.locator(".halo-why summary").click()
     assert "tr Σ = " in page.locator(".halo-why").inner_text()
 

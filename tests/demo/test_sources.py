@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import zoo
-from demo import page, sources, verdict_card
+from demo import opening, page, sources, verdict_card
 from demo.__main__ import main
 from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
@@ -34,8 +34,10 @@ def test_it_opens_on_the_packaged_photos_and_encodes_none(monkeypatch):
     monkeypatch.setattr(sources, "_encoded", lambda *args: pytest.fail("a photo was encoded"))
     gallery, _ = sources.load()
     assert (gallery.name, len(gallery.image_paths)) == ("170 photos", 170)
-    there, absent = (caption for _, caption in gallery.questions[:2])
     service = Service(gallery, UncertaintyQuality(gallery))
+    examples = opening.examples(service)
+    assert [one.label for one in examples[:2]] == ["There", "Not there"]
+    there, absent = (one.caption for one in examples[:2])
     found = {caption: service.find_images(caption) for caption in (there, absent)}
     assert found[there]["answer"]["verdict"] == "likely"
     assert found[absent]["answer"]["verdict"] == "nothing matches"

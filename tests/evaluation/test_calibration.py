@@ -12,7 +12,7 @@ from zoo.confidence import Probes, abstention_auc
 from zoo.evaluation import answers as answers_of_split
 from zoo.evaluation import calibrate_run, retrieval
 from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrated, fitted
+from zoo.evaluation.calibration import calibrated, fitted, said_of
 from zoo.files import RunFolder
 from zoo.report.confidence import sentence
 from zoo.report.run import show_results
@@ -96,7 +96,7 @@ def test_a_run_keeps_its_probes_and_says_what_they_are_worth(run, capsys):
     for direction in ("i2t", "t2i"):
         kept = calibrated(probes, SIMILARITY, run.encoded, direction)
         answers = Answers.of(run.encoded, SIMILARITY, direction, copies=kept.copies)
-        probability = kept.probability(answers.scores, answers.uncertainty)
+        probability = said_of(kept, answers)
         one = found[direction]
         assert one["nauc"] == pytest.approx(abstention_auc(probability, answers.correct))
         assert one["nauc"] > max(one["nauc_of"].values()) - 0.15
@@ -107,8 +107,6 @@ def test_a_run_keeps_its_probes_and_says_what_they_are_worth(run, capsys):
         k = one["smallest_k"]
         assert k["coverage"] == pytest.approx(np.mean(answers.ranks <= k["k"]))
         assert k["coverage"] > 0.8
-        lengths = kept.first_k(0.1, answers.scores, answers.uncertainty)
-        assert one["list_length"]["coverage"] == pytest.approx(np.mean(answers.ranks <= lengths))
         lowest = one["score_threshold"]
         covered = np.mean(answers.match_scores >= lowest["score"])
         assert lowest["coverage"] == pytest.approx(covered)
@@ -176,7 +174,7 @@ def test_a_validation_split_that_is_the_test_split_calibrates_nothing(run):
 def test_the_agreement_is_read_where_the_answers_vectors_are_known():
     answers = Answers.of(split(2), SIMILARITY, "t2i")
     confidence = fitted(answers)
-    assert {"agreement_5", "agreement_10", "agreement_20"} <= set(confidence.names)
+    assert {"agreement_5", "agreement_10"} <= set(confidence.names)
     unseen = fitted(answers.without("agreement"))
     assert "agreement_5" not in unseen.names
     with pytest.raises(ValueError, match="how like the first answer the next ones are"):

@@ -9,7 +9,7 @@ import pytest
 
 from synthetic_run import encoded, records
 from zoo.commands import confidence as flags_of
-from zoo.confidence import JUDGED, Confidence, QueryScores, abstention_auc
+from zoo.confidence import Confidence, QueryScores, abstention_auc
 from zoo.errors import InputError
 from zoo.evaluation import command, confidence_study, summarise_studies
 from zoo.evaluation.calibration import SHRINKAGE
@@ -62,8 +62,8 @@ def test_signals_and_the_row_of_the_validation_split_by_hand(study, test):
         QueryScores.of_matrix(rows, vectors=space.gallery(one.images))
         for rows, one in ((logits, test), (shown, seen))
     )
-    confidence = Confidence.fit(shown, own, seen.caption_uncertainty, names=JUDGED, penalty=penalty)
-    assert "agreement_20" in confidence.names  # which helps here
+    confidence = Confidence.fit(shown, own, seen.caption_uncertainty, penalty=penalty)
+    assert "agreement_10" in confidence.names  # which helps here
     probability = confidence.probability(scores, test.caption_uncertainty)
     row = found["calibrated"]["validation"]
     assert row["nauc"] == pytest.approx(abstention_auc(probability, correct), abs=5e-3)

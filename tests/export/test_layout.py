@@ -10,11 +10,13 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 import forked
 import tiny_models
+import zoo
 from export import __main__ as command
 from export import export_model, saved_model
 from export.signatures import Signatures
 from export.stored_weights import StoredWeights
-from zoo.confidence import Confidence
+from probe_world import world
+from zoo.confidence import Probes
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -28,14 +30,19 @@ def run_folder(pcme, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory):
-    """What `halo search build` leaves of a calibrated gallery of images, for `--gallery`."""
+def gallery(pcme, tmp_path_factory):
+    """A calibrated gallery of images, for `--gallery`."""
+    items, asked = world(0, 300)
+
+    def gaussians(points):
+        dim = pcme.model.image_encoder.output["mean"].shape[-1]
+        means = np.resize(points, (len(points), dim)).astype("float32")
+        return {"mean": means, "log_variance": np.full_like(means, -6)}
+
+    numbers = np.arange(200)
+    probes = Probes.of(gaussians(items[100:]), gaussians(asked[100:]), numbers, numbers)
     folder = tmp_path_factory.mktemp("gallery")
-    (folder / "search.json").write_text('{"captions": false, "index": "index", "shards": []}')
-    rng = np.random.default_rng(0)
-    calibration = Confidence.fit(rng.normal(size=(60, 30)), np.arange(60) % 2 == 0)
-    (folder / "index").mkdir()
-    calibration.save(folder / "index" / "calibration.json")
+    zoo.Retriever.build(pcme.model, gaussians(items[:100]), probes=probes).save(folder)
     return folder
 
 
@@ -214,7 +221,8 @@ def test_the_command(run_folder, gallery, tmp_path, capsys):
     assert facts["calibrations"] == {"t2i": "calibration_t2i.json"}
     assert "- `calibration_t2i.json`: images found for a caption; no signature" in card
     kept = (out / "7" / "calibration_t2i.json").read_bytes()
-    assert kept == (gallery / "index" / "calibration.json").read_bytes()
+    (saved,) = gallery.glob("*/calibration.json")
+    assert kept == saved.read_bytes()
     assert "allowed_batch_sizes: 3" in (out / "7" / "batching_params.pbtxt").read_text()
 
 

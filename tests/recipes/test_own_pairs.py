@@ -236,3 +236,11 @@ def test_no_verdict_without_its_interval(nauc, interval, kind, said):
     assert "6.0 times chance" in rsum
     assert said in first
     assert second == "Text to image: no confidence: no query has a match."
+
+
+def test_the_better_of_the_run_and_the_preset_is_recommended():
+    assert own_pairs_next.beside_the_preset(11.84, 30.5) == (
+        "Text to image, R@1 on the same test photos: this run 11.8 %, the preset "
+        "photos_pfe 30.5 %. Use the preset photos_pfe."
+    )
+    assert own_pairs_next.beside_the_preset(31, 30.5).endswith("Use this run.")

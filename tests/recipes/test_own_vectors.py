@@ -176,7 +176,7 @@ def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     answer = service.find_images(gallery.captions[7])["answer"]
     assert answer["results"][0]["item"] == 7
     assert answer["results"][0]["right"]
-    assert 0 < answer["probability"] < 1
+    assert 0 < answer["wanted"] < 1
     assert (answer["uncertainty"] is None) == (method == "none")
     assert answer["verdict"] in VERDICTS
     with pytest.raises(limits.RefusedError, match="choose one of its captions"):

@@ -48,7 +48,7 @@ def test_numbers_by_hand_with_the_runs_own_probes(probes):
         "uncertainty": -shown.image_uncertainty,
         "best score": logits.max(axis=1),
         "best score − mean": logits.max(axis=1) - logits.mean(axis=1),
-        RUNS_OWN: own.probability(scores, shown.image_uncertainty),
+        RUNS_OWN: own.probability(scores),
     }
     for name, signal in by_hand.items():
         nauc = abstention_auc(signal, correct)

@@ -1,5 +1,6 @@
 """The whole way of an answer: build, ask, grow, save, load; verdicts with their reasons."""
 
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -10,10 +11,12 @@ from PIL import Image
 
 import zoo
 from zoo import evaluation
-from zoo.confidence import Probes
+from zoo.confidence import Fits, Probes
+from zoo.confidence.judge import Asked
 from zoo.confidence.probes import contents_hash
 from zoo.errors import InputError
 from zoo.retriever import VERDICTS, Answer, Judge, training_note
+from zoo.search import Index
 
 PRESET = "toy_birds_pfe"
 QUESTIONS = Path(__file__).parent.parent / "questions"
@@ -85,8 +88,9 @@ BIRDS = lines("ordinary_birds")
 def test_a_short_question_is_vague(retriever):
     answer = retriever.ask("a bird")
     assert answer.verdict == "unsure"
-    assert answer.reason.startswith("Many items fit so short a question")
+    assert answer.reason.endswith(" such first photos fit.")
     assert 0 < answer.probability < 0.3
+    assert answer.fitting == 0
 
 
 def test_an_answer_is_json(retriever):
@@ -94,29 +98,41 @@ def test_an_answer_is_json(retriever):
     found = json.loads(json.dumps(answer.to_dict()))
     assert found["ids"] == answer.ids.tolist()
     assert found["first_k"] == answer.first_k(0.1)
-    keys = {
-        "question",
-        "asked",
-        "verdict",
-        "probability",
-        "interval",
-        "reason",
-        "first_k",
-        "ids",
-        "scores",
-    }
-    assert set(found) == keys
+    assert found["fits"] == pytest.approx(answer.fits.tolist())
+    assert found["probability"] == found["fits"][0]
+    keys = "question asked verdict reason probability interval wanted fitting number answerable"
+    assert set(found) == {*keys.split(), "first_k", "ids", "scores", "fits"}
+
+
+def test_a_person_reads_a_probability_in_every_row(retriever):
+    answer = retriever.ask("a bird with a red crown", k=4)
+    first, *rows = str(answer).splitlines()
+    assert first.startswith(f"{answer.verdict} {answer.probability:.2f}: {answer.reason}")
+    assert [row.split()[1] for row in rows] == [f"{fit:.2f}" for fit in answer.fits]
+
+
+def test_fits_are_of_the_models_own_scores(birds):
+    model, encoded = birds
+    probes = dataclasses.replace(
+        evaluation.probes_of("toy_birds_pfe"),
+        fits={"t2i": Fits(np.array([5.0, 10.0]), None)},
+    )
+    own = zoo.Retriever.build(model, encoded.images, probes=probes)
+    index = Index.build(encoded.images, "euclidean", side="images")
+    other = zoo.Retriever(model, index, probes)
+    assert own.judge.fits is not None
+    assert other.judge.fits is None
 
 
 def test_a_preamble_is_taken_off_and_told(retriever):
     bare, typed = retriever.ask(["a red bird", "Show me photos of a red bird, please"], k=3)
     assert typed.question == "Show me photos of a red bird, please"
-    assert (typed.asked, bare.asked) == ("a red bird", "a red bird")
+    assert (typed.asked, bare.asked) == ("a red bird", None)
     assert typed.ids.tolist() == bare.ids.tolist()
     assert (typed.verdict, typed.probability) == (bare.verdict, bare.probability)
     assert "(asked: a red bird)" in str(typed)
     assert "(asked" not in str(bare)
-    assert typed.to_dict()["asked"] == "a red bird"
+    assert typed.to_dict()["asked"] == bare.to_dict()["asked"] == "a red bird"
 
 
 def test_save_and_load(retriever, tmp_path, answers):
@@ -143,7 +159,7 @@ def test_it_is_calibrated_again_when_it_has_grown(birds):
     before = retriever.ask(asked)
     retriever.add(few)
     assert retriever.confidence is first  # a few percent change nothing but promises
-    assert retriever.judge.certified is None
+    assert not retriever.judge.is_same_gallery
     assert retriever.ask(asked).first_k(0.1) >= before.first_k(0.1)
     retriever.add(rest)
     assert retriever.confidence is not first
@@ -160,7 +176,7 @@ def test_probes_of_ones_own(birds):
     queries = {name: values[rows] for name, values in encoded.captions.items()}
     confidence = retriever.calibrate(queries, own, groups=np.arange(200))
     assert retriever.confidence is confidence
-    assert "uncertainty" in confidence.names
+    assert "uncertainty" not in confidence.names
     with pytest.raises(ValueError, match="`groups` must be of shape"):
         retriever.calibrate(queries, own, groups=np.arange(3))
 
@@ -237,7 +253,8 @@ def test_nothing_asked_is_nothing_answered(retriever):
 
 
 def test_a_judge_without_anything_judges_words():
-    judged = Judge()(None, words=np.array([0, 2]), unknown=[[], ["a"]], count=2)
+    asked = Asked(words=np.array([0, 2]), unknown=[[], ["a"]])
+    judged = Judge()(None, asked=asked, count=2)
     assert [one.verdict for one in judged] == ["not understood", "unsure"]
     assert judged[0].reason == "It has no words that name something."
 

@@ -65,6 +65,29 @@ def test_questions_that_come_together_are_asked_together(retriever, monkeypatch)
     assert len(asked) < 10
 
 
+def test_strangers_questions_do_not_change_an_answer(retriever, monkeypatch):
+    """The share of questions with an answer is estimated of a list, and a list is of one asker."""
+    asked = []
+    whole = retriever.ask
+    monkeypatch.setattr(retriever, "ask", lambda q, k: asked.append(len(q)) or whole(q, k))
+    bodies = [{"questions": ["a red bird"] * size} for size in (40, 40, 60, 1, 1)]
+    app = server.application(retriever)
+    for body, response in zip(
+        bodies, call(app, *(("POST", "/ask", {"json": body}) for body in bodies)), strict=True
+    ):
+        assert len(response.json()["answers"]) == len(body["questions"])
+    assert sorted(asked) == [2, 40, 40, 60] or sorted(asked) == [1, 1, 40, 40, 60]
+
+
+def test_fewer_results_have_their_own_probabilities(retriever):
+    app = server.application(retriever)
+    bodies = [{"question": "a red bird", "k": k} for k in (5, 2)]
+    for body, response in zip(
+        bodies, call(app, *(("POST", "/ask", {"json": body}) for body in bodies)), strict=True
+    ):
+        assert len(response.json()["fits"]) == body["k"]
+
+
 def test_health_page_and_schema(retriever):
     app = server.application(retriever)
     health, page, schema = call(

@@ -137,7 +137,7 @@ def test_a_calibration_on_full_rows_is_the_same_before_an_index(gaussians):
     index = Index.build(gallery, similarity)
     for expected in (whole, rows):  # with the agreement of answers, and without
         confidence = Confidence.fit(expected, correct)
-        assert ("agreement_20" in confidence.names) == (expected is whole)
+        assert ("agreement_10" in confidence.names) == (expected is whole)
         found = index.probability(queries, confidence)
         np.testing.assert_allclose(found, confidence.probability(expected), atol=2e-3)
         scores, ids = index.search(queries, 30)

@@ -131,7 +131,7 @@ def test_an_own_item_that_is_there_is_not_put_there_twice():
     queries = near(rng, own, 0.2)
     index = Index.build(gallery, "cosine")
     probed = index.probe(queries, kept, np.arange(PROBES)[:, None], copies=0.9999)
-    np.testing.assert_array_equal(probed.is_there, np.arange(PROBES) < 4)
+    np.testing.assert_array_equal(probed.is_there[:, 0], np.arange(PROBES) < 4)
     np.testing.assert_array_equal(probed.scores.size, ITEMS + 4 + (np.arange(PROBES) >= 4))
     np.testing.assert_allclose(probed.scores.top[:4], probed.without.top[:4])
     assert probed.correct[:4].all()

@@ -1,36 +1,34 @@
-"""How likely an answer is right, and what can be promised; NumPy and SciPy, no model needed."""
+"""How likely results fit, and what can be promised; NumPy and SciPy, no model needed."""
 
-from zoo.confidence.absence import absence_p_values, benjamini_hochberg
-from zoo.confidence.answer_agreement import agreement
 from zoo.confidence.calibrate import calibrate_on
-from zoo.confidence.certificate import Certificate
 from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import JUDGED, PORTABLE, feature_names, query_features
-from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence.features import feature_names, query_features
+from zoo.confidence.fits import Fits
 from zoo.confidence.guarantees import (
+    Certificate,
+    absence_p_values,
     candidate_thresholds,
     certified_threshold,
     missed_matches_threshold,
     score_threshold,
     smallest_k,
 )
-from zoo.confidence.moments import GalleryMoments
+from zoo.confidence.known import KnownQueries
 from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
+    Verdict,
     abstention_auc,
     confidence_quality,
     expected_calibration_error,
     reliability,
 )
-from zoo.confidence.scores import QueryScores, without_matches
-from zoo.confidence.shift import Verdict
-from zoo.confidence.unknown import KnownQueries
+from zoo.confidence.scores import QueryScores, agreement, without_matches
+from zoo.moments import GalleryIdentity, GalleryMoments
 
 __all__ = [
-    "JUDGED",
-    "PORTABLE",
     "Certificate",
     "Confidence",
+    "Fits",
     "GalleryIdentity",
     "GalleryMoments",
     "KnownQueries",
@@ -40,7 +38,6 @@ __all__ = [
     "absence_p_values",
     "abstention_auc",
     "agreement",
-    "benjamini_hochberg",
     "calibrate_on",
     "candidate_thresholds",
     "certified_threshold",

@@ -1,31 +1,73 @@
-"""A calibration for the gallery that is asked, by held-out pairs put into it one at a time."""
+"""Calibrates on the gallery that is asked: probes are put into it."""
 
 import dataclasses
-import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
+from zoo import checks
 from zoo.arrays import as_arrays, centres, length
-from zoo.confidence import checks
-from zoo.confidence import groups as grouping
-from zoo.confidence.answer_agreement import copy_threshold
-from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import AGREEMENT_RANKS, AGREEMENTS, JUDGED, LOG_GAPS, feature_names
-from zoo.confidence.gallery import GalleryIdentity
-from zoo.confidence.insertion import Probed
-from zoo.confidence.kind_size import kind_size, odds_by_number
-from zoo.confidence.kind_spread import KindSpread, numbered_kinds
-from zoo.confidence.promises import GalleryPromises
-from zoo.confidence.scores import FOLLOWING, dense
+from zoo.confidence import guarantees
+from zoo.confidence.confidence import (
+    LEAST,
+    LEAST_OF_EACH,
+    PENALTY,
+    Confidence,
+    InGallery,
+    rank_features,
+)
+from zoo.confidence.features import Logistic, feature_names
+from zoo.confidence.guarantees import FAILURE, RISK
+from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows, thinned
+from zoo.confidence.scores import DEPTH, copy_threshold, dense
+from zoo.moments import GalleryIdentity
 
-LEAST = 20  # probes
-SEEN = 2000  # items of the gallery that are looked at for the size of kinds
-NEARLY = 0.8  # of a rank, that different answers must reach for its features to be read
-RISK, FAILURE = 0.2, 0.1
+KEPT = 2000  # values of each kind that travel with a calibration
 # Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
-LEAST_CERTIFYING = math.ceil(10 * math.log(FAILURE) / math.log(1 - RISK))
+LEAST_CERTIFYING = int(np.ceil(10 * np.log(FAILURE) / np.log(1 - RISK)))
+
+
+def deviation(probability, correct, groups, kinds, num_kinds):
+    """The standard deviation of a shift that all log odds of one gallery have in common.
+
+    Kinds differ in difficulty by more than their scores tell. The probes are of K kinds drawn from
+    all that there are, the gallery has C others, and so what is said of it is off by the mean of
+    either. In a list of single photos each photo is a kind.
+
+    Args:
+        probability: `(Q,)`, said of each probe.
+        correct: `(Q,)` booleans.
+        groups: `(Q,)` numbers; each counts once.
+        kinds: `(Q,)` numbers from 0, what each wants.
+        num_kinds: of the gallery, about.
+
+    Returns:
+        A float; 0 of fewer than two kinds.
+
+    Reference: Liang and Zeger, "Longitudinal data analysis using generalized linear models",
+        Biometrika 1986, for the error of a mean over clusters; the kinds of the gallery add their
+        own, by the method of moments.
+    """
+    count = int(kinds.max()) + 1
+    if count < 2:
+        return 0.0
+    weights = 1 / np.bincount(groups)[groups]
+    weights /= weights.sum()
+    left = weights * (correct - probability)
+    curve = weights * probability * (1 - probability)
+    by_kind, slopes = np.bincount(kinds, left), np.bincount(kinds, curve)
+    own = count / (count - 1) * (by_kind**2).sum() / curve.sum() ** 2
+    # What a kind's questions have in common is seen where it has several, of several groups or of
+    # one. Where it has one, all that is left may be of the kind.
+    common, weight = (by_kind**2).sum(), (slopes**2).sum()
+    pairs = np.unique(np.stack([groups, kinds]), axis=1, return_inverse=True)[1].reshape(-1)
+    for parts in (pairs, np.arange(len(left))):
+        if parts.max() >= count:
+            common -= (np.bincount(parts, left) ** 2).sum()
+            weight -= (np.bincount(parts, curve) ** 2).sum()
+            break
+    between = max(0.0, common) / weight
+    return float(np.sqrt(own + between / max(1.0, num_kinds)))
 
 
 def calibrate_on(
@@ -51,10 +93,10 @@ def calibrate_on(
     index.probability(asked[:3], confidence)  # that the first answer is right, here
     ```
 
-    A calibration that is learnt over one gallery is false over another. So the calibration queries
-    are asked in front of this one: for each of these probes its own item is put into the gallery,
-    for this probe alone, and the answer is right if the own item comes first. Nothing is written
-    into the index. Where it holds an own item already, or a copy, nothing is put there.
+    A calibration that is learnt over one gallery is false over another. So we ask the calibration
+    queries, the probes, in front of this one: each probe's own items are inserted, for this probe
+    alone, and the answer is right if an own item comes first. Nothing is written into the index.
+    An own item of which the index holds a copy is not inserted twice.
 
     Args:
         index: an `Index` or a `ShardedIndex` of any kind.
@@ -65,15 +107,15 @@ def calibrate_on(
         groups: `(Q,)`, which questions belong together, such as the captions of one image; each
             group counts once.
         uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
-        matches_in_gallery: with `matches`, how many items of a kind this gallery holds. A probe
-            brings so many of its own; what more would add is told by what half of them add. None:
-            as many as are seen, see `kind_size`.
+        matches_in_gallery: with `matches`, how many items of a kind this gallery holds; a probe
+            brings so many. None: as many as are seen, see `zoo.confidence.insertion.kind_size`.
         known: a `KnownQueries`, to travel with the calibration.
         seed: of all that is drawn.
 
     Returns:
-        A `Confidence`. One half of the groups teaches it and the other certifies it, where there
-        are enough. Its `first_k`, `score_threshold` and p-values of absence are of all probes.
+        A `Confidence`. All probes tell how often answers are right; the certificate is of the half
+        of the groups that has not taught it. Its `first_k`, `score_threshold` and p-values of
+        absence are of all probes.
 
     Raises:
         ValueError: if shapes or dimensions do not fit, a number is not finite, there are fewer than
@@ -87,75 +129,114 @@ def calibrate_on(
     count = length(queries)
     if count < LEAST:
         raise ValueError(f"a calibration needs at least {LEAST} probes; received {count}")
-    numbers = grouping.numbered(groups, count)
+    numbers = guarantees.numbered(groups, count)
     if uncertainty is not None:
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
-    is_said = matches_in_gallery is not None
-    probed, rows, copies, matches_in_gallery, size_error = ask_probes(
-        index, queries, own, matches, matches_in_gallery, seed
-    )
-    kinds = numbers if matches is None else numbered_kinds(matches)
+    asked = ask_probes(index, queries, own, matches, matches_in_gallery, seed)
+    probed, rows, copies, matches_in_gallery = asked
     correct = probed.correct
     right = int(correct.sum())
-    if min(right, count - right) < 3:
+    if min(right, count - right) < LEAST_OF_EACH:
         raise ValueError(
             f"of {count:,} probes {right:,} find their own item first among {len(index):,} items: "
-            "at least 3 right and 3 wrong ones are needed to tell them apart"
+            f"at least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong ones are needed to tell "
+            "them apart"
         )
-    learning, certifying = grouping.halves(numbers, seed)
-    if len(np.unique(numbers[certifying])) < LEAST_CERTIFYING:
+    names = _names(probed, rows, uncertainty)
+    learning, certifying = guarantees.halves(numbers, seed)
+    if (
+        len(np.unique(numbers[certifying])) < LEAST_CERTIFYING
+        or min(correct[learning].sum(), (~correct[learning]).sum()) < LEAST_OF_EACH
+    ):
         learning, certifying = np.arange(count), np.arange(0)
-    confidence = _of_halves(probed, learning, certifying, uncertainty, numbers, queries, seed)
-    inside = confidence.features(probed.scores, uncertainty)
+
+    def part(chosen):
+        given = None if uncertainty is None else uncertainty[chosen]
+        return probed.scores.take(chosen), correct[chosen], given
+
+    confidence = Confidence.fit(
+        *part(learning),
+        names=names,
+        groups=numbers[learning],
+        queries=centres(queries)[learning],
+        seed=seed,
+    )
+    if len(certifying):
+        confidence = confidence.certified(*part(certifying), groups=numbers[certifying], seed=seed)
     # Half of the probes taught the weights; how often answers are right, all of them tell.
-    weights = grouping.weights(numbers)
+    inside = confidence.features(probed.scores, uncertainty)
+    weights = guarantees.weights(numbers)
     confidence = _moved(confidence, confidence.logistic.missing_bias(inside, correct, weights))
-    different = probed.without.different.mean() / probed.without.top.shape[1]
-    num_kinds = different * len(index) / (matches_in_gallery or 1)
-    said = confidence.of_features(inside)
-    spread = KindSpread.of(said, correct, numbers, kinds, num_kinds)
-    slope = odds_by_number(probed)
-    if spread is not None:
-        spread = spread.with_size(slope, size_error)
-    # The captions of an image are all brought, of a class only some.
-    if matches_in_gallery is not None and (is_said or _is_sample(kinds)):
-        brought = (rows >= 0).sum(axis=1).mean()
-        more = slope * max(0.0, float(np.log(matches_in_gallery / brought)))
-        confidence = _moved(confidence, more)
     outside = confidence.features(probed.without, uncertainty)
-    logits = confidence.logistic.logit(inside)
-    promises = GalleryPromises.of(probed, logits, inside, outside, numbers, learning, seed)
+    wants = numbers if matches is None else numbered_kinds(matches)
+    per_kind = 1 if matches_in_gallery is None else matches_in_gallery
+    seen = _in_gallery(
+        probed,
+        confidence,
+        inside,
+        outside,
+        numbers,
+        wants,
+        (learning, certifying),
+        rows,
+        per_kind,
+        seed,
+    )
     return dataclasses.replace(
         confidence,
         gallery=GalleryIdentity.of_index(index),
         known=known,
         copies=copies,
-        promises=promises,
-        spread=spread,
+        in_gallery=seen,
     )
 
 
-def _of_halves(probed, learning, certifying, uncertainty, numbers, queries, seed):
-    """A confidence that some probes teach and the others, if there are any, certify."""
+def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=0):
+    """Puts the own items of probes into the gallery of an index, each for its own question only.
 
-    def part(chosen):
-        given = None if uncertainty is None else uncertainty[chosen]
-        return probed.scores.take(chosen), probed.correct[chosen], given
+    Args:
+        index, queries, own, matches, matches_in_gallery, seed: as of `calibrate_on`; the
+            embeddings dicts of arrays, the matches dense.
 
-    confidence = Confidence.fit(
-        *part(learning),
-        names=_names(probed.without, uncertainty),
-        groups=numbers[learning],
-        queries=centres(queries)[learning],
-        seed=seed,
-    )
-    if not len(certifying):
-        return confidence
-    return confidence.certified(
-        *part(certifying), risk=RISK, failure=FAILURE, groups=numbers[certifying], seed=seed
-    )
+    Returns:
+        `(probed, rows, copies, matches_in_gallery)`: a `zoo.confidence.insertion.Probed`, the rows
+        of the own items that each probe brings, the cosine of copies or None, and how many items
+        of a kind the gallery holds, or None.
+    """
+    space, copies = index.own_space, None
+    if space is not None and length(own) > 1:
+        vectors = space.item_vectors(own)
+        copies = copy_threshold(vectors)
+        if matches is not None and matches_in_gallery is None:
+            matches_in_gallery = kind_size(index, vectors, matches, seed)
+    rows = own_rows(matches, length(queries), length(own), matches_in_gallery, seed)
+    probed = index.probe(queries, own, rows, copies, seed)
+    if matches_in_gallery is not None:
+        shares = np.minimum(1.0, (rows >= 0).sum(axis=1) / matches_in_gallery)
+        if (shares < 1).any():
+            probed = thinned(probed, shares, seed)
+    return probed, rows, copies, matches_in_gallery
+
+
+def _names(probed, rows, uncertainty):
+    """The features to read: those of ranks that the probes' own items and the gallery reach.
+
+    Answers 2 … R of a real question may all be of its kind; a probe that brings fewer cannot show
+    what that looks like. Where the gallery holds its items several times, few different ones are
+    seen.
+    """
+    there = feature_names(probed.scores, uncertainty)
+    reach = float(np.median(probed.without.different))
+    brought = float(np.median((rows >= 0).sum(axis=1)))
+    if brought > 1:
+        reach = min(reach, brought)
+    return [
+        name
+        for name in there
+        if not name.startswith("agreement_") or int(name.split("_")[1]) <= max(reach, 1)
+    ]
 
 
 def _moved(confidence, shift):
@@ -171,101 +252,59 @@ def _moved(confidence, shift):
     return dataclasses.replace(confidence, logistic=logistic, certificate=certificate)
 
 
-def _names(without, uncertainty):
-    """The features to read: those of ranks that the gallery reaches.
-
-    With its own item a small gallery reaches a rank that it does not reach without. Where it holds
-    its items several times, few different ones are seen: fewer by a question, whose own item is
-    there several times too, than by a probe.
-    """
-    there = set(feature_names(without, uncertainty))
-    seen = np.median(without.different)
-    for ranks, names in ((FOLLOWING, LOG_GAPS), (AGREEMENT_RANKS, AGREEMENTS)):
-        there -= {name for rank, name in zip(ranks, names, strict=True) if seen < NEARLY * rank}
-    return [name for name in JUDGED if name in there]
-
-
-class Asked(NamedTuple):
-    """Probes in front of an index, see `ask_probes`.
-
-    Attributes:
-        probed: the `zoo.confidence.insertion.Probed`.
-        rows: of `own_rows`.
-        copies: see `zoo.confidence.agreement`, or None.
-        matches_in_gallery: how many items of a kind the gallery holds, or None.
-        size_error: of that, in relation to it; 0 where it was given.
-    """
-
-    probed: Probed
-    rows: np.ndarray
-    copies: float | None
-    matches_in_gallery: int | None
-    size_error: float
-
-
-def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=0):
-    """Puts the own items of probes into the gallery of an index, each for its own question only.
-
-    Args:
-        index, queries, own, matches, matches_in_gallery, seed: as of `calibrate_on`; the
-            embeddings dicts of arrays, the matches dense.
-
-    Returns:
-        An `Asked`.
-    """
-    space, copies, size_error = index.own_space, None, 0.0
-    if space is not None and length(own) > 1:
-        vectors = space.item_vectors(own)
-        copies = copy_threshold(vectors)
-        if matches is not None and matches_in_gallery is None:
-            wanted, kinds = matches.astype(np.float32), numbered_kinds(matches)
-            matches_in_gallery, size_error = kind_size(
-                index.vector_sample(SEEN, seed),
-                len(index),
-                vectors,
-                wanted.T @ wanted > 0,
-                int(kinds.max()) + 1 if _is_sample(kinds) else None,
-            )
-    rows = own_rows(matches, length(queries), length(own), matches_in_gallery, seed)
-    probed = index.probe(queries, own, rows, copies, seed)
-    return Asked(probed, rows, copies, matches_in_gallery, size_error)
-
-
-def _is_sample(kinds):
-    """Whether several questions want the same, as of classes, which have more items than these."""
-    return kinds.max() + 1 < len(kinds)
-
-
-def own_rows(matches, count, num_items, most=None, seed=0):
-    """The rows of the own items that each query wants, `(Q, n)`, −1 where it wants fewer.
-
-    Args:
-        matches: `(Q, M)` booleans or None, see `calibrate_on`.
-        count, num_items: Q and M.
-        most: how many a query brings, drawn at random; None for all.
-        seed: of the draw.
-
-    Raises:
-        ValueError: if the shape differs or a query wants nothing.
-    """
-    if matches is None:
-        if num_items != count:
-            raise ValueError(
-                f"`own` must hold one item a question, {count}; received {num_items}. Give "
-                "`matches` where questions want several"
-            )
-        if most is not None:
-            raise ValueError("`matches_in_gallery` needs `matches`, which say what is of a kind")
-        return np.arange(count)[:, None]
-    wanted = matches.sum(axis=1)
-    if not wanted.all():
-        raise ValueError(
-            f"`matches` must name an own item of every question; row "
-            f"{int(np.argmin(wanted))} has none"
-        )
-    width = int(wanted.max()) if most is None else checks.whole(most, "matches_in_gallery")
-    # A random order of every row with its own items first.
-    order = np.where(matches, np.random.default_rng(seed).random(matches.shape), 2.0)
-    width = min(width, int(wanted.max()))
-    rows = np.argsort(order, axis=1)[:, :width]
-    return np.where(np.arange(width) < wanted[:, None], rows, -1)
+def _in_gallery(probed, confidence, inside, outside, numbers, wants, halves, rows, per_kind, seed):
+    """The `InGallery` of probes in front of a gallery."""
+    rng = np.random.default_rng(seed)
+    logits, correct = confidence.logistic.logit(inside), probed.correct
+    counted = np.flatnonzero(~np.isnan(probed.ranks))
+    counted = np.sort(rng.permutation(counted)[:KEPT])
+    learning, certifying = halves
+    others = certifying if len(certifying) else learning
+    # Elsewhere the gallery without the own items is not known.
+    is_there = probed.is_there.any(axis=1)
+    missing = ~is_there if is_there.mean() < 0.5 else np.zeros(len(numbers), bool)
+    matcher, present, absent = None, np.empty(0), np.empty(0)
+    if len(others) < len(numbers) or len(certifying) == 0:
+        gone = learning[missing[learning]]
+        both = np.concatenate([inside[learning], outside[gone]])
+        is_in = np.arange(len(both)) < len(learning)
+        if not is_in.all():
+            matcher = Logistic.fit(both, is_in, PENALTY)
+    if matcher is not None and len(certifying):  # else the p-values would learn from themselves
+        single = others[
+            guarantees.one_of_each(np.unique(numbers[others], return_inverse=True)[1], rng)
+        ]
+        single = rng.permutation(single)[:KEPT]
+        present = np.sort(matcher.logit(inside[single]))
+        absent = np.sort(matcher.logit(outside[single[missing[single]]]))
+    if not len(absent):
+        matcher = None
+    ranked = None
+    is_known = ~np.isnan(probed.listed[:, 1:DEPTH])
+    later = probed.is_own[:, 1:DEPTH][is_known]
+    if later.any() and not later.all():
+        table = rank_features(logits, probed.listed, probed.scores.mean, probed.scores.variance)
+        weights = np.repeat(guarantees.weights(numbers)[:, None], is_known.shape[1], axis=1)
+        ranked = Logistic.fit(table[is_known], later, 1e-4, weights=weights[is_known])
+    different = probed.without.different.mean() / probed.without.top.shape[1]
+    spread = deviation(
+        confidence.logistic.probability(inside),
+        correct,
+        numbers,
+        wants,
+        different * probed.size / per_kind,
+    )
+    lowest = np.finfo(np.float32).min  # of what a search does not find
+    return InGallery(
+        probed.size,
+        probed.ranks[counted],
+        np.unique(numbers[counted], return_inverse=True)[1],
+        np.maximum(probed.match_scores[counted], lowest),
+        float(max(per_kind, (rows >= 0).sum(axis=1).mean())),
+        ranked,
+        matcher,
+        present,
+        absent,
+        spread,
+        int(wants.max()) + 1,
+    )

@@ -1,32 +1,66 @@
-"""The probability that an answer is right, learned from queries whose truth is known."""
+"""The probability that an answer is right, true on the gallery that is asked."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit, stdtrit
 
-from zoo.confidence import checks, shift, storage
-from zoo.confidence import groups as grouping
-from zoo.confidence.certificate import Certificate
-from zoo.confidence.features import (
-    SIGNS,
-    TEMPERED,
-    candidate_temperatures,
-    check_names,
-    feature_names,
-    query_features,
-)
-from zoo.confidence.gallery import GalleryIdentity
-from zoo.confidence.guarantees import candidate_thresholds, certified_threshold
-from zoo.confidence.kind_spread import KindSpread
-from zoo.confidence.logistic import Logistic, isotonic, out_of_fold_logits, platt
-from zoo.confidence.promises import GalleryPromises
+from zoo import checks
+from zoo.confidence import guarantees, quality
+from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
+from zoo.confidence.guarantees import FAILURE, RISK
+from zoo.confidence.known import KnownQueries
 from zoo.confidence.scores import QueryScores
-from zoo.confidence.unknown import KnownQueries
+from zoo.errors import InputError
+from zoo.files.atomic import write_text
+from zoo.files.json_files import read_json
+from zoo.files.packed import pack, unpack
+from zoo.moments import GalleryIdentity
 
-LEAST_QUERIES, LEAST_OF_EACH = 20, 3
-RECALIBRATIONS = ("platt", "isotonic")
+FORMAT, VERSION = "halo-confidence", 4
+LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones
 GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibration is void
+PENALTY = 0.01
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InGallery:
+    """What probes tell of one gallery beyond its first answers; made by `calibrate_on`.
+
+    Attributes:
+        size: number of items of the gallery.
+        ranks: `(n,)`, of the probes whose rank was counted, 1 = first.
+        groups: `(n,)`, numbers of their groups.
+        match_scores: `(n,)`, scores of their own items, higher is better.
+        brought: mean number of own items a probe.
+        ranked: a `Logistic`: whether answer j ≥ 2 is an own item, see `rank_features`; or None.
+        matcher: a `Logistic` of the confidence's features, which tells probes with their own items
+            in the gallery from those without; or None.
+        present, absent: sorted log odds by it, of probes with their own items and without.
+        deviation: standard deviation of a shift that all log odds of this gallery may have in
+            common, since its kinds, and the probes', are few.
+        num_kinds: of the probes.
+    """
+
+    size: int
+    ranks: np.ndarray
+    groups: np.ndarray
+    match_scores: np.ndarray
+    brought: float
+    ranked: Logistic | None
+    matcher: Logistic | None
+    present: np.ndarray
+    absent: np.ndarray
+    deviation: float
+    num_kinds: int
+
+    def __post_init__(self):
+        if self.size < 1 or not len(self.ranks) or (self.ranks < 1).any():
+            raise ValueError("'in_gallery' must have a size and ranks of at least 1")
+        if not len(self.ranks) == len(self.groups) == len(self.match_scores):
+            raise ValueError("'in_gallery' must have one rank, group and score a probe")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,49 +73,43 @@ class Confidence:
     confidence.save("calibration.json")
     ```
 
-    It reads `zoo.confidence.query_features`. No weight says that an answer is likelier right for a
-    lower best score, or for a greater uncertainty. Probabilities are true of queries that are
-    exchangeable with the calibration queries, over the same gallery; `check` tests both. For the
-    gallery of an index `zoo.confidence.calibrate_on` makes one.
+    It reads `zoo.confidence.query_features`. Weights are sign-constrained: a higher best score
+    never lowers the probability, a greater uncertainty never raises it. Probabilities are true of
+    queries that are exchangeable with the calibration queries, over the same gallery; `check` tests
+    both. For the gallery of an index `zoo.confidence.calibrate_on` makes one.
 
     Attributes:
         names: the features, in order.
-        temperature: τ of the softmax over scores.
         logistic: the `Logistic` of the features.
-        recalibration: None, or what `recalibration=` of `fit` gave.
-        k: the event: among the first k answers is a match.
         num_queries, num_correct: of the calibration.
-        reference: the `zoo.confidence.shift.Reference`, a sample of the calibration queries.
+        reference: the `zoo.confidence.quality.Reference`, a sample of the calibration queries.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
         certificate: the `Certificate` of `certified`, or None. It is of the gallery of the
             calibration alone.
         copies: the cosine from which answers are copies of one another, see
             `zoo.confidence.agreement`, or None.
-        promises: what probes told of the gallery, see `calibrate_on`, or None.
-        spread: the `KindSpread`, how far all that is said may be off in this gallery, or None.
+        in_gallery: the `InGallery`, what probes tell of the gallery, or None.
 
-    Relations: with one feature it is Platt scaling of that feature; σ alone is the case
-        `uncertainty` alone.
+    Relations: with one feature it is Platt scaling of that feature.
 
-    Reference: Platt, "Probabilistic outputs for support vector machines", 1999; Guo et al., "On
-        Calibration of Modern Neural Networks", ICML 2017, for the temperature.
+    Reference: Platt, "Probabilistic outputs for support vector machines", 1999.
     """
 
-    names: tuple
-    temperature: float
+    names: tuple[str, ...]
     logistic: Logistic
-    recalibration: dict | None
-    k: int
     num_queries: int
     num_correct: int
-    reference: shift.Reference
+    reference: quality.Reference
     gallery: GalleryIdentity | None = None
     known: KnownQueries | None = None
-    certificate: Certificate | None = None
+    certificate: guarantees.Certificate | None = None
     copies: float | None = None
-    promises: GalleryPromises | None = None
-    spread: KindSpread | None = None
+    in_gallery: InGallery | None = None
+
+    def __post_init__(self):
+        if not self.names or len(self.names) != len(self.logistic.weights):
+            raise ValueError("'names' must have one name a weight")
 
     @classmethod
     def fit(
@@ -90,10 +118,7 @@ class Confidence:
         correct,
         uncertainty=None,
         *,
-        extra=None,
         names=None,
-        k=1,
-        recalibration=None,
         penalty=None,
         groups=None,
         gallery=None,
@@ -106,15 +131,10 @@ class Confidence:
         Args:
             similarity: `(Q, R)`, the calibration queries' scores over the gallery, higher is
                 better, or a `QueryScores` of an approximate search.
-            correct: `(Q,)` booleans: the first answer is a match, or with `k` one of the first k.
+            correct: `(Q,)` booleans: the first answer is a match.
             uncertainty: `(Q,)`, a feature that is taken as it is, such as log det Σ; of a positive
                 measure give the logarithm. None for points.
-            extra: dict from names to `(Q,)`, further features, such as `KnownQueries.features`.
-            names: a list of the features to read, of those that there are; None for all. Those
-                of `zoo.confidence.PORTABLE` carry over best to another gallery.
-            k: what `correct` says; it is kept and shown, and changes nothing else.
-            recalibration: None, `"platt"` or `"isotonic"`, fitted on each query's logit by a
-                regression that has not seen it (five folds).
+            names: a list of the features to read; None for all that there are.
             penalty: of the squared standardised weights, beside the mean log likelihood; by
                 default 0.01, and one over the queries where they are fewer than 100.
             groups: `(Q,)`, which queries belong together, such as the captions of one image. Each
@@ -122,10 +142,10 @@ class Confidence:
             gallery: the `GalleryIdentity` of what is searched, for `check`.
             queries: `(Q, dim)`, the queries' vectors, for `check` to see what is asked for.
             known: a `KnownQueries`, to travel with the calibration.
-            seed: of the folds and of the sample of queries that is kept.
+            seed: of the sample of queries that is kept.
 
         Returns:
-            A `Confidence`. τ is the candidate with the greatest penalised likelihood.
+            A `Confidence`.
 
         Raises:
             ValueError: if shapes differ, a number is not finite, there are fewer than 20 queries,
@@ -134,54 +154,36 @@ class Confidence:
         scores = QueryScores.of(similarity)
         correct = checks.truths(correct, "correct", len(scores))
         _enough(correct)
-        if recalibration not in (None, *RECALIBRATIONS):
-            raise ValueError(
-                f"`recalibration` must be None or one of {RECALIBRATIONS}; received "
-                f"{recalibration!r}"
-            )
         if penalty is None:
-            penalty = max(0.01, 1 / len(correct))
+            penalty = max(PENALTY, 1 / len(correct))
         if not penalty > 0:
             raise ValueError(f"`penalty` must be positive; received {penalty}")
-        names = check_names(names, feature_names(scores, uncertainty, extra))
-        signs = [SIGNS.get(name, 0) for name in names]
-        numbers = None if groups is None else grouping.numbered(groups, len(scores))
-        weights = None if groups is None else grouping.weights(numbers)
-        best, temperatures = None, candidate_temperatures(scores)
-        if set(names).isdisjoint(TEMPERED):
-            temperatures = temperatures[:1]
-        for temperature in temperatures:
-            features = query_features(scores, temperature, uncertainty, names, extra)
-            logistic = Logistic.fit(features, correct, penalty, signs, weights)
-            value = logistic.log_likelihood(features, correct, weights)
-            value -= 0.5 * penalty * float(logistic.weights @ logistic.weights)
-            if best is None or value > best[0]:
-                best = value, temperature, features, logistic
-        _, temperature, features, logistic = best
-        if recalibration is not None:
-            rng = np.random.default_rng(seed)
-            logits = out_of_fold_logits(features, correct, penalty, rng, signs, numbers)
-            learn = {"platt": platt, "isotonic": isotonic}[recalibration]
-            recalibration = {"kind": recalibration, **learn(logits, correct)}
+        there = feature_names(scores, uncertainty)
+        if names is not None:
+            unknown = [name for name in names if name not in there]
+            if unknown or not len(names) or isinstance(names, str):
+                raise ValueError(f"`names` must be a list of {', '.join(there)}; received {names}")
+            there = tuple(name for name in there if name in names)
+        features = query_features(scores, uncertainty, there)
+        numbers = None if groups is None else guarantees.numbered(groups, len(scores))
+        weights = None if groups is None else guarantees.weights(numbers)
+        signs = [SIGNS.get(name, 0) for name in there]
         return cls(
-            names,
-            float(temperature),
-            logistic,
-            recalibration,
-            checks.whole(k, "k"),
+            there,
+            Logistic.fit(features, correct, penalty, signs, weights),
             len(correct),
             int(correct.sum()),
-            shift.Reference.fit(names, features, queries, seed, numbers),
+            quality.Reference.fit(there, features, queries, seed, numbers),
             gallery,
             known,
         )
 
-    def probability(self, similarity, uncertainty=None, *, extra=None):
-        """The probability that the first answer (or one of the first k) is right.
+    def probability(self, similarity, uncertainty=None):
+        """The probability that the first answer is right.
 
         Args:
             similarity: `(Q, R)` over the gallery, or a `QueryScores` of an approximate search.
-            uncertainty, extra: if and only if `fit` had them.
+            uncertainty: if and only if `fit` had it.
 
         Returns:
             `(Q,)` float64 in [0, 1].
@@ -189,7 +191,41 @@ class Confidence:
         Raises:
             ValueError: if a shape differs, a number is not finite, or a feature is missing.
         """
-        return self.of_features(self.features(similarity, uncertainty, extra=extra))
+        return expit(self.logit(similarity, uncertainty))
+
+    def logit(self, similarity, uncertainty=None):
+        """The log odds behind `probability`, `(Q,)`.
+
+        Raises:
+            ValueError: as `probability`.
+        """
+        return self.logistic.logit(self.features(similarity, uncertainty))
+
+    def features(self, similarity, uncertainty=None):
+        """What `probability` reads of the queries, `(Q, features)`, see `names`.
+
+        Raises:
+            ValueError: as `probability`.
+        """
+        if uncertainty is not None and "uncertainty" not in self.names:
+            raise ValueError("this confidence was fitted without uncertainty; leave it out")
+        return query_features(QueryScores.of(similarity), uncertainty, self.names)
+
+    def later(self, first, scores, mean, variance):
+        """How likely the answers after the first are wanted items too, `(Q, k − 1)`.
+
+        Args:
+            first: `(Q,)`, log odds of the first answer, of `logit`.
+            scores: `(Q, k)`, of the answers, best first.
+            mean, variance: `(Q,)`, of the scores over the gallery.
+
+        Returns:
+            Zeros where the calibration has seen no probes.
+        """
+        ranked = None if self.in_gallery is None else self.in_gallery.ranked
+        if ranked is None or scores.shape[1] < 2:
+            return np.zeros((len(scores), max(0, scores.shape[1] - 1)))
+        return ranked.probability(rank_features(first, scores, mean, variance))
 
     def interval(self, probability, error=0.1):
         """Where the share of right answers to such questions lies, in 1 − error of galleries.
@@ -205,15 +241,12 @@ class Confidence:
             `(low, high)`, `(Q,)` each; None where the calibration was not made by
             `zoo.confidence.calibrate_on`.
         """
-        return None if self.spread is None else self.spread.interval(probability, error)
-
-    def logit(self, similarity, uncertainty=None, *, extra=None):
-        """The log odds behind `probability`, before any recalibration, `(Q,)`.
-
-        Raises:
-            ValueError: as `probability`.
-        """
-        return self.logistic.logit(self.features(similarity, uncertainty, extra=extra))
+        seen = self.in_gallery
+        if seen is None or seen.num_kinds < 2:
+            return None
+        width = seen.deviation * stdtrit(seen.num_kinds - 1, 1 - checks.share(error, "error") / 2)
+        odds = logit(np.asarray(probability, np.float64))
+        return expit(odds - width), expit(odds + width)
 
     def certified(
         self,
@@ -221,9 +254,8 @@ class Confidence:
         correct,
         uncertainty=None,
         *,
-        extra=None,
-        risk=0.2,
-        failure=0.1,
+        risk=RISK,
+        failure=FAILURE,
         groups=None,
         seed=0,
     ):
@@ -233,8 +265,8 @@ class Confidence:
         certifying queries are needed for nothing else; see `certified_threshold`.
 
         Args:
-            similarity, correct, uncertainty, extra: as of `fit`, of certifying queries, which `fit`
-                has not seen.
+            similarity, correct, uncertainty: as of `fit`, of certifying queries, which `fit` has
+                not seen.
             risk, failure: of the promise.
             groups, seed: of `certified_threshold`.
 
@@ -245,61 +277,31 @@ class Confidence:
         Raises:
             ValueError: as `probability` and `certified_threshold`.
         """
-        probability = self.probability(similarity, uncertainty, extra=extra)
-        seen = self.of_features(self.reference.sample[:, : len(self.names)])
-        candidates = candidate_thresholds(seen)
-        threshold = certified_threshold(
+        probability = self.probability(similarity, uncertainty)
+        seen = self.logistic.probability(self.reference.sample[:, : len(self.names)])
+        candidates = guarantees.candidate_thresholds(seen)
+        threshold = guarantees.certified_threshold(
             probability, correct, risk, failure, candidates, groups, seed
         )
-        certificate = Certificate(risk, failure, threshold, len(probability))
+        certificate = guarantees.Certificate(risk, failure, threshold, len(probability))
         return dataclasses.replace(self, certificate=certificate)
 
-    def of_features(self, features):
-        """The probability of queries by what `features` gave, `(Q,)`."""
-        logit = self.logistic.logit(features)
-        if self.recalibration is None:
-            return expit(logit)
-        if self.recalibration["kind"] == "platt":
-            return expit(self.recalibration["slope"] * logit + self.recalibration["shift"])
-        return np.interp(logit, self.recalibration["logit"], self.recalibration["probability"])
-
-    def features(self, similarity, uncertainty=None, *, extra=None):
-        """What `probability` reads of the queries, `(Q, features)`, see `names`.
-
-        Raises:
-            ValueError: as `probability`.
-        """
-        scores = QueryScores.of(similarity)
-        given = feature_names(scores, uncertainty, extra)
-        surplus = [
-            name
-            for name in ("uncertainty", *(extra or {}))
-            if name in given and name not in self.names
-        ]
-        if surplus:
-            raise ValueError(
-                f"this confidence was fitted without {', '.join(surplus)}; leave it out"
-            )
-        return query_features(scores, self.temperature, uncertainty, self.names, extra)
-
-    def first_k(self, error, scores=None, uncertainty=None):
+    def first_k(self, error, num_items=None):
         """How many of the first answers hold the wanted item with probability ≥ 1 − error, here.
 
         Args:
             error: in (0, 1).
-            scores, uncertainty: of single queries, as of `probability`: then each has a k of its
-                own. None: the one k of the gallery.
+            num_items: number of items now, where the gallery has grown since.
 
         Returns:
-            An int, or `(Q,)` int64; the number of items + 1 where nothing can be promised.
+            An int; the number of items + 1 where nothing can be promised.
 
         Raises:
             ValueError: if the calibration was not made by `zoo.confidence.calibrate_on`.
         """
-        promises = self._promises()
-        if scores is None:
-            return promises.first_k(error)
-        return promises.list_lengths(error, self.logit(scores, uncertainty))
+        seen = self._seen()
+        ranks = np.minimum(seen.ranks, seen.size + 1)
+        return guarantees.smallest_k(ranks, error, seen.size, seen.groups, num_items)
 
     def score_threshold(self, error):
         """The λ of which {items with score ≥ λ} holds the wanted item with probability ≥ 1 − error.
@@ -307,7 +309,8 @@ class Confidence:
         Raises:
             ValueError: as `first_k`.
         """
-        return self._promises().score_threshold(error)
+        seen = self._seen()
+        return guarantees.score_threshold(seen.match_scores, error, seen.groups)
 
     def absence_p_values(self, scores, uncertainty=None, num_items=None):
         """p-values of "nothing in this gallery matches", see `zoo.confidence.absence_p_values`.
@@ -317,18 +320,23 @@ class Confidence:
             num_items: number of items now, where the gallery has grown since.
 
         Raises:
-            ValueError: as `first_k`.
+            ValueError: as `first_k`, or if the gallery holds every probe's own items.
         """
-        return self._promises().absence(self.features(scores, uncertainty), num_items)
+        seen = self._seen()
+        if seen.matcher is None:
+            raise ValueError("the gallery holds every probe's own item: absence was not seen")
+        values = seen.matcher.logit(self.features(scores, uncertainty))
+        growth = 1.0 if num_items is None else max(1.0, num_items / seen.size)
+        return guarantees.absence_p_values(values, seen.absent, growth)
 
-    def presence_p_values(self, scores, uncertainty=None):
-        """p-values of "something in this gallery matches": small for queries unlike those that
-        have a match.
-
-        Raises:
-            ValueError: as `first_k`.
-        """
-        return self._promises().presence(self.features(scores, uncertainty))
+    def presence(self, features):
+        """p-values of "something in this gallery matches", `(Q,)`: small for queries unlike those
+        that have a match. Ones where the probes cannot tell."""
+        seen = self.in_gallery
+        if seen is None or seen.matcher is None:
+            return np.ones(len(features))
+        at_most = np.searchsorted(seen.present, seen.matcher.logit(features), side="right")
+        return (1 + at_most) / (len(seen.present) + 1)
 
     def check_size(self, num_items):
         """Refuses a gallery of another size than the calibration's.
@@ -337,19 +345,18 @@ class Confidence:
             ValueError: if the calibration knows its gallery, and the number of items differs by
                 more than 5 %.
         """
-        if self.gallery is None or abs(num_items - self.gallery.size) <= GROWTH * self.gallery.size:
-            return
-        raise ValueError(
-            f"the calibration was made on a gallery of {self.gallery.size:,} items and is not true "
-            f"of one of {num_items:,}: calibrate on this gallery, see zoo.confidence.calibrate_on"
-        )
-
-    def _promises(self):
-        if self.promises is None:
+        if self.is_void(num_items):
             raise ValueError(
-                "this calibration has seen no probes: make one with zoo.confidence.calibrate_on"
+                f"the calibration was made on a gallery of {self.gallery.size:,} items and is not "
+                f"true of one of {num_items:,}: calibrate on this gallery, see "
+                "zoo.confidence.calibrate_on"
             )
-        return self.promises
+
+    def is_void(self, num_items):
+        """Whether a gallery has grown or shrunk so much that its calibration has to be made
+        again."""
+        made_on = self.gallery
+        return made_on is not None and abs(num_items - made_on.size) > GROWTH * made_on.size
 
     def check(
         self,
@@ -358,7 +365,6 @@ class Confidence:
         gallery=None,
         level=0.05,
         *,
-        extra=None,
         queries=None,
         groups=None,
         seed=0,
@@ -366,24 +372,24 @@ class Confidence:
         """Whether the calibration still holds for these queries, and one sentence that says so.
 
         Args:
-            similarity, uncertainty, extra: of new queries, as of `probability`; no truth is needed.
+            similarity, uncertainty: of new queries, as of `probability`; no truth is needed.
             gallery: the `GalleryIdentity` of what is searched now.
+            level: how often queries like the calibration's may be refused at most.
             queries: `(Q, dim)`, the queries' vectors. If `fit` had them too, a shift to other
                 things that are asked for is seen where scores alone hide it.
-            level: how often queries like the calibration's may be refused at most.
             groups: `(Q,)`, which of the queries belong together; one of each is looked at.
             seed: of that draw.
 
         Returns:
             A `zoo.confidence.Verdict`.
         """
-        features = self.features(similarity, uncertainty, extra=extra)
+        features = self.features(similarity, uncertainty)
         if groups is not None:
-            numbers = grouping.numbered(groups, len(features))
-            chosen = grouping.one_of_each(numbers, np.random.default_rng(seed))
+            numbers = guarantees.numbered(groups, len(features))
+            chosen = guarantees.one_of_each(numbers, np.random.default_rng(seed))
             features = features[chosen]
             queries = None if queries is None else np.asarray(queries)[chosen]
-        return shift.check(self, features, queries, gallery, level)
+        return quality.check(self, features, queries, gallery, level)
 
     def save(self, path):
         """Writes the calibration as one JSON file, whole or not at all.
@@ -391,7 +397,8 @@ class Confidence:
         Raises:
             InputError: if it cannot be written.
         """
-        storage.write(self, path)
+        contents = {"format": FORMAT, "version": VERSION, "calibration": pack(self)}
+        write_text(Path(path), json.dumps(contents, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path):
@@ -400,15 +407,51 @@ class Confidence:
         Raises:
             InputError: if the file is missing or is not a calibration; it says what is wrong.
         """
-        return storage.read(cls, path)
+        value = read_json(path)
+        if not isinstance(value, dict) or value.get("format") != FORMAT:
+            raise InputError(f"{path}: is not a calibration")
+        if value.get("version") != VERSION:
+            raise InputError(
+                f"{path}: is a calibration of version {value.get('version')!r}, not of version "
+                f"{VERSION}: make it again, with `halo search build` or "
+                "zoo.Retriever.build and its save"
+            )
+        try:
+            return unpack(cls, value.get("calibration"), "calibration")
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path}: is a damaged calibration: {error}") from error
+
+    def _seen(self):
+        if self.in_gallery is None:
+            raise ValueError(
+                "this calibration has seen no probes: make one with zoo.confidence.calibrate_on"
+            )
+        return self.in_gallery
+
+
+def rank_features(first, scores, mean, variance):
+    """What tells whether answer j ≥ 2 is a wanted item: `(Q, k − 1, 3)`.
+
+    The log odds of the first answer; how far j is behind the first, in standard deviations of the
+    query's scores; and log j.
+
+    Args:
+        first, scores, mean, variance: as of `Confidence.later`.
+    """
+    rank = np.arange(2, scores.shape[1] + 1)
+    deviation = np.maximum(np.sqrt(variance), 1e-12)[:, None]
+    columns = (
+        np.broadcast_to(np.asarray(first)[:, None], (len(scores), len(rank))),
+        np.minimum((scores[:, :1] - scores[:, 1:]) / deviation, 1e6),
+        np.broadcast_to(np.log(rank), (len(scores), len(rank))),
+    )
+    return np.stack(columns, axis=-1)
 
 
 def _enough(correct):
     right = int(correct.sum())
-    if len(correct) < LEAST_QUERIES:
-        raise ValueError(
-            f"a calibration needs at least {LEAST_QUERIES} queries; received {len(correct)}"
-        )
+    if len(correct) < LEAST:
+        raise ValueError(f"a calibration needs at least {LEAST} queries; received {len(correct)}")
     if min(right, len(correct) - right) < LEAST_OF_EACH:
         raise ValueError(
             f"`correct` must have at least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong queries "

@@ -7,16 +7,17 @@ calibration sets and future queries, but `certified_threshold`, which holds with
 probability over calibration sets.
 """
 
+import dataclasses
 import math
 import sys
 
 import numpy as np
 from scipy.stats import betabinom, binom
 
-from zoo.confidence import checks
-from zoo.confidence.groups import conformal_quantile, numbered, one_of_each
+from zoo import checks
 from zoo.confidence.scores import dense
 
+RISK, FAILURE = 0.2, 0.1  # of what is certified by default
 _ROUNDING = 1e-9  # (n + 1)·error is meant exactly: 0.1 · 10 is 1, whatever binary says
 _FOR_GROWTH = 0.1  # share of the error that a gallery's growth may use
 
@@ -227,3 +228,146 @@ def candidate_thresholds(confidence, count=20, least_share=0.1):
     confidence = checks.vector(confidence, "confidence")
     shares = np.linspace(checks.share(least_share, "least_share"), 1, checks.whole(count, "count"))
     return np.unique(np.quantile(confidence, 1 - shares, method="lower"))[::-1]
+
+
+def absence_p_values(confidence, absent_confidence, growth=1.0):
+    """p-values of "nothing in the gallery matches this query".
+
+    The calibration is a world in which it is true: the confidences c_i of queries whose matches
+    were taken out of the gallery (`without_matches`). Then p = (1 + #{c_i ≥ c}) / (n + 1). A query
+    is answered if and only if p ≤ error: then of the queries that nothing matches a share `error`
+    at most is answered.
+
+    Proof sketch. If nothing matches, c and the c_i are exchangeable, so the place of c among the
+    n + 1 is uniform, and P(p ≤ a) ≤ a; ties only raise p.
+
+    Args:
+        confidence: `(Q,)`, higher is surer, of any kind: a probability, the best score.
+        absent_confidence: `(n,)`, the same quantity of calibration queries without their matches.
+        growth: number of items now over that of the calibration. The best of N'/N times as many
+            items that do not match is that much likelier to look like a match:
+            p' = 1 − (1 − p)^(N'/N).
+
+    Returns:
+        `(Q,)` in [1 / (n + 1), 1]; small means that something matches.
+
+    Raises:
+        ValueError: if something is not finite, or `growth` is not positive.
+
+    Assumptions: queries that nothing matches are exchangeable with the calibration queries after
+        their matches were taken out: the same kind of questions, about things that are missing.
+
+    Reference: Bates et al., "Testing for outliers with conformal p-values", Annals of Statistics
+        2023.
+    """
+    confidence = checks.vector(confidence, "confidence")
+    absent = np.sort(checks.vector(absent_confidence, "absent_confidence"))
+    if not (np.isfinite(growth) and growth > 0):
+        raise ValueError(f"`growth` must be a positive number; received {growth}")
+    at_least = len(absent) - np.searchsorted(absent, confidence, side="left")
+    p_values = (1 + at_least) / (len(absent) + 1)
+    return (
+        p_values if growth == 1 else -np.expm1(growth * np.log1p(-np.minimum(p_values, 1 - 1e-15)))
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """What `certified_threshold` promises of a `Confidence`, to travel with it.
+
+    ```python
+    rng = np.random.default_rng(0)
+    similarity = rng.normal(size=(400, 20))
+    correct = similarity.max(axis=1) > 1.5
+    confidence = zoo.confidence.Confidence.fit(similarity[:200], correct[:200])
+    certified = confidence.certified(similarity[200:], correct[200:], risk=0.2, failure=0.1)
+    certified.certificate.threshold  # answer from this probability on
+    ```
+
+    Attributes:
+        risk: the share of wrong answers among those given, at most.
+        failure: how often the promise may fail, over certifying queries.
+        threshold: the probability from which a query is answered; None where nothing could be
+            promised.
+        num_queries: how many queries certified it.
+
+    Raises:
+        ValueError: if a share or the threshold is out of range.
+    """
+
+    risk: float
+    failure: float
+    threshold: float | None
+    num_queries: int
+
+    def __post_init__(self):
+        checks.share(self.risk, "risk")
+        checks.share(self.failure, "failure")
+        checks.whole(self.num_queries, "num_queries")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ValueError(f"`threshold` must be in [0, 1] or None; received {self.threshold}")
+
+
+def numbered(groups, count, name="groups"):
+    """Group numbers 0 … K − 1 of queries, int64 `(count,)`; each query its own where None.
+
+    Args:
+        groups: `(count,)` of any kind that can be compared, or None.
+        count: number of queries.
+
+    Raises:
+        ValueError: if the shape differs.
+    """
+    if groups is None:
+        return np.arange(count)
+    groups = np.asarray(groups)
+    if groups.shape != (count,):
+        raise ValueError(
+            f"`{name}` must be of shape ({count},), one a query; received {groups.shape}"
+        )
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def weights(groups):
+    """One over the size of each query's group, `(queries,)`."""
+    return 1 / np.bincount(groups)[groups]
+
+
+def one_of_each(groups, rng):
+    """A query of every group, drawn at random: sorted row numbers."""
+    order = rng.permutation(len(groups))
+    return np.sort(order[np.unique(groups[order], return_index=True)[1]])
+
+
+def halves(groups, seed):
+    """The queries of half of the groups, drawn at random, and those of the others."""
+    chosen = np.random.default_rng(seed).permutation(int(groups.max()) + 1)
+    first = np.isin(groups, chosen[: (len(chosen) + 1) // 2])
+    return np.flatnonzero(first), np.flatnonzero(~first)
+
+
+def conformal_quantile(values, error, groups=None):
+    """The value that a new query's does not exceed with probability at least 1 − error.
+
+    Every group has the same mass, shared by its members, and so has the new query, at infinity.
+    Without groups this is the ⌈(n + 1)(1 − error)⌉-th smallest value.
+
+    Args:
+        values: `(queries,)`.
+        error: in (0, 1).
+        groups: numbers of `numbered`, or None.
+
+    Returns:
+        One of the values; infinity where the groups are too few.
+
+    Reference: Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023,
+        for groups: a new query of a new group.
+    """
+    values = checks.vector(values, "values")
+    groups = numbered(groups, len(values))
+    order = np.argsort(values, kind="stable")
+    # In units of one over the groups and the new query, so that (n + 1)·error is meant exactly.
+    mass = np.cumsum(weights(groups)[order])
+    needed = (1 - error) * (int(groups.max()) + 2) - _ROUNDING
+    place = np.searchsorted(mass, needed, side="left")
+    return float(values[order[place]]) if place < len(order) else float("inf")

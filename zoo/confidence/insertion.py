@@ -1,12 +1,15 @@
-"""Held-out pairs asked in front of a gallery: each with its own item put there, and without."""
+"""Held-out pairs asked in front of a gallery: each with its own items put there, and without."""
 
 import dataclasses
 
 import numpy as np
 
-from zoo.confidence.answer_agreement import beside_the_first, cosines
-from zoo.confidence.scores import DEPTH, QueryScores
+from zoo import checks
+from zoo.arrays import unit
+from zoo.confidence.scores import DEPTH, QueryScores, beside_the_first, cosines
 
+SHARE = 0.999  # of pairs of different kinds, which are less alike than the bound
+SEEN = 2000  # items of the gallery that are looked at
 _BLOCK = 64  # probes at once, whose answers' vectors are looked at
 
 
@@ -17,30 +20,38 @@ class Probed:
     Attributes:
         scores: the `QueryScores` of each probe over G ∪ {its own items}.
         without: the `QueryScores` over G alone.
-        is_there: `(Q,)` booleans: G holds the own item, or a copy, so nothing was put there.
-        correct: `(Q,)` booleans: an own item comes first.
+        is_own: `(Q, R)` booleans, which of the best answers in `scores` are own items.
+        is_there: `(Q, n)` booleans: G holds this own item, or a copy, so it was not put there.
         ranks: `(Q,)`, of the probe's first own item, 1 = first. Ties count against it. NaN where it
             was not counted.
         match_scores: `(Q,)`, of the probe's best own item.
         size: number of items of G.
-        own_scores: `(Q, n)`, of the own items that were brought, NaN where a probe has fewer.
+        listed: `(Q, R)`, the scores that `is_own` is about, NaN beyond what is known.
     """
 
     scores: QueryScores
     without: QueryScores
+    is_own: np.ndarray
     is_there: np.ndarray
-    correct: np.ndarray
     ranks: np.ndarray
     match_scores: np.ndarray
     size: int
-    own_scores: np.ndarray
+    listed: np.ndarray
 
     def __len__(self):
         return len(self.ranks)
 
+    @property
+    def correct(self):
+        """`(Q,)` booleans: an own item comes first."""
+        return self.is_own[:, 0]
+
 
 def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, copies=None):
     """Puts each probe's own items into the gallery for this probe alone.
+
+    An own item of which G holds a copy is not put there twice: the copy is then the own item. Each
+    own item is looked at by itself, so that one copy hides none of the others.
 
     Mean and variance of the scores over G ∪ {own items} follow from those over G: with n items of
     mean m₁ and variance v₁ joined to N of m and v, the mean is (N m + n m₁) / (N + n), and the
@@ -60,31 +71,62 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
         A `Probed`, whose ranks beyond the answers are NaN.
     """
     own = np.asarray(own_scores, np.float64)
-    has = ~np.isnan(own)
-    best_own = np.where(has, own, -np.inf).max(axis=1)
     depth = without.top.shape[1]
-    is_there = np.zeros(len(own), bool)
+    is_there = np.zeros(own.shape, bool)
     is_copy = np.zeros(without.top.shape, bool)
     if answers is not None and copies is not None:
+        about = centre.astype(np.float32)  # as the vectors are
         for rows in _slices(len(own)):
-            is_copy[rows] = _copies_of(answers(rows), own_vectors(rows), has[rows], centre, copies)
-        is_there = is_copy.any(axis=1)
-    # Where the gallery holds the own item, its score there is the match's, and nothing is added.
-    own = np.where(is_there[:, None], np.nan, own)
-    there = np.where(is_copy, without.top, -np.inf).max(axis=1)
-    match_scores = np.where(is_there, there, best_own)
+            alike = cosines(own_vectors(rows) - about, answers(rows) - about) > copies
+            alike &= ~np.isnan(own[rows])[..., None]
+            is_there[rows], is_copy[rows] = alike.any(axis=2), alike.any(axis=1)
+    added = np.where(is_there | ~np.isfinite(own), np.nan, own)
+    copied = np.where(is_copy, without.top, -np.inf).max(axis=1)
+    best_own = np.where(np.isnan(own) | is_there, -np.inf, own).max(axis=1)
+    match_scores = np.maximum(copied, best_own)
     before = ((without.top >= match_scores[:, None]) & ~is_copy).sum(axis=1)
-    in_sight = is_there | (before < depth) | (without.size == depth)
+    in_sight = is_copy.any(axis=1) | (before < depth) | (without.size == depth)
     ranks = np.where(in_sight, 1.0 + before, np.nan)
-    scores = _joined(without, own, answers, own_vectors, centre, copies)
+    scores, order = _joined(without, added, answers, own_vectors, centre, copies)
+    labels = np.concatenate([is_copy, ~np.isnan(added)], axis=1)
+    is_own = np.take_along_axis(labels, order, axis=1)
+    is_own[:, 0] = before == 0  # a copy that ties with a stranger comes first, as it is there
     size = int(without.size[0])
-    given = np.asarray(own_scores, np.float64)
-    return Probed(scores, without, is_there, before == 0, ranks, match_scores, size, given)
+    return Probed(scores, without, is_own, is_there, ranks, match_scores, size, scores.top)
+
+
+def thinned(probed, shares, seed=0):
+    """Probes whose strangers are as few as the own items that they bring.
+
+    Of a kind the gallery holds more items than a probe brings: alone among all strangers its own
+    items come first too rarely. Of kinds that grow together the first answer is as often right as
+    in a gallery of a share of the items. So each stranger counts with the share of its kind that
+    the probe brings. Scores, and what is read of them, stay those of the whole gallery.
+
+    Args:
+        probed: a `Probed`.
+        shares: `(Q,)`, in (0, 1].
+        seed: of the strangers that are left out.
+    """
+    rng = np.random.default_rng(seed)
+    top, is_own = probed.scores.top, probed.is_own
+    stays = is_own | (rng.random(top.shape) < shares[:, None])
+    order = np.argsort(~stays, axis=1, kind="stable")
+    listed = np.take_along_axis(np.where(stays, top, np.nan), order, axis=1)
+    own = np.take_along_axis(is_own & stays, order, axis=1)
+    before = np.where(np.isnan(probed.ranks), 0, probed.ranks - 1).astype(np.int64)
+    ranks = 1.0 + rng.binomial(before, shares)
+    first = is_own.any(axis=1)
+    # One draw for the list and the rank: what stands before the first own item in the list.
+    ranks = np.where(first, 1.0 + np.argmax(own, axis=1), ranks)
+    ranks = np.where(np.isnan(probed.ranks), np.nan, ranks)
+    own[:, 0] = np.where(np.isnan(ranks), own[:, 0], ranks == 1)
+    return dataclasses.replace(probed, is_own=own, ranks=ranks, listed=listed)
 
 
 def _joined(without, own, answers, own_vectors, centre, copies):
-    """The `QueryScores` over G ∪ own items, of `(Q, n)` scores that are NaN where there is none."""
-    own = np.where(np.isfinite(own), own, np.nan)  # what a search does not find has no score
+    """The `QueryScores` over G ∪ own items, `(Q, n)` scores, NaN where nothing is added; and the
+    places of its best scores in both together."""
     size, (mean, variance) = without.size, (without.mean, without.variance)
     count = (~np.isnan(own)).sum(axis=1)
     some = np.maximum(count, 1)
@@ -100,7 +142,7 @@ def _joined(without, own, answers, own_vectors, centre, copies):
     order = np.argsort(-both, axis=1, kind="stable")[:, :depth]
     top = np.take_along_axis(both, order, axis=1)
     if answers is None or without.agreement is None:
-        return QueryScores(top, mean, variance, total)
+        return QueryScores(top, mean, variance, total), order
     found, copied = [], []
     for rows in _slices(len(own)):
         theirs, mine = answers(rows), own_vectors(rows)
@@ -112,15 +154,101 @@ def _joined(without, own, answers, own_vectors, centre, copies):
             (found, copied), beside_the_first(vectors, own_centre, copies), strict=True
         ):
             kept.append(values)
-    return QueryScores(top, mean, variance, total, np.concatenate(found), np.concatenate(copied))
-
-
-def _copies_of(answers, own, has, centre, copies):
-    """Which answers `(q, R)` are copies of one of the probe's own items."""
-    centre = centre.astype(np.float32)  # as the vectors are
-    found = cosines(own - centre, answers - centre)
-    return ((found > copies) & has[..., None]).any(axis=1)
+    beside = np.concatenate(found), np.concatenate(copied)
+    return QueryScores(top, mean, variance, total, *beside), order
 
 
 def _slices(count):
     return (slice(start, start + _BLOCK) for start in range(0, count, _BLOCK))
+
+
+def numbered_kinds(matches):
+    """Of `(Q, M)` booleans, who wants what: questions that want the same have the same number."""
+    return np.unique(np.packbits(matches, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def own_rows(matches, count, num_items, most=None, seed=0):
+    """The rows of the own items that each query brings, `(Q, n)`, −1 where it wants fewer.
+
+    Args:
+        matches: `(Q, M)` booleans or None, see `calibrate_on`.
+        count, num_items: Q and M.
+        most: how many a query brings, drawn at random; None for all.
+        seed: of the draw.
+
+    Raises:
+        ValueError: if the shape differs or a query wants nothing.
+    """
+    if matches is None:
+        if num_items != count:
+            raise ValueError(
+                f"`own` must hold one item a question, {count}; received {num_items}. Give "
+                "`matches` where questions want several"
+            )
+        if most is not None:
+            raise ValueError("`matches_in_gallery` needs `matches`, which say what is of a kind")
+        return np.arange(count)[:, None]
+    wanted = matches.sum(axis=1)
+    if not wanted.all():
+        raise ValueError(
+            f"`matches` must name an own item of every question; row "
+            f"{int(np.argmin(wanted))} has none"
+        )
+    width = int(wanted.max()) if most is None else checks.whole(most, "matches_in_gallery")
+    # A random order of every row with its own items first.
+    order = np.where(matches, np.random.default_rng(seed).random(matches.shape), 2.0)
+    rows = np.argsort(order, axis=1)[:, : min(width, int(wanted.max()))]
+    return np.where(np.arange(rows.shape[1]) < wanted[:, None], rows, -1)
+
+
+def kind_size(index, own, matches, seed=0):
+    """The mean number of items of a kind in a gallery, seen from its vectors alone.
+
+    Of the own items it is known which are of a kind. A share p₁ of these pairs and a share p₀ of
+    the others is more alike than a bound. If the gallery's kinds are like them, a share
+    f = p₁ π + p₀ (1 − π) of its pairs is, where π is the share of pairs of a kind. So a kind has
+    1 + π (n − 1) of n items.
+
+    Args:
+        index: the gallery, which gives `vector_sample`.
+        own: `(M, dim)`, vectors of items like the gallery's.
+        matches: `(Q, M)` booleans, see `calibrate_on`.
+        seed: of the sample.
+
+    Returns:
+        A whole number; 1 where no two of the own items are of a kind. Where several questions want
+        the same the own items are a sample of their kinds, as of classes; else all of a kind are
+        there, as the captions of an image, and the gallery holds no more of one. Where vectors do
+        not tell, it is as many as the own items' number of kinds would have here.
+    """
+    wanted = matches.astype(np.float32)
+    numbers = numbered_kinds(matches)
+    same = (wanted.T @ wanted > 0) & ~np.eye(len(own), dtype=bool)
+    num_items, num_kinds = len(index), int(numbers.max()) + 1
+    most = 1 + int(np.ceil(same.sum(axis=1).mean()))
+    gallery = index.vector_sample(SEEN, seed)
+    if not same.any() or len(gallery) < 2:
+        return min(most, num_items)
+    usual = most
+    if num_kinds < len(numbers):
+        most, usual = num_items, max(1, round(num_items / num_kinds))
+    alike = _cosines(own)
+    others = ~same & ~np.eye(len(own), dtype=bool)
+    bound = np.quantile(alike[others], SHARE) if others.any() else -1.0
+    together, apart = np.mean(alike[same] > bound), 1 - SHARE
+    # If kinds were as large as usual, pairs that are alike by their kind should be as many as those
+    # by chance, or more.
+    if (together - apart) * (usual - 1) < apart * (num_items - 1):
+        return min(usual, num_items)
+    found = _cosines(gallery)
+    share = ((found > bound).sum() - len(found)) / (len(found) * (len(found) - 1))
+    pairs = np.clip((share - apart) / max(together - apart, 1e-9), 0.0, 1.0)
+    return int(np.clip(round(1 + pairs * (num_items - 1)), 1, most))
+
+
+def _cosines(vectors):
+    """Of all pairs, about the mean; those of a vector and itself are 2, above every bound."""
+    units = unit(vectors - vectors.mean(axis=0))
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, 2.0)
+    return cosines

@@ -1,37 +1,73 @@
-"""The one place that judges: from a question's scores to a probability, a verdict and a reason."""
+"""The one place that judges: from a question's scores to probabilities, a verdict and a reason."""
 
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
-from zoo.confidence.confidence import GROWTH, Confidence
-from zoo.confidence.gallery import GalleryIdentity
+from zoo.confidence import fits as fitting
+from zoo.confidence.confidence import Confidence
+from zoo.confidence.fits import Fits
+from zoo.confidence.known import KnownQueries, reasons
 from zoo.confidence.scores import QueryScores
-from zoo.confidence.unknown import KnownQueries, reasons
+from zoo.moments import GalleryIdentity
 
 LIKELY, UNSURE = "likely", "unsure"
 ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"
 VERDICTS = (LIKELY, UNSURE, ABSENT, NOT_UNDERSTOOD)
-ABSENCE = 0.05  # share of questions with an answer that may be told there is none
-USUAL = 0.5  # the probability from which an answer is likely where nothing is certified
+FIT = 0.5  # the probability from which a result counts as fitting
+SURE = 0.8  # from which it surely fits
+LOW = 0.25  # below which the first result may be told not to match
+ABSENCE = 0.05  # share of answerable questions that may be told nothing matches
+UNFIT = 0.3  # share of shown results that may not fit, of the certificate by default
+MANY = 10  # expected fitting items from which a question is general
 NOTHING_SAID = 0.8  # width of an interval that says hardly anything
-FEW_WORDS = 2  # that name something, up to which a question that is unsure is vague
+
+
+class Asked(NamedTuple):
+    """What is known of questions beside their scores; each `(Q,)`, a list of Q, or None.
+
+    Attributes:
+        prior: log odds that a photo of the caption bank holds a short question's words, NaN of
+            other questions.
+        reference: the mean of each question's ten best scores over the probes' items.
+        means, words, unknown: see `zoo.confidence.KnownQueries.reasons`.
+        uncertainty: if and only if the calibration reads it.
+    """
+
+    prior: np.ndarray | None = None
+    reference: np.ndarray | None = None
+    means: np.ndarray | None = None
+    words: np.ndarray | None = None
+    unknown: list[list[str]] | None = None
+    uncertainty: np.ndarray | None = None
 
 
 class Judgement(NamedTuple):
     """What is said of one question.
 
-    `length` is a function of an error to a k, or None; `interval` that of `Confidence.interval`.
+    Attributes:
+        fits: `(k,)`, the probability that each result fits, or None where nothing can be said.
+        wanted: that the first is the one wanted item, or None.
+        verdict, reason: a word of `VERDICTS`, and a sentence or two.
+        number: how many items of the gallery are expected to fit, or None.
+        interval: in which the share of fitting first results lies, in nine galleries of ten.
+        length: `Judge.length`, a function of an error to a k, or None.
+        answerable: the share of questions with an answer that was taken, or None.
     """
 
-    probability: float | None
+    fits: np.ndarray | None
+    wanted: float | None
     verdict: str
     reason: str
-    length: Callable | None = None
+    number: float | None = None
     interval: tuple[float, float] | None = None
+    length: Callable | None = None
+    answerable: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,16 +76,24 @@ class Judge:
 
     Attributes:
         confidence: a `Confidence` of `zoo.confidence.calibrate_on`, or None.
-        why_not: a sentence on why there is none.
+        fits: the model's `Fits`, or None.
+        by_class: whether the wanted items are all items of a class: then those alone fit.
+        why_not: a sentence on why there is no confidence.
         known: `KnownQueries` of the questions, or None.
         gallery: the `GalleryIdentity` of what is asked now. Where it is not that of the
             calibration, nothing is certified, and k is that of a grown gallery.
+        noun: what an item is, `"photo"` or `"caption"`.
+        unfit: the share of shown results that may not fit, of the certificate.
     """
 
     confidence: Confidence | None = None
+    fits: Fits | None = None
+    by_class: bool = False
     why_not: str = "nothing says how often answers are right here: the model has no probes"
     known: KnownQueries | None = None
     gallery: GalleryIdentity | None = None
+    noun: str = "photo"
+    unfit: float = UNFIT
 
     @property
     def copies(self) -> float | None:
@@ -64,26 +108,30 @@ class Judge:
             return made_on is not None
         return made_on.difference(self.gallery) is None
 
-    @property
-    def threshold(self) -> float:
-        """The probability from which an answer is likely: certified, or one half."""
-        return USUAL if self.certified is None else self.certified.threshold
+    @functools.cached_property
+    def cut(self) -> fitting.Cut | None:
+        """The certified `zoo.confidence.fits.Cut` at this judge's `unfit`, where there is one."""
+        seen = None if self.confidence is None else self.confidence.in_gallery
+        if self.fits is None or seen is None or not self.is_same_gallery:
+            return None
+        return self.fits.cut(self.unfit, seen.size)
 
     @functools.cached_property
-    def certified(self):
-        """The `Certificate`, where there is one and it holds here."""
+    def threshold(self) -> float:
+        """The probability of fitting from which the first result is likely: within what is
+        certified, and one half at least."""
+        if self.fits is not None:
+            return FIT if self.cut is None else max(FIT, self.cut.threshold)
         certificate = None if self.confidence is None else self.confidence.certificate
         if certificate is None or certificate.threshold is None or not self.is_same_gallery:
-            return None
-        return certificate
+            return FIT
+        return max(FIT, certificate.threshold)
 
     def __call__(
         self,
         scores: QueryScores | None,
-        uncertainty: np.ndarray | None = None,
-        means: np.ndarray | None = None,
-        words: np.ndarray | None = None,
-        unknown: list[list[str]] | None = None,
+        shown: np.ndarray | None = None,
+        asked: Asked | None = None,
         count: int | None = None,
     ) -> list[Judgement]:
         """A `Judgement` of each question.
@@ -91,89 +139,170 @@ class Judge:
         Args:
             scores: `QueryScores` over the gallery, with this judge's `copies`; None without a
                 calibration.
-            uncertainty: `(Q,)`, if and only if the calibration reads it.
-            means, words, unknown: of `KnownQueries.reasons`.
+            shown: `(Q, k)`, scores of the results that are shown, higher is better; default the
+                best 20.
+            asked: an `Asked`.
             count: Q, where nothing else says it.
         """
+        asked = Asked() if asked is None else asked
         count = len(scores) if scores is not None else count
-        strange = self._strange(count, means, words, unknown)
+        strange = self._strange(count, asked)
         if self.confidence is None or scores is None:
             return [self._without(reason) for reason in strange]
-        features = self.confidence.features(scores, uncertainty)
-        probability = self.confidence.of_features(features)
-        logits = self.confidence.logistic.logit(features)
-        present = self._presence(features)
-        ends = self.confidence.interval(probability)
-        return [
-            self._judgement(
-                strange[i],
-                float(probability[i]),
-                None if ends is None else (float(ends[0][i]), float(ends[1][i])),
-                float(logits[i]),
-                present[i],
-                None if words is None else int(words[i]),
-            )
-            for i in range(len(strange))
-        ]
+        shown = scores.top if shown is None else np.asarray(shown, np.float64)
+        said = self.probabilities(scores, shown, asked)
+        return [self._judgement(strange[i], said, i) for i in range(count)]
 
-    def _strange(self, count, means, words, unknown):
-        if self.known is not None and means is not None:
-            return self.known.reasons(means, words, unknown)
-        return reasons(np.zeros(count, bool), words, [[]] * count if unknown is None else unknown)
+    def probabilities(self, scores, shown, asked):
+        """A dict of arrays: all that verdicts are made of. Arguments as of a call."""
+        features = self.confidence.features(scores, asked.uncertainty)
+        odds = self.confidence.logistic.logit(features)
+        first = expit(odds)
+        later = self.confidence.later(odds, shown, scores.mean, scores.variance)
+        own = np.concatenate([first[:, None], later], axis=1)[:, : shown.shape[1]]
+        prior = asked.prior if self.fits is not None and self.fits.words is not None else None
+        short = np.zeros(len(first), bool) if prior is None else ~np.isnan(prior)
+        number = None if self.fits is None else self.fits.number(scores, prior)
+        factor, present, answerable, odds = self._presence(scores, features, asked, short, number)
+        seen = self.confidence.in_gallery
+        brought = 1.0 if seen is None else seen.brought
+        if self.fits is None:
+            fit = own if self.by_class else None
+            number = np.full(len(first), brought) if self.by_class else None
+            ends = self.confidence.interval(first) if self.by_class else None
+        else:
+            own = np.where(short[:, None], 0.0, own)
+            others = self.fits.others(shown, prior)
+            fit = (own + (1 - own) * others) * factor[:, None]
+            number = factor * (number + np.where(short, 0.0, brought))
+            ends = self.confidence.interval(np.where(short, 0.5, first))
+            if ends is not None:
+                ends = [
+                    factor * (np.where(short, 0.0, end) * (1 - others[:, 0]) + others[:, 0])
+                    for end in ends
+                ]
+        return {
+            "fits": fit,
+            "wanted": first,
+            "number": number,
+            "present": present,
+            "odds": odds,
+            "short": short,
+            "answerable": answerable,
+            "ends": ends,
+        }
 
-    def _presence(self, features):
-        promises = self.confidence.promises
-        if promises is None or not len(promises.absent):
-            return np.ones(len(features))
-        return promises.presence(features)
+    def _presence(self, scores, features, asked, short, number):
+        """`(factor of P, how sure it is that something fits, share of answerable questions, its log
+        odds)`.
+
+        The second is above `ABSENCE` unless at most that share of answerable questions looks so.
+        """
+        count = len(features)
+        if self.fits is None or self.fits.presence is None or asked.reference is None:
+            return np.ones(count), self.confidence.presence(features), None, None
+        table = fitting.presence_features(scores, asked.reference, number)
+        odds = self.fits.presence.logit(table)
+        share = fitting.ANSWERABLE
+        if (~short).sum() >= fitting.LEAST_ASKED:
+            share = fitting.share_answerable(odds[~short])
+        factor = np.where(short, 1.0, expit(odds + logit(share)))
+        present = np.where(odds > self.fits.absent_below, 1.0, 0.0)
+        return factor, np.where(short, 1.0, present), share, odds
+
+    def _strange(self, count, asked):
+        if self.known is not None and asked.means is not None:
+            return self.known.reasons(asked.means, asked.words, asked.unknown)
+        unknown = [[]] * count if asked.unknown is None else asked.unknown
+        return reasons(np.zeros(count, bool), asked.words, unknown)
 
     def _without(self, strange):
         if strange is not None:
-            return Judgement(None, NOT_UNDERSTOOD, _sentence(strange))
-        return Judgement(None, UNSURE, _sentence(self.why_not))
+            return Judgement(None, None, NOT_UNDERSTOOD, _sentence(strange))
+        return Judgement(None, None, UNSURE, _sentence(self.why_not))
 
-    def _judgement(self, strange, probability, ends, logit, present, words):
-        def length(error):
-            return self._length(error, logit)
-
+    def _judgement(self, strange, said, i):
         if strange is not None:
-            return Judgement(None, NOT_UNDERSTOOD, _sentence(strange))
-        if present <= ABSENCE:
-            least = round(100 * (1 - ABSENCE))
-            reason = f"Of 100 questions that have an answer here, {least} find a closer one"
-            return Judgement(probability, ABSENT, f"{reason}.", length, ends)
-        verdict = LIKELY if probability >= self.threshold else UNSURE
-        reason = self._reason(verdict, probability, ends, words)
-        return Judgement(probability, verdict, reason, length, ends)
+            return Judgement(None, None, NOT_UNDERSTOOD, _sentence(strange))
+        wanted = None if said["short"][i] else float(said["wanted"][i])
+        fit = None if said["fits"] is None else said["fits"][i]
+        number = None if said["number"] is None else float(said["number"][i])
+        ends = None  # of a short question nothing tells how far others in its gallery are off
+        if said["ends"] is not None and not said["short"][i]:
+            ends = tuple(float(end[i]) for end in said["ends"])
+        first = float(said["wanted"][i] if fit is None else fit[0])
+        is_absent = said["present"][i] <= ABSENCE
+        if self.fits is not None:
+            lowest = self.fits.words_below if said["short"][i] else LOW
+            is_absent = first < lowest and (said["short"][i] or is_absent)
+        if is_absent:
+            verdict, reason = ABSENT, self._absent(said["short"][i])
+        else:
+            verdict = LIKELY if first >= self.threshold else UNSURE
+            reason = self._reason(verdict, first, fit, number, ends)
+        return Judgement(
+            fit, wanted, verdict, reason, number, ends, self.length, said["answerable"]
+        )
 
-    def _reason(self, verdict, probability, ends, words):
+    def _absent(self, short):
+        if short:
+            return f"No {self.noun} here is likely to fit."
+        return f"{100 * (1 - ABSENCE):.0f} % of answerable questions match better than this one."
+
+    def _reason(self, verdict, first, fit, number, ends):
+        noun = self.noun
         if ends is not None and ends[1] - ends[0] >= NOTHING_SAID:
             return (
-                "How often such questions find the right one first cannot be said: there are too "
-                "few kinds to learn from."
+                f"There are too few examples to say how often such first {noun}s fit in this "
+                "gallery."
             )
-        often = f"{_frequency(probability, ends)} such questions find the right one first"
-        if verdict == UNSURE and words is not None and words <= FEW_WORDS:
-            return f"Many items fit so short a question; {often}."
-        if verdict == LIKELY and self.certified is not None:
-            wrong = f"{100 * self.certified.risk:.0f} %"
-            return f"{_sentence(often)[:-1]}; at most {wrong} of such answers are wrong."
-        return _sentence(often)
+        if fit is None:
+            return _sentence(f"{_frequency(first, ends)} such first {noun}s are the wanted one")
+        often = _sentence(f"{_frequency(first, ends)} such first {noun}s fit")
+        return f"{often} {self._how_many(verdict, fit, number)}".strip()
 
-    def _length(self, error, logit):
-        """k for one question; that of a gallery that has grown since is of all questions."""
-        promises, now = self.confidence.promises, self.gallery
-        if promises is None:
+    def _how_many(self, verdict, fit, number):
+        if number is None or self.by_class:
+            return ""
+        noun = self.noun
+        if number < 0.5:
+            return f"Few {noun}s here fit, if any."
+        is_sure = verdict == LIKELY
+        if number < 1.5:
+            return f"About one {noun} here {'fits' if is_sure else 'may fit'}."
+        about = f"bout {_rounded(number)} {noun}s here {'fit' if is_sure else 'may fit'}"
+        if not is_sure and number >= MANY:
+            return f"The question is general: a{about}."
+        sure = leading(fit, SURE)
+        return f"A{about}; the first {sure} surely." if sure > 1 else f"A{about}."
+
+    def length(self, error):
+        """k for the gallery that is asked; of one that has grown since it is the grown one's.
+
+        Args:
+            error: in (0, 1): so often the first k may lack the wanted item.
+
+        Returns:
+            An int, `sys.maxsize` where nothing can be promised; None without probes.
+        """
+        if self.confidence.in_gallery is None:
             return None
-        if now is not None and now.size > promises.size:
-            return promises.first_k(error, now.size)
-        return int(promises.list_lengths(error, np.array([logit]))[0])
+        seen, now = self.confidence.in_gallery, self.gallery
+        size = None if now is None or now.size <= seen.size else now.size
+        k = self.confidence.first_k(error, size)
+        return sys.maxsize if k > (size or seen.size) else k
 
 
-def is_void(confidence: Confidence, size: int) -> bool:
-    """Whether a gallery has grown or shrunk by so much that its calibration has to be made anew."""
-    made_on = confidence.gallery
-    return made_on is not None and abs(size - made_on.size) > GROWTH * made_on.size
+def leading(fits, least=FIT):
+    """How many results have at least this probability before the first that has not."""
+    below = np.flatnonzero(np.asarray(fits) < least)
+    return int(below[0]) if len(below) else len(fits)
+
+
+def _rounded(number):
+    """A number of items as it is told: two digits."""
+    number = round(number)
+    return f"{number:,}" if number < 100 else f"{round(number, 2 - len(str(number))):,}"
 
 
 def _frequency(probability, ends=None):

@@ -10,17 +10,18 @@ import numpy as np
 
 from zoo.arrays import KEYS, length, parts_of, take
 from zoo.confidence.calibrate import calibrate_on
-from zoo.confidence.seen_texts import SeenTexts
-from zoo.confidence.unknown import KnownQueries
-from zoo.embeddings import has_uncertainty, log_uncertainty
+from zoo.confidence.fits import Fits
+from zoo.confidence.known import KnownQueries, SeenTexts
 from zoo.errors import InputError
 from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic
+from zoo.files.packed import pack, unpack
 
 FILE = "probes.npz"
 MOST = 2000  # of a side
 VERSION = 1
 MOST_BYTES = 2**30  # of a file of probes, those of COCO's 25,000 captions are a tenth
+OF_POINTS = "points_"  # before a direction: `fits` of the means alone
 DIRECTIONS = ("i2t", "t2i")
 
 
@@ -49,6 +50,8 @@ class Probes:
             None. Captions of one image are a group.
         measure: of the uncertainty, see `zoo.embeddings.uncertainty`, or None.
         known: by direction, `KnownQueries`: what training has seen.
+        fits: by direction, `Fits`: how likely other items than the wanted one fit. Empty where
+            labels are classes, of which all items fit, and where nothing was learnt.
         trained_on: uint64, sorted hashes of the contents of the pictures of training.
         source: what they are, in words.
         whole: `(N,)` booleans, the images of which all captions are here, or None. Where an image
@@ -63,6 +66,7 @@ class Probes:
     caption_images: np.ndarray | None = None
     measure: str | None = None
     known: dict = dataclasses.field(default_factory=dict)
+    fits: dict = dataclasses.field(default_factory=dict)
     trained_on: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, np.uint64))
     source: str = ""
     whole: np.ndarray | None = None
@@ -74,7 +78,7 @@ class Probes:
         Args:
             images, captions: embeddings, what `encode_*` returned or dicts of arrays.
             image_labels, caption_labels, caption_images: as above.
-            **more: `measure`, `known`, `trained_on`, `source`, `whole`.
+            **more: `measure`, `known`, `fits`, `trained_on`, `source`, `whole`.
 
         Raises:
             ValueError: if lengths differ or nothing matches.
@@ -124,7 +128,7 @@ class Probes:
         return len(np.unique(self.image_labels)) < len(self.image_labels)
 
     def pairs(self, direction):
-        """What `calibrate_on` takes: `queries`, `own`, `matches`, `groups` and `uncertainty`.
+        """What `calibrate_on` takes: `queries`, `own`, `matches` and `groups`.
 
         Args:
             direction: `"t2i"`, where captions ask for images, or `"i2t"`.
@@ -147,17 +151,17 @@ class Probes:
             # A caption whose image is not among the probes is a group of its own.
             alone = -1 - np.arange(len(labels))
             groups = np.where(self.caption_images >= 0, self.caption_images, alone)[chosen]
-        uncertainty = None
-        if self.measure is not None and has_uncertainty(queries):
-            uncertainty = np.asarray(log_uncertainty(queries, self.measure), float)
         matches = labels[chosen][:, None] == own_labels[None]
         return {
             "queries": queries,
             "own": take(own, slice(None)),
             "matches": matches,
             "groups": groups,
-            "uncertainty": uncertainty,
         }
+
+    def items(self, direction):
+        """The embeddings of what is asked for in a direction, float32: the reference of `Fits`."""
+        return take(self.images if direction == "t2i" else self.captions, slice(None))
 
     def calibrate(self, index, direction=None, seed=0):
         """A `Confidence` for the gallery of an index, see `calibrate_on`.
@@ -200,12 +204,22 @@ class Probes:
     def of_points(self):
         """The probes of a model whose points are the means of these Gaussians.
 
-        Of images it is not known what training has seen: that was told by the variances too.
+        Of images it is not known what training has seen: that was told by the variances too. Of
+        `fits` they keep those that were learnt for the points, `"points_t2i"` and `"points_i2t"`.
         """
         known = {side: one for side, one in self.known.items() if isinstance(one.shape, SeenTexts)}
         images, captions = ({"mean": side["mean"]} for side in (self.images, self.captions))
         return dataclasses.replace(
-            self, images=images, captions=captions, measure=None, known=known
+            self,
+            images=images,
+            captions=captions,
+            measure=None,
+            known=known,
+            fits={
+                name.removeprefix(OF_POINTS): one
+                for name, one in self.fits.items()
+                if name.startswith(OF_POINTS)
+            },
         )
 
     def save(self, path):
@@ -227,7 +241,8 @@ class Probes:
             arrays["whole"] = self.whole
         for direction, known in self.known.items():
             arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
-        facts = {"version": VERSION, "measure": self.measure, "source": self.source}
+        fits = {direction: pack(one) for direction, one in self.fits.items()}
+        facts = {"version": VERSION, "measure": self.measure, "source": self.source, "fits": fits}
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
 
@@ -262,6 +277,7 @@ class Probes:
                 arrays.get("caption_images"),
                 measure=facts["measure"],
                 known=known,
+                fits=unpack(dict[str, Fits], facts.get("fits", {}), "fits"),
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),
                 whole=arrays.get("whole"),

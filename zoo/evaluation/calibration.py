@@ -5,13 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from zoo.confidence import JUDGED, Confidence, Probes, abstention_auc, confidence_quality
-from zoo.confidence.calibrate import FAILURE, LEAST_CERTIFYING, RISK
+from zoo.confidence import Confidence, Probes, abstention_auc, confidence_quality
+from zoo.confidence.calibrate import LEAST_CERTIFYING
+from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.data.sources.split import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
+from zoo.evaluation.fits import LEAST as LEAST_CAPTIONED
+from zoo.evaluation.fits import Captioned, learn_fits, with_fits
 from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.sentences import sentence_vectors
 from zoo.files import RunFolder
 from zoo.metrics import bootstrap, kind_of_gain
 from zoo.models import DualEncoder
@@ -22,6 +26,7 @@ ERROR = 0.1
 # The penalty of the weights is this over the queries. Of 0, 1, 3, 10 and 30 the greatest carried
 # over best from seen classes to unseen ones and cost little within one split (docs/confidence.md).
 SHRINKAGE = 30
+MOST_CAPTIONED = 1000  # photos that teach what else fits
 
 
 def calibrate(answers: Answers, seed: int = 0) -> Confidence:
@@ -38,11 +43,7 @@ def calibrate(answers: Answers, seed: int = 0) -> Confidence:
         return fitted(answers, seed)
     confidence = fitted(learning, seed)
     return confidence.certified(
-        certifying.scores,
-        certifying.correct,
-        certifying.uncertainty,
-        risk=RISK,
-        failure=FAILURE,
+        certifying.scores, certifying.correct, certifying.uncertainty, risk=RISK, failure=FAILURE
     )
 
 
@@ -57,7 +58,6 @@ def fitted(answers: Answers, seed: int = 0) -> Confidence:
         answers.scores,
         answers.correct,
         answers.uncertainty,
-        names=JUDGED,
         penalty=penalty,
         queries=answers.vectors,
         seed=seed,
@@ -79,8 +79,14 @@ def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
     for fold in np.array_split(order, 5):
         others, held = answers.take(np.setdiff1d(order, fold)), answers.take(fold)
         confidence = fitted(others, seed)
-        probability[fold] = confidence.probability(held.scores, held.uncertainty)
+        probability[fold] = said_of(confidence, held)
     return probability
+
+
+def said_of(confidence: Confidence, answers: Answers) -> np.ndarray:
+    """The probability of each answer, by a calibration that reads the uncertainty or does not."""
+    reads = "uncertainty" in confidence.names
+    return confidence.probability(answers.scores, answers.uncertainty if reads else None)
 
 
 def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
@@ -95,10 +101,10 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
         A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `said`, the
         mean probability, and `right`; `nauc_interval`, 95 % of it, and by it the `verdict`, see
         `zoo.metrics.kind_of_gain`; `nauc_of` each signal alone; and what `smallest_k`,
-        `list_length`, `score_threshold` and `certified_threshold` promise and keep; None where one
-        can promise nothing.
+        `score_threshold` and `certified_threshold` promise and keep; None where one can promise
+        nothing.
     """
-    probability = confidence.probability(answers.scores, answers.uncertainty)
+    probability = said_of(confidence, answers)
     threshold = None if confidence.certificate is None else confidence.certificate.threshold
     result = {
         "calibration_queries": confidence.num_queries,
@@ -108,11 +114,10 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
             for name, values in answers.signals.items()
         },
         "smallest_k": None,
-        "list_length": None,
         "score_threshold": None,
         "certified_threshold": None,
     }
-    if confidence.promises is not None:
+    if confidence.in_gallery is not None:
         result |= _lists(confidence, answers)
     if threshold is not None:
         answered = probability >= threshold
@@ -142,16 +147,12 @@ def worth(probability: np.ndarray, correct: np.ndarray) -> dict[str, Any]:
 
 
 def _lists(confidence, answers):
-    """What is promised and kept of lists: of one length, of one for each query, by a score."""
+    """What is promised and kept of lists: of one length, and by a score."""
     found, promised = {}, 1 - ERROR
     k = confidence.first_k(ERROR)
     if k <= answers.num_items:
         held = float(np.mean(answers.ranks <= k))
         found["smallest_k"] = {"k": k, "promised": promised, "coverage": held}
-        lengths = confidence.first_k(ERROR, answers.scores, answers.uncertainty)
-        held = float(np.mean(answers.ranks <= lengths))
-        mean = float(lengths.mean())
-        found["list_length"] = {"mean_k": mean, "promised": promised, "coverage": held}
     lowest = confidence.score_threshold(ERROR)
     if np.isfinite(lowest):
         held = float(np.mean(answers.match_scores >= lowest))
@@ -196,6 +197,11 @@ def calibrate_run(
         try:
             seen = retrieval.encode(model, validation.records, validation.source)
             probes = make_probes(model, seen, train, seed, whole=whole)
+            captioned = None
+            if not probes.by_class:  # of a class all items fit
+                captioned = captioned_of(seen, validation, model.similarity, whole or model, probes)
+            if captioned is not None:
+                probes = with_fits(probes, learn_fits(captioned, seed=seed))
             probes.save(folder.probes_path)
         except ValueError as error:
             why_not = str(error)
@@ -211,6 +217,50 @@ def calibrate_run(
             found = _by_probes(probes, model, encoded, direction, seed)
         results[direction] = {**found, "half_of_test": _by_halves(answers, seed)}
     return results
+
+
+def captioned_of(
+    encoded: retrieval.EncodedSplit,
+    split: Split,
+    similarity: Callable,
+    model: DualEncoder,
+    probes: Probes,
+) -> Captioned | None:
+    """What a split teaches of other items than the wanted one, or None: of drawn scenes, whose
+    matches are known, of stored vectors, and where photos are few or have one caption each.
+
+    Args:
+        encoded: an `EncodedSplit` of a split that training has not seen.
+        split: the `zoo.data.Split`.
+        similarity: the model's layer.
+        model: the `DualEncoder` that reads texts.
+        probes: of the same split, which travel with the model.
+    """
+    records = encoded.records
+    enough = records.num_images >= LEAST_CAPTIONED
+    several = enough and np.median(np.bincount(records.caption_image)) >= 2
+    if not several or split.true_matches is not None or not reads_texts(model, records):
+        return None
+    photos = np.arange(min(records.num_images, MOST_CAPTIONED))
+    rows = np.flatnonzero(np.isin(records.caption_image, photos))
+    texts = [str(records.captions[row]) for row in rows]
+    return Captioned(
+        {name: np.asarray(value)[photos] for name, value in encoded.images.items()},
+        {name: np.asarray(value)[rows] for name, value in encoded.captions.items()},
+        np.asarray(records.caption_image)[rows],
+        texts,
+        sentence_vectors(texts),
+        similarity,
+        model.tower("captions").of_texts,
+        records.name,
+        {direction: probes.items(direction) for direction in ("t2i", "i2t")},
+    )
+
+
+def reads_texts(model: DualEncoder, records: Any) -> bool:
+    """Whether a model is asked in words, and the captions of a split are words."""
+    has_words = len(records.captions) and isinstance(records.captions[0], (str, np.str_))
+    return bool(has_words) and model.tokenizer is not None and not model.reads_caption_vectors
 
 
 def _by_probes(probes, model, encoded, direction, seed):

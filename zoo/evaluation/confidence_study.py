@@ -4,21 +4,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr, logsumexp
 
 from zoo.choices import DIVISIONS
 from zoo.confidence import (
+    QueryScores,
     absence_p_values,
     abstention_auc,
     confidence_quality,
     query_features,
 )
 from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import MOST, calibrate, fitted
+from zoo.evaluation.calibration import MOST, calibrate, fitted, said_of
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics import auroc
 from zoo.metrics.statistics import mean_and_deviation
 
 DIRECTIONS = ("i2t", "t2i")
+TEMPERATURE = 0.25  # of the entropy, in standard deviations of a query's scores
 SIGNALS = {
     "uncertainty": "uncertainty",
     "best_score": "best score",
@@ -65,7 +68,7 @@ def confidence_study(
 
         - `queries`, `items`, `recall@1` (a share),
         - `signals`: by name `nauc` and `spearman_of_bins` of the test queries. The entropy is of
-          softmax(s / τ), where τ is that of a calibration on half of the test queries,
+          softmax(s / τ), τ a quarter of the median standard deviation of a query's scores,
         - `calibrated`: by `"validation"`, `"half_of_test"` and `"half_of_classes"` the figures of
           `confidence_quality`, `nauc_without_agreement` where their answers' vectors are known,
           `nauc_without_uncertainty` where the queries have one, and `nauc_of_signals` on the same
@@ -112,8 +115,7 @@ def study_of(
         "classes": len(np.unique(answers.labels)),
         "recall@1": float(answers.correct.mean()),
         "signals": {
-            name: _order(values, answers.correct)
-            for name, values in signals_of(answers, seed).items()
+            name: _order(values, answers.correct) for name, values in signals_of(answers).items()
         },
         "calibrated": {
             name: _tried(lambda parts=parts: _row(parts, seed))
@@ -124,18 +126,60 @@ def study_of(
     }
 
 
-def signals_of(answers: Answers, seed: int = 0) -> dict[str, np.ndarray]:
+def signals_of(answers: Answers) -> dict[str, np.ndarray]:
     """All signals of `SIGNALS` by name, `(Q,)` arrays, greater is surer."""
     scores = answers.scores
     found = dict(answers.signals)
     found["margin"] = scores.top[:, 0] - scores.top[:, 1]
-    try:
-        temperature = fitted(answers.halves(seed)[0], seed).temperature
-    except ValueError:  # all right or all wrong: there is nothing to order either
-        temperature = float(np.median(np.sqrt(scores.variance)))
-    columns = query_features(scores, temperature, names=("entropy", "z_score"))
-    found["entropy"], found["z_score"] = -columns[:, 0], columns[:, 1]
+    temperature = TEMPERATURE * float(np.median(np.sqrt(scores.variance)))
+    if temperature > 0:
+        found["entropy"] = -entropy(scores, temperature)
+    found["z_score"] = query_features(scores, names=["z_score"])[:, 0]
     return {name: found[name] for name in SIGNALS if name in found}
+
+
+def entropy(scores: QueryScores, temperature: float) -> np.ndarray:
+    """The entropy of softmax(s / τ) over a gallery, in nats, `(queries,)`.
+
+    The best 20 scores are exact; the others are taken for a normal distribution with the mean and
+    variance of the rest, cut off at the lowest of the best, over which sums of exp(s / τ) are
+    closed forms.
+
+    Args:
+        scores: a `QueryScores`.
+        temperature: τ, in units of the scores.
+    """
+    logits = scores.top / temperature
+    best = logsumexp(logits, axis=1)
+    rest, rest_energy = _normal_rest(scores, temperature)
+    log_sum = np.logaddexp(best, rest)
+    # The mean of s / τ under the softmax: of the best, and of the rest where there is one.
+    energy = (np.exp(logits - log_sum[:, None]) * logits).sum(axis=1)
+    energy = energy + np.exp(rest - log_sum) * np.where(np.isfinite(rest), rest_energy, 0.0)
+    return np.maximum(log_sum - energy, 0.0)
+
+
+def _normal_rest(scores, temperature):
+    """log Σ exp(s / τ) of the scores below the best R, and the mean of s / τ under that softmax.
+
+    With x ~ N(m, v) cut off at c, E[exp(x)] = exp(m + v/2) Φ((c − m − v)/√v) / Φ((c − m)/√v), and
+    weighed by exp(x) it is N(m + v, v) cut off at c.
+    """
+    top, count = scores.top / temperature, scores.top.shape[1]
+    rest = (scores.size - count).astype(np.float64)
+    some = np.maximum(rest, 1.0)
+    mean = (scores.size * scores.mean / temperature - top.sum(axis=1)) / some
+    # The mean of squares about the rest's own mean, by the parallel axis theorem.
+    about = scores.mean / temperature
+    squares = scores.size * scores.variance / temperature**2 - ((top - about[:, None]) ** 2).sum(1)
+    variance = np.maximum(squares / some - (mean - about) ** 2, 1e-12)
+    deviation = np.sqrt(variance)
+    cut = np.maximum(top[:, -1], mean)  # a rest above its own cut is rounding, or not sorted out
+    at, tilted = (cut - mean) / deviation, (cut - mean - variance) / deviation
+    log_mean = mean + variance / 2 + log_ndtr(tilted) - log_ndtr(at)
+    hazard = np.exp(-0.5 * tilted**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(tilted))
+    with np.errstate(divide="ignore"):
+        return np.log(rest) + log_mean, mean + variance - deviation * hazard
 
 
 def summarise_studies(studies: Sequence[Any]) -> Any:
@@ -195,7 +239,7 @@ def _row(parts, seed):
 
 def _measured(calibration, answers, seed):
     confidence = fitted(calibration, seed)
-    probability = confidence.probability(answers.scores, answers.uncertainty)
+    probability = said_of(confidence, answers)
     result = confidence_quality(probability, answers.correct)
     result["nauc_of_signals"] = {
         name: abstention_auc(values, answers.correct) for name, values in answers.signals.items()
@@ -207,7 +251,7 @@ def _measured(calibration, answers, seed):
         if there is not None:
             less = answers.without(name)
             alone = fitted(calibration.without(name), seed)
-            probability = alone.probability(less.scores, less.uncertainty)
+            probability = said_of(alone, less)
             result[f"nauc_without_{name}"] = abstention_auc(probability, answers.correct)
     return result
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.confidence import Probes
-from zoo.confidence.calibrate import LEAST
+from zoo.confidence.confidence import LEAST
 from zoo.confidence.probes import MOST, contents_hash
 from zoo.data.sources.split import Split
 from zoo.evaluation import known

@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from zoo.arrays import centres, coordinates
 from zoo.confidence import KnownQueries
-from zoo.confidence.seen_texts import SeenTexts
-from zoo.confidence.unknown import LEAST
+from zoo.confidence.known import LEAST, SeenTexts
 from zoo.data.sources.caption_vectors import pooled_vectors
 from zoo.data.sources.split import Split
 from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words

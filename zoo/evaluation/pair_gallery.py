@@ -48,6 +48,10 @@ class PairGallery:
         """The `QueryScores` of queries, a dict of arrays."""
         return self._scores(self._pairs(queries, self.items), copies)
 
+    def scores(self, queries):
+        """All scores of queries, a dict of arrays, `(queries, items)` float64."""
+        return self._pairs(queries, self.items).kept().rows(0, length(queries)).astype(np.float64)
+
     def probe(self, queries, own, rows, copies=None, seed=0):
         """See `zoo.search.probing.probe`; every rank is counted."""
         pairs = self._pairs(queries, self.items).kept()

@@ -183,8 +183,7 @@ class MtebModel:
             return scores[:, 0].astype(float)
         texts = list(queries["text"]) if side == "captions" else None
         judged = self.retriever.judged(embedded, side, texts)
-        # A question that is not understood is answered last of all.
-        return [0.0 if one.probability is None else one.probability for one in judged]
+        return [_probability(one) for one in judged]
 
     def _embedded(self, rows, side):
         """The embeddings of a `datasets.Dataset`, a dict of arrays."""
@@ -280,3 +279,10 @@ def _data(records, from_text):
     }
     queries, corpus = (captions, pictures) if from_text else (pictures, captions)
     return {"queries": queries, "corpus": corpus, "relevant_docs": relevant, "top_ranked": None}
+
+
+def _probability(judgement):
+    """That the first answer is right; 0 of a question that is not understood, answered last."""
+    if judgement.wanted is not None:
+        return judgement.wanted
+    return 0.0 if judgement.fits is None else float(judgement.fits[0])

@@ -216,14 +216,14 @@ def uncertainty_verdict(
     Args:
         uncertainty: `(queries,)`, higher is less sure.
         error: `(queries,)`, see `risk_coverage`.
-        least: the gain from which an uncertainty counts as informative, as a share of the oracle's.
+        least: the gain that an informative uncertainty surely has, as a share of the oracle's.
         resamples: of the bootstrap.
         seed: of the bootstrap.
 
     Returns:
         A `Verdict`: `"not informative"` where the interval includes 0, `"misleading"` where it
-        lies below 0, `"weak"` where it lies above 0 with a gain below `least`, `"informative"`
-        where the gain is at least that, `"undefined"` where all queries have one error.
+        lies below 0, `"weak"` where it lies above 0, `"informative"` where all of it is at least
+        `least`, `"undefined"` where all queries have one error.
 
     Raises:
         ValueError: as `risk_coverage`.
@@ -246,7 +246,7 @@ def kind_of_gain(gain: Estimate, least: float = INFORMATIVE) -> str:
         return "not informative"
     if gain.value < 0:
         return "misleading"
-    return "informative" if gain.value >= least else "weak"
+    return "informative" if gain.low >= least else "weak"
 
 
 def _running_mean(values):

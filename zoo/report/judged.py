@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.confidence import Confidence
 from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrated, cross_fitted, measure, worth
+from zoo.evaluation.calibration import calibrated, cross_fitted, measure, said_of, worth
 
 MOST = 5000  # queries of a direction, drawn at random
 LEAST_QUERIES = 10  # of a point of a curve; below it is the luck of a few
@@ -58,7 +58,7 @@ def judged(run, direction):
         copies=None if confidence is None else confidence.copies,
     )
     if confidence is not None:
-        probability = confidence.probability(answers.scores, answers.uncertainty)
+        probability = said_of(confidence, answers)
         found = measure(confidence, answers)
         return Judged(answers, confidence, None, RUNS_OWN, probability, found)
     try:

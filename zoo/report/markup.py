@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
+from zoo.confidence.judge import FIT, LIKELY, UNSURE
 from zoo.report import style
 from zoo.report.dark import darken
 
@@ -47,6 +48,8 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .found { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: .4rem;
   margin: .4rem 0; font-size: .85rem; } .found figure { margin: 0; }
 .found img { width: 100%; aspect-ratio: 1; object-fit: cover; border-radius: 4px; display: block; }
+.faded img { opacity: .45; } .bar { display: block; height: 5px; background: var(--line); }
+.bar b { display: block; height: 100%; background: var(--fair); }
 .right { color: var(--good); } .wrong { color: var(--bad); }
 details { border-top: 1px solid var(--line); padding: .5rem 0; }
 summary { cursor: pointer; } summary h2 { display: inline; } summary .pale { margin-left: .5rem; }
@@ -144,28 +147,33 @@ def _figure(text, drawings):
 
 
 def _example(one):
-    shown = "".join(_shown(found) for found in one.found)
-    at = "" if one.probability is None else f", {100 * one.probability:.0f} %"
+    is_answer = one.verdict in (LIKELY, UNSURE)
+    shown = "".join(_shown(found, is_answer) for found in one.found)
     kind = one.verdict.replace(" ", "-")
     rank = "" if one.rank == 1 else f'<p class="pale">A right one is number {one.rank:,}.</p>'
     return (
-        f'<li class="{kind}"><p>{one.verdict.capitalize()}{at}</p>'
+        f'<li class="{kind}"><p>{one.verdict.capitalize()}</p>'
         f'<p><q>{html.escape(one.question)}</q></p><div class="found">{shown}</div>'
         f"<p>{html.escape(one.reason)}</p>{rank}</li>"
     )
 
 
-def _shown(found):
+def _shown(found, is_answer):
+    """An item with its bar; pale where it does not fit, or nothing was answered."""
     said = ("right", "match") if found.right else ("wrong", "no match")
     mark = f'<span class="{said[0]}">{style.mark(found.right)} {said[1]}</span>'
+    if found.fits is not None and is_answer:
+        share = f"{100 * found.fits:.0f}\u00a0%"
+        mark = f'<i class="bar"><b style="width: {100 * found.fits:.0f}%"></b></i>{share} · {mark}'
+    pale = "" if is_answer and (found.fits is None or found.fits >= FIT) else ' class="faded"'
     if found.picture is None:
-        return f"<div>{html.escape(found.text)}<br>{mark}</div>"
+        return f"<div{pale}>{html.escape(found.text)}<br>{mark}</div>"
     picture = Image.fromarray(np.clip(found.picture, 0, 255).astype(np.uint8))
     picture.thumbnail((PICTURE, PICTURE))
     stream = io.BytesIO()
     picture.convert("RGB").save(stream, "JPEG", quality=85)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
-    return f'<figure><img alt="" src="data:image/jpeg;base64,{data}">{mark}</figure>'
+    return f'<figure{pale}><img alt="" src="data:image/jpeg;base64,{data}">{mark}</figure>'
 
 
 def _number_rows(numbers):

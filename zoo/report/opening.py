@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from zoo.confidence.judge import Judge
+from zoo.confidence.fits import REFERENCE, priors
+from zoo.confidence.judge import Asked, Judge
+from zoo.data.text.caption_bank import packaged_bank
 from zoo.evaluation.calibration import ERROR, RISK
 from zoo.evaluation.known import query_facts
+from zoo.evaluation.pair_gallery import PairGallery
 from zoo.metrics import chance, risk_coverage
 from zoo.metrics.statistics import percentage
 from zoo.report.confidence import ASKED, verdict
@@ -109,7 +112,7 @@ def examples(run, count=EXAMPLES):
     """Captions from the surest answer to the least sure, each with its first answers.
 
     They stand for the split: of six, one is drawn from the middle of every sixth of the queries in
-    the order of their confidence.
+    the order of their confidence. They are listed by the probability that the first result fits.
 
     Args:
         run: a `ReportedRun`.
@@ -128,39 +131,46 @@ def examples(run, count=EXAMPLES):
     texts = [str(records.captions[row]) for row in rows]
     judgements = _judgements(run, one, chosen, rows, texts)
     right = records.image_labels[found] == records.caption_labels[rows][:, None]
-    return tuple(
-        Example(
-            texts[i],
-            judgement.verdict,
-            judgement.probability,
-            judgement.reason,
-            int(one.answers.ranks[chosen[i]]),
-            tuple(_found(run, image, ok) for image, ok in zip(found[i], right[i], strict=True)),
+    examples = []
+    for i, judgement in enumerate(judgements):
+        fits = [None] * found.shape[1] if judgement.fits is None else map(float, judgement.fits)
+        shown = zip(found[i], right[i], fits, strict=False)
+        examples.append(
+            Example(
+                texts[i],
+                judgement.verdict,
+                None if judgement.fits is None else float(judgement.fits[0]),
+                judgement.reason,
+                int(one.answers.ranks[chosen[i]]),
+                tuple(_found(run, *item) for item in shown),
+            )
         )
-        for i, judgement in enumerate(judgements)
-    )
+    return tuple(sorted(examples, key=lambda one: -(one.probability or 0)))
 
 
 def _judgements(run, one, chosen, rows, texts):
-    known = None if run.probes is None else run.probes.known.get("t2i")
-    gallery = None if one.confidence is None else one.confidence.gallery
-    judge = Judge(one.confidence, one.why_not or "", known, gallery)
-    facts = {}
-    if run.model is not None:
-        asked = {name: np.asarray(values)[rows] for name, values in run.split.captions.items()}
-        facts = query_facts(run.model, asked, texts)
-    uncertainty = one.answers.uncertainty
-    return judge(
-        one.answers.scores.take(chosen),
-        None if uncertainty is None else uncertainty[chosen],
-        **facts,
-        count=len(chosen),
+    probes = run.probes
+    fits = None if probes is None else probes.fits.get("t2i")
+    judge = Judge(
+        one.confidence,
+        fits,
+        by_class=probes is not None and probes.by_class,
+        why_not=one.why_not or "",
+        known=None if probes is None else probes.known.get("t2i"),
+        gallery=None if one.confidence is None else one.confidence.gallery,
     )
+    queries = {name: np.asarray(values)[rows] for name, values in run.split.captions.items()}
+    facts = {} if run.model is None else query_facts(run.model, queries, texts)
+    if fits is not None:
+        facts["prior"] = None if fits.words is None else priors(texts, packaged_bank())
+        items = PairGallery(probes.items("t2i"), run.similarity, "images")
+        facts["reference"] = items.query_scores(queries).top[:, :REFERENCE].mean(axis=1)
+    return judge(one.answers.scores.take(chosen), asked=Asked(**facts), count=len(chosen))
 
 
-def _found(run, image, right):
+def _found(run, image, right, fits):
     if run.picture is not None:
-        return Found(np.asarray(run.picture(int(image))), "", bool(right))
+        return Found(np.asarray(run.picture(int(image))), "", bool(right), fits)
     own = np.flatnonzero(run.records.caption_image == image)
     text = str(run.records.captions[own[0]]) if len(own) else f"image {image}"
-    return Found(None, text, bool(right))
+    return Found(None, text, bool(right), fits)

@@ -59,11 +59,13 @@ class Found(NamedTuple):
         picture: pixels `(height, width, 3)`, 0 … 255, or None.
         text: in place of a picture.
         right: whether it matches.
+        fits: the probability that it fits, or None.
     """
 
     picture: np.ndarray | None
     text: str
     right: bool
+    fits: float | None = None
 
 
 class Example(NamedTuple):
@@ -71,7 +73,8 @@ class Example(NamedTuple):
 
     Attributes:
         question: the caption.
-        verdict, probability, reason: of the `zoo.retriever.Judgement`.
+        verdict, reason: of the `zoo.retriever.Judgement`.
+        probability: that the first result fits, or None.
         rank: of the first right answer.
         found: the `Found`, best first.
     """

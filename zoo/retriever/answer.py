@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from zoo.confidence.judge import LIKELY, UNSURE
+from zoo.confidence.judge import FIT, LIKELY, UNSURE, leading
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answer:
-    """The best items for one question, how likely the first is right, and what follows of it.
+    """The best items for one question, how likely each fits, and what follows from it.
 
     ```python
     answer = retriever.ask("a dog on a beach")
     answer.verdict, answer.probability  # ("likely", 0.83)
-    answer.first_k(0.1)                 # so many results hold the wanted one 9 times in 10
+    answer.ids[: answer.fitting]        # the results that fit
     ```
 
     Attributes:
@@ -25,25 +25,43 @@ class Answer:
         ids: `(k,)` int64 of the items, best first.
         scores: `(k,)` float32, in units of the similarity.
         names: `(k,)` strings where the items have names, else None.
-        probability: that the first answer is right, or None where nothing can be said.
         verdict: `"likely"`, `"unsure"`, `"nothing matches"` or `"not understood"`.
-        reason: one sentence.
-        interval: `(low, high)`, between which the share of such questions lies that find the right
-            one first, in nine galleries of ten, see `Confidence.interval`; None without a
-            probability.
-        asked: what the model was asked: the question without a preamble such as "photos of".
+        reason: one or two sentences.
+        fits: `(k,)`, the probability that each result fits the question, as people judge it: of a
+            class, that it is of the class. None where nothing can be said; `reason` says why.
+        wanted: the probability that the first result is the one wanted item, None of a question
+            that wants no single one, and where nothing can be said.
+        number: how many items of the gallery are expected to fit, or None.
+        interval: `(low, high)`, between which the share of fitting first results lies, in nine
+            galleries of ten; None without a probability.
+        asked: what the model was asked, where a preamble such as "photos of" was taken off.
+        answerable: the share of the questions that was taken to have an answer: 0.7, or estimated
+            where a list of at least 50 is asked.
     """
 
     question: str
     ids: np.ndarray
     scores: np.ndarray
     names: Sequence[str] | None
-    probability: float | None
     verdict: str
     reason: str
+    fits: np.ndarray | None = None
+    wanted: float | None = None
+    number: float | None = None
     interval: tuple[float, float] | None = None
     asked: str | None = None
+    answerable: float | None = None
     _length: Callable | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the first result fits; None where nothing can be said."""
+        return None if self.fits is None or not len(self.fits) else float(self.fits[0])
+
+    @property
+    def fitting(self) -> int | None:
+        """How many of the first results fit: those before the first with a probability below ½."""
+        return None if self.fits is None else leading(self.fits, FIT)
 
     def first_k(self, error: float = 0.1) -> int | None:
         """How many of the first results hold the wanted one with probability 1 − error.
@@ -52,8 +70,8 @@ class Answer:
             error: in (0, 1).
 
         Returns:
-            An int, for this question; `sys.maxsize` where nothing can be promised. None where the
-            gallery is not calibrated.
+            An int; `sys.maxsize` where nothing can be promised. None where the gallery is not
+            calibrated.
 
         Raises:
             ValueError: if `error` is not in (0, 1).
@@ -62,15 +80,14 @@ class Answer:
 
     def __str__(self) -> str:
         """The answer for a person: the verdict, then the results."""
-        probability = "" if self.probability is None else f", {self.probability:.2f}"
-        asked = "" if self.asked in (None, self.question) else f" (asked: {self.asked})"
+        is_answer = self.verdict in (LIKELY, UNSURE)
+        probability = f" {self.probability:.2f}" if is_answer and self.probability else ""
+        asked = "" if self.asked is None else f" (asked: {self.asked})"
         lines = [f"{self.verdict}{probability}{asked}: {self.reason}"]
-        enough = self.first_k() if self.verdict in (LIKELY, UNSURE) else None
-        if enough is not None and len(self.ids) < enough < sys.maxsize:
-            lines[0] += f" The first {enough:,} hold it 9 times in 10."
-        names = self.names or map(str, self.ids)
-        for rank, (score, name) in enumerate(zip(self.scores, names, strict=True), start=1):
-            lines.append(f"{rank:4d} {score:12.5g}  {name}")
+        names = self.names or list(map(str, self.ids))
+        for rank, (score, name) in enumerate(zip(self.scores, names, strict=True)):
+            fit = "    " if self.fits is None else f"{self.fits[rank]:.2f}"
+            lines.append(f"{rank + 1:4d}  {fit} {score:12.5g}  {name}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,11 +97,16 @@ class Answer:
             "question": self.question,
             "asked": self.question if self.asked is None else self.asked,
             "verdict": self.verdict,
+            "reason": self.reason,
             "probability": self.probability,
             "interval": None if self.interval is None else list(self.interval),
-            "reason": self.reason,
-            "first_k": None if enough is None or enough >= sys.maxsize else enough,
+            "wanted": self.wanted,
+            "fitting": self.fitting,
+            "number": self.number,
+            "answerable": self.answerable,
+            "first_k": None if enough is None or enough == sys.maxsize else enough,
             "ids": self.ids.tolist(),
             "scores": [float(score) for score in self.scores],
+            "fits": None if self.fits is None else [float(value) for value in self.fits],
         }
         return found if self.names is None else {**found, "names": list(self.names)}

@@ -11,11 +11,15 @@ import numpy as np
 
 from zoo.arrays import as_arrays, joined, length
 from zoo.collection import list_images
-from zoo.confidence import Confidence, GalleryIdentity, Probes, calibrate_on
-from zoo.confidence.judge import Judge, Judgement, is_void
+from zoo.confidence import Confidence, GalleryIdentity, Probes
+from zoo.confidence.fits import REFERENCE, priors
+from zoo.confidence.guarantees import numbered
+from zoo.confidence.insertion import numbered_kinds
+from zoo.confidence.judge import Asked, Judge, Judgement
 from zoo.confidence.scores import DEPTH
-from zoo.data.text.questions import asked_for
-from zoo.embeddings import TOKENS, EmbeddingLike, log_uncertainty
+from zoo.data.text.caption_bank import packaged_bank
+from zoo.data.text.questions import as_asked
+from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
@@ -26,16 +30,18 @@ from zoo.models.cards import shown_pictures
 from zoo.models.presets import from_preset
 from zoo.retriever.answer import Answer
 from zoo.retriever.training_photos import training_note
-from zoo.search import Hub, Index, ShardedIndex, built, hubs
+from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
+OWN_PAIRS = "pairs of your own"  # the source of probes that are made of them
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
+_NOUNS = {"images": "photo", "captions": "caption"}
 
 
-class _Asked(NamedTuple):
-    """Questions of one kind: their embeddings, what they are of, what to call each, and the texts
-    that were embedded."""
+class _Questions(NamedTuple):
+    """Questions of one kind: their embeddings, what they are of, what to call each, the texts that
+    were asked."""
 
     embeddings: dict[str, np.ndarray]
     side: str
@@ -82,7 +88,7 @@ class Retriever:
         self.note, self._names = None, names
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._lock = {}, threading.RLock()
-        self._judge = None
+        self._judge = self._reference = None
 
     @classmethod
     def build(
@@ -143,7 +149,7 @@ class Retriever:
         with self.index.reading(), self._lock:  # in this order everywhere
             judge = self._judge
             if judge is None or (
-                judge.confidence is not None and is_void(judge.confidence, len(self.index))
+                judge.confidence is not None and judge.confidence.is_void(len(self.index))
             ):
                 self._judge = judge = self._calibrated()
             return judge
@@ -163,7 +169,7 @@ class Retriever:
 
         Args:
             question: a text, of which a preamble such as "photos of" is taken off, see
-                `zoo.data.text.questions.asked_for`; a picture as a `pathlib.Path`, Pillow image or
+                `zoo.data.text.questions.as_asked`; a picture as a `pathlib.Path`, Pillow image or
                 array `(height, width, 3)`; or an embedding of one question. A list has many, of one
                 kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
@@ -192,10 +198,11 @@ class Retriever:
             found, judged = self._found(
                 asked.embeddings, asked.side, asked.texts, k, max_uncertainty
             )
+            texts = [None] * len(asked.called) if asked.texts is None else asked.texts
             answers = [
                 self._answer(called, text, scores[:k], ids[:k], judgement)
                 for called, text, scores, ids, judgement in zip(
-                    asked.called, asked.texts or asked.called, *found, judged, strict=True
+                    asked.called, texts, *found, judged, strict=True
                 )
             ]
         return answers if is_many or len(answers) > 1 else answers[0]
@@ -243,25 +250,27 @@ class Retriever:
         groups: Any = None,
         matches: Any = None,
     ) -> Confidence:
-        """Calibrates on held-out pairs of one's own, see `zoo.confidence.calibrate_on`.
+        """Calibrates on held-out pairs of your own, see `zoo.confidence.calibrate_on`.
+
+        They take the place of the model's probes: the retriever calibrates on them again when the
+        gallery has grown, and saves them.
+
+        Args:
+            queries, own, groups: as of `calibrate_on`.
+            matches: `(Q, M)` booleans where several items are right: kinds that share no item.
 
         Returns:
             The `Confidence`, by which the retriever judges from now on.
 
         Raises:
-            ValueError: as `calibrate_on`.
+            ValueError: as `calibrate_on`, or if kinds share an item.
         """
-        queries = as_arrays(queries, "queries")
-        uncertainty = None
-        measure = self.model.tower("captions").measure
-        if measure is not None:
-            uncertainty = np.asarray(log_uncertainty(queries, measure), float)
-        known = self._known()
+        queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
+        probes = _own_probes(self.side, queries, own, groups, matches, self.probes)
         with self.index.reading(), self._lock:
-            confidence = calibrate_on(
-                self.index, queries, own, matches, groups, uncertainty, known=known
-            )
-            self._judge = Judge(confidence, known=known, gallery=confidence.gallery)
+            confidence = probes.calibrate(self.index)
+            self.probes, self._reference = probes, None
+            self._judge = self._judge_of(confidence)
         return confidence
 
     def save(self, folder: str | os.PathLike) -> None:
@@ -318,8 +327,7 @@ class Retriever:
             probes = probes_of(origin)
         retriever = cls(model, index, probes, names, resizing, origin)
         if confidence is not None:
-            known, gallery = confidence.known, GalleryIdentity.of_index(index)
-            retriever._judge = Judge(confidence, known=known, gallery=gallery)
+            retriever._judge = retriever._judge_of(confidence)
         return retriever
 
     def tower(self, side: str) -> Tower:
@@ -348,30 +356,32 @@ class Retriever:
         return self._names.names(ids)
 
     def judged(
-        self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None
+        self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None, k=DEPTH
     ) -> list[Judgement]:
-        """A `zoo.retriever.Judgement` of each question.
+        """A `zoo.confidence.judge.Judgement` of each question.
 
         Args:
             queries: embeddings, a dict of arrays.
             side: what they are, `"images"` or `"captions"`.
             texts: the captions that were embedded, or None.
+            k: how many results `fits` is about, at most.
         """
         with self.index.reading():
-            return self._found(queries, side, texts)[1]
+            return self._found(queries, side, texts, min(k, len(self.index)))[1]
 
-    def _found(self, queries, side, texts, k=0, max_uncertainty=None):
-        """`((scores, ids), judgements)`: of each question the best k, if any, and what to believe.
+    def _found(self, queries, side, texts, k, max_uncertainty=None):
+        """`((scores, ids), judgements)`: of each question the best k, and what to believe.
 
         The items are k at least, and as many as a judge needs.
         """
         if max_uncertainty is not None:
-            judge = Judge(None, "nothing is known of a part of the gallery", self._known())
+            why_not = "nothing is known of a part of the gallery"
+            judge = Judge(why_not=why_not, known=self._known(), noun=_NOUNS[self.side])
         elif side == self.side:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
         else:
             judge = self.judge
-        found = said = uncertainty = None
+        found = said = None
         if k or judge.confidence is not None:
             depth = max(k, min(DEPTH, len(self.index)))
             found = self.index.search(queries, depth, max_uncertainty)
@@ -379,26 +389,60 @@ class Retriever:
             try:
                 said = self.index.scores_of(queries, *found, judge.copies)
             except ValueError as error:  # an approximate index found too few
-                judge = Judge(why_not=str(error), known=judge.known)
-        facts = query_facts(self.model, queries, texts)
-        if said is not None and "uncertainty" in judge.confidence.names:
-            measure = self.model.tower("captions").measure
-            uncertainty = np.asarray(log_uncertainty(queries, measure), float)
-        return found, judge(said, uncertainty, **facts, count=length(queries))
+                judge = Judge(why_not=str(error), known=judge.known, noun=judge.noun)
+        shown = None if said is None else scoring.sign(self.index.similarity) * found[0][:, :k]
+        if shown is not None and np.isnan(shown).any():
+            shown = np.nan_to_num(shown, nan=float(np.finfo(np.float32).min))
+        return found, judge(said, shown, self.facts(queries, texts, judge), length(queries))
 
-    def _answer(self, question, asked, scores, ids, judgement):
+    def facts(
+        self, queries: dict[str, np.ndarray], texts: Sequence[str] | None, judge: Judge
+    ) -> Asked:
+        """What a judge asks about questions beside their scores.
+
+        Args:
+            queries: embeddings, a dict of arrays.
+            texts: what was embedded, or None for pictures.
+            judge: who asks.
+        """
+        facts = query_facts(self.model, queries, texts)
+        return Asked(self._prior(texts, judge), self._reference_scores(queries, judge), **facts)
+
+    def _prior(self, texts, judge):
+        """π of short questions, NaN of sentences; None where nothing is learnt of words."""
+        if texts is None or judge.fits is None or judge.fits.words is None:
+            return None
+        return priors(texts, packaged_bank())
+
+    def _reference_scores(self, queries, judge):
+        """The mean of each question's best scores over the probes' own items."""
+        if judge.fits is None or self.probes is None:
+            return None
+        with self._lock:
+            if self._reference is None:
+                items = self.probes.items(self._direction)
+                self._reference = Index.build(items, self.model.similarity, side=self.side)
+            reference = self._reference
+        scores, _ = reference.search(queries, min(REFERENCE, len(reference)))
+        return scoring.sign(reference.similarity) * np.asarray(scores, np.float64).mean(axis=1)
+
+    def _answer(self, question, text, scores, ids, judgement):
         there = ids >= 0
+        fits = judgement.fits
         return Answer(
             question,
             ids[there],
             scores[there],
             self.names_of(ids[there]),
-            judgement.probability,
             judgement.verdict,
             judgement.reason,
-            judgement.interval,
-            asked,
-            judgement.length,
+            fits=None if fits is None else fits[: len(ids)][there],
+            wanted=judgement.wanted,
+            number=judgement.number,
+            interval=judgement.interval,
+            asked=None if text is None or text == question else text,
+            answerable=judgement.answerable,
+            _length=judgement.length,
         )
 
     def _asked(self, questions):
@@ -408,17 +452,17 @@ class Retriever:
             raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
         (kind,) = kinds
         if kind == "text":
-            texts = [asked_for(question) for question in questions]
+            texts = [as_asked(question) for question in questions]
             embeddings = self.tower("captions").of_texts(texts)
-            return _Asked(embeddings, "captions", questions, texts)
+            return _Questions(embeddings, "captions", questions, texts)
         if kind == "file":
             embeddings = self.tower("images").of_files(questions)
-            return _Asked(embeddings, "images", list(map(str, questions)))
+            return _Questions(embeddings, "images", list(map(str, questions)))
         if kind == "picture":
             embeddings = self.tower("images").of_files(questions)
-            return _Asked(embeddings, "images", ["a picture"] * len(questions))
+            return _Questions(embeddings, "images", ["a picture"] * len(questions))
         embeddings = joined([as_arrays(_row(one), "question") for one in questions])
-        return _Asked(embeddings, _OTHER[self.side], ["an embedding"] * length(embeddings))
+        return _Questions(embeddings, _OTHER[self.side], ["an embedding"] * length(embeddings))
 
     def _embedded(self, items, side):
         """`(embeddings, names or None, paths)` of items."""
@@ -437,19 +481,40 @@ class Retriever:
             return self.tower("images").of_files(np.asarray(items)), None, []
         return as_arrays(items, "items"), None, []
 
+    @property
+    def _direction(self):
+        return "t2i" if self.side == "images" else "i2t"
+
     def _known(self):
-        direction = "t2i" if self.side == "images" else "i2t"
-        return None if self.probes is None else self.probes.known.get(direction)
+        return None if self.probes is None else self.probes.known.get(self._direction)
 
     def _calibrated(self):
-        known = self._known()
         if self.probes is None:
-            return Judge(known=known)
+            return Judge(noun=_NOUNS[self.side])
         try:
             confidence = self.probes.calibrate(self.index)
         except ValueError as error:
-            return Judge(why_not=str(error), known=known)
-        return Judge(confidence, known=known, gallery=confidence.gallery)
+            return Judge(why_not=str(error), known=self._known(), noun=_NOUNS[self.side])
+        return self._judge_of(confidence)
+
+    def _judge_of(self, confidence):
+        """The `Judge` of the gallery as it is now, by a calibration."""
+        probes, fits = self.probes, None
+        if probes is not None and self._ranks_as_trained:
+            fits = probes.fits.get(self._direction)  # which are of the model's own scores
+        return Judge(
+            confidence,
+            fits=fits,
+            by_class=probes is not None and probes.by_class,
+            known=confidence.known,
+            gallery=GalleryIdentity.of_index(self.index),
+            noun=_NOUNS[self.side],
+        )
+
+    @property
+    def _ranks_as_trained(self):
+        own, ranking = self.model.similarity, self.index.similarity
+        return own is ranking or scoring.identity(own) == scoring.identity(ranking)
 
     def _writing(self):
         """The index, for a change of it and of what is kept beside it."""
@@ -493,13 +558,10 @@ class Retriever:
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
         judge = self._judge
-        if judge is None:
-            return
-        if judge.confidence is None or not len(self.index):
+        if judge is None or judge.confidence is None or not len(self.index):
             self._judge = None
         else:
-            gallery = GalleryIdentity.of_index(self.index)
-            self._judge = Judge(judge.confidence, known=judge.known, gallery=gallery)
+            self._judge = self._judge_of(judge.confidence)
 
 
 def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
@@ -520,6 +582,29 @@ def _judging(folder):
         Probes.load(probes) if probes.is_file() else None,
         Confidence.load(calibration) if calibration.is_file() else None,
     )
+
+
+def _own_probes(side, queries, own, groups, matches, before):
+    """`Probes` of a user's pairs, with what the model's probes know beside them."""
+    labels = [np.arange(length(queries)), np.arange(length(own))]
+    if matches is not None:
+        matches = np.asarray(matches.toarray() if hasattr(matches, "toarray") else matches, bool)
+        labels[0] = numbered_kinds(matches)
+        first = np.unique(labels[0], return_index=True)[1]
+        if (matches[first].sum(axis=0) > 1).any():
+            raise ValueError("`matches` must be kinds that share no item; received some that do")
+        labels[1] = np.where(matches.any(axis=0), labels[0][matches.argmax(axis=0)], -1)
+    elif length(queries) != length(own):
+        raise ValueError(
+            f"`own` must hold one item a question, {length(queries)}; received {length(own)}. Give "
+            "`matches` where questions want several"
+        )
+    sides = (queries, own) if side == "captions" else (own, queries)
+    labels = labels if side == "captions" else labels[::-1]
+    more = {} if before is None else {"known": before.known, "fits": before.fits}
+    if side == "images" and groups is not None:
+        more["caption_images"] = numbered(groups, length(queries))
+    return Probes.of(*sides, *labels, source=OWN_PAIRS, **more)
 
 
 def _checked_names(names, count):

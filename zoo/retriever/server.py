@@ -24,6 +24,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from zoo.confidence.fits import LEAST_ASKED
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
@@ -120,7 +121,8 @@ class Together:
         kind, count, batch = type(self.waiting[0][0][0]), 0, []
         while self.waiting and type(self.waiting[0][0][0]) is kind:
             count += len(self.waiting[0][0])
-            if batch and count > MAX_QUESTIONS:
+            # Of more the share with an answer would be estimated over what strangers ask.
+            if batch and count >= LEAST_ASKED:
                 break
             batch.append(self.waiting.pop(0))
         return batch
@@ -253,8 +255,9 @@ def serve(options: Any) -> None:
 
 
 def _first(answer, k):
-    names = None if answer.names is None else answer.names[:k]
-    return dataclasses.replace(answer, ids=answer.ids[:k], scores=answer.scores[:k], names=names)
+    lists = {name: getattr(answer, name) for name in ("ids", "scores", "names", "fits")}
+    cut = {name: None if value is None else value[:k] for name, value in lists.items()}
+    return dataclasses.replace(answer, **cut)
 
 
 def _error(status, sentence):

@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays, length
 from zoo.confidence import Confidence, QueryScores
-from zoo.confidence.answer_agreement import beside_the_first, reached_ranks
 from zoo.confidence.insertion import Probed
-from zoo.confidence.scores import DEPTH
+from zoo.confidence.scores import DEPTH, beside_the_first, reached_ranks
 from zoo.embeddings import EmbeddingLike
 from zoo.search import plan, scoring
 from zoo.search.probing import probe

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from zoo.confidence import checks
-from zoo.confidence.seen_texts import SeenTexts
-from zoo.confidence.shrinkage import ShrunkGaussian
+from zoo import checks
+from zoo.arrays import unit
+from zoo.confidence.features import Logistic
 
 KEPT = 1000  # held-out distances that are kept to compare with
 # Held-out queries that may be declined for their vectors. Of 201 strange questions to `photos_pfe`
@@ -15,6 +15,169 @@ KEPT = 1000  # held-out distances that are kept to compare with
 ERROR = 0.015
 LEAST = 99  # of fewer held-out queries hardly one could be declined
 MOSTLY = 0.5  # share of unknown words from which a question is not understood
+NEAREST = 5  # kept texts that are looked at
+TILT = 0.5  # standard deviations of the direction that weigh as one of nearness
+PENALTY = 0.01
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ShrunkGaussian:
+    """Mean and shrunk covariance of points, for their Mahalanobis distance.
+
+    The sample covariance S is drawn towards a multiple of the identity, (1 − ρ) S + ρ tr(S)/D I,
+    with Ledoit and Wolf's ρ. Of the result the leading directions are kept, and the others share
+    their mean variance, as in probabilistic PCA: (rank + 1)(dim + 1) numbers in place of dim².
+
+    Attributes:
+        mean: `(dim,)`.
+        axes: `(rank, dim)`, orthonormal.
+        variances: `(rank,)`, along the axes.
+        rest: the variance in every other direction.
+
+    Reference: Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance
+        matrices", 2004; Tipping and Bishop, "Probabilistic Principal Component Analysis", 1999.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray
+    variances: np.ndarray
+    rest: float
+
+    @classmethod
+    def fit(cls, points, rank):
+        """Of points `(N, dim)`, two at least.
+
+        Raises:
+            ValueError: if the points are not finite, fewer than two, or all equal.
+        """
+        points = checks.matrix(points, "training_means")
+        rank = checks.whole(rank, "rank")
+        count, dim = points.shape
+        mean = points.mean(axis=0)
+        centred = points - mean
+        covariance = centred.T @ centred / count
+        average = np.trace(covariance) / dim
+        if count < 2 or not average > 0:
+            raise ValueError(
+                "`training_means` must be of two different queries at least; received "
+                f"{count} {'equal ones' if count > 1 else 'query'}"
+            )
+        shrinkage = ledoit_wolf(centred, covariance)
+        values, vectors = np.linalg.eigh((1 - shrinkage) * covariance)
+        values = np.maximum(values, 0.0) + shrinkage * average
+        values = np.maximum(values, 1e-12 * average)
+        rank = min(rank, dim - 1)
+        rest = values[: dim - rank].mean()
+        # In the precision of a stored calibration, so that reading it again changes nothing.
+        mean, axes = (
+            x.astype(np.float32).astype(float) for x in (mean, vectors[:, dim - rank :].T)
+        )
+        return cls(mean, axes, values[dim - rank :], float(rest))
+
+    def distance(self, points):
+        """Mahalanobis distance of points `(Q, dim)` to the mean, `(Q,)`, over √dim.
+
+        Raises:
+            ValueError: if the dimension differs or a number is not finite.
+        """
+        points = checks.matrix(points, "means")
+        if points.shape[1] != len(self.mean):
+            raise ValueError(
+                f"`means` must be (queries, {len(self.mean)}); received shape {points.shape}"
+            )
+        centred = points - self.mean
+        along = centred @ self.axes.T
+        left = np.maximum((centred**2).sum(axis=1) - (along**2).sum(axis=1), 0.0)
+        squared = (along**2 / self.variances).sum(axis=1) + left / self.rest
+        return np.sqrt(squared / len(self.mean))
+
+
+def ledoit_wolf(centred, covariance):
+    """Ledoit and Wolf's ρ in [0, 1] of centred points `(N, dim)` and their covariance."""
+    count, dim = centred.shape
+    average = np.trace(covariance) / dim
+    away = (covariance**2).sum() / dim - average**2  # squared distance of S to its target
+    if away <= 0:
+        return 1.0
+    # Mean squared distance of x xᵀ to S over the points, by ‖x xᵀ‖² = ‖x‖⁴.
+    noise = ((centred**2).sum(axis=1) ** 2).mean() - (covariance**2).sum()
+    return float(np.clip(noise / (dim * count) / away, 0.0, 1.0))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SeenTexts:
+    """How far a text lies from the captions and phrases that were seen in training.
+
+    A tokenizer of word pieces spells every word, so no word is unknown, and the vector has to tell.
+    Its distance is one less the mean cosine to the nearest five texts that are kept, less its place
+    along a direction that leads from made-up texts, whose pieces are drawn at random, to real ones.
+    Captions alone lie far from "a cow"; the phrases within them do not.
+
+    Attributes:
+        seen: `(n, dim)` float16, unit vectors of captions and of phrases.
+        tilt: `(dim,)` float32.
+
+    Relations: without the tilt this is a nearest-neighbour score. Measured beside it and beside
+        `ShrunkGaussian` in docs/results/confidence.md.
+
+    Reference: Sun et al., "Out-of-Distribution Detection with Deep Nearest Neighbors", ICML 2022;
+        Hendrycks et al., "Deep Anomaly Detection with Outlier Exposure", ICLR 2019, for the tilt.
+    """
+
+    seen: np.ndarray
+    tilt: np.ndarray
+
+    def __post_init__(self):
+        if self.seen.ndim != 2 or len(self.seen) < NEAREST:
+            raise ValueError(f"`seen` must be ({NEAREST} texts or more, dim); {self.seen.shape}")
+        if self.tilt.shape != self.seen.shape[1:]:
+            raise ValueError(f"`tilt` must be {self.seen.shape[1:]}; received {self.tilt.shape}")
+        object.__setattr__(self, "seen", self.seen.astype(np.float16))
+        object.__setattr__(self, "tilt", self.tilt.astype(np.float32))
+        object.__setattr__(self, "_rows", self.seen.astype(np.float32))
+
+    @classmethod
+    def fit(cls, seen, others, strange):
+        """Of vectors of texts, `(n, dim)` each.
+
+        Args:
+            seen: of captions and phrases of training, which are kept.
+            others: of more of them, which are not.
+            strange: of made-up texts.
+
+        Raises:
+            ValueError: if dimensions differ, a number is not finite, or there are fewer than five
+                to keep.
+        """
+        seen, others, strange = (
+            unit(checks.matrix(one, name))
+            for one, name in ((seen, "seen"), (others, "others"), (strange, "strange"))
+        )
+        both = np.concatenate([others, strange])
+        is_real = np.arange(len(both)) < len(others)
+        shares = np.where(is_real, 1 / len(others), 1 / len(strange))
+        learned = Logistic.fit(both, is_real, PENALTY, weights=shares)
+        near = -cls(seen, np.zeros(seen.shape[1])).distance(others)
+        slope = learned.weights / learned.spread
+        scale = TILT * near.std() / max(float((others @ slope).std()), 1e-12)
+        return cls(seen, scale * slope)
+
+    def distance(self, points):
+        """`(Q,)`, of points `(Q, dim)`; greater is stranger.
+
+        Of points with more coordinates the first `dim` are looked at: of Gaussians the mean.
+
+        Raises:
+            ValueError: if there are fewer coordinates or a number is not finite.
+        """
+        points = checks.matrix(points, "means")
+        dim = len(self.tilt)
+        if points.shape[1] < dim:
+            raise ValueError(f"`means` must be (queries, {dim}); received shape {points.shape}")
+        points = unit(points[:, :dim].astype(np.float32))
+        cosines = points @ self._rows.T
+        nearest = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
+        return (1 - nearest - points @ self.tilt).astype(np.float64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

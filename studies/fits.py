@@ -1,0 +1,226 @@
+"""What is said of photos that fit, and what people say: galleries of Flickr8k's test photos.
+
+    python -m studies.fits photos_pfe ../shared/data/flickr8k
+
+Asks the third caption of photos over galleries of several sizes: with the caption's own photo
+there, with another in its place, and a mixture in which 70 % of the questions have an answer: of
+the others all that fits is taken out. True is what people said; of pairs that nobody judged it is
+what the oracle of `zoo.evaluation.fits` gives. Also what certified cut-offs keep.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from studies.judgments import Judgments
+from studies.people_data import Encoded
+from zoo import evaluation
+from zoo.arrays import take
+from zoo.cli import OneLineParser, run
+from zoo.confidence import Probes, QueryScores, abstention_auc
+from zoo.confidence.scores import beside_the_first
+from zoo.evaluation.fits import TAKEN_OUT
+from zoo.evaluation.relevance import relevance, score_scale
+from zoo.metrics import auroc
+from zoo.models.presets import from_preset
+from zoo.retriever import Retriever
+from zoo.search import Index, scoring
+
+RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))
+SHARES = (0.2, 0.3, 0.4)
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    people = People(options)
+    for name, ask in (
+        ("own photo there", people.there),
+        ("another in its place", people.elsewhere),
+    ):
+        print(f"\n**{name}** (said / true)\n")
+        ranks = " | ".join(
+            f"{low + 1}–{high}" if high > low + 1 else f"{high}" for low, high in RANKS
+        )
+        print(f"| photos | {ranks} | number | worst of 20 ranks | wanted | judged alone | nAUC |")
+        print("|---" * (len(RANKS) + 6) + "|")
+        for size in options.sizes:
+            draws = options.draws if size < people.count else 1
+            found = [ask(size, options.seed + draw) for draw in range(draws)]
+            print(people.row(size, found), flush=True)
+    print("\n**70 % of the questions have an answer**\n")
+    print("| photos | said | true | AUROC of absence | answerable said |\n|---|---|---|---|---|")
+    for size in options.sizes:
+        if size < people.count:
+            print(people.mixture(size, options), flush=True)
+    print("\n**Certified cut-offs**\n")
+    print("| photos | promised unfit | unfit | answered | broken |\n|---|---|---|---|---|")
+    for size in options.sizes:
+        if size < people.count:
+            people.certified(size, options)
+    return 0
+
+
+class People:
+    """The model's answers to captions, and what fits them."""
+
+    def __init__(self, options):
+        self.data = data = Encoded.of(options.folder, options.model, "test", options.cache)
+        self.count = len(data.names)
+        self.model = from_preset(options.model)
+        self.probes = (
+            Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
+        )
+        owners, count = data.owners, self.count
+        self.asked = np.array([np.flatnonzero(owners == photo)[2] for photo in range(count)])
+        self.queries = take(data.captions, self.asked)
+        self.texts = [data.texts[row] for row in self.asked]
+        scores = data.scores(self.asked)
+        own = np.eye(count, dtype=bool)
+        self.oracle = relevance(
+            data.sentences, self.asked, owners, count, scores, score_scale(scores, own)
+        )
+        self.judged = Judgments.read(options.folder).matrix(data.names, data.names)
+        self.truth = np.where(np.isnan(self.judged), self.oracle, self.judged)
+        self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
+
+    def retriever(self, photos):
+        index = Index.build(take(self.data.images, photos), self.model.similarity, ids=photos)
+        return Retriever(self.model, index, self.probes)
+
+    def there(self, size, seed):
+        """Photos and questions about them."""
+        photos = np.random.default_rng(seed).permutation(self.count)[:size]
+        return self._asked(photos, photos)
+
+    def elsewhere(self, size, seed):
+        """Photos, and questions about others."""
+        order = np.random.default_rng(seed).permutation(self.count)
+        photos = order[: min(size, self.count // 2)]
+        return self._asked(photos, order[len(photos) :][: len(photos)])
+
+    def _asked(self, photos, questions):
+        retriever = self.retriever(photos)
+        queries, texts = take(self.queries, questions), [self.texts[row] for row in questions]
+        _, ids = retriever.index.search(queries, min(20, len(photos)))
+        said = retriever.judged(queries, "captions", texts)
+        kept = np.array([one.fits is not None for one in said])
+        said = [one for one in said if one.fits is not None]
+        fits = np.array([one.fits for one in said])
+        truth = self.truth[questions[kept, None], ids[kept]]
+        judged = self.judged[questions[kept, None], ids[kept]]
+        return {
+            "said": fits,
+            "true": truth,
+            "judged": judged,
+            "number": np.array([one.number for one in said]),
+            "fitting": self.truth[np.ix_(questions[kept], photos)].sum(axis=1),
+            "wanted": np.array([one.wanted for one in said if one.wanted is not None]),
+            "right": ids[kept, 0] == questions[kept],
+            "of_people": self.is_judged[questions[kept]],
+            "likely": np.array([one.verdict == "likely" for one in said]),
+        }
+
+    def row(self, size, found):
+        joint = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        said, true = joint["said"], joint["true"]
+        cells = [
+            f"{said[:, low:high].mean():.3f} / {true[:, low:high].mean():.3f}"
+            for low, high in RANKS
+        ]
+        cells.append(f"{joint['number'].mean():.2f} / {joint['fitting'].mean():.2f}")
+        away = np.abs(said.mean(axis=0) - true.mean(axis=0))
+        cells.append(f"{away[0]:.3f}, {away[1:].max():.3f}; mean {away.mean():.3f}")
+        cells.append(f"{joint['wanted'].mean():.3f} / {joint['right'].mean():.3f}")
+        known = ~np.isnan(joint["judged"][:, 0]) & joint["of_people"]
+        first, fits = said[known, 0], joint["judged"][known, 0] > 0
+        cells.append(f"{first.mean():.3f} / {fits.mean():.3f} (n = {known.sum()})")
+        cells.append(f"{abstention_auc(first, fits):.3f}")
+        return f"| {size:,} | {' | '.join(cells)} |"
+
+    def mixture(self, size, options):
+        """Of 30 % of the questions all that fits is taken out, and others fill the gallery."""
+        said, true, present, is_there, shares = [], [], [], [], []
+        for draw in range(options.draws):
+            rng = np.random.default_rng(1000 + options.seed + draw)
+            order = rng.permutation(self.count)
+            photos, absent = order[:size], rng.random(size) < 0.3
+            retriever = self.retriever(photos)
+            judge = retriever.judge
+            queries, texts = take(self.queries, photos), [self.texts[row] for row in photos]
+            pool = Index.build(take(self.data.images, order), self.model.similarity, ids=order)
+            scores, ids = pool.search(queries, self.count)
+            place = np.argsort(order)  # of a photo in the order
+            parts = []
+            for i, question in enumerate(photos):
+                inside = place[ids[i]] < size
+                if absent[i]:
+                    inside &= self.truth[question, ids[i]] < TAKEN_OUT
+                chosen = np.flatnonzero(inside)
+                parts.append((scores[i, chosen], ids[i, chosen]))
+            told, top, fits = _scores(parts, self.truth, photos, retriever, queries)
+            asked = retriever.facts(queries, texts, judge)
+            found = judge.probabilities(told, top, asked)
+            said.append(found["fits"][:, 0])
+            true.append(fits)
+            present.append(found["odds"])
+            is_there.append(~absent)
+            shares.append(found["answerable"])
+        said, true, present, is_there = map(np.concatenate, (said, true, present, is_there))
+        area = auroc(present[is_there], present[~is_there])
+        cells = f"{said.mean():.3f} | {true.mean():.3f} | {area:.3f} | {np.mean(shares):.2f}"
+        return f"| {size:,} | {cells} |"
+
+    def certified(self, size, options):
+        """What certified cut-offs keep over splits of the questions' photos."""
+        fits = self.probes.fits["t2i"]
+        cuts = {share: fits.cut(share, size) for share in SHARES}
+        told = {share: [] for share in SHARES}
+        for draw in range(options.splits):
+            found = self.there(size, 5000 + options.seed + draw)
+            for share, cut in cuts.items():
+                if cut is not None:
+                    shown = found["said"] >= cut.threshold
+                    unfit = ((1 - found["true"]) * shown).sum() / max(1, shown.sum())
+                    told[share].append((unfit, shown.any(axis=1).mean()))
+        for share, pairs in told.items():
+            if not pairs:
+                print(f"| {size:,} | {share} | nothing certified | | |")
+                continue
+            unfit, answered = np.array(pairs).T
+            cells = f"{unfit.mean():.3f} | {answered.mean():.2f} | {(unfit > share).mean():.3f}"
+            print(f"| {size:,} | {share} | {cells} |", flush=True)
+
+
+def _scores(parts, truth, photos, retriever, queries):
+    """The `QueryScores` of galleries that differ by question, their best 20, and whether the first
+    fits. What is taken out is a small part, so that the mean and variance are those of all."""
+    depth = min(20, min(len(scores) for scores, _ in parts))
+    sign = scoring.sign(retriever.index.similarity)
+    top = np.array([sign * scores[:depth] for scores, _ in parts], np.float64)
+    mean = np.array([sign * scores.mean() for scores, _ in parts], np.float64)
+    variance = np.array([scores.var() for scores, _ in parts], np.float64)
+    size = np.array([len(scores) for scores, _ in parts])
+    ids = np.array([ids[:depth] for _, ids in parts])
+    beside = ()
+    if retriever.index.own_space is not None:
+        vectors = retriever.index.answer_vectors(ids)
+        beside = beside_the_first(vectors, retriever.index.centre, retriever.judge.copies)
+    told = QueryScores(top, mean, variance, size, *beside)
+    return told, top, truth[photos, ids[:, 0]]
+
+
+def _parser():
+    parser = OneLineParser(prog="python -m studies.fits", description=__doc__.split("\n")[0])
+    parser.add_argument("model", help="a preset or a run that says what else fits")
+    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500, 1000])
+    parser.add_argument("--draws", type=int, default=3, help="of each gallery (default 3)")
+    parser.add_argument("--splits", type=int, default=200, help="of the certificates (200)")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    parser.add_argument("--probes", type=Path, help="others than the model's own")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,82 @@
+"""The oracle of what fits, from people's judgments: its weights, and how good it is.
+
+    python -m studies.oracle ../shared/data/flickr8k --out zoo/evaluation/oracle.json
+
+Reads the photos' captions through the sentence encoder of `photos_pfe` (MiniLM) and the scores of
+that model. Halves of the photos say how good it is: fitted on pairs within one half, tested on
+pairs within the other.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from studies.judgments import Judgments
+from studies.people_data import Encoded
+from zoo.cli import OneLineParser, run
+from zoo.confidence.features import Logistic
+from zoo.evaluation.relevance import score_scale
+from zoo.files.json_files import write_json
+from zoo.metrics import auroc
+
+COLUMNS = ("greatest", "second", "mean", "score")
+READS = {"captions": [0, 1, 2], "captions and score": [0, 1, 2, 3]}
+PENALTY = 1e-4
+HALVES = 3
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    data = Encoded.of(options.folder, "photos_pfe", "test", cache=options.cache)
+    table, truth = pairs_of(data, Judgments.read(options.folder))
+    known = ~np.isnan(truth) & ~np.eye(len(truth), dtype=bool)
+    print(f"{known.sum():,} judged pairs of strangers, {truth[known].mean():.1%} fit")
+    print("| half | reads | AUC | said | fit |\n|---|---|---|---|---|")
+    for seed in range(HALVES):
+        one = np.random.default_rng(seed).permutation(len(truth)) < len(truth) // 2
+        for name, columns in READS.items():
+            for learn, test in ((one, ~one), (~one, one)):
+                a, b = (known & part[:, None] & part for part in (learn, test))
+                found = Logistic.fit(table[a][:, columns], truth[a], PENALTY)
+                said = found.probability(table[b][:, columns])
+                area = auroc(said[truth[b] > 0], said[truth[b] == 0])
+                print(
+                    f"| {seed} | {name} | {area:.3f} | {said.mean():.3f} | {truth[b].mean():.3f} |"
+                )
+    weights = {}
+    for name, columns in READS.items():
+        found = Logistic.fit(table[known][:, columns], truth[known], PENALTY)
+        slopes = found.weights / found.spread
+        weights[name] = {COLUMNS[i]: float(slope) for i, slope in zip(columns, slopes, strict=True)}
+        weights[name]["bias"] = float(found.bias - slopes @ found.centre)
+    print(weights)
+    if options.out is not None:
+        command = "python -m studies.oracle FLICKR8K --out zoo/evaluation/oracle.json"
+        pairs = int(known.sum())
+        write_json(options.out, {"weights": weights, "judged_pairs": pairs, "command": command})
+    return 0
+
+
+def pairs_of(data, judgments):
+    """`(features (Q, N, 4), fits (Q, N))` of the third caption of each photo and all photos."""
+    asked = np.array([np.flatnonzero(data.owners == photo)[2] for photo in range(len(data.names))])
+    truth = judgments.matrix(data.names, data.names)
+    scores = data.scores(asked)
+    low, high = score_scale(scores, np.eye(len(scores), dtype=bool))
+    cosines = data.cosines(asked)
+    order = np.sort(cosines, axis=2)
+    mean = np.nanmean(np.where(cosines < -1, np.nan, cosines), axis=2)
+    columns = (order[..., -1], order[..., -2], mean, (scores - low) / (high - low))
+    return np.stack(columns, axis=2), truth
+
+
+def _parser():
+    parser = OneLineParser(prog="python -m studies.oracle", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,92 @@
+"""Flickr8k's photos and captions, encoded by a model and by the sentence encoder, kept on disk."""
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.arrays import unit
+from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.sentences import sentence_vectors
+from zoo.retriever import Retriever
+
+MODEL = "photos_pfe"
+
+
+class Encoded(NamedTuple):
+    """Photos and captions of a split.
+
+    Attributes:
+        names: N files of photos.
+        images, captions: embeddings, dicts of arrays.
+        owners: `(M,)`, the row of each caption's photo.
+        texts: M captions.
+        sentences: `(M, dim)`, unit vectors of the sentence encoder.
+        similarity: the model's layer.
+    """
+
+    names: list[str]
+    images: dict
+    captions: dict
+    owners: np.ndarray
+    texts: list[str]
+    sentences: np.ndarray
+    similarity: object
+
+    @classmethod
+    def of(cls, folder, model=MODEL, split="test", cache=None):
+        """Encodes a split, or reads it from the cache.
+
+        Args:
+            folder: of Flickr8k, with `pairs.csv`.
+            model: the name of a preset or a run.
+            split: `"train"`, `"validation"` or `"test"`.
+            cache: folder to keep arrays in, or None.
+        """
+        folder, photos = Path(folder), {}
+        with open(folder / "pairs.csv", encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["split"] == split:
+                    photos.setdefault(row["image"], []).append(row["caption"])
+        names = list(photos)
+        texts = [caption for name in names for caption in photos[name]]
+        owners = np.repeat(np.arange(len(names)), [len(photos[name]) for name in names])
+        kept = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{split}.npz"
+        retriever = Retriever.build(model, [folder / names[0], folder / names[1]])
+        if kept is None or not kept.is_file():
+            images = retriever.tower("images").of_files([folder / name for name in names])
+            captions = retriever.tower("captions").of_texts(texts)
+            arrays = {f"images_{key}": value for key, value in images.items()}
+            arrays |= {f"captions_{key}": value for key, value in captions.items()}
+            arrays["sentences"] = sentence_vectors(texts)
+            if kept is not None:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                np.savez(kept, **arrays)
+        else:
+            with np.load(kept) as file:
+                arrays = dict(file)
+        sides = [
+            {key.split("_", 1)[1]: value for key, value in arrays.items() if key.startswith(side)}
+            for side in ("images_", "captions_")
+        ]
+        sentences = unit(arrays["sentences"].astype(np.float32))
+        return cls(names, *sides, owners, texts, sentences, retriever.model.similarity)
+
+    def scores(self, rows):
+        """Of some captions with all photos, `(Q, N)`, higher is better."""
+        asked = {key: value[rows] for key, value in self.captions.items()}
+        return PairGallery(self.images, self.similarity, "images").scores(asked)
+
+    def cosines(self, rows):
+        """Of some captions with each photo's own, `(Q, N, captions)`; −2 for a caption itself and
+        where a photo has fewer."""
+        counts = np.bincount(self.owners)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        place = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
+        table = starts[:, None] + place  # captions lie photo by photo
+        found = (self.sentences[rows] @ self.sentences[table.ravel()].T).reshape(
+            len(rows), *table.shape
+        )
+        is_there = np.arange(counts.max()) < counts[:, None]
+        return np.where(is_there & (table[None] != rows[:, None, None]), found, -2.0)

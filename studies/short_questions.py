@@ -1,0 +1,144 @@
+"""What is said to words, phrases and what people type: over Flickr8k's test photos.
+
+    python -m studies.short_questions photos_pfe FLICKR8K COCO/captions_val2017.json
+
+Short questions are cut out of test captions by `zoo.evaluation.short_questions`; true is that one
+of a photo's five captions holds all their stems, a lower bound. General nouns are the hundred that
+most photos of the gallery hold; absent ones are nouns of COCO's captions that no photo of the
+gallery and at most two of all Flickr8k's photos hold.
+"""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from studies.people_data import Encoded
+from studies.strange_questions import OTHER_LANGUAGES, invented_texts
+from zoo import evaluation
+from zoo.arrays import take
+from zoo.cli import OneLineParser, run
+from zoo.confidence import Probes, abstention_auc
+from zoo.confidence.judge import VERDICTS
+from zoo.data.text.questions import stem, stems
+from zoo.evaluation.short_questions import nouns_of, short_questions
+from zoo.models.presets import from_preset
+from zoo.retriever import Retriever
+from zoo.search import Index
+
+EACH, NOUNS = 400, 100
+RARE = 2  # photos of all Flickr8k that may hold an absent noun
+PREAMBLES = (
+    "{}",
+    "a {}",
+    "photos of {}",
+    "show me {}",
+    "pictures with {}",
+    "my {}",
+    "do you have photos of {}?",
+    "find me a picture of a {} please",
+)
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    data = Encoded.of(options.folder, options.model, "test", options.cache)
+    probes = Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
+    model, rng = from_preset(options.model), np.random.default_rng(options.seed)
+    held = held_stems(data.texts, data.owners, len(data.names))
+    asked = short_questions(data.texts, rng, EACH)
+    print("| photos | words | questions | said | true | nAUC | number said | true |")
+    print("|---" * 8 + "|")
+    for size in options.sizes:
+        photos = np.random.default_rng(options.seed).permutation(len(held))[:size]
+        retriever = over(data, model, probes, photos)
+        for count in (1, 2, 3):
+            texts = [text for text in asked if len(stems(text)) == count]
+            print(f"| {size:,} | {count} | {_row(retriever, held, texts)} |", flush=True)
+    size = options.sizes[0]
+    photos = np.random.default_rng(options.seed).permutation(len(held))[:size]
+    retriever = over(data, model, probes, photos)
+    general, absent = nouns(options, data, held, photos)
+    print(f"\nVerdicts over {size:,} photos\n")
+    print(f"| questions | {' | '.join(VERDICTS)} |\n|---|---|---|---|---|")
+    for name, words in (("general nouns", general), ("absent nouns", absent)):
+        for form in PREAMBLES:
+            _verdicts(retriever, f"{len(words)} {name}, “{form.format('X')}”", words, form)
+    _verdicts(retriever, "140 texts of invented words", invented_texts(rng))
+    _verdicts(retriever, f"{len(OTHER_LANGUAGES)} other languages", OTHER_LANGUAGES)
+    _verdicts(retriever, f"{len(data.texts):,} captions of the test photos", data.texts)
+    return 0
+
+
+def over(data, model, probes, photos):
+    """A `Retriever` over some photos."""
+    index = Index.build(take(data.images, photos), model.similarity, ids=photos)
+    return Retriever(model, index, probes)
+
+
+def held_stems(texts, owners, count):
+    """The stems that each photo's captions hold: a list of sets."""
+    held = [set() for _ in range(count)]
+    for text, owner in zip(texts, owners, strict=True):
+        held[owner] |= set(stems(text))
+    return held
+
+
+def nouns(options, data, held, photos):
+    """`(general, absent)` nouns, 100 of each at most."""
+    here = Counter(word for photo in photos for word in held[photo])
+    ours = nouns_of(data.texts)
+    general = [word for word, _ in here.most_common() if word in ours][:NOUNS]
+    everywhere, seen = Counter(), {}
+    with open(options.folder / "pairs.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            seen.setdefault(row["image"], set()).update(stems(row["caption"]))
+    for words in seen.values():
+        everywhere.update(words)
+    coco = json.loads(options.coco.read_text(encoding="utf-8"))["annotations"]
+    theirs = {word for word in nouns_of([one["caption"] for one in coco]) if stem(word) == word}
+    rare = sorted(word for word in theirs if everywhere[word] <= RARE and word not in here)
+    chosen = np.random.default_rng(options.seed).permutation(len(rare))[:NOUNS]
+    return general, [rare[row] for row in chosen]
+
+
+def _row(retriever, held, texts):
+    answers = retriever.ask(texts, k=20)
+    kept = [
+        (set(stems(text)), one)
+        for text, one in zip(texts, answers, strict=True)
+        if one.fits is not None
+    ]
+    said = np.array([one.probability for _, one in kept])
+    true = np.array([words <= held[one.ids[0]] for words, one in kept])
+    number = np.array([one.number for _, one in kept])
+    there = [sum(words <= held[photo] for photo in retriever.index.ids) for words, _ in kept]
+    return (
+        f"{len(kept)} of {len(texts)} | {said.mean():.3f} | {true.mean():.3f} | "
+        f"{abstention_auc(said, true):.2f} | {number.mean():.1f} | {np.mean(there):.1f}"
+    )
+
+
+def _verdicts(retriever, name, words, form="{}"):
+    found = Counter(one.verdict for one in retriever.ask([form.format(w) for w in words]))
+    print(f"| {name} | {' | '.join(str(found[verdict]) for verdict in VERDICTS)} |", flush=True)
+
+
+def _parser():
+    parser = OneLineParser(
+        prog="python -m studies.short_questions", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("model", help="a preset or a run that says what else fits")
+    parser.add_argument("folder", type=Path, help="of Flickr8k")
+    parser.add_argument("coco", type=Path, help="COCO's captions_val2017.json")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[500, 1000])
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    parser.add_argument("--probes", type=Path, help="others than the model's own")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)

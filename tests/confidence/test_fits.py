@@ -1,0 +1,180 @@
+"""Whether results fit: ρ by hand, its sum over a gallery, certified cut-offs, and presence."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from zoo.confidence import Fits, QueryScores
+from zoo.confidence.features import LEAST_GAP
+from zoo.confidence.fits import (
+    LEAST_NUMBER,
+    Trial,
+    presence_features,
+    prior_of,
+    priors,
+    share_answerable,
+)
+from zoo.data.text.caption_bank import CaptionBank
+
+SENTENCE, WORDS = np.array([6.0, 11.0]), np.array([4.8, 1.3, 14.0])
+
+
+def fits(**more):
+    return Fits(SENTENCE, WORDS, **more)
+
+
+def test_rho_of_sentences_and_of_short_questions_by_hand():
+    scores = np.array([[-1.0, -2.0], [-1.5, -3.0], [-0.5, -2.5]])
+    prior = np.array([np.nan, -3.0, 1.0])
+    found = fits().others(scores, prior)
+    for i, (row, pi) in enumerate(zip(scores, prior, strict=True)):
+        for j, s in enumerate(row):
+            odds = 6 * s + 11 if np.isnan(pi) else 4.8 * s + 1.3 * pi + 14
+            assert found[i, j] == pytest.approx(1 / (1 + np.exp(-odds)))
+    np.testing.assert_array_equal(fits().others(scores), expit(6 * scores + 11))
+    one_each = fits().others(scores[:, 0], prior)
+    np.testing.assert_array_equal(one_each, found[:, 0])
+    # Where the bank does not know the language, short questions are as sentences.
+    foreign = Fits(SENTENCE, None).others(scores, prior)
+    np.testing.assert_array_equal(foreign, expit(6 * scores + 11))
+
+
+@pytest.mark.parametrize("size", [25, 300, 4000])
+@pytest.mark.parametrize("shape", ["normal", "skewed", "two groups"])
+def test_the_number_is_the_sum_over_the_whole_gallery(size, shape):
+    rng = np.random.default_rng(size)
+    away = {
+        "normal": lambda s: rng.normal(size=s),
+        "skewed": lambda s: rng.gumbel(size=s) / 1.3,
+        "two groups": lambda s: rng.normal(size=s) + 1.5 * (rng.random(s) < 0.3),
+    }[shape]
+    rows = -2.6 + 0.35 * rng.normal(size=(60, 1)) + 0.4 * away((60, size))
+    prior = np.where(np.arange(60) < 30, np.nan, rng.uniform(-6, 1, 60))
+    exact = fits().others(rows, prior).sum(axis=1)
+    found = fits().number(QueryScores.of_matrix(rows), prior)
+    assert exact.max() > 3 * exact.min()
+    assert found.sum() == pytest.approx(exact.sum(), rel=0.1)
+    np.testing.assert_allclose(found, exact, rtol=0.4, atol=0.3)
+    if size == 25:
+        np.testing.assert_allclose(found, exact, rtol=0.1)
+
+
+def test_the_number_of_a_gallery_that_is_seen_whole_is_exact():
+    rng = np.random.default_rng(0)
+    for size in (2, 7, 20):
+        rows = rng.normal(-2, 0.5, (30, size))
+        found = fits().number(QueryScores.of_matrix(rows))
+        np.testing.assert_allclose(found, expit(6 * rows + 11).sum(axis=1), rtol=1e-12)
+    tied = np.full((3, 500), -1.9)
+    found = fits().number(QueryScores.of_matrix(tied))
+    np.testing.assert_allclose(found, 500 * expit(6 * -1.9 + 11), rtol=0.01)
+
+
+def world(rng, count, size=300, told=0.0):
+    """A `Trial` of questions, some of which fit more than others for all that is said of them."""
+    strength = rng.normal(-0.5, 1.0, (count, 1))
+    odds = np.sort(strength + rng.normal(0, 1.2, (count, 10)) - np.arange(10) / 4, axis=1)[:, ::-1]
+    common = rng.normal(0, 0.8, (count, 1))  # which makes one question's results alike
+    fit = (rng.random((count, 10)) < expit(odds + common)) * 1.0
+    return Trial(size, expit(odds + told), fit, count)
+
+
+@pytest.mark.parametrize("unfit", [0.3, 0.2])
+@pytest.mark.parametrize("told", [0.0, 0.7])  # what is said is true, or too high
+def test_a_certificate_is_broken_as_rarely_as_promised(unfit, told):
+    """Over 200 splits the pooled share of what the next gallery shows; and it is not idle."""
+    rng = np.random.default_rng(0)
+    every, broken, answered = world(rng, 20_000, told=told), [], []
+    for _ in range(200):
+        chosen = rng.choice(20_000, 250, replace=False)
+        trial = Trial(300, every.probability[chosen], every.fit[chosen], 250)
+        found = fits(trials=(trial,)).cut(unfit, 300)
+        if found is None:
+            broken.append(False)
+            continue
+        shown = every.probability >= found.threshold
+        asked = rng.choice(20_000, 250, replace=False)  # the questions to the next gallery
+        broken.append((1 - every.fit[asked][shown[asked]]).mean() > unfit)
+        answered.append(found.answered - shown.any(axis=1).mean())
+        assert found[0] == unfit
+    assert np.mean(broken) <= 0.1
+    assert len(answered) > 100
+    assert abs(np.mean(answered)) < 0.03
+
+
+def test_the_cut_is_of_the_nearest_size_or_of_none():
+    rng = np.random.default_rng(1)
+    trials = tuple(world(rng, 600, size) for size in (100, 500))
+    found = fits(trials=trials)
+    assert found.cut(0.4, 120).size == 100
+    assert found.cut(0.4, 400).size == 500
+    assert found.cut(0.4, 200).size == 100
+    assert found.cut(0.4, 40) is None
+    assert found.cut(0.4, 1001) is None
+    assert fits().cut(0.4, 100) is None
+    strict, loose = (found.cut(share, 100) for share in (0.3, 0.45))
+    assert strict.threshold > loose.threshold
+    assert strict.answered < loose.answered
+    nothing = Trial(100, trials[0].probability, np.zeros_like(trials[0].fit), 600)
+    assert fits(trials=(nothing,)).cut(0.3, 100) is None
+    whole = Trial(100, trials[0].probability, np.ones_like(trials[0].fit), 600)
+    assert fits(trials=(whole,)).cut(0.3, 100).answered == 1
+    for bad in (0, 1, "0.3", np.nan):
+        with pytest.raises(ValueError, match="`unfit` must be a number between 0 and 1"):
+            found.cut(bad, 100)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_the_share_of_answerable_questions_is_found(share):
+    """Log odds at even odds are those of two normal distributions, d apart: d·x."""
+    rng, apart = np.random.default_rng(3), 1.5
+    found = []
+    for _ in range(20):
+        there = rng.random(400) < share
+        odds = apart * (rng.normal(size=400) + apart * (there - 0.5))
+        found.append(share_answerable(odds))
+    assert np.mean(found) == pytest.approx(share, abs=0.03)
+    assert np.std(found) < 0.08
+    assert share_answerable(np.full(30, 9.0)) == 0.98
+    assert share_answerable(np.full(30, -9.0)) == 0.02
+
+
+def test_what_tells_presence_by_hand():
+    rows = np.array([[3.0, 1.0, 1.0, -5.0], [2.0, 2.0, 0.0, 0.0]])
+    found = presence_features(QueryScores.of_matrix(rows), np.array([1.0, 4.0]), np.array([0, 2.5]))
+    for row, reference, number, line in zip(rows, (1, 4), (0, 2.5), found, strict=True):
+        best, second = np.sort(row)[::-1][:2]
+        gap = np.log(best - second + LEAST_GAP * row.std())
+        expected = [best, best - reference, gap, np.log(4), np.log(number + LEAST_NUMBER)]
+        np.testing.assert_allclose(line, expected)
+    same = presence_features(QueryScores.of_matrix(np.ones((1, 5))), np.ones(1), np.ones(1))
+    assert np.isfinite(same).all()
+    copy = QueryScores([[3.0, 3.0, 1.0]], [0.0], [1.0], 9, is_copy=[[False, True, False]])
+    gap = presence_features(copy, np.zeros(1), np.ones(1))[0, 2]
+    assert gap == pytest.approx(np.log(2 + LEAST_GAP))  # a copy of the first is no rival
+
+
+def test_the_prior_is_of_the_photos_that_hold_all_stems():
+    captions = ["A dog runs", "Two dogs and a cat", "A cat sleeps", "A red dog", "snow", "snow"]
+    bank = CaptionBank.of(captions, [0, 1, 2, 3, 4, 4], least=1)
+    found = priors(["dog", "a dog and a cat", "cats", "zebra", "a dog runs after a red cat"], bank)
+    expected = [(3, 5), (1, 5), (2, 5), (0, 5)]
+    np.testing.assert_allclose(found[:4], [logit((k + 0.25) / (n + 0.5)) for k, n in expected])
+    assert np.isnan(found[4])  # a sentence
+    np.testing.assert_array_equal(prior_of([3, 1], 5), found[:2])
+    assert np.isfinite(prior_of([0, 5], 5)).all()
+    assert priors([], bank).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Fits(np.ones(3), None), r"'sentence' must be \(2,\); received \(3,\)"),
+        (lambda: Fits(SENTENCE, np.ones(2)), r"'words' must be \(3,\) or None; received \(2,\)"),
+        (lambda: Trial(9, np.ones((3, 2)), np.ones((3, 1)), 3), "a fit for each probability"),
+        (lambda: Trial(9, np.ones(3), np.ones(3), 3), "a fit for each probability"),
+    ],
+)
+def test_bad_numbers_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,336 @@
+"""Verdicts and sentences from hand-made calibrations: every number follows by hand."""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from zoo.confidence import Confidence, Fits, GalleryIdentity, QueryScores
+from zoo.confidence import fits as fitting
+from zoo.confidence.confidence import InGallery
+from zoo.confidence.features import Logistic
+from zoo.confidence.fits import Trial
+from zoo.confidence.guarantees import Certificate
+from zoo.confidence.judge import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE, Asked, Judge, leading
+from zoo.confidence.quality import Reference
+
+SIZE = 40
+HERE, GROWN = (GalleryIdentity(size, {"dim": 3}) for size in (SIZE, 80))
+
+
+def logistic(*weights, bias=0.0):
+    count = len(weights)
+    return Logistic(np.zeros(count), np.ones(count), np.array(weights, float), bias)
+
+
+def confidence(bias=0.0, deviation=0.05, certificate=None, **seen):
+    """P(the first is the wanted one) = sigmoid(z-score − 3 + bias)."""
+    facts = {
+        "size": SIZE,
+        "ranks": np.arange(1, 31),
+        "groups": np.arange(30),
+        "match_scores": np.linspace(-3, -1, 30),
+        "brought": 1.0,
+        "ranked": logistic(0.4, -0.5, -0.3, bias=-1.0),
+        "matcher": logistic(1.0, bias=-2.5),
+        "present": np.linspace(-1, 4, 99),
+        "absent": np.linspace(-3, 1, 99),
+        "deviation": deviation,
+        "num_kinds": 500,
+    }
+    return Confidence(
+        ("z_score",),
+        logistic(1.0, bias=bias - 3.0),
+        200,
+        80,
+        Reference(("z_score",), np.zeros((2, 1))),
+        HERE,
+        certificate=certificate,
+        in_gallery=InGallery(**{**facts, **seen}),
+    )
+
+
+def fits(**more):
+    facts = {
+        "sentence": np.array([6.0, 11.0]),
+        "words": np.array([4.8, 1.3, 14.0]),
+        "presence": logistic(2.0, 1.0, 0.1, -0.1, 0.2, bias=4.0),
+        "absent_below": -1.0,
+        "words_below": 0.3,
+    }
+    return Fits(**{**facts, **more})
+
+
+def gallery_of(*bests, size=SIZE):
+    """The scores of questions whose best results are given, before others about −4."""
+    rows = np.random.default_rng(0).normal(-4, 0.3, (len(bests), size))
+    for row, best in zip(rows, bests, strict=True):
+        row[: len(best)] = best
+    return QueryScores.of_matrix(rows)
+
+
+SCORES = gallery_of([-1.5, -1.6, -2.0], [-2.1, -2.2], [-1.0, -1.1, -1.1, -1.2, -1.3], [-3.4])
+SHORT = np.array([np.nan, np.nan, -2.0, -4.0])
+ASKED = Asked(prior=SHORT, reference=np.array([-2.0, -2.4, -1.5, -2.2]))
+
+
+def test_the_probability_of_each_result_by_hand():
+    """P = (p + (1 − p) ρ) · factor, and of short questions ρ alone."""
+    judge = Judge(confidence(), fits())
+    said = judge(SCORES, asked=ASKED)
+    z = (SCORES.top[:, 0] - SCORES.mean) / np.sqrt(SCORES.variance)
+    for i, one in enumerate(said):
+        odds = z[i] - 3
+        behind = (SCORES.top[i, 0] - SCORES.top[i, 1:]) / np.sqrt(SCORES.variance[i])
+        rank = np.log(np.arange(2, 21))
+        later = expit(0.4 * odds - 0.5 * behind - 0.3 * rank - 1.0)
+        own = np.append(expit(odds), later)
+        rho = expit(6 * SCORES.top[i] + 11)
+        number = fits().number(SCORES.take([i]), SHORT[i : i + 1])[0]
+        if np.isnan(SHORT[i]):
+            gap = np.log(SCORES.top[i, 0] - SCORES.second[i] + 0.1 * np.sqrt(SCORES.variance[i]))
+            best = SCORES.top[i, 0]
+            table = [best, best - ASKED.reference[i], gap, np.log(SIZE), np.log(number + 0.25)]
+            factor = expit(np.dot([2.0, 1.0, 0.1, -0.1, 0.2], table) + 4 + logit(0.7))
+            expected = factor * (own + (1 - own) * rho)
+            assert one.wanted == pytest.approx(own[0])
+            assert one.number == pytest.approx(factor * (number + 1))
+            assert 0.02 < factor < 0.999
+        else:
+            expected = expit(4.8 * SCORES.top[i] + 1.3 * SHORT[i] + 14)
+            assert one.wanted is None  # it wants no single photo
+            assert one.number == pytest.approx(number)
+        np.testing.assert_allclose(one.fits, expected, rtol=1e-9)
+        assert one.answerable == 0.7
+
+
+def test_what_is_shown_is_judged_and_no_more():
+    judge = Judge(confidence(), fits())
+    whole = judge(SCORES, asked=ASKED)
+    few = judge(SCORES, SCORES.top[:, :3], ASKED)
+    one = judge(SCORES, SCORES.top[:, :1], ASKED)
+    for i in range(4):
+        np.testing.assert_allclose(few[i].fits, whole[i].fits[:3])
+        np.testing.assert_allclose(one[i].fits, whole[i].fits[:1])
+        assert few[i].verdict == whole[i].verdict
+        assert (few[i].wanted, few[i].number) == (whole[i].wanted, whole[i].number)
+    more = np.concatenate([SCORES.top, SCORES.top[:, -1:] - 1], axis=1)  # deeper than is read
+    deep = judge(SCORES, more, ASKED)
+    assert [len(said.fits) for said in deep] == [21] * 4
+    assert all(said.fits[-1] <= said.fits[-2] for said in deep)
+
+
+def test_verdicts_follow_the_first_probability_the_detector_and_the_words():
+    judge = Judge(confidence(), fits())
+    said = judge(SCORES, asked=ASKED)
+    first = [one.fits[0] for one in said]
+    assert first[0] > 0.5 > first[1]
+    assert [one.verdict for one in said] == [LIKELY, UNSURE, LIKELY, ABSENT]
+    assert said[3].reason == "No photo here is likely to fit."
+    assert "probab" not in said[3].reason
+    assert not any(char.isdigit() for char in said[3].reason)
+    # A sentence is declined where the detector is sure and the first result is unlikely, not else.
+    sure = Judge(confidence(), fits(absent_below=99.0))(SCORES, asked=ASKED)
+    assert first[1] > 0.25
+    assert [one.verdict for one in sure] == [one.verdict for one in said]
+    far = gallery_of([-3.4, -3.5])
+    absent = Asked(reference=np.array([-2.0]))
+    assert Judge(confidence(), fits(absent_below=9.0))(far, asked=absent)[0].verdict == ABSENT
+    unlikely = Judge(confidence(), fits(absent_below=-99.0))(far, asked=absent)[0]
+    assert unlikely.verdict == UNSURE
+    assert unlikely.fits[0] < 0.25
+    told = Judge(confidence(), fits(absent_below=9.0))(far, asked=absent)[0].reason
+    assert told == "95 % of answerable questions match better than this one."
+
+
+@pytest.mark.parametrize("below", [-99.0, 99.0])
+def test_a_short_question_is_never_declined_on_its_score_alone(below):
+    """The detector of sentences says nothing of it; how common its words are counts too."""
+    scores = gallery_of([-2.4], [-2.4])
+    asked = Asked(prior=np.array([-1.0, -7.0]), reference=np.array([0.0, 0.0]))
+    general, rare = Judge(confidence(bias=-9), fits(absent_below=below))(scores, asked=asked)
+    assert (general.verdict, rare.verdict) == (LIKELY, ABSENT)
+    without_reference = Judge(confidence(bias=-9), fits())(
+        scores, asked=asked._replace(reference=None)
+    )
+    assert without_reference[0].verdict == LIKELY
+
+
+@pytest.mark.parametrize("language", ["bank of another language", "no bank"])
+def test_without_a_bank_words_are_judged_as_sentences(language):
+    scores, words = SCORES, None if language.startswith("bank") else fits().words
+    prior = SHORT if language.startswith("bank") else None
+    asked = ASKED._replace(prior=prior)
+    found = Judge(confidence(), fits(words=words))(scores, asked=asked)
+    expected = Judge(confidence(), fits())(scores, asked=ASKED._replace(prior=np.full(4, np.nan)))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.fits, other.fits)
+        assert one.wanted is not None
+        assert (one.verdict, one.reason) == (other.verdict, other.reason)
+
+
+def test_likely_is_within_what_is_certified_here():
+    p = np.linspace(1, 0, 400)[:, None]
+    trial = Trial(SIZE, p, (np.arange(400) < 60)[:, None] * 1.0, 400)
+    own = fits(trials=(trial,))
+    judge = Judge(confidence(), own, unfit=0.2)
+    assert judge.cut.unfit == 0.2
+    assert judge.threshold == judge.cut.threshold > 0.7
+    scores, asked = (
+        gallery_of(*np.linspace(-2.8, -1, 40)[:, None]),
+        Asked(reference=np.full(40, -2)),
+    )
+    said = judge(scores, asked=asked)
+    first = np.array([one.fits[0] for one in said])
+    assert ((first > 0.5) & (first < judge.threshold)).any()
+    np.testing.assert_array_equal([one.verdict == LIKELY for one in said], first >= judge.threshold)
+    # Of another gallery nothing is certified.
+    other = Judge(confidence(), own, gallery=GROWN)
+    assert other.cut is None
+    assert other.threshold == 0.5
+    assert Judge(confidence(), own, gallery=HERE).cut is not None
+
+
+def test_classes_are_judged_by_the_probes_alone():
+    judge = Judge(confidence(brought=12.0), by_class=True, noun="photo")
+    said = judge(SCORES)
+    for one in said:
+        assert one.fits[0] == pytest.approx(one.wanted)
+        assert one.number == 12
+        assert one.reason.endswith(("first photos fit.", "than this one."))
+        low, high = one.interval
+        assert low < one.fits[0] < high
+    p = confidence().probability(SCORES)
+    assert [one.wanted for one in said] == pytest.approx(list(p))
+    certificate = Certificate(0.2, 0.1, 0.9, 100)
+    strict = Judge(confidence(certificate=certificate), by_class=True)
+    assert strict.threshold == 0.9
+    assert Judge(confidence(certificate=certificate), by_class=True, gallery=GROWN).threshold == 0.5
+
+
+def test_without_fits_only_the_wanted_item_is_spoken_of():
+    for one in Judge(confidence(), noun="caption")(SCORES):
+        assert one.fits is None
+        assert one.number is None
+        assert one.verdict == ABSENT or one.reason.endswith(
+            "such first captions are the wanted one."
+        )
+
+
+@pytest.mark.parametrize(
+    ("best", "prior", "reference", "words"),
+    [
+        ([-0.9] * 6, np.nan, -9.0, "About 7 photos here fit; the first 6 surely."),
+        ([-1.2], np.nan, -9.0, "About 2 photos here fit."),
+        ([-2.9], np.nan, -9.0, "About one photo here fits."),
+        ([-2.9], np.nan, -1.0, "Few photos here fit, if any."),
+        ([-2.2] * 40, -3.0, -9.0, "The question is general: about 15 photos here may fit."),
+        ([-2.2] * 30, -0.5, -9.0, "; the first 20 surely."),
+    ],
+)
+def test_the_sentence_says_how_many_fit(best, prior, reference, words):
+    asked = Asked(prior=np.array([prior]), reference=np.array([reference]))
+    one = Judge(confidence(), fits(absent_below=-99.0))(gallery_of(best), asked=asked)[0]
+    assert words in one.reason
+    assert one.reason.count("such") == 1  # one population
+
+
+def test_a_sentence_has_one_number_for_one_probability():
+    seen = set()
+    for bias in np.linspace(-8, 8, 60):
+        judge = Judge(confidence(bias=bias), by_class=True)
+        one = judge(gallery_of([-3.0, -3.1]))[0]
+        if one.verdict == ABSENT:
+            continue
+        seen.add(one.reason)
+        assert one.reason[0].isupper()
+        assert one.reason.endswith(" such first photos fit.")
+        assert one.verdict == (LIKELY if one.fits[0] >= 0.5 else UNSURE)
+    assert {f"About {n} in 10 such first photos fit." for n in range(1, 10)} <= seen
+    assert "Nearly all such first photos fit." in seen
+    assert "Fewer than 1 in 100 such first photos fit." in seen
+    wide = Judge(confidence(deviation=0.6), by_class=True)(gallery_of([-3.0, -3.1]))[0]
+    assert "to" in wide.reason.split()[2:4]
+    short = Judge(confidence(deviation=0.6), fits())(SCORES, asked=ASKED)
+    assert [one.interval is None for one in short] == [False, False, True, True]
+    nothing = Judge(confidence(deviation=9.0), by_class=True)(gallery_of([-3.0, -3.1]))[0]
+    assert nothing.reason.startswith("There are too few examples to say how often")
+
+
+def test_the_share_of_answerable_questions_is_that_of_a_long_list():
+    """Of few questions it is 0.7; of a list it is found, and lowers what is said."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(-4, 0.3, (fitting.LEAST_ASKED, SIZE))
+    rows[:, 0] = np.where(np.arange(len(rows)) < 5, -1.2, -3.3)
+    scores = QueryScores.of_matrix(rows)
+    asked = Asked(reference=np.full(len(rows), -2.0))
+    judge = Judge(confidence(), fits())
+    found = judge(scores, asked=asked)
+    few = judge(scores.take(slice(0, 49)), asked=Asked(reference=asked.reference[:49]))
+    assert few[0].answerable == 0.7
+    assert found[0].answerable < 0.3
+    assert found[0].fits[0] < few[0].fits[0]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_gallery_of_one_or_two_items_is_judged(size):
+    rows = np.array([[-1.5, -1.5], [-3.0, -3.2]])[:, :size]
+    scores = QueryScores(rows, rows.mean(axis=1), rows.var(axis=1), size)
+    seen = {"size": size, "ranks": np.minimum(np.arange(1, 31), size + 1)}
+    for judge in (Judge(confidence(**seen), fits()), Judge(confidence(**seen), by_class=True)):
+        for one in judge(scores, asked=Asked(reference=np.array([-2.0, -2.0]))):
+            assert one.fits.shape == (size,)
+            assert np.isfinite(one.fits).all()
+            assert 0 <= one.fits.min() <= one.fits.max() <= 1
+            assert np.isfinite(one.number)
+            assert one.length(0.5) == sys.maxsize
+
+
+def test_ties_are_equally_likely_behind_the_first():
+    scores = gallery_of([-1.6] * 5)
+    one = Judge(confidence(), fits())(scores, asked=Asked(reference=np.array([-2.0])))[0]
+    assert one.fits[0] >= one.fits[1]
+    assert (np.diff(one.fits[1:5]) <= 0).all()
+    np.testing.assert_allclose(one.fits[1:5], one.fits[1], atol=0.1)
+
+
+@pytest.mark.parametrize("scores", [None, SCORES.take(slice(0, 2))])
+def test_without_probes_there_is_a_sentence_and_no_number(scores):
+    judge = Judge(why_not="the gallery is empty")
+    known, lost = judge(scores, asked=Asked(words=[2, 0], unknown=[[], []]), count=2)
+    assert known == (None, None, UNSURE, "The gallery is empty.", None, None, None, None)
+    assert lost.verdict == NOT_UNDERSTOOD
+    assert lost.fits is None
+    assert judge.copies is None
+    assert judge.threshold == 0.5
+    assert not judge.is_same_gallery
+
+
+def test_what_is_not_understood_has_no_probability():
+    asked = ASKED._replace(words=[3, 1, 1, 1], unknown=[[], ["blargh"], [], []])
+    said = Judge(confidence(), fits())(SCORES, asked=asked)
+    assert said[1].verdict == NOT_UNDERSTOOD
+    assert said[1].fits is None
+    assert said[1].wanted is None
+    assert said[1].reason == "It does not know the word “blargh”."
+    assert said[0].verdict == LIKELY
+
+
+def test_k_is_that_of_the_gallery_that_is_asked():
+    here = Judge(confidence(), fits(), gallery=HERE)(SCORES, asked=ASKED)[0].length
+    assert here(0.1) == 28  # the 28th of 30 ranks
+    assert here(0.01) == sys.maxsize  # 30 probes promise no 99 %
+    grown = Judge(confidence(), fits(), gallery=GROWN)(SCORES, asked=ASKED)[0].length
+    assert here(0.2) < grown(0.2) < 81
+    bare = dataclasses.replace(confidence(), in_gallery=None)
+    assert Judge(bare, fits())(SCORES, asked=ASKED)[0].length(0.1) is None
+
+
+def test_the_leading_results_are_those_before_the_first_that_is_less_likely():
+    assert leading([0.9, 0.6, 0.4, 0.7]) == 2
+    assert leading([0.4, 0.9]) == 0
+    assert leading([0.5, 0.5]) == 2
+    assert leading([]) == 0
+    assert leading([0.9, 0.6], 0.8) == 1

@@ -1,0 +1,154 @@
+"""Kinds of items: how many of one a gallery holds, and how far off what is said where they are few.
+
+The interval holds as often as it says.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import t as student
+
+from probe_world import DIM, unit
+from zoo.confidence import Confidence, calibrate_on
+from zoo.confidence.calibrate import deviation
+from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows
+from zoo.confidence.judge import Judge
+from zoo.search import Index
+
+
+def asked(rng, kinds, each, spread):
+    """Right or wrong answers about kinds that differ by a normal shift of their log odds."""
+    kind = np.repeat(np.arange(kinds), each)
+    odds = rng.normal(-0.3, 0.8, len(kind))
+    shifted = odds + rng.normal(0, spread, kinds)[kind]
+    return kind, odds, rng.random(len(kind)) < expit(shifted)
+
+
+def holds(probability, right, off, count):
+    """Whether the share of right answers lies in the interval of nine in ten."""
+    width = off * student.ppf(0.95, count - 1)
+    low, high = (expit(logit(probability) + sign * width).mean() for sign in (-1, 1))
+    return low <= right.mean() <= high
+
+
+@pytest.mark.parametrize(
+    ("kinds", "others", "spread"), [(16, 17, 1.0), (30, 8, 0.6), (60, 60, 0.3)]
+)
+def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
+    rng, held, plain = np.random.default_rng(kinds), [], []
+    for _ in range(300):
+        kind, odds, right = asked(rng, kinds, 40, spread)
+        shift = logit(right.mean()) - logit(expit(odds).mean())
+        off = deviation(expit(odds + shift), right, np.arange(len(kind)), kind, others)
+        _, new_odds, new_right = asked(rng, others, 200, spread)
+        said = expit(new_odds + shift)
+        held.append(holds(said, new_right, off, kinds))
+        plain.append(holds(said, new_right, off / 4, kinds))
+    assert 0.85 < np.mean(held) < 0.97
+    assert np.mean(plain) < 0.6
+
+
+@pytest.mark.parametrize("captions", [2, 1])
+def test_a_gallery_of_few_photos_has_a_difficulty_of_its_own(captions):
+    """Each photo is a kind: seen of two captions of one, taken for all that is left of one."""
+    rng, held, of_probes = np.random.default_rng(captions), [], []
+    for _ in range(300):
+        photo, odds, right = asked(rng, 600, captions, 1.5)
+        shift = logit(right.mean()) - logit(expit(odds).mean())
+        _, new_odds, new_right = asked(rng, 100, 50 if captions == 2 else 1, 1.5)
+        for kept, count in ((held, 100), (of_probes, 1e9)):
+            off = deviation(expit(odds + shift), right, photo, photo, count)
+            kept.append(holds(expit(new_odds + shift), new_right, off, 600))
+    assert 0.85 < np.mean(held) < 0.95
+    assert np.mean(of_probes) < 0.7
+
+
+def test_of_single_photos_it_is_narrow_and_of_one_kind_nothing():
+    rng = np.random.default_rng(0)
+    kind, odds, right = asked(rng, 1500, 1, 0.5)
+    assert 0.02 < deviation(expit(odds), right, kind, kind, 1000) < 0.12
+    assert deviation(expit(odds), right, kind, 0 * kind, 5) == 0
+
+
+def test_questions_that_want_the_same_are_of_a_kind():
+    kinds = np.random.default_rng(0).integers(0, 5, 200)
+    matches = np.eye(5, dtype=bool)[kinds]
+    assert len(np.unique(np.stack([numbered_kinds(matches), kinds]), axis=1).T) == 5
+
+
+def test_the_own_items_of_a_question_are_drawn_among_its_matches():
+    matches = np.zeros((3, 9), bool)
+    matches[0, [1, 4]] = matches[1, 2:8] = matches[2, 8] = True
+    every = own_rows(matches, 3, 9)
+    assert [sorted(row[row >= 0]) for row in every] == [[1, 4], [2, 3, 4, 5, 6, 7], [8]]
+    drawn = [own_rows(matches, 3, 9, 2, seed) for seed in range(40)]
+    assert all(rows.shape == (3, 2) and rows[2, 1] == -1 for rows in drawn)
+    assert {tuple(sorted(rows[0])) for rows in drawn} == {(1, 4)}
+    assert {row for rows in drawn for row in rows[1]} == {2, 3, 4, 5, 6, 7}
+    np.testing.assert_array_equal(own_rows(None, 3, 3), [[0], [1], [2]])
+
+
+def test_a_calibration_of_classes_says_it_and_keeps_it(tmp_path):
+    rng = np.random.default_rng(0)
+    centres, labels = rng.normal(size=(40, 16)), np.repeat(np.arange(20), 30)
+    own = centres[labels] + 1.2 * rng.normal(size=(600, 16))
+    queries = centres[labels] + 1.2 * rng.normal(size=(600, 16))
+    others = centres[np.repeat(np.arange(20, 40), 5)] + 1.2 * rng.normal(size=(100, 16))
+    index = Index.build(others, "cosine")
+    confidence = calibrate_on(index, queries, own, labels[:, None] == labels)
+    low, high = confidence.interval(np.array([0.4]))
+    assert low[0] < 0.4 < high[0]
+    assert high[0] - low[0] > 0.05
+    scores = index.query_scores(queries[:5], copies=confidence.copies)
+    seen = confidence.in_gallery
+    wide = dataclasses.replace(seen, deviation=9.0, num_kinds=2)
+    for one, words in ((seen, "in 10"), (wide, "too few examples to say how often")):
+        judge = Judge(dataclasses.replace(confidence, in_gallery=one), by_class=True)
+        told = [said.reason for said in judge(scores) if said.verdict != "nothing matches"]
+        assert told
+        assert all(words in reason for reason in told)
+    confidence.save(tmp_path / "c.json")
+    again = Confidence.load(tmp_path / "c.json").interval(np.array([0.4]))
+    np.testing.assert_array_equal(again, (low, high))
+    with pytest.raises(ValueError, match="`error`"):
+        confidence.interval(np.array([0.4]), 1.0)
+
+
+@pytest.mark.parametrize("size", [1, 5, 20])
+def test_the_size_of_kinds_is_seen(size):
+    rng = np.random.default_rng(size)
+
+    def items(kinds, count):
+        centres = np.repeat(rng.normal(size=(kinds, DIM)), count, axis=0)
+        return unit(centres + 0.4 * rng.normal(size=(kinds * count, DIM)))
+
+    own, labels = items(30, 30), np.repeat(np.arange(30), 30)
+    index = Index.build(items(40, size), "cosine")
+    found = kind_size(index, own, labels[:, None] == labels)
+    assert found == pytest.approx(size, abs=1 + 0.3 * size)
+
+
+def test_where_vectors_do_not_tell_kinds_are_as_large_as_those_of_the_probes():
+    """Captions of a class are hardly more alike than others; a kind of one would be a guess."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(30), 20)
+    centres = rng.normal(size=(60, DIM))
+    own = unit(centres[labels] + 6 * rng.normal(size=(600, DIM)))
+    gallery = unit(centres[30 + labels] + 6 * rng.normal(size=(600, DIM)))
+    same = labels[:, None] == labels
+    # Several questions want the same: the own items are a sample of their kinds.
+    assert kind_size(Index.build(gallery, "cosine"), own, same) == 600 // 30
+    assert kind_size(Index.build(gallery[:300], "cosine"), own, same) == 10
+    assert kind_size(Index.build(gallery[:5], "cosine"), own, same) == 1
+    # One question a kind: all of a kind are there, and no gallery holds more of one.
+    assert kind_size(Index.build(gallery, "cosine"), own, same[::20]) == 20
+    assert kind_size(Index.build(gallery[:5], "cosine"), own, same[::20]) <= 5
+
+
+def test_items_of_no_kind_are_of_one():
+    rng = np.random.default_rng(1)
+    own = unit(rng.normal(size=(50, DIM)))
+    index = Index.build(unit(rng.normal(size=(80, DIM))), "cosine")
+    assert kind_size(index, own, np.eye(50, dtype=bool)) == 1

@@ -1,0 +1,206 @@
+"""Questions the model does not know, by vectors and by word pieces: declined with a reason."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.stats import binom
+
+from export.known_queries import KnownQueriesFunction
+from zoo.confidence import Confidence, KnownQueries, Probes, calibrate_on
+from zoo.confidence.known import SeenTexts, ShrunkGaussian, ledoit_wolf
+from zoo.data.text.captions import WordIds
+from zoo.evaluation.phrases import made_up, phrases
+from zoo.search import Index
+
+DIM = 32
+PIECES = 16  # dimension of the texts of word pieces
+
+
+def means(seed, count, away=0.0):
+    """Points near a subspace of four dimensions; `away` from it along one more direction."""
+    basis = np.random.default_rng(0).normal(size=(4, DIM))
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(count, 4)) @ basis + 0.2 * rng.normal(size=(count, DIM))
+    return points + away * np.eye(DIM)[3]
+
+
+@pytest.fixture(scope="module")
+def known():
+    return KnownQueries.fit(means(1, 2000), means(2, 800))
+
+
+def test_held_out_queries_are_declined_as_rarely_as_promised(known):
+    lost = [["wibble"]] * 1000  # of one word unknown the vector decides
+    declined = known.declined(means(3, 1000), np.full(1000, 12), lost, 0.05)
+    assert declined.sum() <= binom.ppf(1 - 1e-4, 1000, 0.05)
+    assert declined.sum() >= binom.ppf(1e-4, 1000, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ((means(4, 1), [4], [["a", "b", "c"]]), "it does not know the words “a”, “b” and “c”"),
+        ((means(4, 1), [1], [["zorp"]]), "it does not know the word “zorp”"),
+        ((means(4, 1), [7], [list("abcdefg")]), "“a”, “b”, “c”, “d”, “e” and 2 more words"),
+        ((means(4, 1), [0], [[]]), "it has no words that name something"),
+        ((means(4, 1, 3.0), [9], [["zorp"]]), "does not know the word “zorp”, and the question"),
+        ((means(4, 1, 3.0),), "lies far from all that was learned"),
+        ((means(4, 1, 3.0), [9], None), "lies far from all that was learned"),
+    ],
+)
+def test_what_is_strange_is_declined_with_a_reason(known, facts, reason):
+    assert known.declined(*facts).all()
+    assert reason in known.reasons(*facts)[0]
+
+
+@pytest.mark.parametrize("words", [1, 2, 5, 40, 200])
+def test_length_alone_never_refuses(known, words):
+    assert known.reasons(means(4, 1), [words], [[]]) == [None]
+    assert known.reasons(means(4, 1, 3.0), [words], [[]]) == [None]  # vague, of known words
+
+
+def test_half_of_the_words_may_be_unknown(known):
+    assert known.reasons(means(4, 2), [2, 2], [["a"], ["a", "b"]])[0] is None
+    assert known.reasons(means(4, 2), [2, 2], [["a"], ["a", "b"]])[1] is not None
+
+
+def test_reasons_and_declined_agree(known):
+    rng = np.random.default_rng(7)
+    lost = [["x"] * n for n in rng.integers(0, 2, 300)]
+    facts = means(8, 300, 0.7), rng.integers(1, 30, 300), lost
+    declined = known.declined(*facts, error=0.1)
+    assert 0 < declined.sum() < 300
+    expected = [reason is not None for reason in known.reasons(*facts, error=0.1)]
+    np.testing.assert_array_equal(declined, expected)
+
+
+def test_images_have_a_vector_only(known):
+    assert known.declined(means(3, 1000)).mean() < 0.03
+    assert known.declined(means(3, 1000, 3.0)).all()
+
+
+def test_p_values_by_hand():
+    held_out = means(2, 120)
+    known = KnownQueries.fit(means(1, 100), held_out)
+    values = known.shape.distance(held_out).astype(np.float32)
+    expected = [(1 + (values >= v).sum()) / 121 for v in values]
+    np.testing.assert_allclose(known.p_values(held_out), expected)
+
+
+def test_ledoit_wolf_is_scikit_learns():
+    covariance = pytest.importorskip("sklearn.covariance")
+    points = means(1, 60)
+    expected, shrinkage = covariance.ledoit_wolf(points)
+    centred = points - points.mean(axis=0)
+    assert ledoit_wolf(centred, centred.T @ centred / 60) == pytest.approx(shrinkage)
+    shape = ShrunkGaussian.fit(points, DIM - 1)  # of full rank: nothing is averaged
+    other = means(2, 10)
+    away = other - points.mean(axis=0)
+    squared = np.einsum("nd,de,ne->n", away, np.linalg.inv(expected), away)
+    np.testing.assert_allclose(shape.distance(other), np.sqrt(squared / DIM), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: KnownQueries.fit(means(1, 100), means(2, 98)), "99 held-out queries; received 98"),
+        (lambda: KnownQueries.fit(means(1, 1), means(2, 130)), "two different queries"),
+        (lambda: KnownQueries.fit(np.ones((9, DIM)), means(2, 130)), "received 9 equal ones"),
+        (lambda: KnownQueries.fit(means(1, 99), means(2, 130)[:, :5]), r"\(queries, 32\)"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_an_error_is_a_share(known):
+    with pytest.raises(ValueError, match="`error` must be a number between 0 and 1"):
+        known.declined(means(3, 2), error=2)
+
+
+def texts(seed, count, strange=False):
+    """Unit vectors about a few directions, or about another one."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(9).normal(size=(8, PIECES))
+    centres[:, 0] = -3.0 if strange else 1.0
+    points = centres[rng.integers(0, 8, count)] + 0.6 * rng.normal(size=(count, PIECES))
+    return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def shape():
+    return SeenTexts.fit(texts(0, 300), texts(1, 200), texts(2, 200, strange=True))
+
+
+@pytest.fixture(scope="module")
+def known_texts(shape):
+    return KnownQueries.of(shape, texts(3, 400))
+
+
+def test_the_distance_is_of_the_nearest_five_and_of_the_tilt(shape):
+    points = texts(4, 6)
+    for point, distance in zip(points, shape.distance(points), strict=True):
+        cosines = sorted(float(point @ one) for one in shape.seen.astype("float64"))
+        assert distance == pytest.approx(1 - np.mean(cosines[-5:]) - point @ shape.tilt, abs=1e-5)
+    longer = np.concatenate([3 * points, np.ones((6, 5))], axis=1)  # a Gaussian's log variance
+    np.testing.assert_allclose(shape.distance(longer), shape.distance(points), atol=1e-5)
+
+
+def test_what_is_like_training_is_understood_and_the_rest_is_not(known_texts):
+    assert np.mean(known_texts.declined(texts(5, 500))) < 0.04
+    assert np.mean(known_texts.declined(texts(6, 500, strange=True))) > 0.95
+
+
+def test_it_travels_with_probes_and_calibrations(known_texts, tmp_path):
+    own = texts(7, 200)
+    labels = np.arange(200)
+    Probes.of(own, own, labels, labels, known={"t2i": known_texts}).save(tmp_path / "p.npz")
+    of_probes = Probes.load(tmp_path / "p.npz").known["t2i"]
+    noisy = own + np.random.default_rng(0).normal(0, 0.3, own.shape)
+    index = Index.build(texts(8, 300), "cosine")
+    calibrate_on(index, noisy, own, known=known_texts).save(tmp_path / "c.json")
+    of_calibration = Confidence.load(tmp_path / "c.json").known
+    asked = np.concatenate([texts(5, 50), texts(6, 50, strange=True)])
+    for again in (of_probes, of_calibration):
+        np.testing.assert_array_equal(again.p_values(asked), known_texts.p_values(asked))
+
+
+def test_an_export_says_the_same(known_texts):
+    asked = np.concatenate([texts(5, 50), texts(6, 50, strange=True)])
+    found = KnownQueriesFunction(known_texts)({"mean": tf.constant(asked)})
+    np.testing.assert_allclose(found["known_p_value"], known_texts.p_values(asked), atol=1.1 / 401)
+    assert np.mean(found["unknown"].numpy() == known_texts.declined(asked)) >= 0.99
+
+
+def test_phrases_are_cut_from_captions():
+    captions = ["A black dog runs on the beach.", "Of the!", "", "Two men, in a red-blue boat"] * 20
+    found = phrases(captions, np.random.default_rng(0))
+    assert len(found) == len(set(found)) > 10
+    whole = ["a black dog runs on the beach", "two men in a red blue boat"]
+    assert all(any(one in caption for caption in whole) for one in found)
+    assert max(len(one.split()) for one in found) == 4
+    assert not {"a", "the", "on the", "in a"} & set(found)
+
+
+def test_made_up_texts_keep_their_shape():
+    ids = np.array([[3, 9, 8, 4, 0], [3, 7, 4, 0, 0]], np.int32)
+    drawn = made_up(ids, WordIds(5, 1000, special=(3, 4)), np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn == ids, ids < 5)
+    assert drawn.dtype == np.int32  # what encoders take
+    assert drawn.min(where=ids >= 5, initial=1000) >= 5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.distance(np.ones((2, PIECES - 1))), r"`means` must be \(queries, 16\)"),
+        (lambda s: s.distance(np.full((2, PIECES), np.nan)), "finite"),
+        (lambda s: SeenTexts(np.ones((4, PIECES)), np.ones(PIECES)), "5 texts or more"),
+        (lambda s: SeenTexts(np.ones((9, PIECES)), np.ones(3)), "`tilt` must be"),
+        (lambda s: KnownQueries.of_arrays({"seen": s.seen, "kept": np.ones(3)}), "tilt"),
+    ],
+)
+def test_bad_texts_are_refused(shape, call, message):
+    with pytest.raises((ValueError, KeyError), match=message):
+        call(shape)

@@ -1,0 +1,236 @@
+"""ρ, presence and cut-offs from captioned photos: what is planted is found again."""
+
+import dataclasses
+import zlib
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from zoo.confidence import Fits, Probes, QueryScores
+from zoo.confidence.fits import priors
+from zoo.data.text.caption_bank import CaptionBank
+from zoo.data.text.captions import words_of
+from zoo.data.text.questions import stems
+from zoo.evaluation import fits as learning
+from zoo.evaluation.fits import Captioned, learn_fits, with_fits
+from zoo.evaluation.pair_gallery import PairGallery
+from zoo.files.packed import pack, unpack
+from zoo.similarities import Cosine
+
+DIM, PHOTOS, EACH = 24, 240, 3
+NOUNS = [
+    "dog",
+    "cat",
+    "horse",
+    "boat",
+    "beach",
+    "field",
+    "street",
+    "child",
+    "man",
+    "woman",
+    "ball",
+    "bus",
+    "tree",
+    "snow",
+    "hat",
+    "kite",
+]
+LOOKS = ["red", "black", "small", "old", "wet", "tall"]
+
+
+def drawn(rng, count):
+    """Photos of two nouns and a look, common ones more often; and captions that name them."""
+    share = 1 / np.arange(1, len(NOUNS) + 1)
+    things = [rng.choice(NOUNS, 2, replace=False, p=share / share.sum()) for _ in range(count)]
+    looks = rng.choice(LOOKS, count)
+    texts = [
+        f"a {looks[i]} {first} by the {second}"
+        for i, (first, second) in enumerate(things)
+        for first, second in ((first, second), (second, first), (first, second))
+    ]
+    return texts, np.repeat(np.arange(count), EACH)
+
+
+def encoder(seed=0, noise=0.35, words_seed=0):
+    """Texts as the sum of their words' directions, and some noise that is each text's own."""
+    rng = np.random.default_rng(words_seed)
+    words = {word: rng.normal(size=DIM) for word in (*NOUNS, *LOOKS)}
+
+    def encode(texts):
+        means = [
+            np.sum([words.get(word, np.zeros(DIM)) for word in words_of(text)], axis=0)
+            + noise * np.random.default_rng([seed, zlib.crc32(text.encode())]).normal(size=DIM)
+            for text in texts
+        ]
+        return {"mean": np.array(means, np.float32)}
+
+    return encode
+
+
+@pytest.fixture(scope="module")
+def captioned():
+    rng = np.random.default_rng(0)
+    texts, owners = drawn(rng, PHOTOS)
+    encode = encoder()
+    captions = encode(texts)
+    captions["mean"] += 0.4 * rng.normal(size=captions["mean"].shape).astype("f4")
+    images = encoder(1, 0.7)([f"{i} {text}" for i, text in enumerate(texts[::EACH])])
+    sentences = encoder(5, 0.05)(texts)["mean"]
+    return Captioned(images, captions, owners, texts, sentences, Cosine(), encode)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    texts, owners = drawn(np.random.default_rng(9), 400)
+    return CaptionBank.of(texts, owners)
+
+
+@pytest.fixture(scope="module")
+def found(captioned, bank):
+    """With an oracle that is a function of the score, which ρ has to find."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(learning, "relevance", planted)
+        return learn_fits(captioned, bank)
+
+
+def planted(sentences, rows, owners, num_images, scores, scale):
+    fit = expit(9 * scores - 5)
+    fit[np.arange(len(rows)), owners[rows]] = 1.0
+    return fit
+
+
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_rho_is_what_was_planted(found, direction):
+    """The own pairs, which always fit, have no part in it."""
+    np.testing.assert_allclose(found[direction].sentence, [9, -5], rtol=0.01)
+    assert found[direction].source == f"{PHOTOS} photos of captioned photos"
+
+
+def test_one_rho_of_short_questions_is_true_over_all_of_them(found, captioned, bank):
+    """Over the photos, by how many of them hold the words."""
+    fits = found["t2i"]
+    assert found["i2t"].words is None
+    slope, weight, _ = fits.words
+    assert slope > 0
+    assert weight > 0.2
+    held = [set() for _ in range(PHOTOS)]
+    for text, owner in zip(captioned.texts, captioned.owners, strict=True):
+        held[owner] |= set(stems(text))
+    asked = [*NOUNS, *(f"{look} {noun}" for look in LOOKS for noun in NOUNS[:6])]
+    scores = PairGallery(captioned.images, Cosine(), "images").scores(captioned.encode(asked))
+    said = fits.others(scores, priors(asked, bank))
+    true = np.array([[set(stems(text)) <= one for one in held] for text in asked])
+    assert said.mean() == pytest.approx(true.mean(), rel=0.25)
+    first = scores.argmax(axis=1)[:, None]
+    said_first, true_first = (np.take_along_axis(x, first, 1).mean() for x in (said, true))
+    assert abs(said_first - true_first) < 0.25
+    counted = fits.number(QueryScores.of_matrix(scores), priors(asked, bank))
+    assert np.corrcoef(counted, true.sum(axis=1))[0, 1] > 0.7
+    general = said[: len(NOUNS)].max(axis=1)
+    assert np.mean(general < fits.words_below) <= 0.15
+
+
+def test_presence_tells_what_is_there_from_what_is_not(found, captioned):
+    fits = found["t2i"]
+    assert fits.presence.weights.shape == (5,)
+    rng = np.random.default_rng(3)
+    photos = np.sort(rng.permutation(PHOTOS)[:100])
+    gallery = PairGallery({"mean": captioned.images["mean"][photos]}, Cosine(), "images")
+    asked = {"mean": captioned.captions["mean"][np.isin(captioned.owners, photos)]}
+    there = gallery.query_scores(asked)
+    strangers = {"mean": rng.normal(size=(300, DIM)).astype("f4")}
+    gone = gallery.query_scores(strangers)
+    whole = PairGallery(captioned.images, Cosine(), "images")
+    odds = []
+    for scores, queries in ((there, asked), (gone, strangers)):
+        best = -np.sort(-whole.scores(queries), axis=1)[:, 1:11].mean(axis=1)
+        table = learning.fitting.presence_features(scores, best, fits.number(scores))
+        odds.append(fits.presence.logit(table))
+    assert np.median(odds[0]) > np.median(odds[1])
+    assert np.mean(odds[0] > fits.absent_below) > 0.8
+
+
+def test_trials_are_of_several_sizes_and_say_what_is_true(found):
+    for direction, per_photo in (("t2i", 1), ("i2t", EACH)):
+        trials = found[direction].trials
+        assert [trial.size for trial in trials] == [50 * per_photo, 100 * per_photo]
+        for trial in trials:
+            assert trial.probability.shape[1] == 20
+            assert len(trial.probability) % trial.asked == 0
+            said, true = (x.astype(float)[:, 1:].mean() for x in (trial.probability, trial.fit))
+            assert abs(said - true) < 0.05
+    assert found["t2i"].cut(0.5, 100) is not None
+    assert found["t2i"].cut(0.5, 100).threshold > found["t2i"].cut(0.6, 100).threshold - 1e-9
+
+
+def test_it_is_the_same_again_and_travels_with_probes(
+    found, captioned, bank, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(learning, "relevance", planted)
+    again = learn_fits(captioned, bank)
+    for direction in found:
+        assert pack(again[direction]) == pack(found[direction])
+        back = unpack(Fits, pack(found[direction]), "fits")
+        assert pack(back) == pack(found[direction])
+    labels = np.arange(PHOTOS)
+    probes = Probes.of(
+        captioned.images, captioned.captions, labels, captioned.owners, captioned.owners
+    )
+    with_fits(probes, found).save(tmp_path / "probes.npz")
+    read = Probes.load(tmp_path / "probes.npz").fits
+    assert {side: pack(one) for side, one in read.items()} == {
+        side: pack(one) for side, one in found.items()
+    }
+    classes = Probes.of(captioned.images, captioned.captions, labels % 9, captioned.owners % 9)
+    assert with_fits(classes, found) is classes  # of a class all items fit
+
+
+def test_the_oracle_of_captions_is_used(captioned, bank):
+    """Captions that are alike fit one another's photos; ρ rises with the score."""
+    few = learn_fits(captioned, bank)["t2i"]
+    assert few.sentence[0] > 0
+    words = set(words_of(captioned.texts[0])) & set(NOUNS)
+    alike = [i for i in range(PHOTOS) if words <= set(words_of(captioned.texts[EACH * i]))]
+    fit = learning.relevance(captioned.sentences, np.arange(1), captioned.owners, PHOTOS)[0]
+    assert fit[0] == 1
+    others = np.setdiff1d(np.arange(PHOTOS), alike)
+    assert fit[np.setdiff1d(alike, [0])].mean() > 3 * fit[others].mean()
+
+
+def test_captions_of_another_language_have_no_short_questions(captioned, bank):
+    strange = [" ".join(f"{word}owo" for word in text.split()) for text in captioned.texts]
+    found = learn_fits(dataclasses.replace(captioned, texts=strange), bank)["t2i"]
+    assert found.words is None
+    assert found.words_below == 0
+    prior = np.array([2.0])
+    rows = np.array([[0.5, 0.2]])
+    np.testing.assert_array_equal(found.others(rows, prior), found.others(rows))
+
+
+def part_of(captioned, photos, captions):
+    rows = np.flatnonzero(
+        (captioned.owners < photos) & (np.arange(PHOTOS * EACH) % EACH < captions)
+    )
+    return dataclasses.replace(
+        captioned,
+        images={"mean": captioned.images["mean"][:photos]},
+        captions={"mean": captioned.captions["mean"][rows]},
+        owners=captioned.owners[rows],
+        texts=[captioned.texts[row] for row in rows],
+        sentences=captioned.sentences[rows],
+    )
+
+
+@pytest.mark.parametrize(("photos", "captions"), [(59, 3), (PHOTOS, 1)])
+def test_too_few_photos_and_single_captions_are_refused(captioned, bank, photos, captions):
+    with pytest.raises(ValueError, match="at least 60 photos with several captions each") as caught:
+        learn_fits(part_of(captioned, photos, captions), bank)
+    assert f"received {photos} photos with {captions}" in str(caught.value)
+
+
+def test_sixty_photos_are_enough(captioned, bank):
+    found = learn_fits(part_of(captioned, 60, 2), bank)
+    assert np.isfinite(found["t2i"].sentence).all()
+    assert np.isfinite(found["i2t"].presence.weights).all()

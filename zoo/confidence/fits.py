@@ -1,0 +1,238 @@
+"""Whether a result fits the question, as people judge it: not the wanted item alone does."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import t as student
+
+from zoo import checks
+from zoo.confidence.features import LEAST_GAP, Logistic
+from zoo.confidence.guarantees import FAILURE
+from zoo.data.text.questions import is_short
+
+REFERENCE = 10  # best scores over the probes' items, whose mean is r
+LEAST_NUMBER = 0.25  # of fitting items, which is added so that none has a logarithm
+ANSWERABLE = 0.7  # share of the questions that have an answer, where nothing tells
+LEAST_ASKED = 50  # questions from which that share is estimated
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
+REACH = 6.0  # standard deviations below the mean that count
+LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
+NEAR_SIZE = 2.0  # a certificate is of a captioned gallery at most this much smaller or larger
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trial:
+    """Questions whose fitting items are known, asked over a captioned gallery.
+
+    Attributes:
+        size: number of items.
+        probability: `(Q, R)`, that each of the best R results fits.
+        fit: `(Q, R)`, whether it does: 0 or 1, or by an oracle a probability.
+        asked: number of questions to one gallery; of several galleries Q is a multiple of it.
+    """
+
+    size: int
+    probability: np.ndarray
+    fit: np.ndarray
+    asked: int
+
+    def __post_init__(self):
+        if self.probability.ndim != 2 or self.probability.shape != self.fit.shape:
+            raise ValueError("a trial must have a fit for each probability")
+
+
+class Cut(NamedTuple):
+    """A certified cut-off: results with a probability of at least `threshold` are shown.
+
+    Attributes:
+        unfit: the promised share of shown results that do not fit.
+        threshold: of the probability.
+        answered: share of the questions that are shown a result at all.
+        size: of the captioned gallery that certified it.
+    """
+
+    unfit: float
+    threshold: float
+    answered: float
+    size: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fits:
+    """How likely an item other than the wanted one fits, for one model and one direction.
+
+    ρ = σ(a s + b) for a sentence or a picture with the score s, and σ(a s + c π + b) for a question
+    of up to three content words, where π is the log odds that a photo of a caption bank holds them.
+    A result fits with P = p + (1 − p) ρ, where p is the probability that it is a wanted item.
+
+    `zoo.evaluation.fits.learn_fits` learns it from captioned photos at the end of training.
+
+    ```python
+    fits = zoo.confidence.Fits(sentence=np.array([5.9, 10.4]), words=None)
+    fits.others(np.array([[-1.2, -1.5, -2.0]]))  # ρ of the best three results, (1, 3)
+    ```
+
+    Attributes:
+        sentence: `(2,)`, a and b.
+        words: `(3,)`, a, c and b, or None where the bank does not know the captions' language.
+        presence: a `Logistic` of `presence_features`: whether anything fits, at even odds; or None.
+        absent_below: log odds of presence that 95 % of answerable questions exceed.
+        words_below: probability of the first result that 98 % of general words exceed.
+        trials: `Trial`s over captioned galleries of several sizes.
+        source: what it was learnt from, in words.
+
+    Raises:
+        ValueError: if the numbers do not fit.
+
+    Reference: docs/results/confidence.md for the formulas' measurements on people's judgments;
+        Saerens, Latinne and Decaestecker, "Adjusting the Outputs of a Classifier to New a Priori
+        Probabilities", Neural Computation 2002, for `share_answerable`.
+    """
+
+    sentence: np.ndarray
+    words: np.ndarray | None
+    presence: Logistic | None = None
+    absent_below: float = 0.0
+    words_below: float = 0.0
+    trials: tuple[Trial, ...] = ()
+    source: str = ""
+
+    def __post_init__(self):
+        if np.shape(self.sentence) != (2,):
+            raise ValueError(f"'sentence' must be (2,); received {np.shape(self.sentence)}")
+        if self.words is not None and np.shape(self.words) != (3,):
+            raise ValueError(f"'words' must be (3,) or None; received {np.shape(self.words)}")
+
+    def others(self, scores, prior=None):
+        """ρ, how likely items fit that are not the wanted one.
+
+        Args:
+            scores: `(Q, …)`.
+            prior: `(Q,)`, π of short questions and NaN of others; None for none.
+
+        Returns:
+            Probabilities of the shape of `scores`.
+        """
+        slope, bias = self.sentence
+        odds = slope * np.asarray(scores, np.float64) + bias
+        if prior is None or self.words is None:
+            return expit(odds)
+        prior = np.reshape(prior, (-1,) + (1,) * (np.ndim(scores) - 1))
+        slope, weight, bias = self.words
+        short = slope * np.asarray(scores, np.float64) + weight * np.nan_to_num(prior) + bias
+        return expit(np.where(np.isnan(prior), odds, short))
+
+    def number(self, scores, prior=None):
+        """Σ ρ over a whole gallery, `(Q,)`, by what a search says of it.
+
+        The best 20 scores are exact; the others are taken for a normal distribution with the mean
+        and variance of the rest, cut off at the lowest of the best, and ρ is averaged over it by
+        Gauss–Legendre quadrature.
+
+        Args:
+            scores: the `QueryScores`.
+            prior: as of `others`.
+        """
+        top, size, mean = scores.top, scores.size, scores.mean
+        found = self.others(top, prior).sum(axis=1)
+        rest = size - top.shape[1]
+        some = np.maximum(rest, 1.0)
+        middle = (size * mean - top.sum(axis=1)) / some
+        squares = size * (scores.variance + mean**2) - (top**2).sum(axis=1)
+        deviation = np.sqrt(np.maximum(squares / some - middle**2, 1e-12))
+        end = np.minimum((top[:, -1] - middle) / deviation, REACH)
+        half = np.maximum((end + REACH) / 2, 1e-6)
+        z = -REACH + half[:, None] * (NODES + 1)
+        density = WEIGHTS * np.exp(-0.5 * z**2)
+        likely = self.others(middle[:, None] + deviation[:, None] * z, prior)
+        return found + rest * (density * likely).sum(axis=1) / density.sum(axis=1)
+
+    def cut(self, unfit, size):
+        """The `Cut` at a share of shown results that do not fit, or None.
+
+        Learn-then-test: thresholds are tested strictest first, until one fails at 0.1. The test is
+        of the results that are shown to all questions of the next gallery of that size: whether
+        more than a share `unfit` of them does not fit. It is a t-test of one number per question,
+        results that do not fit less `unfit` times the results shown, whose variance is that of the
+        trial's mean and of the next gallery's. A question that is shown nothing counts for nothing.
+
+        Args:
+            unfit: in (0, 1).
+            size: number of items of the gallery that is asked.
+
+        Returns:
+            None where no trial is of about this size, or nothing can be promised.
+        """
+        unfit = checks.share(unfit, "unfit")
+        near = [one for one in self.trials if 1 / NEAR_SIZE <= size / one.size <= NEAR_SIZE]
+        if not near:
+            return None
+        trial = min(near, key=lambda one: abs(np.log(size / one.size)))
+        probability, fit = (np.asarray(x, np.float64) for x in (trial.probability, trial.fit))
+        found = None
+        for threshold in np.unique(np.quantile(probability, 1 - np.geomspace(0.005, 1, 40)))[::-1]:
+            shown = probability >= threshold
+            left = (shown * (1 - fit)).sum(axis=1) - unfit * shown.sum(axis=1)
+            count = int(shown.any(axis=1).sum())
+            if count < max(10, LEAST_ANSWERED * len(shown)):
+                continue
+            error = left.std(ddof=1) * np.sqrt(1 / len(left) + 1 / trial.asked)
+            if student.cdf(left.mean() / max(error, 1e-12), len(left) - 1) > FAILURE:
+                break
+            found = Cut(unfit, float(threshold), count / len(left), trial.size)
+        return found
+
+
+def prior_of(count, size):
+    """π, the log odds that a photo of a bank of `size` holds what `count` of them hold."""
+    return logit((np.asarray(count, np.float64) + 0.25) / (size + 0.5))
+
+
+def priors(texts, bank):
+    """π of short questions, NaN of sentences, `(Q,)`.
+
+    Args:
+        texts: strings, as the model is asked them.
+        bank: a `zoo.data.text.caption_bank.CaptionBank`.
+    """
+    found = [prior_of(bank.count(text), bank.size) if is_short(text) else np.nan for text in texts]
+    return np.array(found)
+
+
+def presence_features(scores, reference, number):
+    """What tells whether anything fits, `(Q, 5)`.
+
+    The best score; how far it is above `reference`, the mean of the question's ten best scores
+    over the probes' items; and the logarithms of the gap to the second, of the gallery's size and
+    of the number of items that are expected to fit.
+
+    Args:
+        scores: the `QueryScores`.
+        reference: `(Q,)`.
+        number: `(Q,)`, of `Fits.number`.
+    """
+    best = scores.top[:, 0]
+    gap = best - scores.second + LEAST_GAP * np.sqrt(scores.variance)
+    columns = [best, best - reference, np.log(np.maximum(gap, 1e-9)), np.log(scores.size)]
+    return np.stack([*columns, np.log(number + LEAST_NUMBER)], axis=1)
+
+
+def share_answerable(odds, start=ANSWERABLE):
+    """The share of questions that have an answer, by EM over log odds at even odds.
+
+    Args:
+        odds: `(Q,)`, of `Fits.presence`.
+        start: where EM starts.
+
+    Returns:
+        A float in [0.02, 0.98].
+    """
+    share = start
+    for _ in range(200):
+        new = float(np.clip(expit(odds + logit(share)).mean(), 0.02, 0.98))
+        if abs(new - share) < 1e-9:
+            break
+        share = new
+    return share

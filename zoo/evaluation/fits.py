@@ -1,0 +1,293 @@
+"""Learns from captioned photos how likely other items than the wanted one fit a question."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from zoo.arrays import centres, length, take, unit
+from zoo.confidence import Probes, QueryScores
+from zoo.confidence import fits as fitting
+from zoo.confidence.calibrate import calibrate_on
+from zoo.confidence.features import Logistic
+from zoo.confidence.fits import Fits, Trial
+from zoo.confidence.judge import ABSENCE, Asked, Judge
+from zoo.data.text.caption_bank import CaptionBank, packaged_bank
+from zoo.data.text.questions import stems
+from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.relevance import relevance, score_scale
+from zoo.evaluation.short_questions import short_questions
+
+LEAST = 60  # captioned photos, half of which are asked
+SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
+DRAWS = 5  # galleries of a size, of different photos where there are enough
+MOST_PROBES = 600  # of a trial
+BEST, TAIL = 20, 60  # pairs of a question that teach ρ: its best, and others drawn at random
+TAKEN_OUT = 0.3  # items as likely to fit as that are taken out of a world where nothing fits
+PHRASES = 400  # short questions of each length
+PENALTY = 1e-4
+GENERAL, KEPT_GENERAL = 0.01, 0.975  # share of the photos, and of such words that are not declined
+KNOWN = 0.5  # share of the captions' stems that the bank has to know
+
+
+@dataclasses.dataclass(frozen=True)
+class Captioned:
+    """Photos with captions that a model has encoded, for `learn_fits`.
+
+    Attributes:
+        images, captions: embeddings, dicts of arrays, of N photos and M captions.
+        owners: `(M,)`, the row of each caption's photo.
+        texts: M strings.
+        sentences: `(M, dim)`, the captions by a sentence encoder.
+        similarity: the model's layer.
+        encode: from strings to their embedding by the model, a dict of arrays.
+        name: of the photos.
+        reference: by direction, the embeddings of the items that travel with the model as its
+            probes; a question's best scores over them are a feature of presence. None: the photos
+            and captions themselves.
+    """
+
+    images: dict[str, np.ndarray]
+    captions: dict[str, np.ndarray]
+    owners: np.ndarray
+    texts: Sequence[str]
+    sentences: np.ndarray
+    similarity: Any
+    encode: Callable[[list[str]], dict[str, np.ndarray]]
+    name: str = "captioned photos"
+    reference: dict[str, dict[str, np.ndarray]] | None = None
+
+
+def learn_fits(
+    captioned: Captioned, bank: CaptionBank | None = None, seed: int = 0
+) -> dict[str, Fits]:
+    """The `zoo.confidence.Fits` of a model, both ways.
+
+    Args:
+        captioned: `Captioned` photos that training has not seen, several captions each.
+        bank: counts of stems; None for the packaged one.
+        seed: of all that is drawn.
+
+    Returns:
+        A dict from `"t2i"` and `"i2t"` to `Fits`.
+
+    Raises:
+        ValueError: if there are fewer than 60 photos, or they have one caption each: nothing then
+            says what else fits.
+    """
+    count = length(captioned.images)
+    captions = np.bincount(captioned.owners, minlength=count)
+    if count < LEAST or np.median(captions) < 2:
+        raise ValueError(
+            f"what else fits is learnt from at least {LEAST} photos with several captions each; "
+            f"received {count} photos with {np.median(captions):.0f}"
+        )
+    bank = packaged_bank() if bank is None else bank
+    rng = np.random.default_rng(seed)
+    return {
+        direction: _Learner(captioned, direction, bank, rng).fits() for direction in ("t2i", "i2t")
+    }
+
+
+class _Learner:
+    """One direction: questions, items, scores between them, and what fits what."""
+
+    def __init__(self, captioned, direction, bank, rng):
+        self.captioned, self.direction, self.bank, self.rng = captioned, direction, bank, rng
+        owners, count = captioned.owners, length(captioned.images)
+        pairs = PairGallery(captioned.images, captioned.similarity, "images")
+        scores = pairs.scores(captioned.captions)  # captions × images
+        own = owners[:, None] == np.arange(count)
+        scale = score_scale(scores, own)
+        rows = np.arange(len(owners))
+        fit = relevance(captioned.sentences, rows, owners, count, scores, scale)
+        if direction == "t2i":
+            asked = _one_of_each(owners, rng)
+            self.queries, self.items = take(captioned.captions, asked), captioned.images
+            self.scores, self.fit, self.own = scores[asked], fit[asked], own[asked]
+        else:
+            self.queries, self.items = captioned.images, captioned.captions
+            self.scores, self.fit, self.own = scores.T, fit.T, own.T
+        self.photo = np.arange(len(self.scores))  # of the question; of the items:
+        self.photo_of_item = np.arange(count) if direction == "t2i" else owners
+        if direction == "t2i":
+            self.photo = owners[asked]
+
+    def fits(self):
+        sentence = self._rho(self.scores, self.fit, self.own)
+        words, words_below = self._words() if self.direction == "t2i" else (None, 0.0)
+        source = f"{length(self.captioned.images):,} photos of {self.captioned.name}"
+        found = Fits(sentence[[0, -1]], words, words_below=words_below, source=source)
+        found = self._presence(found)
+        return dataclasses.replace(found, trials=self._trials(found))
+
+    def _rho(self, scores, fit, own, prior=None):
+        """a, (c,) b of the pairs that do not belong together: a question's best, and a random part
+        of the others, which counts for all of them."""
+        tables, truths, weights = [], [], []
+        for i, row in enumerate(scores):
+            strangers = np.flatnonzero(~own[i])
+            order = strangers[np.argsort(-row[strangers], kind="stable")]
+            tail = order[BEST:]
+            drawn = self.rng.choice(tail, min(TAIL, len(tail)), replace=False)
+            chosen = np.concatenate([order[:BEST], drawn])
+            table = row[chosen, None]
+            if prior is not None:
+                table = np.concatenate([table, np.full((len(chosen), 1), prior[i])], axis=1)
+            tables.append(table)
+            truths.append(fit[i, chosen])
+            best = np.ones(min(BEST, len(order)))
+            weights.append(np.append(best, np.full(len(drawn), len(tail) / max(1, len(drawn)))))
+        learned = Logistic.fit(
+            np.concatenate(tables), np.concatenate(truths), PENALTY, weights=np.concatenate(weights)
+        )
+        slopes = learned.weights / learned.spread
+        return np.append(slopes, learned.bias - slopes @ learned.centre)
+
+    def _words(self):
+        """ρ of short questions, and the probability that general words exceed."""
+        captioned, bank = self.captioned, self.bank
+        held = [set() for _ in range(length(captioned.images))]
+        for text, owner in zip(captioned.texts, captioned.owners, strict=True):
+            held[owner] |= set(stems(text))
+        every = [stem for one in held for stem in one]
+        if not every or np.mean([len(bank.photos_with(one)) > 0 for one in every]) < KNOWN:
+            return None, 0.0
+        texts = short_questions(captioned.texts, self.rng, PHRASES)
+        embeddings = captioned.encode(texts)
+        gallery = PairGallery(captioned.images, captioned.similarity, "images")
+        scores = gallery.scores(embeddings)
+        asked = [set(stems(text)) for text in texts]
+        fit = np.array([[words <= one for one in held] for words in asked], float)
+        prior = fitting.prior_of([bank.count(text) for text in texts], bank.size)
+        words = self._rho(scores, fit, np.zeros(fit.shape, bool), prior)
+        slope, weight, bias = words
+        half = self.rng.permutation(len(held))[: len(held) // 2]  # a gallery has fewer photos
+        first = expit(slope * scores[:, half].max(axis=1) + weight * prior + bias)
+        is_word = np.array([len(one) == 1 for one in asked])
+        general = is_word & (fit[:, half].mean(axis=1) >= GENERAL)
+        below = float(np.quantile(first[general], 1 - KEPT_GENERAL)) if general.any() else 0.0
+        return words, below
+
+    def _presence(self, found):
+        """Whether anything fits, from galleries with all that fits and with it taken out."""
+        tables, truths = [], []
+        reference = self._reference()
+        for size in self._sizes():
+            for _ in range(max(2, min(DRAWS, length(self.captioned.images) // size))):
+                chosen = self._gallery(size)
+                asked = np.flatnonzero(self.own[:, chosen].any(axis=1))
+                rows, gone = self.scores[np.ix_(asked, chosen)], self.fit[np.ix_(asked, chosen)]
+                for keep, truth in ((None, True), (gone < TAKEN_OUT, False)):
+                    if keep is not None:
+                        some = keep.sum(axis=1) > 2
+                        rows, keep, asked = rows[some], keep[some], asked[some]
+                    if not len(rows):
+                        continue
+                    told = QueryScores.of_matrix(rows, keep)
+                    number = found.number(told)
+                    tables.append(fitting.presence_features(told, reference[asked], number))
+                    truths.append(np.full(len(rows), truth))
+        table, truth = np.concatenate(tables), np.concatenate(truths)
+        balanced = np.where(truth, 1 / truth.sum(), 1 / (~truth).sum())
+        presence = Logistic.fit(table, truth, PENALTY, weights=balanced)
+        below = float(np.quantile(presence.logit(table[truth]), ABSENCE))
+        return dataclasses.replace(found, presence=presence, absent_below=below)
+
+    def _reference(self):
+        """The mean of each question's ten best scores over the probes' items, those of its own
+        photo left out: a question that is asked later has none there."""
+        rows, photo = self.scores, self.photo_of_item
+        if self.captioned.reference is not None:
+            items = self.captioned.reference[self.direction]
+            gallery = PairGallery(items, self.captioned.similarity, self._side)
+            rows = gallery.scores(self.queries)
+            photo = photo[_nearest(items, self.items)]
+        rows = np.where(self.photo[:, None] == photo, -np.inf, rows)
+        return -np.sort(-rows, axis=1)[:, : fitting.REFERENCE].mean(axis=1)
+
+    def _trials(self, found):
+        """Cut-offs are certified by half of the photos, which are asked over themselves; the other
+        half are the probes."""
+        trials, reference = [], self._reference()
+        photos = length(self.captioned.images)
+        for size in self._sizes():
+            if size > photos // 2:
+                continue
+            order, parts = self.rng.permutation(photos), []
+            for start in range(0, min(DRAWS, photos // size) * size, size):
+                parts.append(self._asked(found, order[start : start + size], reference))
+            parts = [part for part in parts if part is not None]
+            if parts:
+                sizes, *told = zip(*parts, strict=True)
+                said, fit = (np.concatenate(one).astype(np.float16) for one in told)
+                trials.append(Trial(int(np.median(sizes)), said, fit, len(said) // len(parts)))
+        return tuple(trials)
+
+    def _asked(self, found, inside, reference):
+        """`(items, said, fit)` of the questions about some photos, asked over themselves, with the
+        other photos as probes; None where these teach nothing."""
+        is_inside = np.isin(np.arange(length(self.captioned.images)), inside)
+        chosen = np.flatnonzero(is_inside[self.photo_of_item])
+        own = np.flatnonzero(~is_inside[self.photo_of_item])
+        asked, probing = (np.flatnonzero(part) for part in _parted(is_inside[self.photo]))
+        probing = self.rng.permutation(probing)[:MOST_PROBES]
+        gallery = PairGallery(take(self.items, chosen), self.captioned.similarity, self._side)
+        own = own[np.isin(self.photo_of_item[own], self.photo[probing])]
+        try:
+            confidence = calibrate_on(
+                gallery,
+                take(self.queries, probing),
+                take(self.items, own),
+                self.photo[probing][:, None] == self.photo_of_item[own],
+            )
+        except ValueError:  # hardly a right or a wrong answer: nothing is certified
+            return None
+        rows = self.scores[np.ix_(asked, chosen)]
+        best = np.argsort(-rows, axis=1, kind="stable")[:, :BEST]
+        scores = gallery.query_scores(take(self.queries, asked), confidence.copies)
+        judge = Judge(confidence, found)
+        said = judge.probabilities(scores, scores.top, Asked(reference=reference[asked]))["fits"]
+        fit = np.take_along_axis(self.fit[np.ix_(asked, chosen)], best, axis=1)
+        kept = min(said.shape[1], fit.shape[1])
+        return len(chosen), said[:, :kept], fit[:, :kept]
+
+    @property
+    def _side(self):
+        return "images" if self.direction == "t2i" else "captions"
+
+    def _sizes(self):
+        """Numbers of photos of the galleries."""
+        count = length(self.captioned.images)
+        sizes = [size for size in SIZES if size <= count]
+        return sizes if len(sizes) > 1 else [*sizes, count]
+
+    def _gallery(self, size):
+        """The items of some photos, drawn at random."""
+        photos = self.rng.permutation(length(self.captioned.images))[:size]
+        return np.flatnonzero(np.isin(self.photo_of_item, photos))
+
+
+def _parted(is_first):
+    return is_first, ~is_first
+
+
+def _one_of_each(owners, rng):
+    """A caption of each image, drawn at random."""
+    order = rng.permutation(len(owners))
+    return np.sort(order[np.unique(owners[order], return_index=True)[1]])
+
+
+def _nearest(items, among):
+    """The row of each embedding among others that it is a rounded copy of."""
+    vectors, others = unit(centres(items)), unit(centres(among))
+    return np.concatenate(
+        [(vectors[at : at + 512] @ others.T).argmax(axis=1) for at in range(0, len(vectors), 512)]
+    )
+
+
+def with_fits(probes: Probes, found: dict[str, Fits]) -> Probes:
+    """Probes that say what else fits; those of classes stay as they are."""
+    return probes if probes.by_class else dataclasses.replace(probes, fits=found)

@@ -1,0 +1,85 @@
+"""How likely an image fits a caption, by what the image's own captions say: an oracle."""
+
+import functools
+import json
+from importlib import resources
+
+import numpy as np
+from scipy.special import expit
+
+from zoo.arrays import unit
+
+ORACLE = "oracle.json"
+
+
+@functools.cache
+def oracle() -> dict[str, dict[str, float]]:
+    """The weights of P(fits), by `python -m studies.oracle` from people's judgments."""
+    text = (resources.files("zoo.evaluation") / ORACLE).read_text(encoding="utf-8")
+    return json.loads(text)["weights"]
+
+
+def relevance(
+    sentences: np.ndarray,
+    rows: np.ndarray,
+    owners: np.ndarray,
+    num_images: int,
+    scores: np.ndarray | None = None,
+    scale: tuple[float, float] | None = None,
+) -> np.ndarray:
+    """How likely each image fits each caption, by what the image's captions say: an oracle.
+
+    A logistic regression of the greatest, the second and the mean cosine between the caption and
+    the image's own captions, as a sentence encoder sees them, and of the model's own score. Its
+    weights are fitted to people's judgments, see docs/results/confidence.md.
+
+    Args:
+        sentences: `(M, dim)`, vectors of all captions by a sentence encoder.
+        rows: `(Q,)`, the captions that are asked.
+        owners: `(M,)`, each caption's image.
+        num_images: N. An image without captions fits nothing.
+        scores: `(Q, N)`, of the model, higher is better; None leaves them out.
+        scale: with scores, their means over pairs that do not belong together and pairs that do.
+
+    Returns:
+        `(Q, N)` in [0, 1]; 1 for a caption and its own image.
+    """
+    vectors = unit(np.asarray(sentences, np.float32))
+    weights = oracle()["captions" if scores is None else "captions and score"]
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(owners, minlength=num_images)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    most = max(2, int(counts.max()))
+    place = np.minimum(np.arange(most), np.maximum(counts[:, None] - 1, 0))
+    table = order[np.minimum(starts[:-1, None] + place, len(order) - 1)]
+    is_there = np.arange(most) < counts[:, None]
+    found = np.zeros((len(rows), num_images))
+    for start in range(0, len(rows), 256):
+        part = rows[start : start + 256]
+        cosines = (vectors[part] @ vectors[table.ravel()].T).reshape(len(part), *table.shape)
+        counted = is_there & (
+            table[None] != part[:, None, None]
+        )  # a caption says nothing of itself
+        best = np.sort(np.where(counted, cosines, -1.0), axis=2)
+        some = np.maximum(counted.sum(axis=2), 1)
+        mean = np.where(counted, cosines, 0.0).sum(axis=2) / some
+        second = np.where(some > 1, best[..., -2], best[..., -1])
+        odds = weights["greatest"] * best[..., -1] + weights["second"] * second
+        odds += weights["mean"] * mean + weights["bias"]
+        if scores is not None:
+            low, high = scale
+            share = (scores[start : start + 256] - low) / max(high - low, 1e-9)
+            odds += weights["score"] * share
+        found[start : start + 256] = np.where(counts > 0, expit(odds), 0.0)
+    found[np.arange(len(rows)), owners[rows]] = 1.0
+    return found
+
+
+def score_scale(scores: np.ndarray, own: np.ndarray) -> tuple[float, float]:
+    """The means of a model's scores over pairs of strangers and over own pairs.
+
+    Args:
+        scores: `(Q, N)`.
+        own: `(Q, N)` booleans.
+    """
+    return float(scores[~own].mean()), float(scores[own].mean())
