@@ -90,3 +90,18 @@ class Encoded(NamedTuple):
         )
         is_there = np.arange(counts.max()) < counts[:, None]
         return np.where(is_there & (table[None] != rows[:, None, None]), found, -2.0)
+
+
+def add_flags(parser, sizes):
+    """The flags of a study of a model over Flickr8k's test photos.
+
+    Args:
+        parser: gets them.
+        sizes: of galleries, by default.
+    """
+    parser.add_argument("model", help="a preset or a run that says what else fits")
+    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
+    parser.add_argument("--sizes", nargs="+", type=int, default=sizes)
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    parser.add_argument("--probes", type=Path, help="others than the model's own")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.people_data import Encoded
+from studies.people_data import Encoded, add_flags
 from studies.strange_questions import OTHER_LANGUAGES, invented_texts
 from zoo import evaluation
 from zoo.arrays import take
@@ -23,7 +23,7 @@ from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc
 from zoo.confidence.judge import VERDICTS
 from zoo.data.text.questions import stem, stems
-from zoo.evaluation.short_questions import nouns_of, short_questions
+from zoo.evaluation.short_questions import held_stems, nouns_of, short_questions
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
 from zoo.search import Index
@@ -78,14 +78,6 @@ def over(data, model, probes, photos):
     return Retriever(model, index, probes)
 
 
-def held_stems(texts, owners, count):
-    """The stems that each photo's captions hold: a list of sets."""
-    held = [set() for _ in range(count)]
-    for text, owner in zip(texts, owners, strict=True):
-        held[owner] |= set(stems(text))
-    return held
-
-
 def nouns(options, data, held, photos):
     """`(general, absent)` nouns, 100 of each at most."""
     here = Counter(word for photo in photos for word in held[photo])
@@ -130,13 +122,8 @@ def _parser():
     parser = OneLineParser(
         prog="python -m studies.short_questions", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("model", help="a preset or a run that says what else fits")
-    parser.add_argument("folder", type=Path, help="of Flickr8k")
+    add_flags(parser, sizes=[500, 1000])
     parser.add_argument("coco", type=Path, help="COCO's captions_val2017.json")
-    parser.add_argument("--sizes", nargs="+", type=int, default=[500, 1000])
-    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    parser.add_argument("--probes", type=Path, help="others than the model's own")
     return parser
 
 

@@ -1,6 +1,7 @@
 """Learns from captioned photos how likely other items than the wanted one fit a question."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,12 +14,13 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Fits, Trial
+from zoo.confidence.guarantees import one_of_each
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.data.text.caption_bank import CaptionBank, packaged_bank
 from zoo.data.text.questions import stems
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.relevance import relevance, score_scale
-from zoo.evaluation.short_questions import short_questions
+from zoo.evaluation.short_questions import held_stems, short_questions
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
@@ -86,25 +88,31 @@ def learn_fits(
         )
     bank = packaged_bank() if bank is None else bank
     rng = np.random.default_rng(seed)
+    matrices = _matrices(captioned)
     return {
-        direction: _Learner(captioned, direction, bank, rng).fits() for direction in ("t2i", "i2t")
+        direction: _Learner(captioned, direction, bank, rng, matrices).fits()
+        for direction in ("t2i", "i2t")
     }
+
+
+def _matrices(captioned):
+    """Scores, what fits and what belongs together, captions × images."""
+    owners, count = captioned.owners, length(captioned.images)
+    pairs = PairGallery(captioned.images, captioned.similarity, "images")
+    scores, own = pairs.scores(captioned.captions), owners[:, None] == np.arange(count)
+    rows, scale = np.arange(len(owners)), score_scale(scores, own)
+    return scores, relevance(captioned.sentences, rows, owners, count, scores, scale), own
 
 
 class _Learner:
     """One direction: questions, items, scores between them, and what fits what."""
 
-    def __init__(self, captioned, direction, bank, rng):
+    def __init__(self, captioned, direction, bank, rng, matrices):
         self.captioned, self.direction, self.bank, self.rng = captioned, direction, bank, rng
         owners, count = captioned.owners, length(captioned.images)
-        pairs = PairGallery(captioned.images, captioned.similarity, "images")
-        scores = pairs.scores(captioned.captions)  # captions × images
-        own = owners[:, None] == np.arange(count)
-        scale = score_scale(scores, own)
-        rows = np.arange(len(owners))
-        fit = relevance(captioned.sentences, rows, owners, count, scores, scale)
+        scores, fit, own = matrices
         if direction == "t2i":
-            asked = _one_of_each(owners, rng)
+            asked = one_of_each(owners, rng)
             self.queries, self.items = take(captioned.captions, asked), captioned.images
             self.scores, self.fit, self.own = scores[asked], fit[asked], own[asked]
         else:
@@ -149,9 +157,7 @@ class _Learner:
     def _words(self):
         """ρ of short questions, and the probability that general words exceed."""
         captioned, bank = self.captioned, self.bank
-        held = [set() for _ in range(length(captioned.images))]
-        for text, owner in zip(captioned.texts, captioned.owners, strict=True):
-            held[owner] |= set(stems(text))
+        held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
         every = [stem for one in held for stem in one]
         if not every or np.mean([len(bank.photos_with(one)) > 0 for one in every]) < KNOWN:
             return None, 0.0
@@ -174,7 +180,7 @@ class _Learner:
     def _presence(self, found):
         """Whether anything fits, from galleries with all that fits and with it taken out."""
         tables, truths = [], []
-        reference = self._reference()
+        reference = self._reference
         for size in self._sizes():
             for _ in range(max(2, min(DRAWS, length(self.captioned.images) // size))):
                 chosen = self._gallery(size)
@@ -196,6 +202,7 @@ class _Learner:
         below = float(np.quantile(presence.logit(table[truth]), ABSENCE))
         return dataclasses.replace(found, presence=presence, absent_below=below)
 
+    @functools.cached_property
     def _reference(self):
         """The mean of each question's ten best scores over the probes' items, those of its own
         photo left out: a question that is asked later has none there."""
@@ -211,7 +218,7 @@ class _Learner:
     def _trials(self, found):
         """Cut-offs are certified by half of the photos, which are asked over themselves; the other
         half are the probes."""
-        trials, reference = [], self._reference()
+        trials, reference = [], self._reference
         photos = length(self.captioned.images)
         for size in self._sizes():
             if size > photos // 2:
@@ -232,7 +239,7 @@ class _Learner:
         is_inside = np.isin(np.arange(length(self.captioned.images)), inside)
         chosen = np.flatnonzero(is_inside[self.photo_of_item])
         own = np.flatnonzero(~is_inside[self.photo_of_item])
-        asked, probing = (np.flatnonzero(part) for part in _parted(is_inside[self.photo]))
+        asked, probing = (np.flatnonzero(is_inside[self.photo] == side) for side in (True, False))
         probing = self.rng.permutation(probing)[:MOST_PROBES]
         gallery = PairGallery(take(self.items, chosen), self.captioned.similarity, self._side)
         own = own[np.isin(self.photo_of_item[own], self.photo[probing])]
@@ -268,16 +275,6 @@ class _Learner:
         """The items of some photos, drawn at random."""
         photos = self.rng.permutation(length(self.captioned.images))[:size]
         return np.flatnonzero(np.isin(self.photo_of_item, photos))
-
-
-def _parted(is_first):
-    return is_first, ~is_first
-
-
-def _one_of_each(owners, rng):
-    """A caption of each image, drawn at random."""
-    order = rng.permutation(len(owners))
-    return np.sort(order[np.unique(owners[order], return_index=True)[1]])
 
 
 def _nearest(items, among):

@@ -71,3 +71,17 @@ def short_questions(
                 break
         found |= kept
     return list(found)
+
+
+def held_stems(captions: Sequence[str], owners: Sequence[int], num_images: int) -> list[set[str]]:
+    """The stems that each image's captions hold.
+
+    Args:
+        captions: M strings.
+        owners: the row of each caption's image.
+        num_images: how many sets.
+    """
+    held = [set() for _ in range(num_images)]
+    for caption, owner in zip(captions, owners, strict=True):
+        held[owner] |= set(stems(caption))
+    return held
