@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zoo
+from json_values import changed
 from zoo.confidence import (
     Confidence,
     GalleryIdentity,
@@ -100,20 +101,6 @@ def test_it_is_the_same_after_saving(draw, tmp_path):
     assert path.stat().st_size < 100_000
 
 
-def broken(value, path, new):
-    """`value` with `path` replaced."""
-    value = json.loads(json.dumps(value))
-    *parents, last = path
-    place = value
-    for key in parents:
-        place = place[key]
-    if new is ...:
-        del place[last]
-    else:
-        place[last] = new
-    return value
-
-
 @pytest.mark.parametrize(
     ("path", "new", "message"),
     [
@@ -138,7 +125,7 @@ def broken(value, path, new):
 def test_a_file_that_is_no_calibration_is_refused(fitted, tmp_path, path, new, message):
     file = tmp_path / "calibration.json"
     fitted.save(file)
-    file.write_text(json.dumps(broken(json.loads(file.read_text()), path, new)))
+    file.write_text(json.dumps(changed(json.loads(file.read_text()), path, new)))
     with pytest.raises(InputError, match=message):
         Confidence.load(file)
 

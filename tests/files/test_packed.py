@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from json_values import changed
 from zoo.files.packed import pack, unpack
 
 
@@ -96,19 +97,6 @@ def test_numbers_of_numpy_are_numbers_and_texts_of_arrays_are_refused():
         pack(np.array(["a"]))
 
 
-def changed(path, new):
-    value = stored(outer())
-    *parents, last = path
-    place = value
-    for key in parents:
-        place = place[key]
-    if new is ...:
-        del place[last]
-    else:
-        place[last] = new
-    return value
-
-
 NAN = base64.b64encode(np.array([np.nan, 0, 0, 0, 0, 0]).tobytes()).decode()
 
 
@@ -155,7 +143,7 @@ NAN = base64.b64encode(np.array([np.nan, 0, 0, 0, 0, 0]).tobytes()).decode()
 )
 def test_damage_is_one_clear_error(path, new, message):
     with pytest.raises(ValueError, match=message) as caught:
-        unpack(Outer, changed(path, new), "found")
+        unpack(Outer, changed(stored(outer()), path, new), "found")
     assert "\n" not in str(caught.value)
 
 

@@ -274,7 +274,8 @@ def test_sources_have_one_form():
         assert PLACE.fullmatch(place), f"{where}: {source}"
 
 
-def test_sources_name_places_that_exist(shared_data):
+def texts_of_papers(shared_data):
+    """By name the text of each paper."""
     folder = shared_data.parent / "papers"
     if not folder.is_dir():
         pytest.skip("the papers are not beside this checkout")
@@ -282,6 +283,11 @@ def test_sources_name_places_that_exist(shared_data):
     for name, number in PAPERS.items():
         (path,) = folder.glob(f"{number}_*.txt")
         of_paper[name] = path.read_text()
+    return of_paper
+
+
+def test_sources_name_places_that_exist(shared_data):
+    of_paper = texts_of_papers(shared_data)
     for source, where in sources().items():
         paper, _, place = source.partition(", ")
         if paper not in PAPERS or place == "released code":
@@ -310,13 +316,7 @@ def test_a_setting_without_its_sentence_is_named():
 
 
 def test_sentences_stand_in_their_papers(shared_data):
-    folder = shared_data.parent / "papers"
-    if not folder.is_dir():
-        pytest.skip("the papers are not beside this checkout")
-    of_paper = {}
-    for name, number in PAPERS.items():
-        (path,) = folder.glob(f"{number}_*.txt")
-        of_paper[name] = _plain(path.read_text())
+    of_paper = {name: _plain(text) for name, text in texts_of_papers(shared_data).items()}
     for sentence in paper_sources.sentences():
         paper, _, place = sentence.source.partition(", ")
         if paper in PAPERS and place != "released code":
