@@ -15,11 +15,11 @@ from studies.judgments import Judgments
 from studies.people_data import Encoded
 from zoo.cli import OneLineParser, run
 from zoo.confidence.features import Logistic
-from zoo.evaluation.relevance import score_scale
+from zoo.evaluation.relevance import COLUMNS, caption_features, score_scale
 from zoo.files.json_files import write_json
 from zoo.metrics import auroc
 
-COLUMNS = ("greatest", "second", "mean", "score")
+NAMES = (*COLUMNS, "score")
 READS = {"captions": [0, 1, 2], "captions and score": [0, 1, 2, 3]}
 PENALTY = 1e-4
 HALVES = 3
@@ -47,7 +47,7 @@ def main(argv=None):
     for name, columns in READS.items():
         found = Logistic.fit(table[known][:, columns], truth[known], PENALTY)
         slopes = found.weights / found.spread
-        weights[name] = {COLUMNS[i]: float(slope) for i, slope in zip(columns, slopes, strict=True)}
+        weights[name] = {NAMES[i]: float(slope) for i, slope in zip(columns, slopes, strict=True)}
         weights[name]["bias"] = float(found.bias - slopes @ found.centre)
     print(weights)
     if options.out is not None:
@@ -63,11 +63,10 @@ def pairs_of(data, judgments):
     truth = judgments.matrix(data.names, data.names)
     scores = data.scores(asked)
     low, high = score_scale(scores, np.eye(len(scores), dtype=bool))
-    cosines = data.cosines(asked)
-    order = np.sort(cosines, axis=2)
-    mean = np.nanmean(np.where(cosines < -1, np.nan, cosines), axis=2)
-    columns = (order[..., -1], order[..., -2], mean, (scores - low) / (high - low))
-    return np.stack(columns, axis=2), truth
+    told = caption_features(data.sentences, asked, data.owners, len(data.names))
+    columns = np.concatenate([part for _, part in told], axis=1)
+    share = (scores - low) / (high - low)
+    return np.stack([*columns, share], axis=2), truth
 
 
 def _parser():

@@ -78,19 +78,6 @@ class Encoded(NamedTuple):
         asked = {key: value[rows] for key, value in self.captions.items()}
         return PairGallery(self.images, self.similarity, "images").scores(asked)
 
-    def cosines(self, rows):
-        """Of some captions with each photo's own, `(Q, N, captions)`; −2 for a caption itself and
-        where a photo has fewer."""
-        counts = np.bincount(self.owners)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        place = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
-        table = starts[:, None] + place  # captions lie photo by photo
-        found = (self.sentences[rows] @ self.sentences[table.ravel()].T).reshape(
-            len(rows), *table.shape
-        )
-        is_there = np.arange(counts.max()) < counts[:, None]
-        return np.where(is_there & (table[None] != rows[:, None, None]), found, -2.0)
-
 
 def add_flags(parser, sizes):
     """The flags of a study of a model over Flickr8k's test photos.

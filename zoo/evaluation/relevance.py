@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Iterator
 from importlib import resources
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.special import expit
 from zoo.arrays import unit
 
 ORACLE = "oracle.json"
+COLUMNS = ("greatest", "second", "mean")  # cosines with an image's captions
+_BLOCK = 256  # questions at once
 
 
 @functools.cache
@@ -44,8 +47,34 @@ def relevance(
     Returns:
         `(Q, N)` in [0, 1]; 1 for a caption and its own image.
     """
-    vectors = unit(np.asarray(sentences, np.float32))
     weights = oracle()["captions" if scores is None else "captions and score"]
+    has_captions = np.bincount(owners, minlength=num_images) > 0
+    found = np.zeros((len(rows), num_images))
+    for start, columns in caption_features(sentences, rows, owners, num_images):
+        part = slice(start, start + columns.shape[1])
+        odds = weights["bias"] + sum(
+            weights[name] * x for name, x in zip(COLUMNS, columns, strict=True)
+        )
+        if scores is not None:
+            low, high = scale
+            odds += weights["score"] * (scores[part] - low) / max(high - low, 1e-9)
+        found[part] = np.where(has_captions, expit(odds), 0.0)
+    found[np.arange(len(rows)), owners[rows]] = 1.0
+    return found
+
+
+def caption_features(
+    sentences: np.ndarray, rows: np.ndarray, owners: np.ndarray, num_images: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """What the oracle reads of captions: the greatest, the second and the mean cosine.
+
+    Args:
+        sentences, rows, owners, num_images: of `relevance`.
+
+    Yields:
+        `(start, (3, q, N))`, of the `COLUMNS` of q questions from the start-th.
+    """
+    vectors = unit(np.asarray(sentences, np.float32))
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=num_images)
     starts = np.concatenate([[0], np.cumsum(counts)])
@@ -53,26 +82,16 @@ def relevance(
     place = np.minimum(np.arange(most), np.maximum(counts[:, None] - 1, 0))
     table = order[np.minimum(starts[:-1, None] + place, len(order) - 1)]
     is_there = np.arange(most) < counts[:, None]
-    found = np.zeros((len(rows), num_images))
-    for start in range(0, len(rows), 256):
-        part = rows[start : start + 256]
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK]
         cosines = (vectors[part] @ vectors[table.ravel()].T).reshape(len(part), *table.shape)
-        counted = is_there & (
-            table[None] != part[:, None, None]
-        )  # a caption says nothing of itself
+        # A caption says nothing of itself.
+        counted = is_there & (table[None] != part[:, None, None])
         best = np.sort(np.where(counted, cosines, -1.0), axis=2)
         some = np.maximum(counted.sum(axis=2), 1)
         mean = np.where(counted, cosines, 0.0).sum(axis=2) / some
         second = np.where(some > 1, best[..., -2], best[..., -1])
-        odds = weights["greatest"] * best[..., -1] + weights["second"] * second
-        odds += weights["mean"] * mean + weights["bias"]
-        if scores is not None:
-            low, high = scale
-            share = (scores[start : start + 256] - low) / max(high - low, 1e-9)
-            odds += weights["score"] * share
-        found[start : start + 256] = np.where(counts > 0, expit(odds), 0.0)
-    found[np.arange(len(rows)), owners[rows]] = 1.0
-    return found
+        yield start, np.stack([best[..., -1], second, mean])
 
 
 def score_scale(scores: np.ndarray, own: np.ndarray) -> tuple[float, float]:
