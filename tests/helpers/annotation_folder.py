@@ -7,15 +7,23 @@ import numpy as np
 IMAGES = np.arange(100, 110)
 CAPTIONS = np.arange(1000, 1050)
 OUTSIDE = 9999  # a caption that is annotated but is not in the gallery
+FILE_ORDER = np.array([6, 7, 0, 8, 3, 9, 5, 4, 1, 2])  # of the images in `coco_test_ids.npy`
 
 
 def own_image(captions):
     return 100 + (np.asarray(captions) - 1000) // 5
 
 
+def folds():
+    """Rows and columns of the five folds, of two images each, as a pair of `np.ix_`."""
+    for images in FILE_ORDER.reshape(5, 2):
+        rows = np.sort(images)
+        yield np.ix_(rows, np.flatnonzero(np.isin(np.arange(50) // 5, rows)))
+
+
 def write(folder):
     """CxC adds the next image's first caption; ECCV asks three images and four captions."""
-    np.save(folder / "coco_test_ids.npy", CAPTIONS)
+    np.save(folder / "coco_test_ids.npy", CAPTIONS.reshape(10, 5)[FILE_ORDER].ravel())
     original = {int(i): [int(c) for c in CAPTIONS if own_image(c) == i] for i in IMAGES}
     cxc = {i: [*c, 1000 + 5 * ((i - 99) % 10)] for i, c in original.items()}
     eccv = {
