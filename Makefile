@@ -17,8 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # never to train on; then asks those, by the packaged model of photos.
 all: setup $(DRAWN)/pairs.csv
 	$(BIN)/python recipes/own_pairs.py --data-dir $(DRAWN) --held-out-share 0.2 --epochs 3 --out $(RUN)
-	$(BIN)/python -m zoo.search build zoo/photos $(INDEX) --model photos_pfe
-	$(BIN)/python -m zoo.search query $(INDEX) \
+	$(BIN)/halo search build zoo/photos $(INDEX) --model photos_pfe
+	$(BIN)/halo search query $(INDEX) \
 		"a bus on a city street" "people outdoors" "a giraffe" -k 3
 
 $(DRAWN)/pairs.csv: | setup

@@ -1,19 +1,21 @@
 """The console command `halo`: every command line of the zoo, also outside of a checkout.
 
     halo train pcme_cub --smoke     # python recipes/pcme_cub.py --smoke
-    halo report runs/pcme_cub       # python -m zoo.report runs/pcme_cub
+    halo demo runs/pcme_cub         # python -m demo runs/pcme_cub
 
 Recipes, export and demo import the zoo, never the reverse. A wheel has them in `zoo/applications`,
 a checkout beside `zoo`; `halo` puts that folder on the module path of its own process.
 
-This module is not in `zoo` and imports it only to run a command: `import zoo` takes seconds for
-TensorFlow, and the help and the lists need none of it.
+This module is not in `zoo`, whose import takes seconds for Keras and TensorFlow: the help and the
+lists need neither. The commands in `zoo.commands` read their flags first too, so `zoo` is imported
+with `HALO_LAZY=1` for them (see `zoo`).
 """
 
 import ast
 import difflib
 import importlib
 import importlib.metadata
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -85,11 +87,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         if module is None:
             print(program)
             sys.exit(0)
-        from zoo.cli import run  # after the help, see the module's docstring
+        run = _runner(lazily=module.startswith("zoo."))
     except (OSError, ValueError) as error:  # a backend that Keras cannot import is one too
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     run(_call, module, program, rest)
+
+
+def module_main(room: str, command: str) -> None:
+    """Runs `python -m zoo.ROOM`, the name of `halo COMMAND` in version 0.1, with a warning."""
+    print(f"warning: `python -m zoo.{room}` is now `halo {command}`", file=sys.stderr)
+    main([command, *sys.argv[1:]])
 
 
 def applications_folder() -> Path:
@@ -136,6 +144,17 @@ def _command(argv):
         raise ValueError(_unknown("recipe", recipe, known, "halo train"))
     sys.path[:0] = [str(folder / "recipes"), str(folder)]  # recipes import their siblings
     return recipe, f"halo train {recipe}", rest
+
+
+def _runner(lazily):
+    """`zoo.cli.run`. The variable is for this import alone, not for processes that it starts."""
+    if lazily:
+        os.environ["HALO_LAZY"] = "1"
+    try:
+        return importlib.import_module("zoo.cli").run
+    finally:
+        if lazily:
+            del os.environ["HALO_LAZY"]
 
 
 def _call(module, program, argv):

@@ -1,6 +1,6 @@
 """What a run on your own photos allows to say, in words, and what to do with it."""
 
-from zoo import cli, metrics
+from zoo import metrics
 from zoo.report.confidence import ASKED, verdict
 
 FEW_IMAGES = 50
@@ -48,14 +48,9 @@ def beside_the_preset(own, preset):
 
 def next_commands(run):
     """What to do with the run."""
-    installed = cli.program("")  # as `halo train`, not as a script
-    report, search, export, demo = (
-        f"halo {name}" if installed else f"python -m {package}{name}"
-        for package, name in (("zoo.", "report"), ("zoo.", "search"), ("", "export"), ("", "demo"))
-    )
     yield "Next:"
-    yield f"  {report} {run}"
-    yield f"  {search} build OTHER_PHOTOS {run}/index --model {run}"
-    yield f'  {search} query {run}/index "a text of yours"'
-    yield f"  {export} {run} {run}/served"
-    yield f"  {demo} {run}"
+    yield f"  halo report {run}"
+    yield f"  halo search build OTHER_PHOTOS {run}/index --model {run}"
+    yield f'  halo search query {run}/index "your text"'
+    yield f"  halo export {run} {run}/served"
+    yield f"  halo demo {run}"

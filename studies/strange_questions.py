@@ -91,7 +91,7 @@ def main(argv=None):
     if own is None or not own.known:
         raise InputError(
             f"{options.run}: has no probes that know what training has seen; make them with "
-            "`python -m zoo.evaluation probes`"
+            "`halo confidence probes`"
         )
     encoded = encode(model, test.records, test.source)
     resizing = resizing_of(options.run)

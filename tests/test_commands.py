@@ -220,7 +220,7 @@ def test_a_block_of_commands_is_read_by_their_parsers(block, only_read):
     [
         "python recipes/pcme_cub.py --epoch 3",
         "python recipes/pcme_cup.py",
-        "python -m zoo.report",
+        "halo report",
         "python -m benchmarks narrowings",
         "halo search build photos",
         "halo train pcme_cub --dims 3",
@@ -250,7 +250,7 @@ def test_what_make_does_is_read_too(only_read):
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     values = dict(re.findall(r"^(\w+) [:?]= (.*)$", text, re.M))
     main, _, drawing = text.partition("\nall: ")[2].partition("\nsetup: ")[0].partition("\n\n")
-    found = re.findall(r"^\t\$\(BIN\)/(python .+)$", f"{main}\n{drawing}", re.M)
+    found = re.findall(r"^\t\$\(BIN\)/((?:python|halo) .+)$", f"{main}\n{drawing}", re.M)
     assert len(found) == 4
     for line in found:
         line = re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], line)

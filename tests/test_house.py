@@ -8,8 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
-    ("errors", "bounds", "checks", "moments", "quiet", "choices"),
-    ("on_keras",),
+    ("errors", "bounds", "checks", "moments", "choices"),
     ("files", "cli"),
     ("embeddings", "numerics", "global_batch"),
     ("arrays",),
@@ -29,6 +28,7 @@ ORDER = (
     ("search",),
     ("retriever",),
     ("report",),
+    ("registered",),
     ("commands",),
     ("extras",),
 )

@@ -13,9 +13,8 @@ from zoo.data.text.captions import WordTokenizer
 
 CODE = """
 import os, sys
-known = {name.partition(".")[0] for name in sys.modules}
 import zoo
-print(sorted({name.partition(".")[0] for name in sys.modules} - known - sys.stdlib_module_names))
+print("keras" in sys.modules)
 print(os.environ["TF_CPP_MIN_LOG_LEVEL"])
 import keras
 named = keras.saving.get_registered_object
@@ -34,42 +33,59 @@ def test_import_alone_is_enough_to_load_models_with_their_tokenizers(tmp_path):
     backbone = zoo.encoders.bert(None, 7, 5, num_layers=1, num_heads=2, hidden_dim=8)
     bert = zoo.models.pcme_bert("tiny", pieces, backbone, dim=8, image_size=16)
     zoo.save_preset(bert, tmp_path / "pieces")
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, str(tmp_path / "words"), str(tmp_path / "pieces")],
-        env={k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    done = run(CODE, str(tmp_path / "words"), str(tmp_path / "pieces"))
     assert done.stdout.splitlines() == [
-        "['zoo']",  # heavy libraries wait until a model needs them
+        "True",  # `import zoo` imports Keras, as KerasHub does
         "1",  # TensorFlow's warnings and errors stay
-        "True True True",  # every class is registered with Keras, which comes later
+        "True True True",  # every class is registered with Keras
         "[[1, 2, 0, 0]] (4,)",
         "[[2, 5, 6, 3, 0]] (8,)",
     ], done.stderr[-2000:]
 
 
-LATE = """
-from zoo.layers import GaussianHead
-import keras
-named = keras.saving.get_registered_object
-print(*(named(f"halo>{name}") is not None for name in ("DualEncoder", "AdamP", "WordTokenizer")))
-"""
-
-
-@pytest.mark.very_slow  # `import zoo` comes first above
-def test_every_class_is_registered_where_keras_import_begins_in_a_room():
-    done = subprocess.run(
-        [sys.executable, "-c", LATE],
+def run(code, *arguments, **variables):
+    hidden = ("TF_CPP_MIN_LOG_LEVEL", "HALO_LAZY")
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**environment, **variables},
         capture_output=True,
         text=True,
         timeout=180,
         check=False,
     )
-    assert done.stdout == "True True True\n", done.stderr[-2000:]
-    assert done.stderr == ""
+
+
+LAZY = """
+import sys
+import zoo
+print("keras" in sys.modules)
+import zoo.registered
+import keras
+print(keras.saving.get_registered_object("halo>AdamP") is zoo.training.AdamP)
+"""
+
+
+def test_a_lazy_import_leaves_keras_to_zoo_registered():
+    done = run(LAZY, HALO_LAZY="1")
+    assert done.stdout == "False\nTrue\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("backend", ["foo", pytest.param("mlx", marks=pytest.mark.very_slow)])
+def test_a_backend_that_is_not_installed_is_one_line(backend):
+    code = "import halo_zoo; halo_zoo.main(['train', 'pcme_cub'])"
+    found = run(code, KERAS_BACKEND=backend)
+    assert found.returncode == 2
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("error: KERAS_BACKEND")
+    assert backend in line
+
+
+def test_a_wrong_run_folder_is_one_line_after_tensorflow_s_notes():
+    found = run("import halo_zoo; halo_zoo.main(['report', 'nowhere'])")
+    assert found.returncode == 2
+    assert found.stderr.splitlines()[-1] == "error: no such run folder: nowhere"
+    assert "Traceback" not in found.stderr
 
 
 def test_public_modules_of_data_are_imported_in_each_way():

@@ -1,16 +1,16 @@
 """Halo Zoo: image-text retrieval that says how sure it is.
 
-After `import zoo`, `keras.saving.load_model(path)` reads what the zoo saved: every layer,
-similarity, loss, tokenizer and model is registered as soon as Keras is imported (`zoo.on_keras`).
-Rooms are imported when they are first touched.
+`import zoo` imports Keras and registers every layer, similarity, loss, tokenizer and model
+(`zoo.registered`), so that `keras.saving.load_model(path)` reads what the zoo saved.
+
+With the environment variable `HALO_LAZY=1`, `import zoo` imports nothing, and each name below
+imports its module at first use (PEP 562). The command `halo` starts that way: help needs no Keras.
+A program that does so and loads models imports `zoo.registered` first.
 """
 
 import importlib
 import os
 from typing import TYPE_CHECKING, Any
-
-from zoo.on_keras import quick_and_quiet, when_keras_is_there
-from zoo.quiet import has_cuda_device
 
 if TYPE_CHECKING:
     from zoo import (
@@ -76,16 +76,6 @@ _OBJECTS = {  # found where they live
     "list_presets": "zoo.models.presets",
     "save_preset": "zoo.models.preset_folder",
 }
-_REGISTERED = (
-    "embeddings",
-    "encoders",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "similarities",
-    "training",
-)
 
 
 def __getattr__(name: str) -> Any:
@@ -100,17 +90,5 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
 
 
-def _register() -> None:
-    with quick_and_quiet():
-        keras = importlib.import_module("keras")
-        for room in _REGISTERED:
-            importlib.import_module(f"zoo.{room}")
-        if keras.backend.backend() == "tensorflow":  # the tokenizers, which saved models hold
-            importlib.import_module("zoo.data")
-            importlib.import_module("zoo.checkpoints")  # `from_preset` reads them
-            if not has_cuda_device():
-                # TensorFlow looks for one when it first computes, and then says that there is none.
-                importlib.import_module("tensorflow").config.list_physical_devices()
-
-
-when_keras_is_there(_register)
+if os.environ.get("HALO_LAZY") != "1":
+    importlib.import_module("zoo.registered")

@@ -27,7 +27,6 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from zoo import bounds
 from zoo.errors import InputError
-from zoo.quiet import without_notes
 
 Settings = TypeVar("Settings")
 
@@ -164,8 +163,7 @@ def run(main: Callable[..., Any], *args: Any) -> NoReturn:
         logging.ERROR
     )  # users cannot act on retracing warnings
     try:
-        with without_notes():
-            code = main(*args)
+        code = main(*args)
     except InputError as error:
         code = _complain(str(error))
     except OSError as error:

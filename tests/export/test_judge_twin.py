@@ -17,12 +17,12 @@ from export.signatures import Signatures
 from node import judged_in_node, needs_node
 from tools import live, live_facts
 from zoo import evaluation, report
+from zoo.commands.search import main as search
 from zoo.confidence.scores import DEPTH
 from zoo.data.text.caption_bank import packaged_bank
 from zoo.data.text.questions import as_asked
 from zoo.report import opening
 from zoo.retriever import server
-from zoo.search.__main__ import main as search
 
 COUNT = 500
 AT_ONCE = 40  # of more questions the share that has an answer is estimated

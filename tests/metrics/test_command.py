@@ -1,4 +1,4 @@
-"""`python -m zoo.metrics`: embeddings from a file, figures on the screen and in JSON."""
+"""`halo evaluate`: embeddings from a file, figures on the screen and in JSON."""
 
 import json
 

@@ -82,7 +82,7 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
 ):
     out, results, printed = finished
     assert "times chance" in printed
-    assert f"python -m zoo.search build OTHER_PHOTOS {out}/index --model {out}" in printed
+    assert f"halo search build OTHER_PHOTOS {out}/index --model {out}" in printed
     fresh = zoo.encoders.sentences(minilm, 8)
     backbone = model.caption_encoder.get_layer("backbone")
     for one, other in zip(backbone.get_weights(), fresh.get_weights(), strict=True):

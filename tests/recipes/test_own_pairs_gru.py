@@ -56,7 +56,7 @@ def test_one_command_from_a_table_to_a_report(first):
     assert run.finished
     assert "Warning: the test has 2 images only" in printed
     assert "times chance" in printed
-    assert f"python -m zoo.search build OTHER_PHOTOS {out}/index --model {out}" in printed
+    assert f"halo search build OTHER_PHOTOS {out}/index --model {out}" in printed
     assert run.model_path.exists()
     (line,) = (out / "skipped.jsonl").read_text().splitlines()[:1]
     assert "3.jpg" in json.loads(line)["where"]

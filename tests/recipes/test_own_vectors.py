@@ -12,9 +12,9 @@ import zoo
 from export import __main__ as export
 from studies import own_vectors_prefixes, own_vectors_table
 from zoo import report, search
+from zoo.commands import report as report_command
+from zoo.commands import search as search_command
 from zoo.errors import InputError
-from zoo.report import __main__ as report_command
-from zoo.search import __main__ as search_command
 
 
 @pytest.fixture(scope="module")

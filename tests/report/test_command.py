@@ -1,4 +1,4 @@
-"""`python -m zoo.report` from end to end, on a recipe's smoke run, and its complaints."""
+"""`halo report` from end to end, on a recipe's smoke run, and its complaints."""
 
 import json
 import re
@@ -10,10 +10,10 @@ import pytest
 import pcme_2d
 import zoo
 from zoo import cli, data, evaluation
+from zoo.commands import report as command
 from zoo.data import toy_birds
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.report import __main__ as command
 from zoo.report import inputs, markup, of_model, principal_plane, set_algebra, style
 
 SMALL = ["--smoke", "--image-size=16", "--word-dim=4", "--max-words=12", "--num-samples=2"]

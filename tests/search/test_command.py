@@ -1,4 +1,4 @@
-"""`python -m zoo.search`: folder or table in, index out, and resumption."""
+"""`halo search`: folder or table in, index out, and resumption."""
 
 import dataclasses
 import json

@@ -1,8 +1,8 @@
 """Measures how sure a run's answers are, and whether that is true.
 
-    python -m zoo.evaluation measure runs/pcme_cub                  # signals and probabilities
-    python -m zoo.evaluation measure runs/seed-0 runs/seed-1 --out study   # means ± deviations
-    python -m zoo.evaluation probes toy_birds_pfe --out FOLDER      # its probes anew
+    halo confidence measure runs/pcme_cub                  # signals and probabilities
+    halo confidence measure runs/seed-0 runs/seed-1 --out study   # means ± deviations
+    halo confidence probes toy_birds_pfe --out FOLDER      # its probes anew
 
 `measure` compares σ, the scores' own signals and calibrated probabilities, learnt on the
 validation split, on half of the test queries and on half of the test classes. `probes` writes the
@@ -14,17 +14,18 @@ import importlib
 from pathlib import Path
 
 from zoo.choices import DIVISIONS, SIMILARITIES
-from zoo.cli import OneLineParser, program, run
+from zoo.cli import OneLineParser
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
     importlib.import_module("zoo.evaluation.command").main(options)
 
 
 def _parser():
     parser = OneLineParser(
-        prog=program("python -m zoo.evaluation"),
+        prog="halo confidence",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -59,7 +60,3 @@ def _parser():
         command.add_argument("--data-dir", type=Path, help="the data set, if it has moved")
         command.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
     return parser
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,7 +1,7 @@
 """Evaluates saved embeddings, or a model over photos with captions.
 
-    python -m zoo.metrics EMBEDDINGS.npz
-    python -m zoo.metrics --model siglip2_base_patch16_224 --pairs flickr8k/
+    halo evaluate EMBEDDINGS.npz
+    halo evaluate --model siglip2_base_patch16_224 --pairs flickr8k/
 
 A model is whatever `zoo.from_preset` opens, and `--pairs` a folder in any layout of
 `zoo.data.captioned_folder`; without it a run or preset is evaluated on its own test split. The file
@@ -16,7 +16,7 @@ import importlib
 from pathlib import Path
 
 from zoo.choices import BY_KIND, SIMILARITIES
-from zoo.cli import OneLineParser, program, run
+from zoo.cli import OneLineParser
 
 
 def main(argv=None):
@@ -28,6 +28,7 @@ def main(argv=None):
         parser.error("--pairs and --image-dir need --model")
     if options.model is not None and options.coco:
         parser.error("--coco needs EMBEDDINGS.npz")
+    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
     room = "zoo.metrics.command" if options.model is None else "zoo.evaluation.of_folder"
     importlib.import_module(room).main(options)
 
@@ -35,7 +36,7 @@ def main(argv=None):
 def _parser():
     description, details = __doc__.split("\n\n", 1)
     parser = OneLineParser(
-        prog=program("python -m zoo.metrics"),
+        prog="halo evaluate",
         description=description,
         epilog=details,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -68,7 +69,3 @@ def _parser():
     )
     parser.add_argument("--out", type=Path, metavar="JSON", help="also write the figures")
     return parser
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,8 +1,8 @@
 """Writes reports on runs.
 
-    python -m zoo.report runs/pcme_cub                       # runs/pcme_cub/report/report.html
-    python -m zoo.report runs/one runs/other --out both      # side by side
-    python -m zoo.report toy_birds_pfe --out preset         # a preset
+    halo report runs/pcme_cub                       # runs/pcme_cub/report/report.html
+    halo report runs/one runs/other --out both      # side by side
+    halo report toy_birds_pfe --out preset         # a preset
 
 A report shows how well a run retrieves and how good its uncertainties are: one HTML page with
 everything in it, its figures as PNG, and its numbers as JSON, each with n and a 95 % bootstrap
@@ -14,17 +14,18 @@ import importlib
 from pathlib import Path
 
 from zoo.choices import RESAMPLES, SIMILARITIES
-from zoo.cli import OneLineParser, program, run
+from zoo.cli import OneLineParser
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
     importlib.import_module("zoo.report.command").main(options)
 
 
 def _parser():
     parser = OneLineParser(
-        prog=program("python -m zoo.report"),
+        prog="halo report",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -46,7 +47,3 @@ def _parser():
     )
     parser.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
     return parser
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,13 +1,13 @@
 """Makes a folder of images, or a table, searchable, and searches it.
 
-    python -m zoo.search build PHOTOS OUT --model PRESET_OR_RUN
-    python -m zoo.search query OUT "a small bird with a red crown"
+    halo search build PHOTOS OUT --model PRESET_OR_RUN
+    halo search query OUT "a small bird with a red crown"
 
 `build` encodes what it is given into OUT/embeddings and builds OUT/index; OUT/search.json names
 both. Stopped and called again it goes on where it was. When the source has grown it encodes what is
 new; a file or a model that was replaced is noticed, by size and time of change, then by contents.
 
-    python -m zoo.search update OUT [SOURCE]
+    halo search update OUT [SOURCE]
 
 does so for an index that is there, with the flags of its `build`. A folder or a CSV or TSV file
 gives images; with `--captions`, a CSV, TSV or text file gives captions, which are then found by
@@ -19,9 +19,9 @@ questions, `--json` answers in JSON.
 
 The two steps of `build` are commands too, for collections that one machine does not hold:
 
-    python -m zoo.search encode "gs://B/photos-*.tar" gs://B/shards --model gs://B/model/1 \\
+    halo search encode "gs://B/photos-*.tar" gs://B/shards --model gs://B/model/1 \\
         --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
-    python -m zoo.search index gs://B/shards OUT --model PRESET_OR_RUN --kind ivfpq
+    halo search index gs://B/shards OUT --model PRESET_OR_RUN --kind ivfpq
 
 `encode` writes shards of embeddings: in this process, by `--workers 4` of this machine, or by
 Apache Beam on a cluster, `--runner`, whose own flags follow `--`. What cannot be read is set aside,
@@ -30,15 +30,11 @@ with the reason. `index` reads shards.
 
 import importlib
 
-from zoo.cli import run
 from zoo.commands import search_flags
 
 
 def main(argv=None):
     options = search_flags.parse(__doc__, argv)
+    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
     room = "zoo.retriever.server" if options.command == "serve" else "zoo.retriever.commands"
     getattr(importlib.import_module(room), options.command)(options)
-
-
-if __name__ == "__main__":
-    run(main)

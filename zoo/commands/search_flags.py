@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from zoo.choices import DTYPES, KINDS, SIMILARITIES
-from zoo.cli import OneLineParser, program
+from zoo.cli import OneLineParser
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
@@ -43,7 +43,7 @@ def parser(description):
         description: text above the flags.
     """
     whole = OneLineParser(
-        prog=program("python -m zoo.search"),
+        prog="halo search",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

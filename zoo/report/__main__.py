@@ -1,11 +1,6 @@
-"""`python -m zoo.report`, which is `halo report`: its flags are in `zoo.commands`."""
+"""`python -m zoo.report`: the name of `halo report` in version 0.1."""
 
-import importlib
-
-from zoo.cli import run
-
-# By its name: the command lines are above the rooms.
-main = importlib.import_module("zoo.commands.report").main
+import halo_zoo
 
 if __name__ == "__main__":
-    run(main)
+    halo_zoo.module_main("report", "report")

@@ -1,11 +1,6 @@
-"""`python -m zoo.search`, which is `halo search`: its flags are in `zoo.commands`."""
+"""`python -m zoo.search`: the name of `halo search` in version 0.1."""
 
-import importlib
-
-from zoo.cli import run
-
-# By its name: the command lines are above the rooms.
-main = importlib.import_module("zoo.commands.search").main
+import halo_zoo
 
 if __name__ == "__main__":
-    run(main)
+    halo_zoo.module_main("search", "search")
