@@ -1,6 +1,7 @@
 """The photos that come with the package: those of COCO's subset that may be shown, made small.
 
     python -m tools.packaged_photos ../shared/data/coco_subset      # zoo/photos
+    python -m tools.packaged_photos ../shared/data/coco_subset --captions  # of those that are there
     python -m tools.packaged_photos --vectors photos_pfe            # and what the demo starts with
 
 Their licences are CC BY 2.0, CC BY-SA 2.0 and "no known copyright restrictions". Photos that may
@@ -16,7 +17,14 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from zoo.cli import run
-from zoo.data.loaders.packaged_photos import COLUMNS, CREDITS, FOLDER, VECTORS, packaged_photos
+from zoo.data.loaders.packaged_photos import (
+    CAPTIONS,
+    COLUMNS,
+    CREDITS,
+    FOLDER,
+    VECTORS,
+    packaged_photos,
+)
 from zoo.errors import InputError
 
 LICENCES = {
@@ -28,6 +36,12 @@ SIDE, QUALITY = 320, 80
 HEAD = """\
 # Photos of Flickr that COCO's images.json names (https://cocodataset.org), each made smaller to
 # {side} pixels. The licence of each photo holds for its smaller copy too.
+# The captions in CAPTIONS are of the COCO Consortium, CC BY 4.0
+# (https://creativecommons.org/licenses/by/4.0/), as they are but for spaces.
+"""
+OF_CAPTIONS = """\
+# Captions of COCO (https://cocodataset.org), of the COCO Consortium, CC BY 4.0
+# (https://creativecommons.org/licenses/by/4.0/): file, tab, caption.
 """
 
 
@@ -37,7 +51,24 @@ def main(argv=None):
         return write_vectors(options.vectors, options.out)
     if options.source is None:
         raise InputError("name the folder with captions.json, or --vectors PRESET")
-    return write_photos(options)
+    if not options.captions:
+        write_photos(options)
+    return write_captions(options.source, options.out)
+
+
+def write_captions(source, out):
+    """Writes what COCO's people wrote of the photos that are there."""
+    told = json.loads((source / "captions.json").read_text())
+    names = {one["id"]: _name(one) for one in told["images"]}
+    there = {path.name for path in out.glob("*.jpg")}
+    rows = [
+        (names[one["image_id"]], " ".join(one["caption"].split()))
+        for one in sorted(told["annotations"], key=lambda one: one["id"])
+        if names[one["image_id"]] in there
+    ]
+    lines = "".join(f"{name}\t{text}\n" for name, text in sorted(rows, key=lambda row: row[0]))
+    (out / CAPTIONS).write_text(OF_CAPTIONS + lines, encoding="utf-8")
+    print(f"{len(rows)} captions in {out / CAPTIONS}")
 
 
 def write_vectors(preset, out):
@@ -83,6 +114,7 @@ def _options(argv):
     )
     parser.add_argument("source", type=Path, nargs="?", help="folder with captions.json, images/")
     parser.add_argument("--vectors", metavar="PRESET", help="encode the photos that are there")
+    parser.add_argument("--captions", action="store_true", help="write the captions alone")
     parser.add_argument("--out", type=Path, default=FOLDER)
     return parser.parse_args(argv)
 

@@ -34,7 +34,11 @@ from zoo.data.loaders import (
     visual_genome,
 )
 from zoo.data.loaders.captioned import Captioned, captioned_folder
-from zoo.data.loaders.packaged_photos import packaged_photos, photo_credits
+from zoo.data.loaders.packaged_photos import (
+    packaged_captions,
+    packaged_photos,
+    photo_credits,
+)
 from zoo.data.reading import images
 from zoo.data.records import Loaded, Records, Skipped
 from zoo.data.records.skipped import write_skipped
@@ -86,6 +90,7 @@ __all__ = [
     "images",
     "open",
     "own_pairs",
+    "packaged_captions",
     "packaged_photos",
     "phase_seed",
     "photo_credits",

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.data.reading.files import read_lines
 
 FOLDER = Path(__file__).parents[2] / "photos"
-CREDITS = "CREDITS"
+CREDITS, CAPTIONS = "CREDITS", "CAPTIONS"
 VECTORS = "vectors.npz"
 COLUMNS = ("file", "flickr_id", "licence", "licence_url", "page")
 
@@ -43,6 +43,25 @@ def packaged_photos() -> list[Path]:
         170 paths. Their names are those of COCO's images.
     """
     return sorted(FOLDER.glob("*.jpg"))
+
+
+def packaged_captions() -> dict[str, list[str]]:
+    """What people wrote of the packaged photos: COCO's captions, CC BY 4.0.
+
+    ```python
+    captions = zoo.data.packaged_captions()
+    captions["000000000285.jpg"][0]
+    ```
+
+    Returns:
+        A dict from the name of a photo's file to its five captions.
+    """
+    found = {}
+    for line in read_lines(FOLDER / CAPTIONS):
+        if line and not line.startswith("#"):
+            name, text = line.split("\t")
+            found.setdefault(name, []).append(text)
+    return found
 
 
 def photo_credits() -> dict[str, Credit]:
