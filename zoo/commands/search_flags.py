@@ -147,6 +147,12 @@ def _index(command):
         help="run folder or preset whose probes calibrate the index (default: the model's own)",
     )
     command.add_argument(
+        "--pairs",
+        metavar="FOLDER",
+        help="your captioned photos, in any layout that own_pairs opens, to calibrate the index: "
+        "300 or more replace the model's probes, fewer are added to them",
+    )
+    command.add_argument(
         "--hubs",
         choices=("warn", "drop", "keep"),
         default="warn",

@@ -168,7 +168,7 @@ def calibrate_on(
     # Half of the probes taught the weights; how often answers are right, all of them tell.
     inside = confidence.features(probed.scores, uncertainty)
     weights = guarantees.weights(numbers)
-    confidence = _moved(confidence, confidence.logistic.missing_bias(inside, correct, weights))
+    confidence = moved(confidence, confidence.logistic.missing_bias(inside, correct, weights))
     outside = confidence.features(probed.without, uncertainty)
     wants = numbers if matches is None else numbered_kinds(matches)
     per_kind = 1 if matches_in_gallery is None else matches_in_gallery
@@ -239,7 +239,7 @@ def _names(probed, rows, uncertainty):
     ]
 
 
-def _moved(confidence, shift):
+def moved(confidence, shift):
     """A confidence whose log odds are all greater by a shift.
 
     The certificate's threshold moves along, so the same questions are answered as before.

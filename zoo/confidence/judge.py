@@ -84,6 +84,7 @@ class Judge:
             calibration, nothing is certified, and k is that of a grown gallery.
         noun: what an item is, `"photo"` or `"caption"`.
         unfit: the share of shown results that may not fit, of the certificate.
+        note: a sentence that follows a reason with a probability.
     """
 
     confidence: Confidence | None = None
@@ -94,6 +95,7 @@ class Judge:
     gallery: GalleryIdentity | None = None
     noun: str = "photo"
     unfit: float = UNFIT
+    note: str = ""
 
     @property
     def copies(self) -> float | None:
@@ -240,6 +242,7 @@ class Judge:
         else:
             verdict = LIKELY if first >= self.threshold else UNSURE
             reason = self._reason(verdict, first, fit, number, ends)
+        reason = f"{reason} {self.note}".strip()
         return Judgement(
             fit, wanted, verdict, reason, number, ends, self.length, said["answerable"]
         )

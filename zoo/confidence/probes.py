@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.arrays import KEYS, length, parts_of, take
+from zoo.arrays import KEYS, joined, length, parts_of, take
 from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.fits import Fits
+from zoo.confidence.general import calibrated_elsewhere, note_of
 from zoo.confidence.known import KnownQueries, SeenTexts
 from zoo.errors import InputError
 from zoo.files.array_files import read_arrays
@@ -57,6 +58,8 @@ class Probes:
         whole: `(N,)` booleans, the images of which all captions are here, or None. Where an image
             asks for captions and any of its own is right, these alone are asked: a gallery holds
             all of an image's captions, and the more there are, the likelier one comes first.
+        general: `(M,)` booleans, the captions that are not of the user's kind of photos, see
+            `zoo.confidence.general`; or None where all are.
     """
 
     images: dict
@@ -70,6 +73,7 @@ class Probes:
     trained_on: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, np.uint64))
     source: str = ""
     whole: np.ndarray | None = None
+    general: np.ndarray | None = None
 
     @classmethod
     def of(cls, images, captions, image_labels, caption_labels, caption_images=None, **more):
@@ -78,7 +82,7 @@ class Probes:
         Args:
             images, captions: embeddings, what `encode_*` returned or dicts of arrays.
             image_labels, caption_labels, caption_images: as above.
-            **more: `measure`, `known`, `fits`, `trained_on`, `source`, `whole`.
+            **more: `measure`, `known`, `fits`, `trained_on`, `source`, `whole`, `general`.
 
         Raises:
             ValueError: if lengths differ or nothing matches.
@@ -120,6 +124,8 @@ class Probes:
             raise ValueError(
                 f"`whole` must be {len(labels[0])} truth values; received shape {np.shape(whole)}"
             )
+        if more.get("general") is not None and more["general"].shape != labels[1].shape:
+            raise ValueError(f"`general` must be {len(labels[1])} truth values")
         return cls(images, captions, *labels, caption_images, **more)
 
     @property
@@ -176,8 +182,64 @@ class Probes:
         """
         if direction is None:
             direction = "t2i" if index.description["side"] == "images" else "i2t"
-        known = self.known.get(direction)
-        return calibrate_on(index, **self.pairs(direction), known=known, seed=seed)
+        known, pairs = self.known.get(direction), self.pairs(direction)
+        confidence = calibrate_on(index, **pairs, known=known, seed=seed)
+        if self.general is None:
+            return confidence
+        return calibrated_elsewhere(confidence, index, pairs, self._own_questions(direction))
+
+    @property
+    def note(self):
+        """A sentence for an answer on what the probes are, or an empty text."""
+        return note_of(self.general, self.caption_images)
+
+    def beside(self, own):
+        """These probes as general ones, and others of the user's kind of photos.
+
+        Probes of the user's photos that are among these give way to the new ones.
+
+        Args:
+            own: `Probes` of one number an image, as these.
+
+        Raises:
+            ValueError: if either are of classes or do not fit the other.
+        """
+        if self.by_class or own.by_class:
+            raise ValueError("probes of classes are not joined with others")
+        owners = [one.caption_images for one in (self, own)]
+        if any(one is None for one in owners):
+            raise ValueError("probes are joined where each caption's image is known")
+        if self.general is not None and not self.general.all():
+            kept = np.setdiff1d(np.arange(length(self.images)), owners[0][~self.general])
+            general = self.take(kept, np.flatnonzero(self.general))
+            return dataclasses.replace(general, general=None).beside(own)
+        images = length(self.images)
+        whole = [
+            np.ones(length(one.images), bool) if one.whole is None else one.whole
+            for one in (self, own)
+        ]
+        return dataclasses.replace(
+            self,
+            images=joined([self.images, own.images]),
+            captions=joined([self.captions, own.captions]),
+            image_labels=np.arange(images + length(own.images)),
+            caption_labels=np.append(np.where(owners[0] >= 0, owners[0], -1), owners[1] + images),
+            caption_images=np.append(owners[0], owners[1] + images),
+            fits=own.fits or self.fits,
+            source=f"{self.source}; {own.source}",
+            whole=np.concatenate(whole),
+            general=np.arange(length(self.captions) + length(own.captions)) < length(self.captions),
+        )
+
+    def _own_questions(self, direction):
+        """Which questions of `pairs` are of the user's kind of photos."""
+        if direction == "t2i":
+            return ~self.general[np.isin(self.caption_labels, self.image_labels)]
+        labels = self.image_labels if self.whole is None else self.image_labels[self.whole]
+        told = self.caption_labels
+        if self.whole is not None:
+            told = told[np.isin(told, labels)]
+        return np.isin(labels[np.isin(labels, told)], self.caption_labels[~self.general])
 
     def take(self, images, captions):
         """Probes of some images and captions, by their rows.
@@ -199,6 +261,7 @@ class Probes:
             caption_labels=self.caption_labels[captions],
             caption_images=None if owners is None else new[owners[captions]],
             whole=None if whole is None else whole[images],
+            general=None if self.general is None else self.general[captions],
         )
 
     def of_points(self):
@@ -239,6 +302,8 @@ class Probes:
             arrays["caption_images"] = self.caption_images
         if self.whole is not None:
             arrays["whole"] = self.whole
+        if self.general is not None:
+            arrays["general"] = self.general
         for direction, known in self.known.items():
             arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
         fits = {direction: pack(one) for direction, one in self.fits.items()}
@@ -281,6 +346,7 @@ class Probes:
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),
                 whole=arrays.get("whole"),
+                general=arrays.get("general"),
             )
         except InputError:
             raise

@@ -2,6 +2,7 @@
 
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrate_run, calibrated
+from zoo.evaluation.captioned_probes import general_probes, probes_of_captioned
 from zoo.evaluation.confidence_study import confidence_study, summarise_studies
 from zoo.evaluation.expansion import augment_gallery, expand_queries
 from zoo.evaluation.held_out import make_probes
@@ -28,12 +29,14 @@ __all__ = [
     "evaluate",
     "evaluate_folder",
     "expand_queries",
+    "general_probes",
     "make_probes",
     "measure",
     "measure_sets",
     "nearest_captions",
     "open_run",
     "probes_of",
+    "probes_of_captioned",
     "resizing_of",
     "spearman_of_matches",
     "summarise_studies",

@@ -10,12 +10,14 @@ from zoo import collection as collections
 from zoo.collection import Collection, Work, encode_work
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
+from zoo.data import captioned_folder
 from zoo.data.reading.files import read_lines
 from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.vector_files import read_column
 from zoo.data.records.skipped import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
+from zoo.evaluation.captioned_probes import with_own
 from zoo.files.atomic import write_text
 from zoo.models import Tower
 from zoo.models.presets import preset_folder
@@ -28,7 +30,7 @@ _AT_ONCE = 256  # questions
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
     *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "probes"),
-    *("include_training", "exclude", "hubs"),
+    *("include_training", "exclude", "hubs", "pairs"),
 )
 
 
@@ -70,6 +72,8 @@ def build(options):
     """Encodes new items, then builds the index."""
     if Path(options.source).expanduser().exists():  # the same from wherever it is called
         options.source = str(Path(options.source).expanduser().resolve())
+    if options.pairs is not None:
+        options.pairs = str(Path(options.pairs).expanduser().resolve())
     tower, pieces, identity = _work(options)
     _name_training(options, pieces)
     with built.locked(options.out):
@@ -95,7 +99,8 @@ def update(options):
             "call index or build again"
         )
     own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
-    for name, value in {"exclude": None, "hubs": "warn", **made}.items():  # since older versions
+    since = {"exclude": None, "hubs": "warn", "pairs": None}  # an older version
+    for name, value in {**since, **made}.items():
         setattr(options, name, own.get(name) or value)
     build(options)
 
@@ -240,6 +245,10 @@ def _index(options, shards, made=None):
     if options.similarity is not None:
         similarity = zoo.similarities.get(options.similarity, model)
     out, side, probes = options.out, shards.manifest["side"], _probes(options)
+    if options.pairs is not None:  # before the index, which takes longer
+        found = captioned_folder(options.pairs)
+        print(found.recognised)
+        probes = with_own(model, found, probes)
     folder = built.new_index(out)
     try:
         index = from_shards.build(
@@ -250,7 +259,7 @@ def _index(options, shards, made=None):
             side,
             options.candidates,
             memory=options.memory,
-            moments=probes is not None,
+            moments=True,
         )
     except (ValueError, TypeError) as error:
         raise InputError(f"{shards.folder}: {error}") from error
@@ -299,7 +308,7 @@ def _calibrated(retriever):
     right = confidence.num_correct / confidence.num_queries
     return (
         f"calibrated by {confidence.num_queries:,} probes, of which {right:.0%} find their own "
-        "item first"
+        f"item first. {retriever.judge.note}".rstrip(". ")
     )
 
 

@@ -17,12 +17,14 @@ from zoo.confidence.guarantees import numbered
 from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.judge import Asked, Judge, Judgement
 from zoo.confidence.scores import DEPTH
+from zoo.data import captioned_folder
 from zoo.data.text.caption_bank import packaged_bank
 from zoo.data.text.questions import as_asked
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
+from zoo.evaluation.captioned_probes import general_probes, with_own
 from zoo.evaluation.known import query_facts
 from zoo.files.atomic import atomic, write_text
 from zoo.models import DualEncoder, Tower
@@ -62,8 +64,9 @@ class Retriever:
 
     The model's probes, held-out pairs that come with it, are asked in front of this gallery when it
     is built, and again when it has grown or shrunk by more than 5 %: what is said is of the gallery
-    that is asked. A gallery that cannot be calibrated answers all the same, with the probability
-    None and a sentence on why.
+    that is asked. Where no probes come with the model, the package's photos with their captions are
+    encoded when the gallery is first judged, and the answer says so. A gallery that cannot be
+    calibrated answers all the same, with the probability None and a sentence on why.
 
     Made by `build` and `load`.
 
@@ -108,7 +111,8 @@ class Retriever:
             items: a folder or a list of files of pictures, pixels `(N, height, width, 3)`, texts
                 with `side="captions"`, or embeddings as `encode_*` returned them.
             ids: N distinct whole numbers; None counts from 0.
-            probes: held-out pairs; None takes those that come with the model.
+            probes: held-out pairs; None takes those that come with the model, else the package's
+                photos with their captions.
             kind: of the index, see `zoo.search.Index.build`.
             side: what the items are, `"images"` or `"captions"`; the other side asks.
             names: N strings to call them; default: of files their paths, of captions the texts.
@@ -245,18 +249,20 @@ class Retriever:
 
     def calibrate(
         self,
-        queries: EmbeddingLike,
-        own: EmbeddingLike,
+        queries: EmbeddingLike | str | os.PathLike,
+        own: EmbeddingLike | None = None,
         groups: Any = None,
         matches: Any = None,
     ) -> Confidence:
         """Calibrates on held-out pairs of your own, see `zoo.confidence.calibrate_on`.
 
         They take the place of the model's probes: the retriever calibrates on them again when the
-        gallery has grown, and saves them.
+        gallery has grown, and saves them. Fewer than 300 photos of a folder stand beside these.
 
         Args:
-            queries, own, groups: as of `calibrate_on`.
+            queries: as of `calibrate_on`; or a folder of photos with captions, see
+                `zoo.data.captioned_folder`, and nothing else.
+            own, groups: as of `calibrate_on`.
             matches: `(Q, M)` booleans where several items are right: kinds that share no item.
 
         Returns:
@@ -264,9 +270,17 @@ class Retriever:
 
         Raises:
             ValueError: as `calibrate_on`, or if kinds share an item.
+            InputError: if the folder or a photo in it cannot be read, or the model reads no
+                pictures or no texts.
         """
-        queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
-        probes = _own_probes(self.side, queries, own, groups, matches, self.probes)
+        if isinstance(queries, (str, os.PathLike)):
+            if any(given is not None for given in (own, groups, matches)):
+                raise ValueError("`own`, `groups` and `matches` go with embeddings, not a folder")
+            towers = {side: self.tower(side) for side in _OTHER}
+            probes = with_own(self.model, captioned_folder(queries), self.probes, towers)
+        else:
+            queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
+            probes = _own_probes(self.side, queries, own, groups, matches, self.probes)
         with self.index.reading(), self._lock:
             confidence = probes.calibrate(self.index)
             self.probes, self._reference = probes, None
@@ -489,6 +503,8 @@ class Retriever:
         return None if self.probes is None else self.probes.known.get(self._direction)
 
     def _calibrated(self):
+        if self.probes is None and len(self.index):
+            self.probes = general_probes(self.model, {side: self.tower(side) for side in _OTHER})
         if self.probes is None:
             return Judge(noun=_NOUNS[self.side])
         try:
@@ -509,6 +525,7 @@ class Retriever:
             known=confidence.known,
             gallery=GalleryIdentity.of_index(self.index),
             noun=_NOUNS[self.side],
+            note="" if probes is None else probes.note,
         )
 
     @property

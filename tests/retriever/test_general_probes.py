@@ -1,0 +1,143 @@
+"""A model without probes is calibrated on the package's photos, or on a folder of one's own."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import zoo
+from tests.helpers.colour_model import colour_model
+from zoo import evaluation
+from zoo.commands.search import main
+from zoo.data import packaged_captions, packaged_photos
+from zoo.errors import InputError
+
+NOTE = "Calibrated on general photos, which was off by up to 0.12 in our tests."
+QUESTION = "a dog lies on the grass with a ball in its mouth"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return colour_model(text for texts in packaged_captions().values() for text in texts)
+
+
+@pytest.fixture(scope="module")
+def retriever(model):
+    return zoo.Retriever.build(model, packaged_photos()[:12])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Thirty photos with their captions in text files."""
+    there = tmp_path / "own"
+    there.mkdir()
+    for photo in packaged_photos()[-30:]:
+        (there / photo.name).write_bytes(photo.read_bytes())
+        told = "\n".join(packaged_captions()[photo.name])
+        (there / photo.name).with_suffix(".txt").write_text(told, encoding="utf-8")
+    return there
+
+
+def test_every_packaged_photo_has_five_captions():
+    captions = packaged_captions()
+    assert set(captions) == {photo.name for photo in packaged_photos()}
+    assert {len(texts) for texts in captions.values()} == {5}
+    assert all(text.strip() == text and text for texts in captions.values() for text in texts)
+
+
+def test_a_model_without_probes_gives_a_probability_and_says_by_what(retriever):
+    answer = retriever.ask(QUESTION)
+    assert 0 < answer.probability < 1
+    assert 0 < answer.wanted < 1
+    assert answer.reason.endswith(NOTE)
+    low, high = answer.interval
+    assert low <= answer.probability <= high
+    assert retriever.probes.fits.keys() == {"t2i", "i2t"}
+    assert retriever.judge.cut is None  # of other photos nothing is promised
+    assert retriever.confidence.certificate is None
+
+
+def test_saved_and_loaded(retriever, tmp_path, monkeypatch):
+    answer = retriever.ask(QUESTION)
+    retriever.save(tmp_path / "saved")
+    monkeypatch.setattr("zoo.retriever.retriever.general_probes", None)  # not made again
+    again = zoo.Retriever.load(tmp_path / "saved").ask(QUESTION)
+    assert again.probability == pytest.approx(answer.probability, abs=1e-5)
+    assert again.reason == answer.reason
+
+
+def test_a_folder_of_ones_own_stands_beside_them(model, retriever, folder):
+    own = zoo.Retriever.build(model, packaged_photos()[:12], probes=retriever.probes)
+    wide = retriever.confidence.in_gallery.deviation
+    confidence = own.calibrate(folder)
+    assert confidence.in_gallery.deviation < wide
+    assert "general photos and 30 of your own; with 30 it was off" in own.ask(QUESTION).reason
+    own.calibrate(str(folder))  # in place of the first
+    assert len(own.probes.image_labels) == 200
+    assert own.confidence.in_gallery.deviation == confidence.in_gallery.deviation
+
+
+def test_the_models_own_probes_stay_beside_another_folder(model, retriever, folder):
+    """They are not exchanged for the packaged photos when a second folder comes."""
+    before = retriever.probes.take(np.arange(100), np.arange(500))
+    own = zoo.Retriever.build(
+        model, packaged_photos()[:12], probes=dataclasses.replace(before, general=None)
+    )
+    own.calibrate(folder)
+    own.calibrate(folder)
+    assert len(own.probes.image_labels) == 130
+    assert own.probes.general.sum() == 500
+
+
+def test_a_model_that_does_not_know_the_words_is_not_calibrated_on_them():
+    model = colour_model(["a red bird", "a blue bird with a long beak"])
+    asked = zoo.Retriever.build(model, packaged_photos()[:12]).ask("a red bird")
+    assert asked.probability is None
+    assert "the model has no probes" in asked.reason
+
+
+def test_many_of_ones_own_take_their_place(model, retriever, folder, monkeypatch):
+    monkeypatch.setattr("zoo.evaluation.captioned_probes.REPLACES", 30)
+    own = zoo.Retriever.build(model, packaged_photos()[:12], probes=retriever.probes)
+    own.calibrate(folder)
+    assert len(own.probes.image_labels) == 30
+    assert "general" not in own.ask(QUESTION).reason
+    assert own.probes.fits  # thirty are too few to learn it
+
+
+def test_captions_in_another_language_teach_nothing_of_what_else_fits(model):
+    photos = packaged_photos()[:60]
+    texts = ["ein hund liegt im gras", "ein kleiner hund spielt draussen"] * 60
+    owners = np.arange(120) // 2
+    probes = evaluation.probes_of_captioned(model, photos, texts, owners, "hunde")
+    assert not probes.fits
+    assert probes.source == "hunde: 60 images, 120 captions"
+
+
+def test_a_bad_folder_is_one_error(retriever, folder, tmp_path):
+    before = retriever.probes
+    with pytest.raises(InputError, match="no such file or folder"):
+        retriever.calibrate(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"expected pairs\.csv"):
+        retriever.calibrate(tmp_path / "empty")
+    with pytest.raises(ValueError, match="go with embeddings, not a folder"):
+        retriever.calibrate(folder, groups=np.arange(3))
+    next(folder.glob("*.jpg")).write_bytes(b"no picture")
+    with pytest.raises(InputError, match="jpg"):
+        retriever.calibrate(folder)
+    assert retriever.probes is before
+
+
+def test_the_command_takes_the_folder(model, folder, tmp_path, capsys):
+    model.save(tmp_path / "colours.keras")
+    out = tmp_path / "index"
+    source, name = str(folder), str(tmp_path / "colours.keras")
+    main(["build", source, str(out), "--model", name, "--pairs", str(folder)])
+    told = capsys.readouterr().out
+    assert "a text file beside each picture" in told
+    assert "Calibrated on general photos and 30 of your own" in told
+    main(["query", str(out), QUESTION])
+    assert "Calibrated on general photos and 30 of your own" in capsys.readouterr().out
+    with pytest.raises(InputError, match="nowhere: no such file or folder"):
+        main(["build", source, str(out), "--model", name, "--pairs", "nowhere"])

@@ -1,0 +1,86 @@
+"""Probes of other photos than the user's: how far off they are, and what a few own pairs tell."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.arrays import take
+from zoo.confidence import guarantees
+from zoo.confidence.calibrate import ask_probes, moved
+
+# By docs/results/generic_probes.md: the standard deviation of the shift of all log odds between
+# one source of photos with captions and another, and the greatest errors of what is said, with
+# general photos alone and beside 30 of one's own.
+SHIFT = 0.7
+OFF, OFF_WITH_OWN, OWN = 0.12, 0.08, 30
+GENERAL = "Calibrated on general photos"
+_STEPS = 50
+
+
+def calibrated_elsewhere(confidence, index, pairs, is_own):
+    """A `Confidence` by general probes, moved by those that are of the user's photos.
+
+    People who describe other photos write longer or vaguer questions, and what was learnt is off by
+    a shift δ of all log odds. It is normal, with mean 0 and the measured deviation `SHIFT`; the own
+    probes are asked in front of the gallery, δ is the most likely one after that, and its
+    deviation, by Laplace, widens the interval. Nothing is certified: no promise holds for other
+    photos than those that it was made on.
+
+    Args:
+        confidence: of `calibrate_on`, by all probes.
+        index: the gallery.
+        pairs: what `Probes.pairs` gave.
+        is_own: `(Q,)` booleans, the questions of the user's kind.
+
+    Returns:
+        A `Confidence` without a certificate.
+    """
+    variance, shift = SHIFT**2, 0.0
+    if is_own.any():
+        groups = guarantees.numbered(pairs["groups"], len(is_own))[is_own]
+        groups = np.unique(groups, return_inverse=True)[1]
+        own = take(pairs["queries"], is_own), pairs["own"], pairs["matches"][is_own]
+        probed = ask_probes(index, *own)[0]
+        weights = guarantees.weights(groups)
+        shift, variance = _most_likely(
+            confidence.logistic.logit(confidence.features(probed.scores)), probed.correct, weights
+        )
+    seen = confidence.in_gallery
+    deviation = float(np.hypot(seen.deviation, np.sqrt(variance)))
+    return dataclasses.replace(
+        moved(confidence, shift),
+        certificate=None,
+        in_gallery=dataclasses.replace(seen, deviation=deviation),
+    )
+
+
+def _most_likely(logits, correct, weights):
+    """`(δ, its variance)` of a logistic regression with one number, by Newton's method."""
+    shift = 0.0
+    for _ in range(_STEPS):
+        said = 1 / (1 + np.exp(-(logits + shift)))
+        slope = (weights * (correct - said)).sum() - shift / SHIFT**2
+        curve = (weights * said * (1 - said)).sum() + 1 / SHIFT**2
+        shift += slope / curve
+        if abs(slope / curve) < 1e-9:
+            break
+    return float(shift), float(1 / curve)
+
+
+def note_of(general, owners):
+    """What an answer says of its probes: a sentence, or an empty text where none is general.
+
+    Args:
+        general: `(M,)` booleans, or None.
+        owners: `(M,)`, the row of each caption's image.
+    """
+    if general is None:
+        return ""
+    own = 0 if owners is None else len(np.unique(owners[~general]))
+    if own < OWN:
+        beside = f" and {own:,} of your own; general photos alone were" if own else ", which was"
+        return f"{GENERAL}{beside} off by up to {OFF} in our tests."
+    return (
+        f"{GENERAL} and {own:,} of your own; with {OWN} it was off by up to {OFF_WITH_OWN} in our "
+        "tests."
+    )

@@ -1,0 +1,158 @@
+"""Probes of any model by captioned photos: those that come with the package, or the user's."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.confidence import Probes
+from zoo.confidence.probes import MOST
+from zoo.data.loaders.captioned import Captioned as Folder
+from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
+from zoo.data.text.caption_bank import packaged_bank
+from zoo.data.text.captions import unknown_words
+from zoo.data.text.questions import stems
+from zoo.errors import InputError
+from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
+from zoo.evaluation.sentences import sentence_vectors
+from zoo.models import Tower
+
+MOST_PHOTOS = 1000
+REPLACES = 300  # captioned photos of one's own from which others are not needed
+GENERAL = "COCO photos of the package"
+
+
+def probes_of_captioned(
+    model: Any,
+    photos: Sequence[Any],
+    captions: Sequence[str],
+    owners: np.ndarray,
+    source: str = "",
+    towers: dict[str, Tower] | None = None,
+) -> Probes:
+    """The `zoo.confidence.Probes` of a model by photos with captions, encoded now.
+
+    ```python
+    photos, texts = zoo.data.packaged_photos(), zoo.data.packaged_captions()
+    captions = [caption for photo in photos for caption in texts[photo.name]]
+    model = zoo.from_preset("photos_points")
+    probes = zoo.evaluation.probes_of_captioned(
+        model, photos, captions, np.arange(len(captions)) // 5
+    )
+    ```
+
+    Args:
+        model: a `DualEncoder` that reads pictures and texts.
+        photos: N, what `Tower.of_files` takes.
+        captions: M strings.
+        owners: `(M,)`, the row of each caption's photo.
+        source: what they are, in words.
+        towers: of the model, by side; None makes them.
+
+    Returns:
+        Probes with `fits` where there are 60 photos with several captions in English. Of more than
+        1,000 photos or 2,000 captions those of a part of the photos.
+
+    Raises:
+        InputError: if a photo cannot be read, or the model reads no pictures or no texts.
+    """
+    towers = towers or {side: Tower(model, side) for side in ("images", "captions")}
+    towers["images"].expect("pictures")
+    towers["captions"].expect("texts")
+    owners = np.asarray(owners)
+    counts = np.bincount(owners, minlength=len(photos))
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(counts))[:MOST_PHOTOS]
+    drawn = np.sort(drawn[np.cumsum(counts[drawn]) <= MOST])
+    rows = np.flatnonzero(np.isin(owners, drawn))
+    texts, owners = [str(captions[row]) for row in rows], np.searchsorted(drawn, owners[rows])
+    images = towers["images"].of_files([photos[row] for row in drawn])
+    asked = towers["captions"].of_texts(texts)
+    probes = Probes.of(
+        images,
+        asked,
+        np.arange(len(drawn)),
+        owners,
+        owners,
+        measure=towers["captions"].measure,
+        source=f"{source}: {len(drawn):,} images, {len(texts):,} captions",
+        whole=np.ones(len(drawn), bool),
+    )
+    if len(drawn) < LEAST or np.median(np.bincount(owners)) < 2 or not _is_known(texts):
+        return probes
+    encode, sentences = towers["captions"].of_texts, _sentences(tuple(texts))
+    captioned = Captioned(
+        images, asked, owners, texts, sentences, model.similarity, encode, source or "your own"
+    )
+    return with_fits(probes, learn_fits(captioned))
+
+
+def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes | None:
+    """Probes of a model by the photos that come with the package.
+
+    An answer says that its probes are general, its interval is as wide as was measured between
+    photos of different sources, and nothing is certified.
+
+    Args:
+        model, towers: of `probes_of_captioned`.
+
+    Returns:
+        None where the model reads no pictures or no texts, or half of the captions' words are
+        unknown to it: general photos do not say then how often it is right.
+    """
+    towers = towers or {side: Tower(model, side) for side in ("images", "captions")}
+    if (towers["images"].reads, towers["captions"].reads) != ("pictures", "texts"):
+        return None
+    photos, told = packaged_photos(), packaged_captions()
+    texts = [text for photo in photos for text in told[photo.name]]
+    words, unknown = unknown_words(model.tokenizer, texts)
+    if unknown is not None and sum(map(len, unknown)) > (1 - KNOWN) * words.sum():
+        return None
+    owners = np.repeat(np.arange(len(photos)), [len(told[photo.name]) for photo in photos])
+    probes = probes_of_captioned(model, photos, texts, owners, GENERAL, towers)
+    fits = {side: dataclasses.replace(one, trials=()) for side, one in probes.fits.items()}
+    return dataclasses.replace(probes, fits=fits, general=np.ones(len(owners), bool))
+
+
+def with_own(
+    model: Any, found: Folder, before: Probes | None, towers: dict[str, Tower] | None = None
+) -> Probes:
+    """Probes by a user's captioned photos.
+
+    Of fewer than 300 photos they stand beside other probes, which tell how scores become
+    probabilities; the user's tell by how much all of these are off. More take their place.
+
+    Args:
+        model, towers: of `probes_of_captioned`.
+        found: of `zoo.data.captioned_folder`.
+        before: the probes so far; None makes those of the packaged photos.
+
+    Raises:
+        InputError: if a photo cannot be read, or the model reads no pictures or no texts.
+    """
+    given = model, found.photos, found.captions, found.caption_image, "your own photos", towers
+    own = probes_of_captioned(*given)
+    if before is None:
+        before = general_probes(model, towers)
+    if len(own.image_labels) >= REPLACES or before is None:
+        told = {} if before is None else {"known": before.known, "fits": own.fits or before.fits}
+        return dataclasses.replace(own, **told)
+    if before.by_class:
+        raise InputError(
+            f"expected at least {REPLACES} photos with captions in place of probes that are of "
+            f"classes; received {len(own.image_labels)}"
+        )
+    return before.beside(own)
+
+
+def _is_known(texts):
+    """Whether captions are in the language of the caption bank, and so of the sentence encoder."""
+    bank = packaged_bank()
+    every = [stem for text in texts for stem in stems(text)]
+    return bool(every) and np.mean([len(bank.photos_with(one)) > 0 for one in every]) >= KNOWN
+
+
+@functools.lru_cache(maxsize=2)  # the packaged and those of one folder
+def _sentences(texts):
+    return sentence_vectors(texts)
