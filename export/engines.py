@@ -12,6 +12,7 @@ from export.choices import ENGINES
 from export.client_files import write_client
 from export.saved_model import TOLERANCE, writing
 from export.towers import frozen, towers_of, with_batch
+from zoo.compat import sound_tf2onnx
 from zoo.errors import InputError, require
 from zoo.files.atomic import atomic_folder, write_text
 
@@ -138,23 +139,11 @@ def _as_saved_model(function):
 
 
 def _to_onnx(function, tower, path, storage):
-    tf2onnx = require("tf2onnx", extra="engines")
-    from keras.src.export.tf2onnx_lib import patch_tf2onnx
-
-    patch_tf2onnx()  # Keras' own mend, for NumPy 2
-    steps = require("tf2onnx.optimizer", extra="engines")._optimizers
-    # It takes the transposition of an axis of one for a reshaping to the batch it has seen: with
-    # masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
-    before = dict(steps)
-    steps.pop("optimize_transpose", None)
     handlers = {"Erfc": (_complementary_error, [])}
-    try:
+    with sound_tf2onnx() as tf2onnx:
         tf2onnx.convert.from_function(
             function, [tower.spec], output_path=str(path), custom_op_handlers=handlers
         )
-    finally:
-        steps.clear()
-        steps.update(before)
 
 
 def _complementary_error(graph, node, name, args):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import keras
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import convert_to_constants
 
 from export.signatures import image_inputs
+from zoo.compat import all_layers, constant_graph
 from zoo.errors import InputError
 
 _SMALL, _LARGE = 6.2e-5, 6e4  # what float16 holds: normal numbers from 6.1e-5 to 65,504
@@ -31,7 +31,7 @@ class Tower(NamedTuple):
     @property
     def is_recurrent(self):
         """Whether it has a recurrent layer."""
-        return any(isinstance(one, keras.layers.RNN) for one in self.encoder._flatten_layers())
+        return any(isinstance(one, keras.layers.RNN) for one in all_layers(self.encoder))
 
     def expected(self, inputs):
         """What Keras gives, a dict of arrays."""
@@ -93,9 +93,7 @@ def frozen(tower, fits_half=False):
         return [tf.cast(found[name], tf.float32) for name in tower.outputs]
 
     traced = tf.function(call, input_signature=[tower.spec], autograph=False)
-    constant = convert_to_constants.convert_variables_to_constants_v2(
-        traced.get_concrete_function(), lower_control_flow=False
-    )
+    constant = constant_graph(traced.get_concrete_function())
     graph = constant.graph.as_graph_def()
     if fits_half:
         _fit_half(graph)

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
     ("errors", "bounds", "checks", "moments", "choices"),
+    ("compat",),
     ("files", "cli"),
     ("embeddings", "numerics", "global_batch"),
     ("arrays",),

@@ -9,6 +9,8 @@ reach the weights of one device.
 import keras
 from keras import ops
 
+from zoo.compat import spans_workers
+
 _HALF = 4096  # float32 counts exactly up to 2²⁴, so that an int32 travels as two halves
 
 
@@ -90,7 +92,7 @@ def one_value_a_replica(logs):
         return logs
     import tensorflow as tf
 
-    if not tf.distribute.get_strategy().extended._in_multi_worker_mode():
+    if not spans_workers(tf.distribute.get_strategy()):
         return logs  # replicas of one process are averaged as they are
     return {name: ops.reshape(value, (1,)) for name, value in logs.items()}
 

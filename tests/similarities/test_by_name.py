@@ -104,14 +104,22 @@ def test_match_probability_takes_no_scale_of_another_distance():
     assert taken(similarities.Cosine(3.0)) == (10.0, 10.0)
 
 
-def test_a_call_of_its_own_inherits_no_statement():
+def test_a_call_of_its_own_states_what_goes_with_it():
+    with pytest.raises(TypeError, match="must state identifier, from_space, function too"):
+
+        class Incomplete(similarities.ClosedFormSampledDistance):
+            space = "csd"
+
+            def call(self, images, captions):
+                return super().call(images, captions) ** 3
+
     class Other(similarities.ClosedFormSampledDistance):
+        identifier = space = from_space = function = None
+
         def call(self, images, captions):
             return super().call(images, captions) ** 3
 
-    assert Other.identifier is Other.space is Other.from_space is Other.function is None
-    assert not Other.embeddings
-    assert not Other.is_log_odds
+    assert Other.is_log_odds  # what it does not state is inherited, as in any class
     assert similarities.name_of(Other(name="mine")) == "mine"
 
     class Renamed(similarities.ClosedFormSampledDistance):

@@ -43,7 +43,7 @@ def test_keras_alone_cannot_fit_with_several_workers():
 
 
 def test_keras_clips_before_the_sum():
-    """`clip_the_sum`: the gradients that `_clip_gradients` sees are not reduced yet."""
+    """`zoo.compat.clip_after_the_sum`: `_clip_gradients` sees those of one replica."""
     optimizer = inspect.getsource(keras.optimizers.SGD._backend_apply_gradients)
     clips, updates = (optimizer.rindex(f"self.{name}(") for name in ("_clip_gradients", STEP))
     assert clips < updates
@@ -54,6 +54,6 @@ STEP = "_backend_update_step"
 
 
 def test_keras_synchronizes_no_masked_statistics():
-    """`synchronize_batch_normalization` replaces `_moments`."""
+    """`zoo.compat.replace_moments`."""
     moments = inspect.getsource(keras.layers.BatchNormalization._moments)
     assert moments.count("synchronized") == 2  # the argument and its value, without a mask only

@@ -16,8 +16,6 @@ In the hall: `seeding`, which all use; `by_name`, the loaders that `datasets.ope
 What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
 """
 
-import sys
-
 from zoo.data import batches, datasets, sources
 from zoo.data.augmentation import Augmentation
 from zoo.data.batches import crop_triplets, streams
@@ -50,18 +48,6 @@ from zoo.data.text.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import VocabularyTokenizer, read_vocabulary_tokenizer
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
-
-# `from zoo.data.cub import load` as well as `zoo.data.cub.load`, as `os` does for `os.path`.
-_PUBLIC = {
-    "coco": coco,
-    "cub": cub,
-    "flickr30k": flickr30k,
-    "regions": regions,
-    "toy_birds": toy_birds,
-    "toy_scenes": toy_scenes,
-    "visual_genome": visual_genome,
-}
-sys.modules.update({f"{__name__}.{name}": module for name, module in _PUBLIC.items()})
 
 __all__ = [
     "LOADERS",

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from zoo.compat import all_layers
 from zoo.encoders.bert import PADDING, activate_exactly, network_of_folder
 from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.errors import InputError
@@ -28,7 +29,7 @@ class Frozen(keras.Model):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        for layer in self._flatten_layers():  # itself too
+        for layer in all_layers(self):  # itself too
             layer.trainable = False
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from zoo import embeddings
+from zoo.compat import is_called_alone
 from zoo.embeddings import DIRECTION, GAUSSIAN, Embedding
 
 FAMILIES = ("von_mises_fisher", "power_spherical")
@@ -51,7 +52,7 @@ class Distribution(keras.layers.Layer):
 
     def call(self, embedding: Embedding) -> Any:
         _check(embedding)
-        is_alone = self._get_call_context().entry_layer is self
+        is_alone = is_called_alone(self)
         if not (is_alone and _is_eager()):
             return embedding
         return embeddings.distribution(embedding, self.family)

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from zoo import embeddings, global_batch, losses
+from zoo.compat import compiled_metrics
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 from zoo.losses.reduction import reduced, single_loss
 from zoo.models import inputs as checked
@@ -54,6 +55,11 @@ class DualEncoder(keras.Model):
         tokenizer: a layer from strings to token ids. Without one, captions must be what the
             caption encoder takes.
         uncertainty_measure: the default of `uncertainty`, see `zoo.embeddings.uncertainty`.
+        trained_as_log_odds: whether the similarity was trained by `MatchingCrossentropy`; None: as
+            the loss is. A file has it where `compile` replaced the loss.
+
+    Attributes:
+        origin: the name or path by which `zoo.from_preset` found the model, else None.
 
     Call arguments:
         inputs: a dict with `"images"`, `"captions"` (token ids or vectors) or both.
@@ -77,6 +83,7 @@ class DualEncoder(keras.Model):
         auxiliaries: Sequence[keras.layers.Layer] = (),
         tokenizer: keras.layers.Layer | None = None,
         uncertainty_measure: str | None = None,
+        trained_as_log_odds: bool | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -84,14 +91,15 @@ class DualEncoder(keras.Model):
         self.caption_encoder = caption_encoder
         self.similarity = similarity
         self.loss = self._own_loss = loss
-        self._was_trained_as_log_odds = None  # of a loaded model, see `gives_match_probability`
+        self.trained_as_log_odds = trained_as_log_odds
+        self.origin = None
         self.auxiliaries = list(auxiliaries)
         self.tokenizer = tokenizer
         self.uncertainty_measure = uncertainty_measure
         self.trackers = {term.name: keras.metrics.Mean(term.name) for term in self.auxiliaries}
         # The encoders arrive built. Nothing is left for Keras to build from a first batch.
         self.built = True
-        vars(self)["_called_with"] = {}  # for `export`; no state, which Keras would look for here
+        self._called_with = {}  # for `export`: `(shape, dtype)` by name
 
     def compile(
         self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, **kwargs: Any
@@ -117,7 +125,7 @@ class DualEncoder(keras.Model):
             )
         if loss is not None:
             single_loss(loss)
-            self._was_trained_as_log_odds = None
+            self.trained_as_log_odds = None
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
@@ -163,7 +171,7 @@ class DualEncoder(keras.Model):
         x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
         logits = self.similarity(images, captions, training=training)
         matches = match_matrix(x)
-        if self._compile_metrics is not None:
+        if compiled_metrics(self) is not None:
             # A step hands the same dict to `compute_metrics`, and each replica has its own.
             y_pred[_COMPARED] = matches, logits
         total = reduced(self.loss, matches, logits)
@@ -180,7 +188,7 @@ class DualEncoder(keras.Model):
         return global_batch.share(total)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        if self._compile_metrics is None:
+        if compiled_metrics(self) is None:
             return self.get_metrics_result()
         if _COMPARED not in y_pred:
             x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
@@ -207,10 +215,10 @@ class DualEncoder(keras.Model):
         # Keras would build from a batch, which it cannot reduce over workers. Only the optimizer
         # and the metrics are left to build, and their variables must be there before the replicas
         # run.
-        matrix = keras.KerasTensor((None, None), dtype="float32")
-        if self._compile_metrics is not None and not self._compile_metrics.built:
+        matrix, metrics = keras.KerasTensor((None, None), dtype="float32"), compiled_metrics(self)
+        if metrics is not None and not metrics.built:
             with self.distribute_strategy.scope():
-                self._compile_metrics.build(matrix, matrix)
+                metrics.build(matrix, matrix)
         if self.optimizer is not None and not self.optimizer.built:
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
@@ -321,7 +329,7 @@ class DualEncoder(keras.Model):
         were trained as such, by `MatchingCrossentropy`. Another similarity put in place of the
         trained one ranks, and its scale and shift mean nothing.
         """
-        trained = self._was_trained_as_log_odds
+        trained = self.trained_as_log_odds
         if trained is None:
             trained = isinstance(self.loss, losses.MatchingCrossentropy)
         return trained and getattr(self.similarity, "is_log_odds", False)
@@ -354,10 +362,10 @@ class DualEncoder(keras.Model):
             auxiliaries=self.auxiliaries if auxiliaries is None else auxiliaries,
             tokenizer=self.tokenizer,
             uncertainty_measure=self.uncertainty_measure,
+            trained_as_log_odds=self.trained_as_log_odds,
             name=self.name,
         )
         model.loss = self.loss
-        model._was_trained_as_log_odds = self._was_trained_as_log_odds
         return model
 
     def export(
@@ -403,16 +411,13 @@ class DualEncoder(keras.Model):
         save_preset(self, preset_dir, **{"overwrite": True, **kwargs})
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **stored.parts(self)}
+        return {**super().get_config(), **stored.parts(self, self._own_loss)}
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> "DualEncoder":
-        config, trained_as_log_odds = stored.arguments(config, custom_objects)
-        model = cls(**config)
-        model._was_trained_as_log_odds = trained_as_log_odds
-        return model
+        return cls(**stored.arguments(config, custom_objects))
 
 
 def match_matrix(batch: dict[str, Tensor]) -> Tensor:

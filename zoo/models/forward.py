@@ -8,6 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.compat import spans_workers
+
 
 class Forward:
     """Encodes batches, compiled once for any batch size, and from several threads at a time.
@@ -104,7 +106,7 @@ def _strategy_of(encoder):
     if strategy is None:
         return None
     several = strategy.num_replicas_in_sync > 1 or isinstance(strategy, tf.distribute.TPUStrategy)
-    return strategy if several and not strategy.extended._in_multi_worker_mode() else None
+    return strategy if several and not spans_workers(strategy) else None
 
 
 def _joined(strategy, count, values):

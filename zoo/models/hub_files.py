@@ -3,7 +3,8 @@
 import pathlib
 from collections.abc import Sequence
 
-from zoo.errors import InputError, MissingPackageError, require
+from zoo.compat import fetched_file
+from zoo.errors import InputError, MissingPackageError
 from zoo.files.json_files import read_object
 
 HUBS = ("hf://", "kaggle://")
@@ -32,11 +33,10 @@ def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pat
         InputError: if the hub has no such folder or file, or cannot be reached.
         MissingPackageError: without keras-hub.
     """
-    get_file = require("keras_hub.src.utils.preset_utils", "text").get_file
     paths = []
     for name in names:
         try:
-            paths.append(pathlib.Path(get_file(handle, name)))
+            paths.append(pathlib.Path(fetched_file(handle, name)))
         except Exception as error:  # each hub has its own
             if not (may_lack and isinstance(error, FileNotFoundError)) or _no_network(error):
                 raise InputError(unfetched(handle, handle, error)) from error

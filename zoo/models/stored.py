@@ -7,40 +7,35 @@ import keras
 
 from zoo import losses
 
-TRAINED_AS_LOG_ODDS = "trained_as_log_odds"
 _SHARED = ("image_encoder", "caption_encoder", "similarity")
 
 
-def parts(model: keras.Model) -> dict[str, Any]:
-    """The config of a model, to be read by `arguments`.
+def parts(model: keras.Model, loss: keras.losses.Loss | None) -> dict[str, Any]:
+    """The config of a model with its own loss, to be read by `arguments`.
 
     The encoders and the similarity are in it as objects, which Keras serializes: it notices only
     so that the same layer also stands beside the model in a Functional model.
     """
     serialize = keras.saving.serialize_keras_object
-    trained = model._was_trained_as_log_odds
-    if trained is None and model.loss is not model._own_loss:
+    trained = model.trained_as_log_odds
+    if trained is None and model.loss is not loss:
         trained = isinstance(model.loss, losses.MatchingCrossentropy)
     one_encoder = model.caption_encoder is model.image_encoder
     config = {
         "image_encoder": model.image_encoder,
         "caption_encoder": None if one_encoder else model.caption_encoder,
         "similarity": model.similarity,
-        "loss": serialize(model._own_loss),
+        "loss": serialize(loss),
         "auxiliaries": [serialize(term) for term in model.auxiliaries],
         "tokenizer": serialize(model.tokenizer),
         "uncertainty_measure": model.uncertainty_measure,
     }
-    return config if trained is None else {**config, TRAINED_AS_LOG_ODDS: trained}
+    return config if trained is None else {**config, "trained_as_log_odds": trained}
 
 
-def arguments(
-    config: dict[str, Any], custom_objects: dict[str, Any] | None
-) -> tuple[dict[str, Any], bool | None]:
-    """The constructor's arguments, and whether the logits were trained as log-odds where the
-    model's own loss does not say it."""
+def arguments(config: dict[str, Any], custom_objects: dict[str, Any] | None) -> dict[str, Any]:
+    """The constructor's arguments."""
     config = dict(config)
-    trained = config.pop(TRAINED_AS_LOG_ODDS, None)
 
     def read(value):
         return keras.saving.deserialize_keras_object(value, custom_objects=custom_objects)
@@ -54,7 +49,7 @@ def arguments(
     config["tokenizer"] = read(config["tokenizer"])
     config["auxiliaries"] = [read(term) for term in config["auxiliaries"]]
     config["loss"] = _known_loss(config["loss"], read)
-    return config, trained
+    return config
 
 
 def _known_loss(stored, read):

@@ -13,8 +13,9 @@ class Similarity(keras.layers.Layer):
 
     A subclass writes `call(images, captions)` and states the class attributes below. Search,
     calibration, export, demo, evaluation and recipes read them, so a new similarity needs no entry
-    elsewhere. A subclass with a `call` of its own inherits none of them. Scale and shift, if any,
-    are created in `__init__`: they are scalars, and no shape has to be known.
+    elsewhere. They are inherited as any attribute is; a subclass that overrides `call` states its
+    own `identifier`, `space`, `from_space` and `function`. Scale and shift, if any, are created in
+    `__init__`: they are scalars, and no shape has to be known.
 
     ```python
     class Manhattan(zoo.similarities.Similarity):
@@ -53,6 +54,7 @@ class Similarity(keras.layers.Layer):
 
     Raises:
         ValueError: when a class states an identifier that another class has.
+        TypeError: when a class overrides `call` and states not all that goes with it.
     """
 
     identifier = None
@@ -67,10 +69,12 @@ class Similarity(keras.layers.Layer):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         own = vars(cls)
-        if "call" in own:
-            for name in _STATED:
-                if name not in own:
-                    setattr(cls, name, vars(Similarity)[name])
+        inherited = [name for name in _OF_A_CALL if getattr(cls, name) is not None]
+        if "call" in own and (left_out := [name for name in inherited if name not in own]):
+            raise TypeError(
+                f"{cls.__name__} has a `call` of its own, so it must state {', '.join(left_out)} "
+                "too (None where there is none); received only those of its parent"
+            )
         if own.get("identifier") is not None:
             _register(cls)
 
@@ -120,16 +124,8 @@ def _first_shape(embedding):
     return next(iter(embedding.values())) if isinstance(embedding, dict) else embedding
 
 
-_STATED = (
-    "identifier",
-    "embeddings",
-    "space",
-    "from_space",
-    "function",
-    "is_distance",
-    "is_log_odds",
-    "needs_model",
-)
+# What belongs to one `call`: with another one, search would rank by the parent's.
+_OF_A_CALL = ("identifier", "space", "from_space", "function")
 
 
 def _register(cls):

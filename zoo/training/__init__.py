@@ -2,7 +2,6 @@
 
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
-from zoo.training.clipping import clip_the_sum
 from zoo.training.collapse import CollapseCheck, CollapseWarning
 from zoo.training.execution import Execution, on_one_device
 from zoo.training.finite import FiniteCheck
@@ -59,7 +58,6 @@ __all__ = [
     "WarmUpThenDrops",
     "check_benchmark",
     "check_weights",
-    "clip_the_sum",
     "cosine",
     "cosine_after_a_twentieth",
     "distribute",

@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from zoo.compat import all_layers
+
 
 class StochasticWeightAveraging(keras.callbacks.Callback):
     """Averages the weights of the last epochs, and leaves the average in the model.
@@ -97,7 +99,7 @@ def training_batch_normalizations(model):
     """The BatchNorm layers of a model that train: a frozen one keeps its statistics."""
     return [
         layer
-        for layer in model._flatten_layers()
+        for layer in all_layers(model)
         if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable
     ]
 

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from zoo.compat import clip_after_the_sum
 from zoo.errors import InputError, require
-from zoo.training.clipping import clip_the_sum
 from zoo.training.micro_batches import distribute
 from zoo.training.strategies import is_chief, strategy
 from zoo.training.synchronized_statistics import synchronize_batch_normalization
@@ -108,7 +108,7 @@ class Execution:
             optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
             optimizer.gradient_accumulation_steps = self.gradient_accumulation
         if self.is_spread:
-            clip_the_sum(model.optimizer)
+            clip_after_the_sum(model.optimizer)
             synchronize_batch_normalization(model)
 
     def batches(self, stream: Callable, start_step: int) -> Any:

@@ -1,9 +1,9 @@
 """BatchNorm whose statistics are those of the global batch."""
 
-import functools
-
 import keras
 import tensorflow as tf
+
+from zoo.compat import all_layers, replace_moments
 
 
 def synchronize_batch_normalization(model: keras.Model) -> None:
@@ -16,9 +16,9 @@ def synchronize_batch_normalization(model: keras.Model) -> None:
     Args:
         model: to be trained by replicas.
     """
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         if isinstance(layer, keras.layers.BatchNormalization):
-            layer._moments = functools.partial(_moments, layer._reduction_axes)
+            replace_moments(layer, _moments)
 
 
 def _moments(axes, inputs, mask):

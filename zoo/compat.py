@@ -1,0 +1,101 @@
+"""Private parts of Keras, TensorFlow, KerasHub and tf2onnx that have no public equivalent.
+
+Nothing else here calls them. `tests/test_compat.py` notices when a new version changes one.
+"""
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+
+from zoo.errors import require
+
+
+def all_layers(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
+    """A layer and every layer inside it, at any depth; `layer.layers` has the first level only."""
+    return list(layer._flatten_layers())
+
+
+def is_called_alone(layer: keras.layers.Layer) -> bool:
+    """Whether the current call of a layer began with it, and not with a model around it."""
+    return layer._get_call_context().entry_layer is layer
+
+
+def compiled_metrics(model: keras.Model) -> Any:
+    """The metrics of `compile(metrics=…)`, None without; public `metrics` has the built ones."""
+    return model._compile_metrics
+
+
+def spans_workers(strategy: Any) -> bool:
+    """Whether the replicas of a `tf.distribute` strategy are in several processes."""
+    return strategy.extended._in_multi_worker_mode()
+
+
+def clip_after_the_sum(optimizer: keras.optimizers.Optimizer) -> None:
+    """Makes an optimizer clip the gradients after they are summed over the replicas.
+
+    Keras clips those of each replica and sums then (3.15.1), so that `global_clipnorm` bounds
+    another gradient than on one device, `num_replicas` times as large. Nothing changes for an
+    optimizer that does not clip, and a second call changes nothing.
+
+    Args:
+        optimizer: a Keras optimizer whose steps are computed by replicas.
+    """
+    if getattr(optimizer, "_clips_the_sum", False):
+        return
+    clip, add = optimizer._clip_gradients, optimizer._all_reduce_sum_gradients
+
+    def add_and_clip(gradients_and_variables):
+        gradients, variables = zip(*add(gradients_and_variables), strict=True)
+        return list(zip(clip(list(gradients)), variables, strict=True))
+
+    optimizer._clip_gradients = lambda gradients: gradients
+    optimizer._all_reduce_sum_gradients = add_and_clip
+    optimizer._clips_the_sum = True
+
+
+def replace_moments(
+    layer: keras.layers.BatchNormalization, moments: Callable[[list[int], Any, Any], Any]
+) -> None:
+    """Computes a BatchNorm layer's mean and variance by `moments(axes, inputs, mask)`."""
+    layer._moments = lambda inputs, mask: moments(layer._reduction_axes, inputs, mask)
+
+
+def fetched_file(handle: str, name: str) -> str:
+    """Fetches one file of a folder on a hub by KerasHub's fetcher, which caches it.
+
+    Args:
+        handle: `"hf://user/model"` or `"kaggle://user/model/keras/variation"`.
+        name: of the file, relative to the folder.
+
+    Returns:
+        Its path on this machine.
+    """
+    return require("keras_hub.src.utils.preset_utils", "text").get_file(handle, name)
+
+
+def constant_graph(function: Any) -> Any:
+    """A TensorFlow concrete function whose variables have become constants."""
+    module = importlib.import_module("tensorflow.python.framework.convert_to_constants")
+    return module.convert_variables_to_constants_v2(function, lower_control_flow=False)
+
+
+@contextlib.contextmanager
+def sound_tf2onnx() -> Iterator[Any]:
+    """The module `tf2onnx`, with Keras' fix for NumPy 2 and without an optimisation that is wrong.
+
+    It takes the transposition of an axis of one for a reshaping to the batch that it has seen: with
+    masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
+    """
+    tf2onnx = require("tf2onnx", extra="engines")
+    importlib.import_module("keras.src.export.tf2onnx_lib").patch_tf2onnx()
+    steps = require("tf2onnx.optimizer", extra="engines")._optimizers
+    before = dict(steps)
+    steps.pop("optimize_transpose", None)
+    try:
+        yield tf2onnx
+    finally:
+        steps.clear()
+        steps.update(before)
