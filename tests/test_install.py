@@ -5,6 +5,7 @@ installed in it. Nothing is downloaded.
 """
 
 import contextlib
+import email
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ import pytest
 pytest.importorskip("hatchling", reason="the wheel is built by hatchling, of the extra 'dev'")
 
 ROOT = Path(__file__).parent.parent
+PRESETS = ("photos_pfe", "toy_birds_pfe")  # in the wheel with their weights
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 
 
@@ -78,8 +80,12 @@ def _variables(outside):
 @pytest.mark.slow
 def test_the_wheel_holds_all_that_its_commands_need(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    assert wheel.stat().st_size <= 70_000_000
-    assert not [name for name in names if "birds_dive" in name]  # for which there is no room
+    assert wheel.stat().st_size <= 45_000_000
+    presets = {PurePosixPath(name).parts[2:] for name in names if name.startswith("zoo/presets/")}
+    others = {path.name for path in (ROOT / "zoo" / "presets").iterdir()} - set(PRESETS)
+    assert {parts for parts in presets if parts[0] in others} == {
+        (name, "preset.json") for name in others
+    }
     tops = {PurePosixPath(name).parts[0].partition("-")[0] for name in names}
     assert tops == {"zoo", "halo_zoo.py", "halo_zoo"}  # the last is the folder of its metadata
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
@@ -89,9 +95,43 @@ def test_the_wheel_holds_all_that_its_commands_need(wheel):
         *((name, f"zoo/applications/{name}") for name in ("recipes", "export", "demo")),
     ):
         for path in (ROOT / room).rglob("*"):
-            left_out = {"__pycache__", ".ruff_cache", "birds_dive"} & {*path.parts}
+            left_out = {"__pycache__", ".ruff_cache", *others} & {*path.parts}
             if path.is_file() and not left_out:
                 assert f"{place}/{path.relative_to(ROOT / room).as_posix()}" in held
+
+
+@pytest.mark.slow
+def test_the_wheel_says_its_licences(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    said = email.message_from_bytes(archive.read(name))
+    credits = (ROOT / "zoo" / "photos" / "CREDITS").read_text().splitlines()
+    licences = {line.split("\t")[2] for line in credits if line[0].isdigit()}
+    spdx = {
+        f"LicenseRef-{one.title()}".replace(" ", "-") if "known" in one else one.replace(" ", "-")
+        for one in licences
+    }
+    assert set(said["License-Expression"].split(" AND ")) == {"Apache-2.0", "CC-BY-4.0", *spdx}
+    assert {"LICENSE", "zoo/photos/CREDITS"} <= set(said.get_all("License-File"))
+
+
+@pytest.mark.slow
+def test_an_installed_package_names_the_presets_of_the_repository(environment, outside):
+    code = """if True:
+        import zoo
+        print(sorted(name for name, card in zoo.list_presets().items() if card["installed"]))
+        try:
+            zoo.from_preset("birds_dive")
+        except zoo.errors.InputError as error:
+            print(error)
+    """
+    command = [environment / "bin" / "python", "-c", code]
+    found = subprocess.run(
+        command, cwd=outside, env=_variables(outside), capture_output=True, text=True, check=True
+    )
+    listed, refused = found.stdout.splitlines()
+    assert listed == str(list(PRESETS))
+    assert refused.startswith("birds_dive: this preset is in the repository only")
 
 
 @pytest.mark.slow

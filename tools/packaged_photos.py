@@ -35,7 +35,8 @@ LICENCES = {
 SIDE, QUALITY = 320, 80
 HEAD = """\
 # Photos of Flickr that COCO's images.json names (https://cocodataset.org), each made smaller to
-# {side} pixels. The licence of each photo holds for its smaller copy too.
+# {side} pixels. The licence of each photo holds for its smaller copy too. COCO records neither
+# title nor author, and the files hold no metadata: the photo's page on Flickr names both.
 # The captions in CAPTIONS are of the COCO Consortium, CC BY 4.0
 # (https://creativecommons.org/licenses/by/4.0/), as they are but for spaces.
 """

@@ -178,7 +178,8 @@ def model_card(card: dict[str, Any]) -> str:
     """
     lines = ["---", "library_name: keras", "tags: [halo-zoo, image-text-retrieval]"]
     if "license" in card:
-        lines.append(f"license: {str(card['license']).lower()}")
+        spdx = str(card["license"]).lower()
+        lines.append(f"license: {'other' if ' ' in spdx else spdx}")
     lines += ["---", f"# {card['name']}", ""]
     lines += ["```python", "import zoo", "", f'model = zoo.from_preset("{card["name"]}")', "```"]
     for key, value in sorted(card.items()):

@@ -34,16 +34,22 @@ READERS: list[Callable[[pathlib.Path], DualEncoder | None]] = []
 
 
 def list_presets() -> dict[str, dict[str, Any]]:
-    """The presets that come with the package: `{name: card}`.
+    """The presets of the zoo: `{name: card}`.
 
-    A card says what the model is, what it was trained on and how well it did there.
+    A card says what the model is, what it was trained on and how well it did there, and by
+    `"installed"` whether its weights are here. An installed package has those of `photos_pfe` and
+    `toy_birds_pfe`; a checkout of the repository has all.
 
     ```python
     zoo.list_presets()  # names for `zoo.from_preset`
     ```
     """
     folders = sorted(PACKAGED.iterdir()) if PACKAGED.is_dir() else []
-    return {folder.name: _read_card(folder) for folder in folders if _model_path(folder)}
+    return {
+        folder.name: {**_read_card(folder), "installed": _model_path(folder) is not None}
+        for folder in folders
+        if _model_path(folder) or (folder / CARD_FILE).is_file()
+    }
 
 
 def from_preset(
@@ -93,6 +99,12 @@ def from_preset(
         return foreign
     path = preset_folder(name_or_path)
     if path is None or (path := path if path.is_file() else _model_path(path)) is None:
+        if str(name_or_path) in list_presets():
+            raise InputError(
+                f"{name_or_path}: this preset is in the repository only, not in the installed "
+                "package; run in a checkout, or give the path of its folder zoo/presets/"
+                f"{name_or_path}"
+            )
         raise InputError(
             f"a model must be one of {sorted(list_presets())}; a KerasHub name such as "
             f"'siglip2_base_patch16_224'; a .keras file; a folder with a {MODEL_FILE}, a "
