@@ -1,16 +1,22 @@
-"""A lock that keeps two processes from training in one run folder."""
+"""Locks of folders: one process trains in a run folder, and writers of an index take turns."""
 
 import contextlib
 import errno
 import fcntl
 import os
 import platform
+import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock
 
 from zoo.errors import InputError
 
 LOCK_FILE = ".lock"
+NEXT_FILE = ".lock-next"  # whose holder is the next to take the lock
+_POLL = 0.01  # seconds between two attempts
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -67,3 +73,32 @@ def _take(descriptor, folder):
     with contextlib.suppress(OSError):  # who holds it is told for the message alone
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()} on {platform.node()}\n".encode(), 0)
+
+
+@contextlib.contextmanager
+def in_turn(folder: str | os.PathLike, wait: float = -1) -> Iterator[None]:
+    """Holds a folder that threads and processes write one after the other.
+
+    One waiting writer holds the entrance and comes next. A writer that begins again at once finds
+    the entrance taken, so it cannot keep the others out.
+
+    Args:
+        folder: made when missing.
+        wait: seconds to wait for those before; negative waits for ever.
+
+    Raises:
+        filelock.Timeout: if it is still held then.
+        OSError: if the folder cannot be written.
+    """
+    folder, began = Path(folder), time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    entrance, lock = (
+        FileLock(folder / name, poll_interval=_POLL) for name in (NEXT_FILE, LOCK_FILE)
+    )
+    with entrance.acquire(timeout=wait):
+        left = wait if wait < 0 else max(0.0, began + wait - time.monotonic())
+        lock.acquire(timeout=left)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from zoo.collection import Collection
 from zoo.collection.growth import shard_folders
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.json_files import read_json, read_object
-from zoo.search import sharded, storage
+from zoo.files.lock import in_turn
+from zoo.search import sharded
 
 SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
 _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
@@ -37,8 +38,7 @@ def locked(out: Path, wait: float = 0) -> Iterator[None]:
         InputError: if it is still held then, or the folder cannot be written.
     """
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with FileLock(out / storage.LOCK, timeout=wait):
+        with in_turn(out, wait):
             yield
     except Timeout:
         waited = f", also after {wait:g} s" if wait else ""

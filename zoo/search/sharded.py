@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import EmbeddingLike
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.json_files import read_object
+from zoo.files.lock import in_turn
 from zoo.search import rerank, scoring, storage
 from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
@@ -265,8 +265,7 @@ def replaced_parts(folder: str | os.PathLike):
     if (folder / storage.MANIFEST).exists():
         raise InputError(f"{folder}: holds an index of one part; choose another folder")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / storage.LOCK):
+        with in_turn(folder):
             there = _parts_in(folder)
             first = max((int(name.removeprefix("part-")) for name in there), default=-1) + 1
 

@@ -21,17 +21,16 @@ from zipfile import BadZipFile
 
 import faiss
 import numpy as np
-from filelock import FileLock
 
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
+from zoo.files.lock import LOCK_FILE, NEXT_FILE, in_turn
 from zoo.search import kinds, plan, scoring
 from zoo.search.columns import open_column
 
 VERSION = 2
 MANIFEST = "index.json"
-LOCK = ".lock"
 FAISS_FILE, MOMENTS_FILE = "index.faiss", "moments.npz"
 _DATA = re.compile(r"data-(\d+)")
 
@@ -57,8 +56,7 @@ def write(folder, description, index, columns, moments=None):
         if foreign:
             raise InputError(f"{folder}: holds other files ({foreign[0]}) and no {MANIFEST}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / LOCK):
+        with in_turn(folder):
             _write(folder, description, index, columns, moments)
     except OSError as error:
         raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
@@ -275,4 +273,4 @@ def _check(path, size, digest, verify):
 
 
 def _ours(name):
-    return _DATA.fullmatch(name) or name.startswith(".tmp-") or name == LOCK
+    return _DATA.fullmatch(name) or name.startswith(".tmp-") or name in (LOCK_FILE, NEXT_FILE)
