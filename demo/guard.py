@@ -14,7 +14,16 @@ from pathlib import Path
 from demo import routes
 from demo.cards import escape
 from demo.uploads import is_upload
-from zoo.retriever.connections import Pool, TooLateError, TooMuchError, in_time, replayed
+from zoo.retriever.connections import (
+    GoneError,
+    Pool,
+    TooLargeError,
+    TooLateError,
+    TooMuchError,
+    body_of,
+    in_time,
+    replayed,
+)
 
 MAX_BODY = 2**20  # bytes of a request that is no upload
 MAX_KEPT = 500 * 2**20  # bytes of all uploads that are kept at once
@@ -51,24 +60,22 @@ class Guard:
         headers, path = dict(scope["headers"]), scope["path"]
         if not self._knows(headers.get(b"host", b"").decode("latin-1")):
             return await _refuse(send, 421, "This server does not answer to that name.")
-        parts = []
         try:
             if scope["method"] == "POST" and path == routes.UPLOAD:
                 return await self._upload(scope, receive, send)
-            read = scope["method"] not in ("GET", "HEAD")
-            if not await _read(receive, headers, parts, self.pool, read):
-                sentence = f"A request may have {MAX_BYTES_SAID} at most, without its files."
-                return await _refuse(send, 413, sentence)
-            parts[:] = [b"".join(parts)]
-            return await self._answer(scope, receive, send, parts[0])
+            async with body_of(scope, receive, MAX_BODY, self.pool) as body:
+                return await self._answer(scope, receive, send, body)
+        except GoneError:
+            return None
+        except TooLargeError:
+            sentence = f"A request may have {MAX_BODY // 2**20} MB at most, without its files."
+            return await _refuse(send, 413, sentence, close=True)
         except TooLateError:
             sentence = "The request did not come in time. Send it again."
             return await _refuse(send, 408, sentence, close=True)
         except TooMuchError:
             sentence = "Too many requests are on their way. Try again in a few seconds."
             return await _refuse(send, 503, sentence, close=True)
-        finally:
-            self.pool.give_back(sum(map(len, parts)))
 
     async def _answer(self, scope, receive, send, body):
         """Hands a request on whose body is read, if the page makes such requests."""
@@ -127,28 +134,6 @@ class Guard:
 
 class _TooMuchError(Exception):
     """An upload is larger than may be kept."""
-
-
-MAX_BYTES_SAID = f"{MAX_BODY // 2**20} MB"
-
-
-async def _read(receive, headers, parts, pool, read):
-    """Adds a body to `parts` if it is to be read; returns False if it is too large."""
-    length = headers.get(b"content-length", b"0")
-    if not length.isdigit() or int(length) > MAX_BODY:
-        return False
-    size, more, started = 0, read, asyncio.get_running_loop().time()
-    while more:  # what Gradio does not read either is left
-        message = await in_time(receive, started, size)
-        if message["type"] != "http.request":
-            break
-        part, more = message.get("body", b""), message.get("more_body", False)
-        if size + len(part) > MAX_BODY:
-            return False
-        pool.take(size, len(part))
-        parts.append(part)
-        size += len(part)
-    return True
 
 
 def _is_object(body):

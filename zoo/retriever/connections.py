@@ -6,8 +6,10 @@ either refuses gets `{"error": a sentence}`.
 """
 
 import asyncio
+import contextlib
 import json
 import resource
+from collections.abc import AsyncIterator, Callable
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -87,8 +89,16 @@ class TooLateError(Exception):
     """A body did not come in its time."""
 
 
+class TooLargeError(Exception):
+    """A body is larger than allowed."""
+
+
 class TooMuchError(Exception):
-    """A body is larger than allowed, or all bodies together are."""
+    """All bodies together are larger than allowed."""
+
+
+class GoneError(Exception):
+    """Nobody waits for an answer any more."""
 
 
 class Pool:
@@ -135,6 +145,51 @@ async def in_time(receive, started, size):
         raise TooLateError from None
 
 
+@contextlib.asynccontextmanager
+async def body_of(scope: dict, receive: Callable, most: int, pool: Pool) -> AsyncIterator[bytes]:
+    """The whole body of a request, which has its room in the pool while the block runs.
+
+    Args:
+        scope, receive: of ASGI. Of GET and HEAD nothing is read.
+        most: bytes of a body.
+        pool: of all bodies.
+
+    Raises:
+        TooLargeError: if it has more than `most` bytes, or does not say how many in digits.
+        TooLateError: as `in_time`.
+        TooMuchError: if the pool has no room.
+        GoneError: if the client or the server ends first.
+    """
+    announced = dict(scope["headers"]).get(b"content-length", b"0")
+    if not announced.isdigit() or int(announced[:20]) > most:
+        raise TooLargeError
+    parts = []
+    try:
+        if scope["method"] not in ("GET", "HEAD"):
+            await _read(receive, most, pool, parts)
+        parts[:] = [b"".join(parts)]
+        yield parts[0]
+    finally:
+        pool.give_back(sum(map(len, parts)))
+
+
+async def _read(receive, most, pool, parts):
+    started, size, more = asyncio.get_running_loop().time(), 0, True
+    while more:
+        try:
+            message = await in_time(receive, started, size)
+        except asyncio.CancelledError:  # the server ends; half a request needs no answer
+            raise GoneError from None
+        if message["type"] == "http.disconnect":
+            raise GoneError
+        part, more = message.get("body", b""), message.get("more_body", False)
+        if size + len(part) > most:
+            raise TooLargeError
+        pool.take(size, len(part))
+        parts.append(part)
+        size += len(part)
+
+
 class Intake:
     """ASGI middleware that hands on whole requests for this server, and refuses all others.
 
@@ -155,56 +210,27 @@ class Intake:
         if self.hosts is not None and host_of(headers) not in self.hosts:
             sentence = "this server does not answer to that name; see --host"
             return await refuse(send, 400, sentence, close=True)
-        parts = []
         try:
-            if scope["method"] not in ("GET", "HEAD"):
-                await self._read(receive, headers, parts)
-            parts[:] = [b"".join(parts)]
-            if scope["method"] == "POST":
-                _check_json(headers, parts[0])
-            return await self.app(scope, replayed(parts[0], receive), send)
+            async with body_of(scope, receive, self.most, self.pool) as body:
+                if scope["method"] == "POST":
+                    _check_json(headers, body)
+                return await self.app(scope, replayed(body, receive), send)
         except _RefusedError as refused:
-            return await refuse(send, *refused.args, close=refused.closes)
-        except _GoneError:
+            return await refuse(send, *refused.args)
+        except GoneError:
             return None
+        except TooLargeError:
+            sentence = f"a body may have {self.most:,} bytes at most"
+            return await refuse(send, 413, sentence, close=True)
         except TooLateError:
             return await refuse(send, 408, "the body did not come in time", close=True)
         except TooMuchError:
             sentence = "too many large bodies are on their way; try again in a few seconds"
             return await refuse(send, 503, sentence, close=True)
-        finally:
-            self.pool.give_back(sum(map(len, parts)))
-
-    async def _read(self, receive, headers, parts):
-        announced = headers.get(b"content-length", b"0")
-        if announced.isdigit() and int(announced) > self.most:
-            raise _RefusedError(413, f"a body may have {self.most:,} bytes at most")
-        started, size, more = asyncio.get_running_loop().time(), 0, True
-        while more:
-            try:
-                message = await in_time(receive, started, size)
-            except asyncio.CancelledError:  # the server ends; half a request needs no answer
-                raise _GoneError from None
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            part, more = message.get("body", b""), message.get("more_body", False)
-            if size + len(part) > self.most:
-                raise _RefusedError(413, f"a body may have {self.most:,} bytes at most")
-            self.pool.take(size, len(part))
-            parts.append(part)
-            size += len(part)
-
-
-class _GoneError(Exception):
-    """Nobody waits for an answer any more."""
 
 
 class _RefusedError(Exception):
     """A status and a sentence."""
-
-    def __init__(self, status, sentence, closes=True):
-        super().__init__(status, sentence)
-        self.closes = closes
 
 
 def _check_json(headers, body):
@@ -213,9 +239,9 @@ def _check_json(headers, body):
     if kind.partition(";")[0].strip().lower() != "application/json":
         received = f"received {kind!r}" if kind else "it is missing"
         sentence = f"the header Content-Type must be application/json; {received}"
-        raise _RefusedError(415, sentence, closes=False)
+        raise _RefusedError(415, sentence)
     if sum(body.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
-        raise _RefusedError(413, "the body holds too many values", closes=False)
+        raise _RefusedError(413, "the body holds too many values")
 
 
 def host_of(headers):
