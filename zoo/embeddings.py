@@ -19,9 +19,11 @@ as a model's output does not. `distribution` turns a Gaussian into TFP's
 users, samplers and tests look at. Every function of the zoo takes either form.
 """
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from keras import ops
 
 Tensor = Any  # a tensor of Keras' backend or a NumPy array; the backends share no class
@@ -47,7 +49,7 @@ def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding
     Args:
         embedding: a dict as above (returned as it is), a TFP distribution with a diagonal
             covariance, a `(batch, dim)` array of points or a `(batch, num_elements, dim)` array
-            of set elements.
+            of set elements. Lists of numbers are taken as arrays.
         name: what to call it in an error.
 
     Raises:
@@ -66,6 +68,9 @@ def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding
     if hasattr(embedding, "log_prob") and hasattr(embedding, "stddev"):
         # From σ, not σ²: the square of a small σ underflows in float32.
         return {"mean": embedding.mean(), "log_variance": 2.0 * ops.log(embedding.stddev())}
+    if isinstance(embedding, list | tuple):
+        with contextlib.suppress(ValueError, TypeError):  # rows of unequal lengths, or no numbers
+            embedding = np.asarray(embedding, np.float32)
     rank = len(getattr(embedding, "shape", ()))
     if rank == 2:
         return {"mean": embedding}

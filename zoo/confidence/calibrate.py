@@ -20,6 +20,7 @@ from zoo.confidence.features import Logistic, feature_names
 from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows, thinned
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
+from zoo.embeddings import kind
 from zoo.moments import GalleryIdentity
 
 KEPT = 2000  # values of each kind that travel with a calibration
@@ -142,7 +143,8 @@ def calibrate_on(
         raise ValueError(
             f"of {count:,} probes {right:,} find their own item first among {len(index):,} items: "
             f"at least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong ones are needed to tell "
-            "them apart"
+            "them apart. If few are right, check that row i of `own` is what row i of `queries` "
+            "wants"
         )
     names = _names(probed, rows, uncertainty)
     learning, certifying = guarantees.halves(numbers, seed)
@@ -205,6 +207,9 @@ def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=
         of the own items that each probe brings, the cosine of copies or None, and how many items
         of a kind the gallery holds, or None.
     """
+    what, expected = kind(own), index.description.get("embedding")
+    if expected not in (None, what):  # before its vectors are read
+        raise ValueError(f"`own` must be {expected}; received {what}")
     space, copies = index.own_space, None
     if space is not None and length(own) > 1:
         vectors = space.item_vectors(own)

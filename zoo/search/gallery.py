@@ -85,6 +85,7 @@ class Gallery(PairScores):
         if self.description["embedding"] == SET:
             row_ids = ids[element_owners(chunk)]
         plan.check_finite(chunk, beside, vectors, first)
+        plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", first)
         added = None
         if self._moments is not None:
             held = self._moment_space.gallery(chunk)

@@ -161,6 +161,7 @@ class Index(Searchable, Gallery):
         if not self._direct:
             count = max(k, int(candidates or self.description["candidates"]))
         vectors = self._space.queries(queries)
+        plan.warn_of_zeros(self.description, vectors, "queries")
         mask, ascending = self._mask(max_uncertainty), scoring.least_first(self.similarity)
         if self._direct:
             scores, rows = self._first(vectors, count, mask, self._scores_of(queries), ascending)

@@ -1,5 +1,7 @@
 """What an index is: the checked description of how one similarity is searched over one gallery."""
 
+import warnings
+
 import numpy as np
 
 from zoo import embeddings
@@ -77,7 +79,7 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
         "uncertainty_measure": uncertainty_measure,
         "next_id": 0,
     }
-    _check_fit(description, similarity)
+    _check_fit(description, similarity, gallery)
     if candidates is None and not is_direct(description, similarity):
         description["candidates"] = scoring.DEFAULT_CANDIDATES
     return description
@@ -113,7 +115,8 @@ def check_items(description, arrays, name):
     """Raises ValueError unless items are of the gallery's kind and dimension."""
     what = embeddings.kind(arrays)
     if what != description["embedding"]:
-        raise ValueError(f"`{name}` must be {description['embedding']}; received {what}")
+        received = _described(what, arrays)
+        raise ValueError(f"`{name}` must be {description['embedding']}; received {received}")
     dim = arrays[_PARTS[what][0]].shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`{name}` must have dimension {description['dim']}; received {dim}")
@@ -156,6 +159,30 @@ def check_finite(arrays, beside, vectors, first):
         )
 
 
+def warn_of_zeros(description, vectors, name, first=0):
+    """Warns of vectors without a direction, which have the same cosine with everything.
+
+    Args:
+        description: of the index.
+        vectors: `(rows, dim')` of its space; of sets one row an element.
+        name: what to call them.
+        first: number of the first row.
+    """
+    if description["space"] not in ("cosine", ELEMENTS):
+        return
+    rows = np.flatnonzero(~vectors.any(axis=1))
+    if len(rows):
+        warnings.warn(
+            f"`{name}`: {len(rows)} of {len(vectors)} vectors are all zeros, the first in row "
+            f"{first + rows[0]}; their cosine with every vector is 0",
+            stacklevel=4,
+        )
+
+
+def _described(what, arrays):
+    return f"{what} of shape {arrays[_PARTS[what][0]].shape}"
+
+
 def _not_finite(values):
     values = np.asarray(values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -174,7 +201,7 @@ def checked_queries(description, similarity, queries):
     what, own = embeddings.kind(queries), description["embedding"]
     mixed = {what, own} <= {POINT, GAUSSIAN, DIRECTION} & {*similarity.embeddings}
     if what != own and not mixed:
-        raise ValueError(f"`queries` must be {own}; received {what}")
+        raise ValueError(f"`queries` must be {own}; received {_described(what, queries)}")
     if (
         what == own
         and DIRECTION in similarity.embeddings
@@ -202,12 +229,12 @@ def check_asked(queries, scores, ids):
         )
 
 
-def _check_fit(description, similarity):
+def _check_fit(description, similarity, arrays):
     what, space = description["embedding"], description["space"]
     if similarity.embeddings and what not in similarity.embeddings:
         raise ValueError(
             f"`gallery_embeddings` must be {' or '.join(similarity.embeddings)} for "
-            f"{scoring.name_of(similarity)}; received {what}"
+            f"{scoring.name_of(similarity)}; received {_described(what, arrays)}"
         )
     if (what == SET) != (space == ELEMENTS):
         raise ValueError(
