@@ -10,12 +10,11 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from zoo.errors import InputError
 
 LOCK_FILE = ".lock"
-NEXT_FILE = ".lock-next"  # whose holder is the next to take the lock
 _POLL = 0.01  # seconds between two attempts
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -90,15 +89,37 @@ def in_turn(folder: str | os.PathLike, wait: float = -1) -> Iterator[None]:
         filelock.Timeout: if it is still held then.
         OSError: if the folder cannot be written.
     """
-    folder, began = Path(folder), time.monotonic()
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    entrance, lock = (
-        FileLock(folder / name, poll_interval=_POLL) for name in (NEXT_FILE, LOCK_FILE)
-    )
-    with entrance.acquire(timeout=wait):
-        left = wait if wait < 0 else max(0.0, began + wait - time.monotonic())
-        lock.acquire(timeout=left)
+    until = time.monotonic() + (wait if wait >= 0 else float("inf"))
+    with _entrance(folder, until):
+        lock = FileLock(folder / LOCK_FILE, poll_interval=_POLL)
+        lock.acquire(timeout=wait if wait <= 0 else max(0.0, until - time.monotonic()))
     try:
         yield
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def _entrance(folder, until):
+    """Holds the folder's own descriptor: the next writer, of which there is one."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        while not _try_lock(descriptor):
+            if time.monotonic() >= until:
+                raise Timeout(str(folder))
+            time.sleep(_POLL)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork may have the descriptor, too
+        os.close(descriptor)
+
+
+def _try_lock(descriptor):
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _HELD  # a file system that locks no folders has no entrance
+    return True

@@ -25,7 +25,7 @@ import numpy as np
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
-from zoo.files.lock import LOCK_FILE, NEXT_FILE, in_turn
+from zoo.files.lock import LOCK_FILE, in_turn
 from zoo.search import kinds, plan, scoring
 from zoo.search.columns import open_column
 
@@ -273,4 +273,4 @@ def _check(path, size, digest, verify):
 
 
 def _ours(name):
-    return _DATA.fullmatch(name) or name.startswith(".tmp-") or name in (LOCK_FILE, NEXT_FILE)
+    return _DATA.fullmatch(name) or name.startswith(".tmp-") or name == LOCK_FILE
