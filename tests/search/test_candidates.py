@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo import similarities as S
-from zoo.search import Index, tune
+from zoo.search import SPACES, Index, rerank, tune
 from zoo.search.tuning import recall_of
 
 RANKED = [
@@ -17,6 +17,12 @@ RANKED = [
     S.AverageL2(),
     S.kl_divergence,
 ]
+
+
+@pytest.fixture(autouse=True)
+def _several_blocks(monkeypatch):
+    """Of queries; what is gathered of these small galleries would otherwise be one block."""
+    monkeypatch.setattr(rerank, "_BLOCK_BYTES", 100_000)
 
 
 @pytest.mark.parametrize("similarity", RANKED, ids=lambda s: getattr(s, "name", "kl function"))
@@ -71,6 +77,16 @@ def test_masked_elements_are_not_found(sets, rng):
     ids = index.search(queries, 5)[1]
     full = np.asarray(S.SmoothChamfer()(gallery, queries)).T
     np.testing.assert_array_equal(ids, np.argsort(-full, axis=1)[:, :5])
+
+
+def test_the_vector_of_a_set_is_the_mean_of_the_elements_that_count(sets, rng):
+    gallery = sets(20)
+    gallery["mask"] = np.arange(4) < rng.integers(1, 5, size=(20, 1))
+    found = SPACES["elements"].item_vectors(gallery)
+    for row in range(20):
+        elements = gallery["elements"][row][gallery["mask"][row]]
+        directions = elements / np.linalg.norm(elements, axis=1, keepdims=True)
+        np.testing.assert_allclose(found[row], directions.mean(axis=0), rtol=1e-5)
 
 
 def test_queries_with_fewer_elements(sets, rng):

@@ -6,7 +6,7 @@ import pytest
 from zoo import similarities as S
 from zoo.search import Index, ShardedIndex
 
-COPIES, ITEMS, DIM = 4, 60, 24
+COPIES, ITEMS, DIM = 12, 20, 24  # more copies than the search finds to spare
 IDS = np.random.default_rng(3).permutation(1000)[: COPIES * ITEMS]
 
 

@@ -7,7 +7,7 @@ from zoo import similarities as S
 from zoo.arrays import take
 from zoo.confidence import calibrate_on, expected_calibration_error
 from zoo.evaluation.pair_gallery import PairGallery
-from zoo.search import Index, ShardedIndex
+from zoo.search import SPACES, Index, ShardedIndex
 
 DIM, ITEMS, PROBES = 8, 60, 12
 
@@ -24,13 +24,19 @@ def sets(rng, count):
     return {"elements": rng.normal(size=(count, 3, DIM)).astype("float32")}
 
 
+def masked_sets(rng, count):
+    return {**sets(rng, count), "mask": np.arange(3) < rng.integers(1, 4, size=(count, 1))}
+
+
 def joined(first, second):
     return {name: np.concatenate([first[name], second[name]]) for name in first}
 
 
 def near(rng, items, away=0.8):
     return {
-        name: x if name == "log_variance" else (x + away * rng.normal(size=x.shape)).astype("f4")
+        name: x
+        if name in ("log_variance", "mask")
+        else (x + away * rng.normal(size=x.shape)).astype("f4")
         for name, x in items.items()
     }
 
@@ -151,6 +157,52 @@ def test_ranks_far_behind_are_counted_and_of_many_a_random_part():
     np.testing.assert_array_equal(probed.correct, expected == 1)
 
 
+def test_the_random_part_is_as_large_where_most_ranks_are_known():
+    rng = np.random.default_rng(9)
+    gallery, own = points(rng, 400), points(rng, 600)
+    queries = near(rng, own, np.where(np.arange(600) % 5 < 2, 9.0, 0.1)[:, None])
+    probed = Index.build(gallery, "euclidean").probe(queries, own, np.arange(600)[:, None])
+    assert 0.12 < np.mean(probed.ranks > 20) < 0.25, "of all probes a fifth is counted"
+
+
+def test_ranks_in_uneven_parts_are_counted_in_each():
+    rng = np.random.default_rng(10)
+    gallery, own = points(rng, 300), points(rng, 100)
+    queries, rows = points(rng, 100), np.arange(100)[:, None]
+    owner = np.minimum(np.arange(300) // 40, 2)  # of 40, 40 and 220
+    parts = [
+        Index.build(
+            take(gallery, np.flatnonzero(owner == n)), "cosine", ids=np.flatnonzero(owner == n)
+        )
+        for n in range(3)
+    ]
+    expected = Index.build(gallery, "cosine").probe(queries, own, rows).ranks
+    assert np.nanmax(expected) > 100
+    np.testing.assert_array_equal(ShardedIndex(parts).probe(queries, own, rows).ranks, expected)
+
+
+@pytest.mark.parametrize(
+    "similarity", ["cosine", "squared_euclidean", S.closed_form_sampled_distance]
+)
+def test_items_that_score_the_same_are_counted(similarity):
+    """Whole numbers, whose scores are exact, and each item three times."""
+    rng = np.random.default_rng(11)
+    signs = rng.choice([-1.0, 1.0], size=(40, 16)).astype("float32")  # all of length four
+    gallery = {"mean": np.tile(signs, (3, 1))}
+    queries = {"mean": rng.choice([-1.0, 1.0], size=(9, 16)).astype("float32")}
+    if not isinstance(similarity, str):
+        gallery["log_variance"] = np.zeros_like(gallery["mean"])
+        queries["log_variance"] = np.zeros_like(queries["mean"])
+    index = Index.build(gallery, similarity)
+    scores = index.search(queries, 60)[0]
+    sign = 1.0 if isinstance(similarity, str) else -1.0
+    for place in (0, 20, 59):
+        least = sign * scores[:, place].astype(float)
+        whole = sign * index.search(queries, 120)[0].astype(float)
+        expected = (whole >= least[:, None]).sum(axis=1)
+        np.testing.assert_array_equal(index.count_at_least(queries, least), expected)
+
+
 def test_compressed_vectors_are_scored_as_what_their_codes_stand_for():
     rng = np.random.default_rng(5)
     gallery, own = points(rng, 600), points(rng, 40)
@@ -168,6 +220,21 @@ def test_compressed_vectors_are_scored_as_what_their_codes_stand_for():
     assert (~np.isinf(scores)).mean() > 0.5
 
 
+@pytest.mark.parametrize("function", [S.kl_divergence, S.closed_form_sampled_distance])
+@pytest.mark.parametrize("side", ["images", "captions"])
+def test_pairs_have_the_negative_of_a_distance(function, side):
+    rng = np.random.default_rng(14)
+    gallery, own, queries = (gaussians(rng, count) for count in (20, 6, 5))
+    options = {"candidates": 20} if function is S.kl_divergence else {}
+    index = Index.build(gallery, function, side=side, **options)
+    found = index.pair_scores(queries, own, np.tile(np.arange(6), (5, 1)))
+    pair = (own, queries) if side == "images" else (queries, own)
+    expected = np.asarray(function(*pair))
+    expected = -expected.T if side == "images" else -expected
+    np.testing.assert_allclose(found[np.isfinite(found)], expected[np.isfinite(found)], rtol=1e-4)
+    assert np.isfinite(found).mean() > 0.5
+
+
 def test_what_is_behind_the_candidates_is_not_found():
     rng = np.random.default_rng(6)
     gallery, own = gaussians(rng, 200), gaussians(rng, 30)
@@ -176,6 +243,41 @@ def test_what_is_behind_the_candidates_is_not_found():
     assert np.isinf(scores).any()
     scores = index.pair_scores(near(rng, own, 0.01), own, np.arange(30)[:, None])
     assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("by", ["euclidean", "cosine", "csd"])
+def test_pairs_behind_the_last_candidate_are_those_that_a_search_misses(by):
+    rng = np.random.default_rng(12)
+    gallery, own = gaussians(rng, 100), gaussians(rng, 30)
+    queries, rows = near(rng, own, 1.5), np.tile(np.arange(30), (30, 1))
+    space = SPACES[by]
+    asked, there, mine = space.queries(queries), space.gallery(gallery), space.gallery(own)
+
+    def nearness(items):
+        if space.metric == "inner_product":
+            return asked @ items.T
+        return -((asked[:, None] - items[None]) ** 2).sum(axis=2)
+
+    last = -np.sort(-nearness(there), axis=1)[:, 9]
+    index = Index.build(gallery, S.KLDivergence(), candidates=10, candidates_by=by)
+    found = np.isfinite(index.pair_scores(queries, own, rows))
+    np.testing.assert_array_equal(found, nearness(mine) >= last[:, None])
+    assert 0.02 < found.mean() < 0.5
+
+
+def test_masked_elements_bring_no_pair_among_the_candidates():
+    rng = np.random.default_rng(13)
+    gallery, own, queries = (masked_sets(rng, count) for count in (80, 30, 25))
+    rows = np.tile(np.arange(30), (25, 1))
+    found = Index.build(gallery, S.SmoothChamfer(), candidates=5).pair_scores(queries, own, rows)
+    there = SPACES["elements"].gallery(gallery)
+    for query in range(25):
+        asked = SPACES["elements"].gallery(take(queries, slice(query, query + 1)))
+        last = -np.sort(-(asked @ there.T), axis=1)[:, 4]
+        for item in range(30):
+            mine = SPACES["elements"].gallery(take(own, slice(item, item + 1)))
+            reached = (asked @ mine.T >= last[:, None]).any()
+            assert np.isfinite(found[query, item]) == reached
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def by_query(queries, rows):
     """
     items, num_elements, _ = queries["elements"].shape
     if "mask" in queries:
-        found = np.full((items * num_elements, rows.shape[1]), -1)
+        found = np.full((items * num_elements, rows.shape[1]), -1, rows.dtype)
         found[queries["mask"].reshape(-1)] = rows
         rows = found
     return rows.reshape(items, -1)
