@@ -37,8 +37,7 @@ def main(argv=None):
         seed: list(halves(data[-1], judgments, seed))
         for seed in range(options.seed, options.seed + options.draws)
     }
-    oracles = [half.oracle for seed in trials for half in trials[seed]]
-    weights = [[*oracle.weights, oracle.bias] for oracle in oracles]
+    weights = [np.append(*half.oracle.plain()) for halves in trials.values() for half in halves]
     text = ", ".join(mean_and_deviation(column, ".2f") for column in np.transpose(weights))
     print(f"oracle: greatest, second, cosine of the points, bias: {text}")
     _header(NUMBERS)

@@ -30,7 +30,10 @@ SHARES = (0.2, 0.3, 0.4)
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    people = People(options)
+    probes = Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
+    data = Encoded.of(options.folder, options.model, "test", options.cache)
+    judged = Judgments.read(options.folder).matrix(data.names, data.names)
+    people = People(data, options.model, probes, judged)
     for name, ask in (
         ("own photo there", people.there),
         ("another in its place", people.elsewhere),
@@ -59,15 +62,18 @@ def main(argv=None):
 
 
 class People:
-    """The model's answers to captions, and what fits them."""
+    """The model's answers to the third caption of each photo, and what fits them.
 
-    def __init__(self, options):
-        self.data = data = Encoded.of(options.folder, options.model, "test", options.cache)
+    Args:
+        data: `Encoded` photos.
+        model: the name of a preset or a run, which encoded them.
+        probes: its `Probes`.
+        judged: `(N, N)`, of `Judgments.matrix`; None where nobody judged: true is the oracle's.
+    """
+
+    def __init__(self, data, model, probes, judged=None):
+        self.data, self.model, self.probes = data, from_preset(model), probes
         self.count = len(data.names)
-        self.model = from_preset(options.model)
-        self.probes = (
-            Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
-        )
         owners, count = data.owners, self.count
         self.asked = np.array([np.flatnonzero(owners == photo)[2] for photo in range(count)])
         self.queries = take(data.captions, self.asked)
@@ -77,7 +83,7 @@ class People:
         self.oracle = relevance(
             data.sentences, self.asked, owners, count, scores, score_scale(scores, own)
         )
-        self.judged = Judgments.read(options.folder).matrix(data.names, data.names)
+        self.judged = np.full((count, count), np.nan) if judged is None else judged
         self.truth = np.where(np.isnan(self.judged), self.oracle, self.judged)
         self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
 
@@ -88,15 +94,16 @@ class People:
     def there(self, size, seed):
         """Photos and questions about them."""
         photos = np.random.default_rng(seed).permutation(self.count)[:size]
-        return self._asked(photos, photos)
+        return self.answers(photos, photos)
 
     def elsewhere(self, size, seed):
         """Photos, and questions about others."""
         order = np.random.default_rng(seed).permutation(self.count)
         photos = order[: min(size, self.count // 2)]
-        return self._asked(photos, order[len(photos) :][: len(photos)])
+        return self.answers(photos, order[len(photos) :][: len(photos)])
 
-    def _asked(self, photos, questions):
+    def answers(self, photos, questions):
+        """What is said and what is so, of the captions of some photos over a gallery of others."""
         retriever = self.retriever(photos)
         queries, texts = take(self.queries, questions), [self.texts[row] for row in questions]
         _, ids = retriever.index.search(queries, min(20, len(photos)))

@@ -4,12 +4,11 @@ import os
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit
 
 import own_pairs
 from zoo import evaluation, training
 from zoo.arrays import unit
+from zoo.confidence.features import Logistic
 
 PENALTY = 1e-4
 
@@ -84,32 +83,6 @@ class Points(NamedTuple):
         return np.stack([best[..., -1], best[..., -2], own], axis=2)
 
 
-class Oracle(NamedTuple):
-    """P(a photo fits a caption) = sigmoid(weights · features + bias), see `Points.features`."""
-
-    weights: np.ndarray
-    bias: float
-
-    @classmethod
-    def fit(cls, features, fits):
-        """Of `(P, 3)` features and whether each pair fits, by maximum likelihood."""
-        sign = np.where(fits, 1.0, -1.0)
-
-        def loss(parameters):
-            margin = sign * (features @ parameters[:-1] + parameters[-1])
-            slope = -sign * expit(-margin) / len(sign)
-            value = -log_expit(margin).mean() + 0.5 * PENALTY * parameters[:-1] @ parameters[:-1]
-            gradient = np.append(slope @ features + PENALTY * parameters[:-1], slope.sum())
-            return value, gradient
-
-        found = minimize(loss, np.zeros(features.shape[1] + 1), jac=True, method="BFGS").x
-        return cls(found[:-1], float(found[-1]))
-
-    def probability(self, features):
-        """Of `(…, 3)` features."""
-        return expit(features @ self.weights + self.bias)
-
-
 class Half(NamedTuple):
     """A gallery of half of the photos, and the judged captions of these photos.
 
@@ -118,14 +91,14 @@ class Half(NamedTuple):
         gallery: `(N,)`, rows of photos.
         people: `(Q, N)`, 1 and 0 as judged, 1 for the caption's own photo, else NaN.
         likely: `(Q, N)`, the oracle's probability, of judgments in the other half; 1 for its own.
-        oracle: the `Oracle`.
+        oracle: the `Logistic` of `Points.features`.
     """
 
     questions: np.ndarray
     gallery: np.ndarray
     people: np.ndarray
     likely: np.ndarray
-    oracle: Oracle
+    oracle: Logistic
 
     @property
     def counts(self):
@@ -161,7 +134,7 @@ def halves(points, judgments, seed):
     first = np.random.default_rng(seed).permutation(len(points.images)) < len(points.images) // 2
     for part in (first, ~first):
         learn = ~part[points.owners[asked]] & ~part[judged] & ~is_own
-        oracle = Oracle.fit(everything[place, judged][learn], judgments.fits[learn])
+        oracle = Logistic.fit(everything[place, judged][learn], judgments.fits[learn], PENALTY)
         rows, gallery = np.flatnonzero(part[points.owners[questions]]), np.flatnonzero(part)
         likely = oracle.probability(everything[np.ix_(rows, gallery)])
         likely[points.owners[questions[rows]][:, None] == gallery] = 1.0

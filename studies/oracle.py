@@ -22,6 +22,7 @@ from zoo.metrics import auroc
 NAMES = (*COLUMNS, "score")
 READS = {"captions": [0, 1, 2], "captions and score": [0, 1, 2, 3]}
 PENALTY = 1e-4
+DIGITS = 3  # that any processor prints alike
 HALVES = 3
 
 
@@ -45,10 +46,11 @@ def main(argv=None):
                 )
     weights = {}
     for name, columns in READS.items():
-        found = Logistic.fit(table[known][:, columns], truth[known], PENALTY)
-        slopes = found.weights / found.spread
-        weights[name] = {NAMES[i]: float(slope) for i, slope in zip(columns, slopes, strict=True)}
-        weights[name]["bias"] = float(found.bias - slopes @ found.centre)
+        slopes, bias = Logistic.fit(table[known][:, columns], truth[known], PENALTY).plain()
+        names = [*(NAMES[column] for column in columns), "bias"]
+        weights[name] = dict(
+            zip(names, np.append(slopes, bias).round(DIGITS).tolist(), strict=True)
+        )
     print(weights)
     if options.out is not None:
         command = "python -m studies.oracle FLICKR8K --out zoo/evaluation/oracle.json"

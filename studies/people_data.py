@@ -1,12 +1,14 @@
-"""Flickr8k's photos and captions, encoded by a model and by the sentence encoder, kept on disk."""
+"""Photos and captions, encoded by a model and by the sentence encoder, kept on disk."""
 
 import csv
+import json
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from zoo.arrays import unit
+from zoo.arrays import take, unit
+from zoo.confidence.probes import contents_hash
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.sentences import sentence_vectors
 from zoo.retriever import Retriever
@@ -36,7 +38,7 @@ class Encoded(NamedTuple):
 
     @classmethod
     def of(cls, folder, model=MODEL, split="test", cache=None):
-        """Encodes a split, or reads it from the cache.
+        """Encodes a split of Flickr8k, or reads it from the cache.
 
         Args:
             folder: of Flickr8k, with `pairs.csv`.
@@ -44,12 +46,36 @@ class Encoded(NamedTuple):
             split: `"train"`, `"validation"` or `"test"`.
             cache: folder to keep arrays in, or None.
         """
-        folder, photos = Path(folder), {}
-        with open(folder / "pairs.csv", encoding="utf-8", newline="") as file:
+        photos = {}
+        with open(Path(folder) / "pairs.csv", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 if row["split"] == split:
                     photos.setdefault(row["image"], []).append(row["caption"])
-        names = list(photos)
+        return cls._of_photos(folder, photos, model, split, cache)
+
+    @classmethod
+    def of_coco(cls, folder, trained_on, model=MODEL, cache=None):
+        """Encodes the photos of COCO that a model was not trained on.
+
+        Args:
+            folder: with `captions.json` and `images`.
+            trained_on: hashes of `zoo.confidence.Probes.trained_on`.
+            model, cache: as of `of`.
+        """
+        folder = Path(folder)
+        coco = json.loads((folder / "captions.json").read_text(encoding="utf-8"))
+        captions, photos = {}, {}
+        for one in coco["annotations"]:
+            captions.setdefault(one["image_id"], []).append(one["caption"])
+        for one in coco["images"]:
+            name = f"images/{one['file_name']}"
+            if contents_hash(folder / name) not in trained_on:
+                photos[name] = captions[one["id"]]
+        return cls._of_photos(folder, photos, model, "coco", cache)
+
+    @classmethod
+    def _of_photos(cls, folder, photos, model, split, cache):
+        folder, names = Path(folder), list(photos)
         texts = [caption for name in names for caption in photos[name]]
         owners = np.repeat(np.arange(len(names)), [len(photos[name]) for name in names])
         kept = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{split}.npz"
@@ -72,6 +98,19 @@ class Encoded(NamedTuple):
         ]
         sentences = unit(arrays["sentences"].astype(np.float32))
         return cls(names, *sides, owners, texts, sentences, retriever.model.similarity)
+
+    def select(self, photos):
+        """Some photos, by their rows in order, and their captions."""
+        photos = np.sort(photos)
+        rows = np.flatnonzero(np.isin(self.owners, photos))
+        return self._replace(
+            names=[self.names[photo] for photo in photos],
+            images=take(self.images, photos),
+            captions=take(self.captions, rows),
+            owners=np.searchsorted(photos, self.owners[rows]),
+            texts=[self.texts[row] for row in rows],
+            sentences=self.sentences[rows],
+        )
 
     def scores(self, rows):
         """Of some captions with all photos, `(Q, N)`, higher is better."""

@@ -188,6 +188,14 @@ def test_what_the_bias_lacks_makes_the_mean_true():
     assert moved @ weights == pytest.approx(correct @ weights)
 
 
+def test_plain_weights_say_the_same_of_plain_features():
+    rng = np.random.default_rng(0)
+    features = rng.normal(3.0, 5.0, size=(200, 2))
+    found = Logistic.fit(features, rng.random(200) < 0.5, 0.01)
+    weights, bias = found.plain()
+    np.testing.assert_allclose(features @ weights + bias, found.logit(features))
+
+
 def test_a_constant_feature_counts_for_nothing_and_separable_truths_are_finite():
     x = np.stack([np.arange(40.0), np.full(40, 7.0)], axis=1)
     found = Logistic.fit(x, np.arange(40) >= 20, 0.01)

@@ -151,6 +151,11 @@ class Logistic:
         ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1
         return float(brentq(lambda by: share @ expit(away + by) - right, *ends))
 
+    def plain(self):
+        """`(weights, bias)` on the features as they are, not standardised."""
+        slopes = self.weights / self.spread
+        return slopes, float(self.bias - slopes @ self.centre)
+
     def logit(self, features):
         """`(…,)` of `(…, features)`."""
         return (features - self.centre) / self.spread @ self.weights + self.bias

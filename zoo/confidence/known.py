@@ -158,7 +158,7 @@ class SeenTexts:
         shares = np.where(is_real, 1 / len(others), 1 / len(strange))
         learned = Logistic.fit(both, is_real, PENALTY, weights=shares)
         near = -cls(seen, np.zeros(seen.shape[1])).distance(others)
-        slope = learned.weights / learned.spread
+        slope = learned.plain()[0]
         scale = TILT * near.std() / max(float((others @ slope).std()), 1e-12)
         return cls(seen, scale * slope)
 

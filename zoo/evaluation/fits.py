@@ -151,8 +151,7 @@ class _Learner:
         learned = Logistic.fit(
             np.concatenate(tables), np.concatenate(truths), PENALTY, weights=np.concatenate(weights)
         )
-        slopes = learned.weights / learned.spread
-        return np.append(slopes, learned.bias - slopes @ learned.centre)
+        return np.append(*learned.plain())
 
     def _words(self):
         """ρ of short questions, and the probability that general words exceed."""
