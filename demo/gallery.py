@@ -22,6 +22,7 @@ from zoo.data.text.captions import unknown_words
 from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
 from zoo.models import Tower
 from zoo.retriever import Retriever
+from zoo.retriever.retriever import bank_of
 from zoo.search import Index
 
 SIDES = ("images", "captions")
@@ -159,11 +160,12 @@ class Gallery:
         """The `Index` of one side by a similarity's name, built when first asked for."""
         with self._lock:
             if (side, name) not in self._indexes:
+                items, similarity = self.embeddings[side], self.similarity(name)
+                hubs = None
+                if name == self.own_similarity:  # of others the probes say nothing
+                    hubs, _ = bank_of("auto", lambda: items, similarity, side, self.probes)
                 self._indexes[side, name] = Index.build(
-                    self.embeddings[side],
-                    self.similarity(name),
-                    side=side,
-                    uncertainty_measure=self.measure,
+                    items, similarity, side=side, uncertainty_measure=self.measure, hubs=hubs
                 )
             return self._indexes[side, name]
 

@@ -73,7 +73,7 @@ def _judges(gallery, model):
         raise InputError(f"--gallery {gallery}: is not calibrated: {retriever.judge.why_not}")
     direction = "t2i" if retriever.side == "images" else "i2t"
     items = None if retriever.probes is None else retriever.probes.items(direction)
-    return {direction: ServedJudge(retriever.judge, items)}
+    return {direction: ServedJudge(retriever.judge, items, retriever.index.hubs)}
 
 
 def _record(name):

@@ -11,6 +11,7 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.features import AGREEMENTS, LEAST_GAP
 from zoo.confidence.judge import ABSENCE, ABSENT, LIKELY, LOW, UNSURE, Judge
 from zoo.confidence.scores import DEPTH
+from zoo.similarities.csls import CorrectedSpace
 
 ENOUGH = 0.1  # error of `first_k`, and of the interval
 
@@ -21,10 +22,12 @@ class ServedJudge(NamedTuple):
     Attributes:
         judge: a `zoo.confidence.judge.Judge`.
         reference: the embeddings of the probes' items, of `Probes.items`, or None.
+        hubs: how the gallery is corrected, or None.
     """
 
     judge: Judge
     reference: dict | None = None
+    hubs: CorrectedSpace | None = None
 
 
 def reference_scores(similarity, direction, items, embedding):

@@ -79,6 +79,8 @@ class Signatures(tf.Module):
         self.stored_weights = StoredWeights(weights, storage)
         self.tokenizer = None if image_only else model.tokenizer  # its tables are saved with us
         searched = index and model.similarity.space is not None
+        hubs = {"i2t": None, "t2i": None}
+        hubs |= {direction: served.hubs for direction, served in (judges or {}).items()}
 
         def with_weights(function, *arguments):
             # Inside, every Keras variable is what is stored, and a state that a layer changes (of
@@ -189,7 +191,8 @@ class Signatures(tf.Module):
         def indexed(direction, embedding, texts=None):
             space = model.similarity.space_for(embeddings.kind(embedding))
             outputs = encode_query(direction, embedding, texts)
-            return {**outputs, **search_vectors(embedding, space)}
+            other = "t2i" if direction == "i2t" else "i2t"  # in which such items are the gallery
+            return {**outputs, **search_vectors(embedding, space, hubs[other], hubs[direction])}
 
         if searched:
             add("index_images", lambda x: indexed("i2t", from_images(x)), raw)

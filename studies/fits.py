@@ -22,6 +22,7 @@ from zoo.evaluation.relevance import relevance, score_scale
 from zoo.metrics import auroc
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
+from zoo.retriever.retriever import HUBS, bank_of
 from zoo.search import Index, scoring
 
 RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))
@@ -33,7 +34,7 @@ def main(argv=None):
     probes = Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
     data = Encoded.of(options.folder, options.model, "test", options.cache)
     judged = Judgments.read(options.folder).matrix(data.names, data.names)
-    people = People(data, options.model, probes, judged)
+    people = People(data, options.model, probes, judged, options.hubs)
     for name, ask in (
         ("own photo there", people.there),
         ("another in its place", people.elsewhere),
@@ -69,11 +70,12 @@ class People:
         model: the name of a preset or a run, which encoded them.
         probes: its `Probes`.
         judged: `(N, N)`, of `Judgments.matrix`; None where nobody judged: true is the oracle's.
+        hubs: of `HUBS`.
     """
 
-    def __init__(self, data, model, probes, judged=None):
+    def __init__(self, data, model, probes, judged=None, hubs="auto"):
         self.data, self.model, self.probes = data, from_preset(model), probes
-        self.count = len(data.names)
+        self.count, self.hubs = len(data.names), hubs
         owners, count = data.owners, self.count
         self.asked = np.array([np.flatnonzero(owners == photo)[2] for photo in range(count)])
         self.queries = take(data.captions, self.asked)
@@ -88,7 +90,9 @@ class People:
         self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
 
     def retriever(self, photos):
-        index = Index.build(take(self.data.images, photos), self.model.similarity, ids=photos)
+        images, similarity = take(self.data.images, photos), self.model.similarity
+        bank, _ = bank_of(HUBS[self.hubs], lambda: images, similarity, "images", self.probes)
+        index = Index.build(images, similarity, ids=photos, hubs=bank)
         return Retriever(self.model, index, self.probes)
 
     def there(self, size, seed):
@@ -115,6 +119,7 @@ class People:
         judged = self.judged[questions[kept, None], ids[kept]]
         return {
             "said": fits,
+            "fits": retriever.judge.fits,
             "true": truth,
             "judged": judged,
             "number": np.array([one.number for one in said]),
@@ -126,7 +131,8 @@ class People:
         }
 
     def row(self, size, found):
-        joint = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        names = found[0].keys() - {"fits"}
+        joint = {name: np.concatenate([one[name] for one in found]) for name in names}
         said, true = joint["said"], joint["true"]
         cells = [
             f"{said[:, low:high].mean():.3f} / {true[:, low:high].mean():.3f}"
@@ -152,7 +158,12 @@ class People:
             retriever = self.retriever(photos)
             judge = retriever.judge
             queries, texts = take(self.queries, photos), [self.texts[row] for row in photos]
-            pool = Index.build(take(self.data.images, order), self.model.similarity, ids=order)
+            pool = Index.build(
+                take(self.data.images, order),
+                self.model.similarity,
+                ids=order,
+                hubs=retriever.index.hubs,
+            )
             scores, ids = pool.search(queries, self.count)
             place = np.argsort(order)  # of a photo in the order
             parts = []
@@ -177,12 +188,11 @@ class People:
 
     def certified(self, size, options):
         """What certified cut-offs keep over splits of the questions' photos."""
-        fits = self.probes.fits["t2i"]
-        cuts = {share: fits.cut(share, size) for share in SHARES}
         told = {share: [] for share in SHARES}
         for draw in range(options.splits):
             found = self.there(size, 5000 + options.seed + draw)
-            for share, cut in cuts.items():
+            for share in SHARES:
+                cut = found["fits"].cut(share, size)
                 if cut is not None:
                     shown = found["said"] >= cut.threshold
                     unfit = ((1 - found["true"]) * shown).sum() / max(1, shown.sum())
@@ -217,6 +227,9 @@ def _scores(parts, truth, photos, retriever, queries):
 def _parser():
     parser = OneLineParser(prog="python -m studies.fits", description=__doc__.split("\n")[0])
     add_flags(parser, sizes=[100, 250, 500, 1000])
+    parser.add_argument(
+        "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"
+    )
     parser.add_argument("--draws", type=int, default=3, help="of each gallery (default 3)")
     parser.add_argument("--splits", type=int, default=200, help="of the certificates (200)")
     return parser

@@ -19,12 +19,16 @@ from zoo import evaluation
 from zoo.arrays import joined, length, take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import abstention_auc, expected_calibration_error
+from zoo.retriever.retriever import HUBS, bank_of
 from zoo.search import Index
 
 ERROR = 0.1
 DEPTH = 20
 DIRECTIONS = ("t2i", "i2t")
-COLUMNS = ("said", "right", "said − right", "error", "k at 90 %", "holds", "nAUC", "interval holds")
+COLUMNS = (
+    *("said", "right", "said − right", "error", "k at 90 %", "holds", "nAUC", "interval holds"),
+    *("R@5", "R@10"),
+)
 
 
 class Part(NamedTuple):
@@ -88,7 +92,8 @@ def _row(name, model, probes, test, size, options, more=None, times=1, by_class=
             rng = np.random.default_rng(options.seed + draw)
             photos = rng.permutation(count)
             photos = _of_each(test.image_labels, photos, size) if by_class else photos[:size]
-            found.append(measured(model, probes, test.select(photos), direction, more, times))
+            part, hubs = test.select(photos), HUBS[options.hubs]
+            found.append(measured(model, probes, part, direction, more, times, hubs))
         cells = []
         for column in zip(*found, strict=True):
             ends = f" [{min(column):.3f}, {max(column):.3f}]" if draws > 1 else ""
@@ -101,7 +106,7 @@ def _of_each(labels, order, most):
     return np.concatenate([order[labels[order] == one][:most] for one in np.unique(labels)])
 
 
-def measured(model, probes, asked, direction, more=None, times=1):
+def measured(model, probes, asked, direction, more=None, times=1, hubs=False):
     """The numbers of `COLUMNS`, of one gallery and all questions that have an answer there.
 
     Args:
@@ -110,6 +115,7 @@ def measured(model, probes, asked, direction, more=None, times=1):
         direction: `"t2i"` or `"i2t"`.
         more: a `Part` of items that no question wants, or None.
         times: how often the gallery holds each of its items.
+        hubs: of `zoo.Retriever.build`.
     """
     sides = (asked.captions, asked.caption_labels), (asked.images, asked.image_labels)
     (queries, wants), (items, labels) = sides if direction == "t2i" else sides[::-1]
@@ -119,7 +125,8 @@ def measured(model, probes, asked, direction, more=None, times=1):
         items = joined([items, others])
         labels = np.append(labels, np.full(length(others), -1))
     side = "images" if direction == "t2i" else "captions"
-    index = Index.build(items, model.similarity, side=side)
+    bank, _ = bank_of(hubs, lambda: items, model.similarity, side, probes)
+    index = Index.build(items, model.similarity, side=side, hubs=bank)
     confidence = probes.calibrate(index, direction)
     scores, ids = index.search(queries, len(index))
     best = index.query_scores(queries, scores[:, :DEPTH], ids[:, :DEPTH], confidence.copies)
@@ -137,6 +144,8 @@ def measured(model, probes, asked, direction, more=None, times=1):
         np.mean(ranks <= k),
         abstention_auc(probability, right),
         low <= right.mean() <= high,
+        np.mean(ranks <= 5),
+        np.mean(ranks <= 10),
     )
 
 
@@ -147,6 +156,9 @@ def _parser():
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250], help="of galleries")
     parser.add_argument("--per-class", nargs="+", type=int, default=[], help="photos of each class")
     parser.add_argument("--training", type=int, default=0, help="photos of training, of the last")
+    parser.add_argument(
+        "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"
+    )
     parser.add_argument("--draws", type=int, default=3, help="of each gallery (default 3)")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
     return parser

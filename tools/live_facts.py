@@ -14,8 +14,7 @@ from zoo.data.text import questions
 from zoo.data.text.caption_bank import packaged_bank
 from zoo.data.text.captions import FUNCTION_WORDS
 from zoo.errors import InputError
-from zoo.search.gallery_scores import affine
-from zoo.similarities.spaces import SPACES
+from zoo.similarities.spaces import SPACES, straight_line
 
 LIST_ERROR, INTERVAL_ERROR = 0.1, 0.1  # of `Answer.first_k` and `Confidence.interval`
 
@@ -58,7 +57,7 @@ def facts_of(retriever, images):
         "depth": DEPTH,
         "noun": judge.noun,
         "least_gap": LEAST_GAP,
-        "line": list(affine(model.similarity.scorer())),
+        "line": list(straight_line(model.similarity.scorer())),
         "copies": 1.0 if confidence.copies is None else confidence.copies,
         "names": list(confidence.names),
         "logistic": _logistic(confidence.logistic),

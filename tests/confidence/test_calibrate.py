@@ -72,7 +72,7 @@ def test_all_probes_tell_how_often_answers_are_right(monkeypatch):
     items, asked = world(7, 300, away=0.25)
     index = Index.build(items, "cosine")
     with monkeypatch.context() as patched:
-        patched.setattr("zoo.confidence.calibrate._moved", lambda confidence, *_: confidence)
+        patched.setattr("zoo.confidence.calibrate.moved", lambda confidence, *_: confidence)
         of_half = calibrate_on(index, asked, items)
     of_all = calibrate_on(index, asked, items)
     right = np.mean(index.search(asked, 1)[1][:, 0] == np.arange(300))

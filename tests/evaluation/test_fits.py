@@ -234,3 +234,28 @@ def test_sixty_photos_are_enough(captioned, bank):
     found = learn_fits(part_of(captioned, 60, 2), bank)
     assert np.isfinite(found["t2i"].sentence).all()
     assert np.isfinite(found["i2t"].presence.weights).all()
+
+
+def test_scores_that_are_corrected_for_hubs_are_learnt_too_where_that_pays(captioned, bank, found):
+    assert set(found) == {"t2i", "i2t"}  # nothing is a hub here
+    rng = np.random.default_rng(2)
+    centre = 1.5 * rng.normal(size=DIM)
+    images = captioned.images["mean"] + centre * rng.exponential(size=(PHOTOS, 1))
+    with_hubs = dataclasses.replace(
+        captioned,
+        images={"mean": images.astype("f4")},
+        captions={"mean": (captioned.captions["mean"] + centre).astype("f4")},
+    )
+    learned = learn_fits(with_hubs, bank)
+    assert "corrected_t2i" in learned
+    plain, corrected = learned["t2i"], learned["corrected_t2i"]
+    assert not np.allclose(plain.sentence, corrected.sentence, rtol=0.02)
+    # What comes first then fits more often.
+    said = [
+        np.concatenate([one.probability[:, 0] for one in fits.trials])
+        for fits in (plain, corrected)
+    ]
+    fit = [np.concatenate([one.fit[:, 0] for one in fits.trials]) for fits in (plain, corrected)]
+    assert fit[1].mean() > fit[0].mean()
+    for one, true in zip(said, fit, strict=True):
+        assert abs(one.mean() - true.mean()) < 0.12

@@ -17,11 +17,14 @@ def blocks():
 
 def test_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    first, expanded, elsewhere = blocks()
+    first, hubs, expanded, elsewhere = blocks()
     names = {}
     exec(compile(first, str(PAGE), "exec"), names)
     assert names["scores"].shape == (5, 10)
     assert len(names["index"]) == 1008
+    corrected = {}
+    exec(compile(hubs, str(PAGE), "exec"), corrected)
+    assert corrected["index"].hubs is not None
     again = {}
     exec(compile(expanded, str(PAGE), "exec"), again)
     assert again["scores"].shape == (3, 5)

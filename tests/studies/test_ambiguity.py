@@ -70,7 +70,9 @@ def test_halves_share_no_photo_and_learn_from_each_other():
         again = list(halves(points, changed, 1))
         place = 0 if half is first else 1
         np.testing.assert_allclose(again[place].oracle.plain()[0], half.oracle.plain()[0])
-        assert not np.allclose(again[1 - place].oracle.plain()[0], other.oracle.plain()[0], atol=0.1)
+        assert not np.allclose(
+            again[1 - place].oracle.plain()[0], other.oracle.plain()[0], atol=0.1
+        )
 
 
 @pytest.fixture

@@ -160,6 +160,13 @@ def _index(command):
         "name them, leave them out too, or do not look (warn)",
     )
     command.add_argument(
+        "--correct-hubs",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="rank items lower that are near to all of the probes' questions (CSLS); auto: where "
+        "more probes then find their own item first (auto)",
+    )
+    command.add_argument(
         "--include-training",
         action="store_true",
         help="keep photos that the model was trained on",

@@ -23,6 +23,7 @@ MOST = 2000  # of a side
 VERSION = 1
 MOST_BYTES = 2**30  # of a file of probes, those of COCO's 25,000 captions are a tenth
 OF_POINTS = "points_"  # before a direction: `fits` of the means alone
+OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are corrected for hubs
 DIRECTIONS = ("i2t", "t2i")
 
 
@@ -52,7 +53,9 @@ class Probes:
         measure: of the uncertainty, see `zoo.embeddings.uncertainty`, or None.
         known: by direction, `KnownQueries`: what training has seen.
         fits: by direction, `Fits`: how likely other items than the wanted one fit. Empty where
-            labels are classes, of which all items fit, and where nothing was learnt.
+            labels are classes, of which all items fit, and where nothing was learnt. Those of
+            scores that are corrected for hubs are `"corrected_t2i"` and `"corrected_i2t"`, where
+            that finds more.
         trained_on: uint64, sorted hashes of the contents of the pictures of training.
         source: what they are, in words.
         whole: `(N,)` booleans, the images of which all captions are here, or None. Where an image
@@ -164,6 +167,10 @@ class Probes:
             "matches": matches,
             "groups": groups,
         }
+
+    def questions(self, side):
+        """The embeddings of what asks for items of a side, float32: a bank that corrects hubs."""
+        return take(self.captions if side == "images" else self.images, slice(None))
 
     def items(self, direction):
         """The embeddings of what is asked for in a direction, float32: the reference of `Fits`."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from zoo.arrays import centres, length, take, unit
+from zoo.arrays import centres, length, take, thinned, unit
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
@@ -16,15 +16,21 @@ from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Fits, Trial
 from zoo.confidence.guarantees import one_of_each
 from zoo.confidence.judge import ABSENCE, Asked, Judge
+from zoo.confidence.probes import OF_CORRECTED
 from zoo.data.text.caption_bank import CaptionBank, packaged_bank
 from zoo.data.text.questions import stems
+from zoo.evaluation.answers import space_of
+from zoo.evaluation.hub_gain import Gain, can_correct
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.evaluation.short_questions import held_stems, short_questions
+from zoo.similarities.csls import LEAST as LEAST_QUESTIONS
+from zoo.similarities.csls import MOST as MOST_QUESTIONS
+from zoo.similarities.csls import CorrectedSpace
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
-DRAWS = 5  # galleries of a size, of different photos where there are enough
+DRAWS, TRIALS = 5, 10  # galleries of a size, of different photos where there are enough
 MOST_PROBES = 600  # of a trial
 BEST, TAIL = 20, 60  # pairs of a question that teach ρ: its best, and others drawn at random
 TAKEN_OUT = 0.3  # items as likely to fit as that are taken out of a world where nothing fits
@@ -73,7 +79,8 @@ def learn_fits(
         seed: of all that is drawn.
 
     Returns:
-        A dict from `"t2i"` and `"i2t"` to `Fits`.
+        A dict from `"t2i"` and `"i2t"` to `Fits`, and from `"corrected_t2i"` and
+        `"corrected_i2t"` to those of scores that are corrected for hubs, where that finds more.
 
     Raises:
         ValueError: if there are fewer than 60 photos, or they have one caption each: nothing then
@@ -89,10 +96,14 @@ def learn_fits(
     bank = packaged_bank() if bank is None else bank
     rng = np.random.default_rng(seed)
     matrices = _matrices(captioned)
-    return {
-        direction: _Learner(captioned, direction, bank, rng, matrices).fits()
-        for direction in ("t2i", "i2t")
-    }
+    found = {}
+    for direction in ("t2i", "i2t"):
+        found[direction] = _Learner(captioned, direction, bank, rng, matrices).fits()
+    for direction in ("t2i", "i2t"):
+        learner = _Learner(captioned, direction, bank, rng, matrices)
+        if learner.correct():
+            found[OF_CORRECTED + direction] = learner.fits()
+    return found
 
 
 def _matrices(captioned):
@@ -118,10 +129,41 @@ class _Learner:
         else:
             self.queries, self.items = captioned.images, captioned.captions
             self.scores, self.fit, self.own = scores.T, fit.T, own.T
+        self.plain = self.scores
         self.photo = np.arange(len(self.scores))  # of the question; of the items:
         self.photo_of_item = np.arange(count) if direction == "t2i" else owners
         if direction == "t2i":
             self.photo = owners[asked]
+        self.hubs = self.left_out = None
+
+    def correct(self):
+        """Corrects the scores for hubs by the probes' questions; whether more find their own first.
+
+        Questions of a photo do not count for its own items.
+        """
+        space, score = space_of(self.items, self.captioned.similarity), None
+        if space is not None:
+            score = self.captioned.similarity.scorer()
+        bank = thinned(self._bank(), MOST_QUESTIONS)
+        owner = bank.pop("photo")
+        if not can_correct(space, score) or length(bank) < LEAST_QUESTIONS:
+            return False
+        before = np.take_along_axis(self.own, self.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+        self.hubs = CorrectedSpace.of(space, score, bank, self.items)
+        self.left_out = _rows_of(owner, self.photo_of_item)
+        self.scores = self.scores + self.hubs.shifts(self.items, score, self.left_out)
+        after = np.take_along_axis(self.own, self.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+        return Gain.of(after, before).pays
+
+    def _bank(self):
+        """The questions that travel with the model, with the `photo` of each."""
+        captioned, is_t2i = self.captioned, self.direction == "t2i"
+        every = captioned.captions if is_t2i else captioned.images
+        photo = captioned.owners if is_t2i else np.arange(length(captioned.images))
+        if captioned.reference is None:
+            return {**every, "photo": photo}
+        bank = captioned.reference["i2t" if is_t2i else "t2i"]
+        return {**bank, "photo": photo[_nearest(bank, every)]}
 
     def fits(self):
         sentence = self._rho(self.scores, self.fit, self.own)
@@ -162,7 +204,8 @@ class _Learner:
             return None, 0.0
         texts = short_questions(captioned.texts, self.rng, PHRASES)
         embeddings = captioned.encode(texts)
-        gallery = PairGallery(captioned.images, captioned.similarity, "images")
+        more = self.hubs, self.left_out
+        gallery = PairGallery(captioned.images, captioned.similarity, "images", *more)
         scores = gallery.scores(embeddings)
         asked = [set(stems(text)) for text in texts]
         fit = np.array([[words <= one for one in held] for words in asked], float)
@@ -205,7 +248,7 @@ class _Learner:
     def _reference(self):
         """The mean of each question's ten best scores over the probes' items, those of its own
         photo left out: a question that is asked later has none there."""
-        rows, photo = self.scores, self.photo_of_item
+        rows, photo = self.plain, self.photo_of_item
         if self.captioned.reference is not None:
             items = self.captioned.reference[self.direction]
             gallery = PairGallery(items, self.captioned.similarity, self._side)
@@ -223,7 +266,7 @@ class _Learner:
             if size > photos // 2:
                 continue
             order, parts = self.rng.permutation(photos), []
-            for start in range(0, min(DRAWS, photos // size) * size, size):
+            for start in range(0, min(TRIALS, photos // size) * size, size):
                 parts.append(self._asked(found, order[start : start + size], reference))
             parts = [part for part in parts if part is not None]
             if parts:
@@ -240,8 +283,12 @@ class _Learner:
         own = np.flatnonzero(~is_inside[self.photo_of_item])
         asked, probing = (np.flatnonzero(is_inside[self.photo] == side) for side in (True, False))
         probing = self.rng.permutation(probing)[:MOST_PROBES]
-        gallery = PairGallery(take(self.items, chosen), self.captioned.similarity, self._side)
         own = own[np.isin(self.photo_of_item[own], self.photo[probing])]
+        more = ()
+        if self.hubs is not None:
+            more = self.hubs, self.left_out[chosen], self.left_out[own]
+        items = take(self.items, chosen)
+        gallery = PairGallery(items, self.captioned.similarity, self._side, *more)
         try:
             confidence = calibrate_on(
                 gallery,
@@ -274,6 +321,15 @@ class _Learner:
         """The items of some photos, drawn at random."""
         photos = self.rng.permutation(length(self.captioned.images))[:size]
         return np.flatnonzero(np.isin(self.photo_of_item, photos))
+
+
+def _rows_of(owners, wanted):
+    """The rows of each wanted owner, `(wanted, n)`, −1 padded."""
+    found = [np.flatnonzero(owners == one) for one in wanted]
+    rows = np.full((len(found), max(1, *map(len, found))), -1)
+    for row, own in zip(rows, found, strict=True):
+        row[: len(own)] = own
+    return rows
 
 
 def _nearest(items, among):

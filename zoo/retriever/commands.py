@@ -7,7 +7,8 @@ from pathlib import Path
 
 import zoo
 from zoo import collection as collections
-from zoo.collection import Collection, Work, encode_work
+from zoo.arrays import length, thinned
+from zoo.collection import Collection, Work, encode_work, joined
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES, ROWS
 from zoo.data import captioned_folder
@@ -18,10 +19,11 @@ from zoo.data.records.skipped import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.evaluation.captioned_probes import with_own
+from zoo.evaluation.hub_gain import MOST_ITEMS
 from zoo.files.atomic import write_text
 from zoo.models import Tower
 from zoo.models.presets import preset_folder
-from zoo.retriever.retriever import Retriever
+from zoo.retriever.retriever import HUBS, Retriever, bank_of
 from zoo.retriever.training_photos import training_note
 from zoo.search import Index, built, from_shards
 
@@ -30,7 +32,7 @@ _AT_ONCE = 256  # questions
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
     *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "probes"),
-    *("include_training", "exclude", "hubs", "pairs"),
+    *("include_training", "exclude", "hubs", "correct_hubs", "pairs"),
 )
 
 
@@ -99,7 +101,7 @@ def update(options):
             "call index or build again"
         )
     own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
-    since = {"exclude": None, "hubs": "warn", "pairs": None}  # an older version
+    since = {"exclude": None, "hubs": "warn", "correct_hubs": "off", "pairs": None}
     for name, value in {**since, **made}.items():
         setattr(options, name, own.get(name) or value)
     build(options)
@@ -251,6 +253,8 @@ def _index(options, shards, made=None):
         probes = with_own(model, found, probes)
     folder = built.new_index(out)
     try:
+        hubs = HUBS[options.correct_hubs]
+        bank, gain = bank_of(hubs, lambda: _sample(shards), similarity, side, probes)
         index = from_shards.build(
             shards,
             similarity,
@@ -260,6 +264,7 @@ def _index(options, shards, made=None):
             options.candidates,
             memory=options.memory,
             moments=True,
+            hubs=bank,
         )
     except (ValueError, TypeError) as error:
         raise InputError(f"{shards.folder}: {error}") from error
@@ -277,7 +282,16 @@ def _index(options, shards, made=None):
     built.commit(out, setup)
     effort = f", effort {index.effort}" if index.effort else ""
     print(f"{out}: {len(index):,} items, {options.kind}{effort}")
+    if gain is not None:
+        print(f"{out}: {gain}")
     print(f"{out}: {_calibrated(retriever)}")
+
+
+def _sample(shards):
+    """Some of the items, evenly out of all shards."""
+    share = min(1.0, MOST_ITEMS / len(shards))
+    parts = [shards.shard(number).arrays for number in range(len(shards.paths))]
+    return joined([thinned(part, max(1, round(share * length(part)))) for part in parts])
 
 
 def _without_hubs(options, retriever, folder, shards):

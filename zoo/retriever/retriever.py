@@ -3,9 +3,9 @@
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.guarantees import numbered
 from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.judge import Asked, Judge, Judgement
+from zoo.confidence.probes import OF_CORRECTED
 from zoo.confidence.scores import DEPTH
 from zoo.data import captioned_folder
 from zoo.data.text.caption_bank import packaged_bank
@@ -25,6 +26,7 @@ from zoo.embeddings import kind as kind_of_embedding
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.evaluation.captioned_probes import general_probes, with_own
+from zoo.evaluation.hub_gain import hub_gain
 from zoo.evaluation.known import query_facts
 from zoo.files.atomic import atomic, write_text
 from zoo.models import DualEncoder, Tower
@@ -36,6 +38,7 @@ from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
 OWN_PAIRS = "pairs of your own"  # the source of probes that are made of them
+HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
 _NOUNS = {"images": "photo", "captions": "caption"}
@@ -76,6 +79,7 @@ class Retriever:
         probes: the `zoo.confidence.Probes`, or None.
         note: sentences on photos that the model was trained on, and on items that answer an
             implausible share of the probes' questions; None where there is nothing to say.
+        gain: the `Gain` by which hubs are corrected or not, or None; told when it is built.
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class Retriever:
         origin: str | None = None,
     ):
         self.model, self.index, self.probes = model, index, probes
-        self.note, self._names = None, names
+        self.note, self.gain, self._names = None, None, names
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._lock = {}, threading.RLock()
         self._judge = self._reference = None
@@ -103,6 +107,7 @@ class Retriever:
         kind: str = "flat",
         side: str = "images",
         names: Sequence[str] | None = None,
+        hubs: Literal["auto"] | bool = "auto",
     ) -> "Retriever":
         """A gallery, encoded, indexed and calibrated.
 
@@ -116,11 +121,17 @@ class Retriever:
             kind: of the index, see `zoo.search.Index.build`.
             side: what the items are, `"images"` or `"captions"`; the other side asks.
             names: N strings to call them; default: of files their paths, of captions the texts.
+            hubs: whether items that are near to all of the probes' questions are ranked lower, see
+                `zoo.search.Index.build`. `"auto"`: where by a paired test on half of the probes
+                more of them then find their own item first in this gallery.
 
         Raises:
             InputError: if the model or a picture cannot be read.
-            ValueError: if there is no item, or arguments do not fit.
+            ValueError: if there is no item, arguments do not fit, or hubs are to be corrected and
+                cannot be.
         """
+        if hubs not in ("auto", True, False):
+            raise ValueError(f'`hubs` must be "auto", True or False; received {hubs!r}')
         if side not in _OTHER:
             raise ValueError(f"`side` must be one of {tuple(_OTHER)}; received {side!r}")
         model, origin, resizing = opened(model)
@@ -129,6 +140,7 @@ class Retriever:
         retriever = cls(model, None, probes, None, resizing, origin)
         embeddings, found, paths = retriever._embedded(items, side)
         names = _checked_names(found if names is None else names, length(embeddings))
+        bank, retriever.gain = bank_of(hubs, lambda: embeddings, model.similarity, side, probes)
         retriever.index = Index.build(
             embeddings,
             model.similarity,
@@ -136,6 +148,7 @@ class Retriever:
             ids=ids,
             side=side,
             uncertainty_measure=model.tower("captions").measure,
+            hubs=bank,
         )
         if names is not None:
             retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
@@ -517,7 +530,8 @@ class Retriever:
         """The `Judge` of the gallery as it is now, by a calibration."""
         probes, fits = self.probes, None
         if probes is not None and self._ranks_as_trained:
-            fits = probes.fits.get(self._direction)  # which are of the model's own scores
+            which = "" if self.index.hubs is None else OF_CORRECTED  # of these scores
+            fits = probes.fits.get(which + self._direction)
         return Judge(
             confidence,
             fits=fits,
@@ -579,6 +593,36 @@ class Retriever:
             self._judge = None
         else:
             self._judge = self._judge_of(judge.confidence)
+
+
+def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side: str, probes: Any):
+    """The questions by which hubs are corrected, or None; and the `Gain` of that, or None.
+
+    Args:
+        hubs, side, probes: as of `Retriever.build`.
+        items: a function that gives embeddings of the gallery, or of a sample of it.
+        similarity: to rank by.
+
+    Raises:
+        ValueError: if hubs are to be corrected and there are no probes.
+    """
+    if not hubs or (probes is None and hubs == "auto"):
+        return None, None
+    if probes is None:
+        raise ValueError("`hubs` must be False for a model without probes; received True")
+    bank = probes.questions(side)
+    if hubs is True:
+        return bank, None
+    # Of classes items have questions in common; and what else fits is learnt for corrected scores
+    # where these find more in training.
+    name = OF_CORRECTED + ("t2i" if side == "images" else "i2t")
+    if probes.by_class or (probes.fits and name not in probes.fits):
+        return None, None
+    try:
+        gain = hub_gain(items(), scoring.resolve(similarity), side, probes)
+    except ValueError:  # probes of another model, which the calibration will tell
+        return None, None
+    return (bank if gain is not None and gain.pays else None), gain
 
 
 def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:

@@ -29,6 +29,7 @@ def build(
     options: dict[str, int] | None = None,
     memory: float | None = None,
     moments: bool = False,
+    hubs: Any = None,
 ) -> Index | ShardedIndex:
     """An index over all items of a collection, saved in a folder; item `i` has the id `i`.
 
@@ -44,6 +45,7 @@ def build(
         memory: GiB that building may take, as far as the index' own bytes are known beforehand, see
             `bytes_an_item`; None for one part.
         moments: whether to save the gallery's moments, which a calibration needs.
+        hubs: as of `Index.build`; the first shard tells the ceiling.
 
     Returns:
         The index. An HNSW index is tuned, with gallery items as queries.
@@ -55,7 +57,7 @@ def build(
     arguments = {"similarity": similarity, "kind": kind, "side": side, "candidates": candidates}
     numbers = [n for n in range(len(shards.paths)) if shards.starts[n + 1] > shards.starts[n]]
     if memory is None:
-        index = _part(shards, numbers, folder, arguments, training_rows, options)
+        index = _part(shards, numbers, folder, arguments, training_rows, options, hubs)
         return _saved(index, folder, moments)
     cost = bytes_an_item(shards.shard(numbers[0]).arrays, training_rows, options, **arguments)
     room = memory * GIB - _BESIDE - cost["training"]
@@ -63,7 +65,8 @@ def build(
     with replaced_parts(folder) as new_part:
         for own in groups:
             target = new_part()
-            index = _part(shards, own, target, arguments, training_rows, options)
+            index = _part(shards, own, target, arguments, training_rows, options, hubs)
+            hubs = index.hubs
             _saved(index, target, moments)
     return ShardedIndex.load(folder)
 
@@ -110,7 +113,7 @@ def _groups(shards, numbers, most, memory):
     return groups
 
 
-def _part(shards, numbers, folder, arguments, training_rows, options):
+def _part(shards, numbers, folder, arguments, training_rows, options, hubs):
     total = sum(shards.starts[n + 1] - shards.starts[n] for n in numbers)
     training = None
     if arguments["kind"] == "ivfpq":
@@ -132,6 +135,7 @@ def _part(shards, numbers, folder, arguments, training_rows, options):
                 training=training,
                 options={**(options or {}), "total": total},
                 scratch=Scratch(folder, total, shards.manifest["dtype"]),
+                hubs=hubs,
             )
             first = take(as_arrays(arrays), slice(0, _TUNING_QUERIES))
             training = None

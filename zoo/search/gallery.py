@@ -10,7 +10,7 @@ from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.search.pair_scores import PairScores
 from zoo.search.sharing import SharedLock, changes, reads
-from zoo.similarities.spaces import SPACES
+from zoo.similarities.spaces import SPACES, straight_line
 
 CHUNK = 16384  # items turned into vectors at once
 
@@ -26,12 +26,13 @@ class Gallery(PairScores):
         columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
             one an entry of `ids`.
         scratch: a `zoo.search.columns.Scratch` for new columns, or None for memory.
+        hubs: a `zoo.similarities.csls.CorrectedSpace`, or None.
     """
 
-    def __init__(self, description, similarity, faiss_index, columns, scratch=None):
+    def __init__(self, description, similarity, faiss_index, columns, scratch=None, hubs=None):
         self.description, self.similarity, self.faiss = description, similarity, faiss_index
         self._rows = kinds.rows(faiss_index)
-        self._space = SPACES[description["space"]]
+        self.hubs, self._space = hubs, hubs or SPACES[description["space"]]
         self._direct = plan.is_direct(description, similarity)
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
@@ -41,7 +42,7 @@ class Gallery(PairScores):
         self.reading, self.writing = self._lock.reading, self._lock.writing
         if self.has_moments:
             self._score = similarity.scorer()
-            self._line = gallery_scores.affine(self._score)
+            self._line = straight_line(self._score)
         self._changed()
 
     @changes
@@ -191,7 +192,8 @@ class Gallery(PairScores):
     @reads
     def centre(self):
         """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
-        return self.vector_moments.mean[:-1]
+        centre = self.vector_moments.mean[:-1]
+        return centre if self.hubs is None else centre[:-1]
 
     @reads
     def vector_sample(self, count, seed=0):
@@ -230,6 +232,8 @@ class Gallery(PairScores):
     def item_vectors(self, places):
         """The vectors of items in `own_space`, float32; of sets the means of their elements.
 
+        What corrects hubs is no part of them.
+
         Args:
             places: rows of the columns, `(items,)`, see `places`.
         """
@@ -239,7 +243,7 @@ class Gallery(PairScores):
         if self._spread:
             spread = self._columns["spread"].values[places]
             found = np.concatenate([found, np.sqrt(spread)[:, None]], axis=1)
-        return found
+        return found if self.hubs is None else found[:, :-1]
 
     @reads
     def over_the_gallery(self, queries):

@@ -5,6 +5,7 @@ import numpy as np
 from zoo.arrays import length, take
 from zoo.confidence import GalleryMoments
 from zoo.search import kinds, scoring
+from zoo.similarities.spaces import straight_line
 
 CHUNK = 65536  # vectors that are read from FAISS at once
 _BLOCK = 2**22  # scores at once that are a product of vectors
@@ -47,13 +48,6 @@ def by_moments(space, queries, moments):
         mean, variance = moments.squared_distance_scores(query_rows)
         return -mean, variance
     return moments.inner_product_scores(query_rows)
-
-
-def affine(score):
-    """`(slope, shift)` of a function of FAISS' value that is a straight line, else None."""
-    at_0, at_1, at_4 = (float(score(np.array([x], np.float64))[0]) for x in (0.0, 1.0, 4.0))
-    slope = at_1 - at_0
-    return (slope, at_0) if np.isclose(at_4, at_0 + 4 * slope, rtol=1e-5) else None
 
 
 def by_scan(score, parts, count, block=_BLOCK):
@@ -113,7 +107,7 @@ def count_of_vectors(space, score, sign, queries, found, least):
     """
     rows, count = space.queries(queries).astype(np.float32), np.zeros(len(least), np.int64)
     shift = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)
-    line = affine(score)
+    line = straight_line(score)
     if space.metric == "l2":
         # −‖q − g‖² = [2q, −1]·[g, ‖g‖²] − ‖q‖²: one product, and no pass for the norms.
         norms = np.square(rows.astype(np.float64)).sum(axis=1)

@@ -16,6 +16,7 @@ from zoo.search.neighbours import first
 from zoo.search.rerank import Reranker, best, by_query, unique_candidates
 from zoo.search.searchable import Searchable
 from zoo.search.sharing import changes, reads
+from zoo.similarities.csls import CorrectedSpace
 from zoo.similarities.spaces import SPACES
 
 
@@ -54,8 +55,9 @@ class Index(Searchable, Gallery):
         faiss_index: faiss.Index,
         columns: dict[str, np.ndarray],
         scratch: Scratch | None = None,
+        hubs: CorrectedSpace | None = None,
     ):
-        super().__init__(description, similarity, faiss_index, columns, scratch)
+        super().__init__(description, similarity, faiss_index, columns, scratch, hubs)
         self._effort = self.effort
         self._reranker = Reranker(similarity, description["side"])
 
@@ -73,6 +75,7 @@ class Index(Searchable, Gallery):
         training: EmbeddingLike | None = None,
         options: dict[str, int] | None = None,
         scratch: Scratch | None = None,
+        hubs: EmbeddingLike | CorrectedSpace | None = None,
     ) -> "Index":
         """An index over a gallery.
 
@@ -96,6 +99,11 @@ class Index(Searchable, Gallery):
                 come in all, for which room is made at once.
             scratch: where what is kept to rank candidates is written while items are added,
                 instead of to memory.
+            hubs: embeddings of a bank of some hundred questions, such as those of a model's
+                probes. An item that is near to all questions answers too many of them: it is
+                ranked lower by as much as it is near, see `zoo.similarities.csls`, and scores are
+                the corrected ones. For CSD, the cosine and what else is a straight line in what
+                FAISS compares. None: no correction.
 
         Raises:
             ValueError: if an argument is not what it has to be, or the gallery is empty.
@@ -109,6 +117,15 @@ class Index(Searchable, Gallery):
             gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure
         )
         space = SPACES[description["space"]]
+        if hubs is not None:
+            if not plan.is_direct(description, similarity):
+                raise ValueError(
+                    "`hubs` must be None where candidates are ranked again; received questions"
+                )
+            if not isinstance(hubs, CorrectedSpace):
+                hubs = CorrectedSpace.of(space, similarity.scorer(), hubs, gallery)
+            space = hubs
+            description["hubs"] = {"questions": len(hubs.bank), "ceiling": hubs.ceiling}
         sample = gallery if training is None else as_arrays(training, "training")
         if kind == "ivfpq":
             sample = thinned(sample, kinds.TRAINING_ROWS)
@@ -118,7 +135,7 @@ class Index(Searchable, Gallery):
         faiss_index = kinds.create(kind, space.metric, rows, total, options)
         room = total * max(1, len(rows)) if kind != "ivfpq" else 0
         kinds.reserve(kind, kinds.rows(faiss_index), room)
-        index = cls(description, similarity, faiss_index, {}, scratch)
+        index = cls(description, similarity, faiss_index, {}, scratch, hubs)
         index.add(gallery, ids)
         return index
 
@@ -195,7 +212,8 @@ class Index(Searchable, Gallery):
             InputError: if the folder holds other things, or cannot be written.
         """
         description = {**self.description, "similarity": scoring.to_json(self.similarity)}
-        storage.write(folder, description, self.faiss, self._columns, self._moments)
+        bank = None if self.hubs is None else self.hubs.bank
+        storage.write(folder, description, self.faiss, self._columns, self._moments, bank)
 
     @classmethod
     def load(
@@ -218,8 +236,12 @@ class Index(Searchable, Gallery):
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        *parts, moments = storage.read(folder, similarity, verify, mapped)
-        index = cls(*parts)
+        *parts, moments, bank = storage.read(folder, similarity, verify, mapped)
+        hubs, description = None, parts[0]
+        if bank is not None:
+            base, ceiling = SPACES[description["space"]], description["hubs"]["ceiling"]
+            hubs = CorrectedSpace(base, bank, ceiling)
+        index = cls(*parts, hubs=hubs)
         index.is_mapped = mapped
         storage.check_moments(folder, moments, index._moment_space, index)
         index._moments = moments

@@ -15,7 +15,7 @@ class PairScores:
     """What `Gallery` says of items that it does not hold; a part of that class."""
 
     @reads
-    def pair_scores(self, queries, items, rows):
+    def pair_scores(self, queries, items, rows, left_out=None):
         """The scores of queries and single items, `(Q, n)`, higher is better; NaN where none is.
 
         Items are scored as if the index held them: of IVF-PQ by what their codes stand for. What a
@@ -25,12 +25,14 @@ class PairScores:
         Args:
             queries, items: dicts of arrays.
             rows: `(Q, n)`, rows of `items`; −1 is none.
+            left_out: of `CorrectedSpace.gallery`, where hubs are corrected.
         """
         sign = scoring.sign(self.similarity)
         if self.has_moments:
             space = self._moment_space
             asked = np.asarray(space.queries(queries), np.float64)
-            own = np.asarray(self._as_stored(space.gallery(items)), np.float64)
+            made = space.gallery(items) if left_out is None else space.gallery(items, left_out)
+            own = np.asarray(self._as_stored(made), np.float64)
             values = _pair_values(space.metric, asked, own, rows)
             scores = sign * np.asarray(space.scores(values, queries, self._score), np.float64)
         else:

@@ -42,6 +42,9 @@ def check_saved(description):
         value = description[key]
         if choices is not None and value not in choices:
             raise ValueError(f"{key!r} must be one of {choices}; found {value!r}")
+    hubs = description.get("hubs")
+    if hubs is not None and not (hubs["questions"] > 0 and 0 <= hubs["ceiling"] < np.inf):
+        raise ValueError(f"'hubs' must be a number of questions and a ceiling; found {hubs!r}")
 
 
 def describe(gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.arrays import as_arrays, take
+from zoo.arrays import as_arrays, length, take
 from zoo.confidence.insertion import put_there
 from zoo.confidence.scores import DEPTH
 from zoo.search import plan
@@ -43,7 +43,10 @@ def probe(index, queries, own, rows, copies=None, seed=0):
     items = None if index.own_space is None else index.own_space.item_vectors(own)
     answers = None if items is None else _answers(index, ids, items.shape[1])
     without = index.scores_of(queries, scores, ids, copies, answers)
-    own_scores = index.pair_scores(queries, own, rows)
+    left_out = None
+    if index.hubs is not None:
+        left_out = index.hubs.left_out(queries, rows, length(own))
+    own_scores = index.pair_scores(queries, own, rows, left_out)
     if without.agreement is None:
         probed = put_there(without, own_scores)
     else:

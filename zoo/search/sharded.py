@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,10 @@ class ShardedIndex(Searchable):
             found = {str(part.description[key]) for part in parts}
             if len(found) > 1:
                 raise ValueError(f"`parts` must have one {key}; received {', '.join(found)}")
+        banks = [None if part.hubs is None else part.hubs.bank.tobytes() for part in parts]
+        ceilings = {part.description.get("hubs", {}).get("ceiling") for part in parts}
+        if len(set(banks)) > 1 or len(ceilings) > 1:
+            raise ValueError("`parts` must be corrected by the same questions, or all by none")
         _refuse_common_ids(parts)
         self.parts = list(parts)
         self.similarity = parts[0].similarity
@@ -153,6 +158,11 @@ class ShardedIndex(Searchable):
         return self.parts[0].description
 
     @property
+    def hubs(self) -> Any:
+        """As of `Index`."""
+        return self.parts[0].hubs
+
+    @property
     def own_space(self) -> SearchSpace | None:
         """As of `Index`."""
         return self.parts[0].own_space
@@ -201,10 +211,14 @@ class ShardedIndex(Searchable):
         return answers
 
     def pair_scores(
-        self, queries: EmbeddingLike, items: EmbeddingLike, rows: np.ndarray
+        self,
+        queries: EmbeddingLike,
+        items: EmbeddingLike,
+        rows: np.ndarray,
+        left_out: np.ndarray | None = None,
     ) -> np.ndarray:
         """The scores of queries and single items, as if the first part held these."""
-        return self.parts[0].pair_scores(queries, items, rows)
+        return self.parts[0].pair_scores(queries, items, rows, left_out)
 
     def count_at_least(self, queries: EmbeddingLike, scores: np.ndarray) -> np.ndarray:
         """How many items of all parts score at least as high for each query."""

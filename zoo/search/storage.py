@@ -2,8 +2,9 @@
 
 ```
 index.json          version, what the index is, and the name, size and checksum of every file
-data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a column, and
-                    moments.npz where the gallery's moments are known
+data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a column,
+                    moments.npz where the gallery's moments are known, and the questions.npy by
+                    which hubs are corrected
 ```
 
 A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
@@ -31,11 +32,11 @@ from zoo.search.columns import open_column
 
 VERSION = 2
 MANIFEST = "index.json"
-FAISS_FILE, MOMENTS_FILE = "index.faiss", "moments.npz"
+FAISS_FILE, MOMENTS_FILE, BANK_FILE = "index.faiss", "moments.npz", "questions.npy"
 _DATA = re.compile(r"data-(\d+)")
 
 
-def write(folder, description, index, columns, moments=None):
+def write(folder, description, index, columns, moments=None, bank=None):
     """Saves an index in place of whatever index the folder holds.
 
     Args:
@@ -44,6 +45,7 @@ def write(folder, description, index, columns, moments=None):
         index: a FAISS index.
         columns: dict of `zoo.search.columns.Column`s.
         moments: `GalleryMoments`, or None.
+        bank: of the `CorrectedSpace`, or None.
 
     Raises:
         InputError: if the folder holds other things, or cannot be written.
@@ -57,17 +59,17 @@ def write(folder, description, index, columns, moments=None):
             raise InputError(f"{folder}: holds other files ({foreign[0]}) and no {MANIFEST}")
     try:
         with in_turn(folder):
-            _write(folder, description, index, columns, moments)
+            _write(folder, description, index, columns, moments, bank)
     except OSError as error:
         raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
 
 
-def _write(folder, description, index, columns, moments):
+def _write(folder, description, index, columns, moments, bank):
     numbers = [int(m[1]) for p in folder.iterdir() if (m := _DATA.fullmatch(p.name))]
     data = folder / f"data-{max(numbers, default=0) + 1}"
     data.mkdir()
     try:
-        _write_files(data, index, columns, moments)
+        _write_files(data, index, columns, moments, bank)
         _compare(data, index, columns)
         files = {path.name: _facts(path) for path in sorted(data.iterdir())}
         manifest = {
@@ -106,8 +108,8 @@ def read(folder, similarity=None, verify=True, mapped=False):
         mapped: whether to map FAISS' file into memory.
 
     Returns:
-        `(description, similarity, FAISS index, columns, moments)`, the columns as read-only memory
-        maps, the moments None where they were not saved.
+        `(description, similarity, FAISS index, columns, moments, bank)`, the columns as read-only
+        memory maps, the moments None where they were not saved, the bank None without hubs.
 
     Raises:
         InputError: if it is no index, of a later version or another similarity, or one of its files
@@ -151,9 +153,10 @@ def _read(folder, manifest, similarity, verify, mapped):
         columns = {
             Path(name).stem: open_column(data / name)
             for name in files
-            if name not in (FAISS_FILE, MOMENTS_FILE)
+            if name not in (FAISS_FILE, MOMENTS_FILE, BANK_FILE)
         }
         moments = _moments(data / MOMENTS_FILE) if MOMENTS_FILE in files else None
+        bank = np.load(data / BANK_FILE) if BANK_FILE in files else None
     except (RuntimeError, ValueError, OSError, KeyError, BadZipFile) as error:
         raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
     found = _shape(index)
@@ -163,7 +166,8 @@ def _read(folder, manifest, similarity, verify, mapped):
         )
     similarity = scoring.saved(path, manifest, similarity)
     _check_columns(folder, plan.columns(manifest, similarity), columns, index)
-    return manifest, similarity, index, columns, moments
+    _check_bank(data / BANK_FILE, manifest, bank, index)
+    return manifest, similarity, index, columns, moments, bank
 
 
 def _check_columns(folder, names, columns, index):
@@ -182,6 +186,17 @@ def _check_columns(folder, names, columns, index):
         if values.ndim == 0 or len(values) != items:
             found = values.shape[0] if values.ndim else "none"
             raise InputError(f"{folder}: {name}.npy: expected {items:,} rows, found {found}")
+
+
+def _check_bank(path, manifest, bank, index):
+    """Raises InputError unless there are as many questions as the description says, or none."""
+    told = None if manifest.get("hubs") is None else manifest["hubs"]["questions"]
+    found = None if bank is None else bank.shape
+    if (
+        found != (None if told is None else (told, index.d - 1))
+        or not np.isfinite(0 if bank is None else bank).all()
+    ):
+        raise InputError(f"{path}: expected {told} questions of finite numbers, found {found}")
 
 
 def check_moments(folder, moments, space, index):
@@ -203,7 +218,7 @@ def check_moments(folder, moments, space, index):
         )
 
 
-def _write_files(data, index, columns, moments):
+def _write_files(data, index, columns, moments, bank):
     try:
         faiss.write_index(index, str(data / FAISS_FILE))
     except RuntimeError as error:  # FAISS' only way to report a full disk
@@ -212,6 +227,8 @@ def _write_files(data, index, columns, moments):
         column.save(data / f"{name}.npy")
     if moments is not None:
         np.savez(data / MOMENTS_FILE, **moments.arrays())
+    if bank is not None:
+        np.save(data / BANK_FILE, bank)
     for path in [*data.iterdir(), data]:
         descriptor = os.open(path, os.O_RDONLY)
         try:

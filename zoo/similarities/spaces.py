@@ -76,6 +76,13 @@ class SearchSpace:
         return score(values)
 
 
+def straight_line(score):
+    """`(slope, shift)` of a function of FAISS' value that is a straight line, else None."""
+    at_0, at_1, at_4 = (float(score(np.array([x], np.float64))[0]) for x in (0.0, 1.0, 4.0))
+    slope = at_1 - at_0
+    return (slope, at_0) if np.isclose(at_4, at_0 + 4 * slope, rtol=1e-5) else None
+
+
 def _with_coordinate(mean, coordinate):
     vectors = np.empty((mean.shape[0], mean.shape[1] + 1), np.float32)
     vectors[:, :-1] = mean

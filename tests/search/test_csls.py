@@ -1,0 +1,275 @@
+"""Corrected hubs: the order of CSLS, exactly, in every kind of index, judged by honest probes."""
+
+import dataclasses
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import zoo
+from export.search_vectors import search_vectors
+from zoo.confidence import Probes
+from zoo.confidence.probes import OF_CORRECTED
+from zoo.errors import InputError
+from zoo.evaluation import probes_of
+from zoo.evaluation.hub_gain import hub_gain
+from zoo.search import Index, ShardedIndex, scoring
+from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
+from zoo.similarities.csls import NEIGHBOURS, CorrectedSpace
+
+SIMILARITIES = ("csd", closed_form_sampled_distance, "cosine", "squared_euclidean")
+
+
+def taken(embedding, rows):
+    return {name: values[rows] for name, values in embedding.items()}
+
+
+def of_definition(similarity, items, queries, bank, left_out=None):
+    """2 v − r(g), halved, in the similarity's scores, by every pair: `(queries, items)`."""
+    similarity = scoring.resolve(similarity)
+    values = np.asarray(similarity(items, queries), np.float64).T
+    near = np.asarray(similarity(items, bank), np.float64)
+    at_0, at_1 = similarity.scorer()(np.array([0.0, 1.0]))
+    near -= at_0
+    if "log_variance" in bank and similarity.space == "csd":
+        # The questions' own variances are no part of what is compared.
+        near -= (at_1 - at_0) * np.exp(np.float64(bank["log_variance"])).sum(axis=1)
+    sign = scoring.sign(similarity)
+    near = sign * near if left_out is None else np.where(left_out, -np.inf, sign * near)
+    return values - sign * np.sort(near, axis=1)[:, -NEIGHBOURS:].mean(axis=1) / 2
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_the_order_and_the_scores_are_those_of_the_definition(similarity, gaussians):
+    items, queries, bank = gaussians(300), gaussians(40), gaussians(150)
+    index = Index.build(items, similarity, hubs=bank)
+    expected = of_definition(similarity, items, queries, bank)
+    scores, ids = index.search(queries, 300)
+    np.testing.assert_allclose(scores, np.take_along_axis(expected, ids, 1), rtol=1e-4, atol=1e-4)
+    plain = Index.build(items, similarity).search(queries, 300)[1]
+    assert (ids[:, 0] != plain[:, 0]).mean() > 0.1  # or nothing was corrected
+    told = index.query_scores(queries)
+    sign = scoring.sign(index.similarity)
+    np.testing.assert_allclose(told.mean, sign * expected.mean(axis=1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(told.variance, expected.var(axis=1), rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivfpq"])
+def test_growth_removal_and_the_disk_keep_the_correction(kind, gaussians, tmp_path):
+    items, more, queries, bank = gaussians(400), gaussians(50), gaussians(30), gaussians(150)
+    options = {"code_bytes": 25} if kind == "ivfpq" else None
+    index = Index.build(items, "csd", kind, hubs=bank, options=options)
+    index.add(more)
+    index.remove(np.arange(0, 400, 7))
+    index.save(tmp_path / "index")
+    loaded = Index.load(tmp_path / "index")
+    whole = {name: np.concatenate([items[name], more[name]]) for name in items}
+    expected = of_definition("csd", whole, queries, bank)
+    for one in (index, loaded):
+        scores, ids = one.search(queries, 50)
+        assert not np.isin(ids, np.arange(0, 400, 7)).any()
+        close = 1e-3 if kind != "ivfpq" else 15.0  # of codes
+        np.testing.assert_allclose(scores, np.take_along_axis(expected, ids, 1), atol=close)
+    loaded.add(taken(more, slice(0, 1)))
+    assert len(loaded) == len(index) + 1
+    assert loaded.query_vectors(queries).shape[1] == loaded.faiss.d
+
+
+def test_parts_are_corrected_as_one(gaussians, tmp_path):
+    items, queries, bank = gaussians(400), gaussians(30), gaussians(150)
+    first = Index.build(taken(items, slice(0, 200)), "csd", ids=range(200), hubs=bank)
+    second = Index.build(taken(items, slice(200, 400)), "csd", ids=range(200, 400), hubs=first.hubs)
+    parts = ShardedIndex([first, second])
+    parts.save(tmp_path / "parts")
+    expected = of_definition("csd", items, queries, bank)
+    scores, ids = ShardedIndex.load(tmp_path / "parts").search(queries, 20)
+    np.testing.assert_array_equal(np.argsort(-expected, axis=1)[:, :20], ids)
+    np.testing.assert_allclose(scores, np.take_along_axis(expected, ids, 1), atol=1e-3)
+    other = Index.build(
+        taken(items, slice(200, 400)),
+        "csd",
+        ids=range(200, 400),
+        hubs=queries | {name: np.concatenate([values] * 4) for name, values in queries.items()},
+    )
+    with pytest.raises(ValueError, match="corrected by the same questions"):
+        ShardedIndex([first, other])
+    plain = Index.build(taken(items, slice(200, 400)), "csd", ids=range(200, 400))
+    with pytest.raises(ValueError, match="corrected by the same questions"):
+        ShardedIndex([first, plain])
+
+
+def test_a_copy_has_the_score_of_its_original(gaussians):
+    items, queries, bank = gaussians(300), gaussians(20), gaussians(150)
+    twice = {name: np.concatenate([values, values]) for name, values in items.items()}
+    scores, ids = Index.build(twice, "csd", hubs=bank).search(queries, 40)
+    np.testing.assert_array_equal(ids[:, 0::2] + 300, ids[:, 1::2])
+    np.testing.assert_array_equal(scores[:, 0::2], scores[:, 1::2])
+
+
+@pytest.mark.parametrize("similarity", ["csd", "cosine"])
+def test_a_probes_own_questions_do_not_count_for_its_item(similarity, gaussians):
+    """Several questions an item: those of the bank, and of them those that are asked."""
+    gallery, own, rng = gaussians(200), gaussians(60), np.random.default_rng(3)
+    owners = np.repeat(np.arange(60), 3)
+    questions = {
+        name: (values[owners] + 0.05 * rng.normal(size=(180, 24))).astype("float32")
+        for name, values in own.items()
+    }
+    index = Index.build(gallery, similarity, hubs=questions)
+    probed = index.probe(questions, own, owners[:, None])
+    is_own = np.arange(60)[:, None] == owners
+    expected = of_definition(similarity, own, questions, questions, is_own)
+    told = expected[np.arange(180), owners]
+    np.testing.assert_allclose(probed.match_scores, told, rtol=1e-4, atol=1e-3)
+    naive = of_definition(similarity, own, questions, questions)[np.arange(180), owners]
+    assert np.abs(naive - told).min() > 0.004
+
+
+def test_what_cannot_be_corrected_is_refused(gaussians, sets):
+    items, bank = gaussians(120), gaussians(120)
+    for similarity, more in (
+        ("csd", {"candidates": 50}),
+        (zoo.similarities.Wasserstein2(), {}),  # a root
+        (zoo.similarities.Bhattacharyya(), {}),
+    ):
+        with pytest.raises(ValueError, match="`hubs` must be None"):
+            Index.build(items, similarity, hubs=bank, **more)
+    with pytest.raises(ValueError, match="`hubs` must be None"):
+        Index.build(sets(120), "smooth_chamfer", hubs=sets(120))
+    with pytest.raises(ValueError, match="at least 100 questions; received 99"):
+        Index.build(items, "csd", hubs=taken(bank, slice(0, 99)))
+    with pytest.raises(ValueError, match="`hubs` must be of dimension 25; received 13"):
+        Index.build(items, "csd", hubs={name: x[:, :12] for name, x in bank.items()})
+    bank["mean"][3, 2] = np.nan
+    with pytest.raises(ValueError, match="`hubs` must hold finite numbers"):
+        Index.build(items, "csd", hubs=bank)
+    with pytest.raises(ValueError, match='`hubs` must be "auto", True or False; received 3'):
+        zoo.Retriever.build("photos_pfe", items, hubs=3)
+
+
+@pytest.mark.parametrize("what", ["missing", "shape", "nan", "ceiling"])
+def test_a_damaged_bank_is_named(what, gaussians, tmp_path):
+    Index.build(gaussians(120), "csd", hubs=gaussians(120)).save(tmp_path)
+    manifest = json.loads((tmp_path / "index.json").read_text())
+    path = tmp_path / manifest["data"] / "questions.npy"
+    bank = np.load(path)
+    if what == "missing":
+        path.unlink()
+    elif what == "ceiling":
+        manifest["hubs"]["ceiling"] = float("nan")
+        (tmp_path / "index.json").write_text(json.dumps(manifest))
+    else:
+        bank = bank[:, :9] if what == "shape" else np.where(bank == bank[0, 0], np.nan, bank)
+        np.save(path, bank)
+        manifest["files"].pop("questions.npy")
+        raw = path.read_bytes()
+        facts = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        manifest["files"]["questions.npy"] = facts
+        (tmp_path / "index.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"questions\.npy|ceiling"):
+        Index.load(tmp_path)
+
+
+def world(items=400, per_item=2, seed=0, dim=24):
+    """Photos of which some are near to all questions, and questions of photos beside them."""
+    rng = np.random.default_rng(seed)
+    photos = rng.normal(size=(2 * items, dim))
+    centre = 2 * rng.normal(size=dim) / np.sqrt(dim)
+    photos += centre * rng.exponential(1.0, size=(2 * items, 1))  # how much of a hub each is
+    owners = np.repeat(np.arange(items), per_item)
+    questions = photos[owners] + 1.2 * rng.normal(size=(len(owners), dim)) + centre
+    photos, questions = ({"mean": one.astype("float32")} for one in (photos, questions))
+    probes = Probes.of(taken(photos, slice(0, items)), questions, np.arange(items), owners, owners)
+    return probes, taken(photos, slice(items, 2 * items))
+
+
+def test_correction_finds_more_and_the_test_says_so():
+    probes, gallery = world()
+    gain = hub_gain(gallery, zoo.similarities.Cosine(), "images", probes)
+    assert gain.pays
+    assert gain.corrected > gain.without + 0.02
+    assert str(gain).startswith("hubs corrected: ")
+    index = Index.build(gallery, "cosine", hubs=probes.questions("images"))
+    right = [
+        one.num_correct / one.num_queries
+        for one in (probes.calibrate(index), probes.calibrate(Index.build(gallery, "cosine")))
+    ]
+    assert right == pytest.approx([gain.corrected, gain.without], abs=0.05)
+
+
+def test_without_hubs_nothing_is_corrected():
+    rng = np.random.default_rng(0)
+    photos = {"mean": rng.normal(size=(400, 24)).astype("float32")}
+    questions = {"mean": (photos["mean"] + rng.normal(size=(400, 24))).astype("float32")}
+    probes = Probes.of(photos, questions, np.arange(400), np.arange(400))
+    other = {"mean": rng.normal(size=(400, 24)).astype("float32")}
+    gain = hub_gain(other, zoo.similarities.Cosine(), "images", probes)
+    assert not gain.pays
+    assert str(gain).startswith("hubs not corrected: ")
+    birds = probes_of("toy_birds_pfe")  # of classes
+    images = {name: values[:100].astype("float32") for name, values in birds.images.items()}
+    similarity = ClosedFormSampledDistance()
+    assert hub_gain(images, similarity, "images", birds) is None
+
+
+def test_a_retriever_corrects_where_it_pays(tmp_path):
+    probes, gallery = world()
+    towers = [zoo.encoders.vectors(24), zoo.encoders.vectors(24)]
+    model = zoo.models.infonce(towers[0], caption_backbone=towers[1], dim=24)
+    retriever = zoo.Retriever.build(model, gallery, probes=probes)
+    assert retriever.index.hubs is not None
+    assert retriever.gain.pays
+    assert zoo.Retriever.build(model, gallery, probes=probes, hubs=False).index.hubs is None
+    questions = taken(probes.captions, slice(0, 30))
+    questions = {"mean": questions["mean"].astype("float32") + 0.01}
+    answers = retriever.ask(questions)
+    retriever.save(tmp_path)
+    again = zoo.Retriever.load(tmp_path, model)
+    for one, other in zip(answers, again.ask(questions), strict=True):
+        assert (one.ids == other.ids).all()
+        assert one.wanted == pytest.approx(other.wanted, abs=1e-6)
+    # What else fits is not known of corrected scores: then they stay as they are.
+    told = probes_of("photos_pfe").fits["t2i"]
+    fits = {"t2i": told}
+    plain = dataclasses.replace(probes, fits=fits)
+    assert zoo.Retriever.build(model, gallery, probes=plain).index.hubs is None
+    both = dataclasses.replace(probes, fits={**fits, f"{OF_CORRECTED}t2i": told})
+    corrected = zoo.Retriever.build(model, gallery, probes=both)
+    assert corrected.index.hubs is not None
+    assert corrected.judge.fits is told
+    with pytest.raises(ValueError, match="`hubs` must be False for a model without probes"):
+        zoo.Retriever.build(model, gallery, hubs=True)
+
+
+@pytest.mark.parametrize("similarity", ["csd", "cosine"])
+def test_an_exports_vectors_are_those_of_the_index(similarity, gaussians):
+    items, queries, bank = gaussians(130), gaussians(20), gaussians(150)
+    hubs = Index.build(items, similarity, hubs=bank).hubs
+    space = hubs.base.name
+    found = search_vectors(items, space, gallery=hubs)["gallery"]
+    np.testing.assert_allclose(found, hubs.gallery(items), atol=2e-3)
+    asked = search_vectors(queries, space, query=hubs)
+    np.testing.assert_allclose(asked["query"], hubs.queries(queries), atol=1e-6)
+    if hubs.offset is not None:
+        np.testing.assert_allclose(asked["offset"], hubs.offset(queries), rtol=1e-5)
+
+
+def test_the_bank_does_not_depend_on_the_gallery(gaussians):
+    """So that the same item has the same scores in any gallery."""
+    items, queries, bank = gaussians(200), gaussians(10), gaussians(150)
+    whole = Index.build(items, "csd", hubs=bank)
+    part = Index.build(taken(items, slice(50, 200)), "csd", ids=range(50, 200), hubs=bank)
+    scores, ids = part.search(queries, 150)
+    all_scores, all_ids = whole.search(queries, 200)
+    for row in range(10):
+        told = dict(zip(all_ids[row], all_scores[row], strict=True))
+        np.testing.assert_allclose(scores[row], [told[one] for one in ids[row]], atol=1e-4)
+
+
+def test_a_space_is_built_from_its_bank_alone(gaussians):
+    bank = gaussians(150)
+    hubs = Index.build(gaussians(120), "csd", hubs=bank).hubs
+    again = CorrectedSpace(hubs.base, hubs.bank, hubs.ceiling)
+    items = gaussians(50)
+    np.testing.assert_array_equal(hubs.gallery(items), again.gallery(items))
