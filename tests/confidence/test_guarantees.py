@@ -250,18 +250,6 @@ def test_a_list_grows_with_its_gallery(times):
         smallest_k(old, 0.1, grown_to=500)
 
 
-@pytest.mark.parametrize("growth", [2, 8])
-def test_absence_is_corrected_for_size(growth):
-    rng = np.random.default_rng(growth)
-    absent = rng.normal(size=(4000, 50)).max(axis=1)
-    later = rng.normal(size=(4000, 50 * growth)).max(axis=1)
-    wrong = np.mean(absence_p_values(later, absent, growth) <= 0.1)
-    assert wrong <= 0.12
-    assert np.mean(absence_p_values(later, absent) <= 0.1) > 0.15
-    with pytest.raises(ValueError, match="`growth` must be a positive number"):
-        absence_p_values(later, absent, 0.0)
-
-
 @pytest.mark.parametrize("error", [0, 1, -0.1, 1.5, np.nan, None, "0.1", [0.1]])
 @pytest.mark.parametrize(
     "promise",

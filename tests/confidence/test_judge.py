@@ -36,7 +36,6 @@ def confidence(bias=0.0, deviation=0.05, certificate=None, **seen):
         "ranked": logistic(0.4, -0.5, -0.3, bias=-1.0),
         "matcher": logistic(1.0, bias=-2.5),
         "present": np.linspace(-1, 4, 99),
-        "absent": np.linspace(-3, 1, 99),
         "deviation": deviation,
         "num_kinds": 500,
     }

@@ -115,8 +115,7 @@ def calibrate_on(
 
     Returns:
         A `Confidence`. All probes tell how often answers are right; the certificate is of the half
-        of the groups that has not taught it. Its `first_k`, `score_threshold` and p-values of
-        absence are of all probes.
+        of the groups that has not taught it. Its `first_k` and `score_threshold` are of all probes.
 
     Raises:
         ValueError: if shapes or dimensions do not fit, a number is not finite, there are fewer than
@@ -264,26 +263,15 @@ def _in_gallery(probed, confidence, inside, outside, numbers, wants, halves, row
     counted = np.flatnonzero(~np.isnan(probed.ranks))
     counted = np.sort(rng.permutation(counted)[:KEPT])
     learning, certifying = halves
-    others = certifying if len(certifying) else learning
     # Elsewhere the gallery without the own items is not known.
     is_there = probed.is_there.any(axis=1)
     missing = ~is_there if is_there.mean() < 0.5 else np.zeros(len(numbers), bool)
-    matcher, present, absent = None, np.empty(0), np.empty(0)
-    if len(others) < len(numbers) or len(certifying) == 0:
-        gone = learning[missing[learning]]
+    matcher, present, gone = None, np.empty(0), learning[missing[learning]]
+    if len(gone) and len(certifying):  # without others the p-values would learn from themselves
         both = np.concatenate([inside[learning], outside[gone]])
-        is_in = np.arange(len(both)) < len(learning)
-        if not is_in.all():
-            matcher = Logistic.fit(both, is_in, PENALTY)
-    if matcher is not None and len(certifying):  # else the p-values would learn from themselves
-        single = others[
-            guarantees.one_of_each(np.unique(numbers[others], return_inverse=True)[1], rng)
-        ]
-        single = rng.permutation(single)[:KEPT]
-        present = np.sort(matcher.logit(inside[single]))
-        absent = np.sort(matcher.logit(outside[single[missing[single]]]))
-    if not len(absent):
-        matcher = None
+        matcher = Logistic.fit(both, np.arange(len(both)) < len(learning), PENALTY)
+        single = certifying[guarantees.one_of_each(numbers[certifying], rng)]
+        present = np.sort(matcher.logit(inside[rng.permutation(single)[:KEPT]]))
     ranked = None
     is_known = ~np.isnan(probed.listed[:, 1:DEPTH])
     later = probed.is_own[:, 1:DEPTH][is_known]
@@ -309,7 +297,6 @@ def _in_gallery(probed, confidence, inside, outside, numbers, wants, halves, row
         ranked,
         matcher,
         present,
-        absent,
         spread,
         int(wants.max()) + 1,
     )

@@ -38,7 +38,7 @@ class InGallery:
         ranked: a `Logistic`: whether answer j ≥ 2 is an own item, see `rank_features`; or None.
         matcher: a `Logistic` of the confidence's features, which tells probes with their own items
             in the gallery from those without; or None.
-        present, absent: sorted log odds by it, of probes with their own items and without.
+        present: sorted log odds by it, of probes with their own items.
         deviation: standard deviation of a shift that all log odds of this gallery may have in
             common, since its kinds, and the probes', are few.
         num_kinds: of the probes.
@@ -52,7 +52,6 @@ class InGallery:
     ranked: Logistic | None
     matcher: Logistic | None
     present: np.ndarray
-    absent: np.ndarray
     deviation: float
     num_kinds: int
 
@@ -311,23 +310,6 @@ class Confidence:
         """
         seen = self._seen()
         return guarantees.score_threshold(seen.match_scores, error, seen.groups)
-
-    def absence_p_values(self, scores, uncertainty=None, num_items=None):
-        """p-values of "nothing in this gallery matches", see `zoo.confidence.absence_p_values`.
-
-        Args:
-            scores, uncertainty: as of `probability`.
-            num_items: number of items now, where the gallery has grown since.
-
-        Raises:
-            ValueError: as `first_k`, or if the gallery holds every probe's own items.
-        """
-        seen = self._seen()
-        if seen.matcher is None:
-            raise ValueError("the gallery holds every probe's own item: absence was not seen")
-        values = seen.matcher.logit(self.features(scores, uncertainty))
-        growth = 1.0 if num_items is None else max(1.0, num_items / seen.size)
-        return guarantees.absence_p_values(values, seen.absent, growth)
 
     def presence(self, features):
         """p-values of "something in this gallery matches", `(Q,)`: small for queries unlike those

@@ -230,7 +230,7 @@ def candidate_thresholds(confidence, count=20, least_share=0.1):
     return np.unique(np.quantile(confidence, 1 - shares, method="lower"))[::-1]
 
 
-def absence_p_values(confidence, absent_confidence, growth=1.0):
+def absence_p_values(confidence, absent_confidence):
     """p-values of "nothing in the gallery matches this query".
 
     The calibration is a world in which it is true: the confidences c_i of queries whose matches
@@ -244,15 +244,12 @@ def absence_p_values(confidence, absent_confidence, growth=1.0):
     Args:
         confidence: `(Q,)`, higher is surer, of any kind: a probability, the best score.
         absent_confidence: `(n,)`, the same quantity of calibration queries without their matches.
-        growth: number of items now over that of the calibration. The best of N'/N times as many
-            items that do not match is that much likelier to look like a match:
-            p' = 1 − (1 − p)^(N'/N).
 
     Returns:
         `(Q,)` in [1 / (n + 1), 1]; small means that something matches.
 
     Raises:
-        ValueError: if something is not finite, or `growth` is not positive.
+        ValueError: if something is not finite.
 
     Assumptions: queries that nothing matches are exchangeable with the calibration queries after
         their matches were taken out: the same kind of questions, about things that are missing.
@@ -262,13 +259,8 @@ def absence_p_values(confidence, absent_confidence, growth=1.0):
     """
     confidence = checks.vector(confidence, "confidence")
     absent = np.sort(checks.vector(absent_confidence, "absent_confidence"))
-    if not (np.isfinite(growth) and growth > 0):
-        raise ValueError(f"`growth` must be a positive number; received {growth}")
     at_least = len(absent) - np.searchsorted(absent, confidence, side="left")
-    p_values = (1 + at_least) / (len(absent) + 1)
-    return (
-        p_values if growth == 1 else -np.expm1(growth * np.log1p(-np.minimum(p_values, 1 - 1e-15)))
-    )
+    return (1 + at_least) / (len(absent) + 1)
 
 
 @dataclasses.dataclass(frozen=True)
