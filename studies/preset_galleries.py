@@ -4,9 +4,11 @@
     python -m studies.preset_galleries birds_infonce --data-dir cub --per-class 5 10 25 60
 
 Draws photos of the test split, or so many of each class, and asks their captions over them, and
-them over their captions. The model's probes calibrate on each gallery. With `--training` the last
-gallery also holds photos that training has seen, with their captions. The table has means over the
-draws, least and greatest in brackets.
+them over their captions. The model's probes calibrate on each gallery. Of classes the questions are
+also those of other photos of the same classes, which the gallery does not hold. With `--halves`
+half of the photos are the probes, and galleries are of the other half: what is then off is no fault
+of the model's probes. With `--training` the last gallery also holds photos that training has seen,
+with their captions. The table has means over the draws, least and greatest in brackets.
 """
 
 from pathlib import Path
@@ -18,12 +20,14 @@ from studies.opened import some_of
 from zoo import evaluation
 from zoo.arrays import joined, length, take
 from zoo.cli import OneLineParser, run
-from zoo.confidence import abstention_auc, expected_calibration_error
+from zoo.confidence import Probes, abstention_auc, expected_calibration_error
+from zoo.data.datasets import SPLITS
 from zoo.retriever.retriever import HUBS, bank_of
 from zoo.search import Index
 
 ERROR = 0.1
 DEPTH = 20
+OTHERS = 600  # photos that a gallery of classes does not hold, at most, which are asked about
 DIRECTIONS = ("t2i", "i2t")
 COLUMNS = (
     *("said", "right", "said − right", "error", "k at 90 %", "holds", "nAUC", "interval holds"),
@@ -61,7 +65,7 @@ class Part(NamedTuple):
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    model, split = evaluation.open_run(options.model, options.data_dir)
+    model, split = evaluation.open_run(options.model, options.data_dir, options.split)
     probes = evaluation.probes_of(options.model)
     test, more = Part.of(model, split), None
     if options.training:
@@ -70,8 +74,12 @@ def main(argv=None):
     print(f"| gallery | direction | {' | '.join(COLUMNS)} |\n{'|---' * (len(COLUMNS) + 2)}|")
     count = length(test.images)
     for number in options.per_class:
-        _row(f"{number} a class", model, probes, test, number, options, by_class=True)
-    if options.per_class:
+        for others in (False, True):
+            _classes(number, model, probes, test, options, others)
+    if options.halves:
+        for size in (*options.sizes, count // 2):
+            _halves(size, model, test, options)
+    if options.per_class or options.halves:
         return 0
     for size in (*options.sizes, count):
         _row(f"{size:,}", model, probes, test, size, options)
@@ -82,43 +90,88 @@ def main(argv=None):
     return 0
 
 
-def _row(name, model, probes, test, size, options, more=None, times=1, by_class=False):
+def _row(name, model, probes, test, size, options, more=None, times=1):
     """Prints both directions of one gallery."""
     count = length(test.images)
     draws = options.draws if size < count else 1
     for direction in DIRECTIONS:
         found = []
         for draw in range(draws):
+            photos = np.random.default_rng(options.seed + draw).permutation(count)[:size]
+            gallery = test.select(photos)
+            hubs = HUBS[options.hubs]
+            found.append(measured(model, probes, gallery, gallery, direction, more, times, hubs))
+        _print(name, direction, found)
+
+
+def _classes(number, model, probes, test, options, others):
+    """Prints both directions of a gallery of so many photos of each class, asked about its own
+    photos or about others of the same classes."""
+    for direction in DIRECTIONS:
+        found = []
+        for draw in range(options.draws):
             rng = np.random.default_rng(options.seed + draw)
-            photos = rng.permutation(count)
-            photos = _of_each(test.image_labels, photos, size) if by_class else photos[:size]
-            part, hubs = test.select(photos), HUBS[options.hubs]
-            found.append(measured(model, probes, part, direction, more, times, hubs))
-        cells = []
-        for column in zip(*found, strict=True):
-            ends = f" [{min(column):.3f}, {max(column):.3f}]" if draws > 1 else ""
-            cells.append(f"{np.mean(column):.3f}{ends}")
-        print(f"| {name} | {direction} | {' | '.join(cells)} |", flush=True)
+            photos = rng.permutation(length(test.images))
+            chosen = asked = of_each(test.image_labels, photos, number)
+            if others:
+                asked = rng.permutation(np.setdiff1d(photos, chosen))[:OTHERS]
+            if len(asked):
+                parts = test.select(asked), test.select(chosen)
+                found.append(measured(model, probes, *parts, direction, hubs=HUBS[options.hubs]))
+        if found:
+            of = ", other photos" if others else ""
+            _print(f"{number} a class{of}", direction, found)
 
 
-def _of_each(labels, order, most):
+def _halves(size, model, test, options):
+    """Prints both directions of galleries of one half of the photos; the other half are probes."""
+    count = length(test.images)
+    for direction in DIRECTIONS:
+        found = []
+        for draw in range(options.draws):
+            order = np.random.default_rng(options.seed + draw).permutation(count)
+            gallery, rest = test.select(order[: count // 2][:size]), np.sort(order[count // 2 :])
+            part = test.select(rest)
+            sides = part.images, part.captions, part.image_labels, part.caption_labels
+            probes = Probes.of(*sides, np.searchsorted(rest, part.owners))
+            hubs = HUBS[options.hubs]
+            found.append(measured(model, probes, gallery, gallery, direction, hubs=hubs))
+        _print(f"{size:,}, probes of the other half", direction, found)
+
+
+def _print(name, direction, found):
+    cells = []
+    for column in zip(*found, strict=True):
+        ends = f" [{min(column):.3f}, {max(column):.3f}]" if len(found) > 1 else ""
+        cells.append(f"{np.mean(column):.3f}{ends}")
+    print(f"| {name} | {direction} | {' | '.join(cells)} |", flush=True)
+
+
+def of_each(labels, order, most):
     """The first so many of each label's rows, in an order."""
     return np.concatenate([order[labels[order] == one][:most] for one in np.unique(labels)])
 
 
-def measured(model, probes, asked, direction, more=None, times=1, hubs=False):
-    """The numbers of `COLUMNS`, of one gallery and all questions that have an answer there.
+def sides_of(asked, gallery, direction):
+    """`(queries, labels), (items, labels)` of two `Part`s in a direction."""
+    if direction == "t2i":
+        return (asked.captions, asked.caption_labels), (gallery.images, gallery.image_labels)
+    return (asked.images, asked.image_labels), (gallery.captions, gallery.caption_labels)
+
+
+def measured(model, probes, asked, gallery, direction, more=None, times=1, hubs=False):
+    """The numbers of `COLUMNS`, of one gallery and questions that have an answer there.
 
     Args:
         model, probes: a `DualEncoder` and its `zoo.confidence.Probes`.
-        asked: a `Part`, the gallery and its questions.
+        asked: a `Part` with the questions.
+        gallery: a `Part` with the items.
         direction: `"t2i"` or `"i2t"`.
         more: a `Part` of items that no question wants, or None.
         times: how often the gallery holds each of its items.
         hubs: of `zoo.Retriever.build`.
     """
-    sides = (asked.captions, asked.caption_labels), (asked.images, asked.image_labels)
-    (queries, wants), (items, labels) = sides if direction == "t2i" else sides[::-1]
+    (queries, wants), (items, labels) = sides_of(asked, gallery, direction)
     items, labels = joined([items] * times), np.tile(labels, times)
     if more is not None:
         others = more.images if direction == "t2i" else more.captions
@@ -155,6 +208,8 @@ def _parser():
     parser.add_argument("--data-dir", type=Path, help="its data, where they have moved")
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250], help="of galleries")
     parser.add_argument("--per-class", nargs="+", type=int, default=[], help="photos of each class")
+    parser.add_argument("--split", default="test", choices=SPLITS, help="that is asked (test)")
+    parser.add_argument("--halves", action="store_true", help="one half are the probes")
     parser.add_argument("--training", type=int, default=0, help="photos of training, of the last")
     parser.add_argument(
         "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"

@@ -30,3 +30,16 @@ def test_every_gallery_is_asked_both_ways(monkeypatch, capsys):
         assert 0 < float(row[7].split()[0]) <= 1
     assert "[" in rows[0][2], "of two draws, least and greatest"
     assert "[" not in rows[2][2]
+    preset_galleries.main(["toy_birds_pfe", "--sizes", "30", "--draws", "1", "--halves"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    names = [line.split("|")[1].split(",")[0].strip() for line in lines[1:]]
+    assert names == ["30", "30", "60", "60"]
+
+
+@pytest.mark.very_slow  # as above
+def test_galleries_of_classes_are_asked_about_their_own_photos_and_about_others(capsys):
+    preset_galleries.main(["toy_birds_pfe", "--per-class", "5", "1000", "--draws", "1"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    names = [line.split("|")[1].strip() for line in lines[1:]]
+    all_there = "1000 a class"  # which leaves no other photos
+    assert names == [n for n in ("5 a class", "5 a class, other photos", all_there) for _ in "ab"]
