@@ -46,8 +46,8 @@ COMMANDS = {
         "zoo.commands.evaluate",
     ),
     "confidence": Command(
-        "measure | probes RUN",
-        "how sure a run's answers are, and whether it is true",
+        "probes RUN",
+        "write the probes of a run or preset again",
         "zoo.commands.confidence",
     ),
     "report": Command(

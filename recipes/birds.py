@@ -95,7 +95,9 @@ class Settings(training.CUBSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return report.train(settings, data(settings), build, fit, measure_more=measure_cost)
+    return training.train(
+        settings, data(settings), build, fit, measure_more=measure_cost, report=report.draw_run
+    )
 
 
 def data(settings):

@@ -80,8 +80,8 @@ def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data(settings))
-        return report.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    return report.train(settings, data(settings), build, fit)
+        return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
+    return training.train(settings, data(settings), build, fit, report=report.draw_run)
 
 
 def data(settings):

@@ -139,7 +139,13 @@ def train(settings, data, pairs):
         data: what is read, a description for `zoo.data.open`.
         pairs: function of `zoo.data.batches` that makes the batches.
     """
-    return report.train(settings, data, build, lambda settings, run: fit(settings, run, pairs))
+    return training.train(
+        settings,
+        data,
+        build,
+        lambda settings, run: fit(settings, run, pairs),
+        report=report.draw_run,
+    )
 
 
 def fit(settings, run, pairs):

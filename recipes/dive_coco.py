@@ -50,8 +50,10 @@ def train(settings, data):
     """Builds, fits and evaluates; or averages finished runs."""
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data)
-        return report.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    return report.train(settings, data, build, fit, measure_more=measure_sets)
+        return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
+    return training.train(
+        settings, data, build, fit, measure_more=measure_sets, report=report.draw_run
+    )
 
 
 def build(settings, train):

@@ -194,7 +194,7 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
     start = time.process_time()
     run = training.start(settings, data)
     if run.finished:
-        results = report.show(run)
+        results = training.show(run)
     else:
         with run.replicas():
             epochs = settings.epochs if points is None else 0
@@ -216,7 +216,9 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
         }
         if networks is None and reads_packaged(settings) and is_new_to_preset(run):
             cost["preset_recall@1"] = recall_of_preset(run)
-        results = report.finish(run, **settings.evaluation(), measure_more=lambda *_: cost)
+        results = training.finish(
+            run, **settings.evaluation(), measure_more=lambda *_: cost, report=report.draw_run
+        )
     if results is not None:  # of several workers the chief alone has them
         print("\n".join(own_pairs_next.lines(results, settings.out)))
     return results

@@ -76,7 +76,7 @@ def main(argv=None):
     data = settings.data()
     run = training.start(settings, data)
     if run.finished:
-        return report.show(run)
+        return training.show(run)
     for line in vectors.say_lengths(data["images"], data["captions"]):
         print(line)
     method = own_vectors_methods.METHODS[settings.method]
@@ -84,7 +84,11 @@ def main(argv=None):
         run.model = method.build(settings, run.train)
         if method.is_trained:
             fit(settings, run)
-    return report.finish(run, measure_more=lambda *_: {"cpu_seconds": time.process_time() - start})
+    return training.finish(
+        run,
+        measure_more=lambda *_: {"cpu_seconds": time.process_time() - start},
+        report=report.draw_run,
+    )
 
 
 def fit(settings, run):

@@ -146,7 +146,7 @@ def data(settings):
 
 
 def train(settings, data):
-    return report.train(settings, data, build, fit)
+    return training.train(settings, data, build, fit, report=report.draw_run)
 
 
 def build(settings, train):

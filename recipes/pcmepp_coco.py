@@ -53,7 +53,7 @@ def train(settings, data, prepare=lambda run: None, measure_more=None, make=None
         measure_more: function `(run, model) -> dict` of further results.
     """
     # The weights of the last epochs are averaged, so there is no best one to choose.
-    return report.train(
+    return training.train(
         settings,
         data,
         make or build,
@@ -61,6 +61,7 @@ def train(settings, data, prepare=lambda run: None, measure_more=None, make=None
         prepare=prepare,
         measure_more=measure_more,
         select="last" if settings.averaged_epochs else None,
+        report=report.draw_run,
     )
 
 

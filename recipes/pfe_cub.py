@@ -72,7 +72,7 @@ def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     run = training.start(settings, data(settings))
     if run.finished:
-        return report.show(run)
+        return training.show(run)
     with run.replicas():
         points = build(settings, run.train)
         gaussians = models.pfe(
@@ -83,7 +83,12 @@ def main(argv=None):
         run.model = gaussians.with_auxiliaries(*settings.ranking_terms())
         fit(settings, run, points)
     is_toy = settings.data_dir is None
-    return report.finish(run, **settings.evaluation(), measure_more=oracle if is_toy else None)
+    return training.finish(
+        run,
+        **settings.evaluation(),
+        measure_more=oracle if is_toy else None,
+        report=report.draw_run,
+    )
 
 
 def data(settings):

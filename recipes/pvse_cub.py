@@ -68,7 +68,9 @@ class Settings(training.CUBSettings):
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     more = measure_sets if settings.method == "pvse" else None
-    return report.train(settings, settings.of_cub(), build, fit, measure_more=more)
+    return training.train(
+        settings, settings.of_cub(), build, fit, measure_more=more, report=report.draw_run
+    )
 
 
 def build(settings, train):

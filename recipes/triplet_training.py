@@ -186,7 +186,7 @@ def train(settings, loader, build, prepare=lambda settings, model: model):
     def fit(settings, run):
         fit_phases(settings, run, prepare(settings, run.model))
 
-    return report.train(settings, data(settings, loader), build, fit)
+    return training.train(settings, data(settings, loader), build, fit, report=report.draw_run)
 
 
 def fit_phases(settings, run, model):

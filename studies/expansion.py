@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from studies.publishing import publish, ranking
+from studies.query_expansion import NEIGHBOURS, WEIGHT, augment_gallery, check, expand_queries
 from studies.together import together
 from zoo import metrics, similarities
 from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
-from zoo.evaluation import EncodedSplit, augment_gallery, encode, expand_queries, open_run
-from zoo.evaluation.command import publish, ranking
-from zoo.evaluation.expansion import NEIGHBOURS, WEIGHT, check
+from zoo.evaluation import EncodedSplit, encode, open_run
 from zoo.metrics.retrieval import summarise
 from zoo.metrics.statistics import mean_and_deviation
 

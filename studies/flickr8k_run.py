@@ -74,7 +74,7 @@ def main(argv=None):
     }
     run = training.start(settings, data)
     if run.finished:
-        return report.show(run)
+        return training.show(run)
     with run.replicas():
         image_backbone, caption_backbone = store(settings, run)
         points = SYSTEMS[settings.system](
@@ -104,7 +104,9 @@ def main(argv=None):
         "cpu_seconds_encoding": encoded - start,
         "cpu_seconds_training": time.process_time() - encoded,
     }
-    return report.finish(run, **settings.evaluation(), measure_more=lambda *_: cost)
+    return training.finish(
+        run, **settings.evaluation(), measure_more=lambda *_: cost, report=report.draw_run
+    )
 
 
 def store(settings, run):

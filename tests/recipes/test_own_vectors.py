@@ -11,7 +11,7 @@ import own_vectors
 import zoo
 from export import __main__ as export
 from studies import own_vectors_prefixes, own_vectors_table
-from zoo import report, search
+from zoo import search
 from zoo.commands import report as report_command
 from zoo.commands import search as search_command
 from zoo.errors import InputError
@@ -86,7 +86,7 @@ def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path
     scores, ids = index.search(captions, 3)
     np.testing.assert_allclose(scores[:, 0], logits.max(0), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(ids[:, 0], logits.argmax(0))
-    assert report.show(zoo.training.Run(zoo.files.RunFolder.existing(run)))
+    assert zoo.training.show(zoo.training.Run(zoo.files.RunFolder.existing(run)))
 
 
 @pytest.mark.usefixtures("one_eagerly")

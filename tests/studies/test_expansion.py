@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from studies import expansion as study
+from studies import publishing, query_expansion
+from studies.query_expansion import augment_gallery, expand_queries
 from studies.together import together
 from zoo.data.records import Records
 from zoo.errors import InputError
-from zoo.evaluation import EncodedSplit, augment_gallery, command, expand_queries, expansion
+from zoo.evaluation import EncodedSplit
 from zoo.similarities import Cosine
 
 RNG = np.random.default_rng(0)
@@ -38,7 +40,7 @@ def test_it_is_the_mean_of_the_nearest(neighbours, weight, monkeypatch):
     expected = by_loops(queries, gallery, neighbours, weight)
     found = expand_queries(queries, {"mean": gallery}, neighbours, weight)["mean"]
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    monkeypatch.setattr(expansion, "_BLOCK", 90)  # of three queries, and of two in the end
+    monkeypatch.setattr(query_expansion, "_BLOCK", 90)  # of three queries, and of two in the end
     blocks = expand_queries(queries, {"mean": gallery}, neighbours, weight)["mean"]
     np.testing.assert_allclose(blocks, expected, atol=1e-5)
     augmented = augment_gallery(gallery, neighbours, weight)["mean"]
@@ -92,7 +94,7 @@ def test_the_command_prints_and_keeps_the_table(encoded, tmp_path, monkeypatch, 
 
     split = type("Split", (), {"records": encoded.records, "source": None})
     monkeypatch.setattr(study, "open_run", lambda *_: (Model, split))
-    monkeypatch.setattr(command, "data_of", lambda name: {})
+    monkeypatch.setattr(publishing, "data_of", lambda name: {})
     monkeypatch.setattr(study, "encode", lambda *_: encoded)
     out = tmp_path / "out"
     study.main(["one", "two", f"--out={out}", "--neighbours=8"])

@@ -1,26 +1,53 @@
-"""Measures how sure a run's answers are, and whether that is true.
+"""Writes the probes of a finished run or preset again.
 
-    halo confidence measure runs/pcme_cub                  # signals and probabilities
-    halo confidence measure runs/seed-0 runs/seed-1 --out study   # means ± deviations
-    halo confidence probes toy_birds_pfe --out FOLDER      # its probes anew
+    halo confidence probes toy_birds_pfe --out FOLDER
 
-`measure` compares σ, the scores' own signals and calibrated probabilities, learnt on the
-validation split, on half of the test queries and on half of the test classes. `probes` writes the
-held-out pairs of a finished run or preset again, by which it is calibrated on any gallery.
+Probes are held-out pairs, by which a run is calibrated on any gallery. `python -m
+studies.confidence RUN` in a checkout measures how good a run's confidence is.
 """
 
 import argparse
 import importlib
+import sys
 from pathlib import Path
 
-from zoo.choices import DIVISIONS, SIMILARITIES
 from zoo.cli import OneLineParser
+from zoo.errors import InputError
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == ["measure"]:
+        raise InputError(
+            "`halo confidence measure` is now a study: run `python -m studies.confidence RUN` in a "
+            "checkout"
+        )
+    options = _parser().parse_args(words)
     importlib.import_module("zoo.registered")  # after the flags: it imports Keras
-    importlib.import_module("zoo.evaluation.command").main(options)
+    probes(options)
+
+
+def probes(options):
+    """The probes of one run or preset, written into its folder or another."""
+    from zoo.evaluation.held_out import make_probes
+    from zoo.evaluation.retrieval import encode
+    from zoo.evaluation.runs import open_run
+    from zoo.files import RunFolder
+
+    model, train = open_run(options.run, options.data_dir, "train")
+    _, validation = open_run(options.run, options.data_dir, "validation")
+    out = options.out or RunFolder.existing(options.run).path
+    out.mkdir(parents=True, exist_ok=True)
+    seen = encode(model, validation.records, validation.source)
+    try:
+        found = make_probes(
+            model, seen, train, options.seed, images=options.images, captions=options.captions
+        )
+    except ValueError as error:
+        raise InputError(f"{options.run}: {error}") from error
+    path = RunFolder(out).probes_path
+    found.save(path)
+    print(f"{path}: {found.source}")
 
 
 def _parser():
@@ -31,32 +58,13 @@ def _parser():
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    measure = commands.add_parser("measure", help="signals and calibrated probabilities")
-    measure.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or presets")
-    measure.add_argument("--out", type=Path, help="folder for confidence.json and confidence.md")
-    measure.add_argument(
-        "--ranking", default="own", help=f"own (default), {', '.join(SIMILARITIES)}"
-    )
-    measure.add_argument(
-        "--held-out",
-        metavar="SPLIT",
-        help="what to measure on, if not the run's own: after training with --held-out val1, whose "
-        "validation split has unseen classes, it is test",
-    )
-    measure.add_argument(
-        "--divisions",
-        type=int,
-        default=DIVISIONS,
-        help=f"into halves (default {DIVISIONS})",
-    )
     probes = commands.add_parser("probes", help="write the probes again")
-    probes.add_argument("run", metavar="RUN", help="a run folder, or the name of a preset")
-    probes.add_argument("--out", type=Path, help="folder to write")
+    probes.add_argument("run", metavar="RUN", help="run folder, or the name of a preset")
+    probes.add_argument("--out", type=Path, help="folder to write (default: the run's)")
     for side, most in (("images", 1000), ("captions", 2000)):
         probes.add_argument(
-            f"--{side}", type=int, default=most, help=f"how many at most (default {most})"
+            f"--{side}", type=int, default=most, help=f"{side} at most (default {most})"
         )
-    for command in (measure, probes):
-        command.add_argument("--data-dir", type=Path, help="the data set, if it has moved")
-        command.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
+    probes.add_argument("--data-dir", type=Path, help="data set, if it has moved")
+    probes.add_argument("--seed", type=int, default=0, help="seed of all randomness (default 0)")
     return parser

@@ -3,10 +3,9 @@
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrate_run, calibrated
 from zoo.evaluation.captioned_probes import general_probes, probes_of_captioned
-from zoo.evaluation.confidence_study import confidence_study, summarise_studies
-from zoo.evaluation.expansion import augment_gallery, expand_queries
 from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.of_folder import evaluate_folder
+from zoo.evaluation.printing import print_results, show_results
 from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
@@ -17,29 +16,27 @@ from zoo.models.cards import card_of, resizing_of
 __all__ = [
     "Answers",
     "EncodedSplit",
-    "augment_gallery",
     "calibrate_run",
     "calibrated",
     "card_of",
-    "confidence_study",
     "data_of",
     "encode",
     "encode_sets",
     "ensemble",
     "evaluate",
     "evaluate_folder",
-    "expand_queries",
     "general_probes",
     "make_probes",
     "measure",
     "measure_sets",
     "nearest_captions",
     "open_run",
+    "print_results",
     "probes_of",
     "probes_of_captioned",
     "resizing_of",
+    "show_results",
     "spearman_of_matches",
-    "summarise_studies",
     "toy_vectors",
     "write_vectors",
 ]

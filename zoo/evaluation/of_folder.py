@@ -3,17 +3,9 @@
 import os
 from typing import Any
 
-from zoo import metrics, similarities
+from zoo import metrics
 from zoo.data.loaders.captioned import captioned_folder
-from zoo.embeddings import kind
-from zoo.errors import InputError
-from zoo.evaluation.retrieval import encode
-from zoo.evaluation.runs import open_run
-from zoo.files.run_folder import RunFolder
-from zoo.metrics.command import show
 from zoo.models import Tower
-from zoo.models.cards import card_of
-from zoo.models.presets import from_preset
 
 
 def evaluate_folder(
@@ -53,33 +45,3 @@ def evaluate_folder(
     pairs = metrics.PairwiseSimilarity(*encoded, similarity or towers["images"].model.similarity)
     relevance = metrics.LabelRelevance(range(len(found.photos)), found.caption_image)
     return {"recognised": found.recognised, **metrics.evaluate_retrieval(pairs, relevance)}
-
-
-def main(options):
-    """What `halo evaluate --model` does."""
-    model, name = from_preset(options.model), options.similarity
-    try:
-        layer = model.similarity if name is None else similarities.get(name, model)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"--similarity: {error}") from error
-    output = getattr(model.image_encoder, "output", None)
-    if name and isinstance(output, dict) and kind(output) not in layer.embeddings:
-        raise InputError(
-            f"--similarity {name} takes {' or '.join(layer.embeddings)}; the model gives "
-            f"{kind(output)}"
-        )
-    if options.pairs is not None:
-        results = evaluate_folder(model, options.pairs, options.image_dir, layer, progress=True)
-        print(results.pop("recognised"))
-    else:
-        card = card_of(options.model)
-        if not (RunFolder(options.model).is_run or (card and "data" in card)):
-            raise InputError(
-                f"--model {options.model}: names no test data; give --pairs a folder of photos "
-                "with captions"
-            )
-        model, split = open_run(options.model)
-        encoded = encode(model, split.records, split.source)
-        print(split.records.summary())
-        results = metrics.evaluate_retrieval(encoded.pairs(layer), encoded.relevance)
-    show({"similarity": layer.identifier, **results}, options.out)

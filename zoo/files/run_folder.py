@@ -32,7 +32,7 @@ class RunFolder:
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
     | `plots/` | figures | by the recipe |
-    | `probes.npz` | held-out pairs, to calibrate on any gallery | `zoo.report.finish`, if it can |
+    | `probes.npz` | held-out pairs, to calibrate on any gallery | `training.finish`, if it can |
     | `metrics.json` | the results | `finish`, as the last of all |
 
     Every write is atomic: a file is whole or it is not there.

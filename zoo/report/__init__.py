@@ -5,10 +5,9 @@ from zoo.report.curves import curves_over_seeds, training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sheet, overlay
 from zoo.report.page import write_report
+from zoo.report.plots import draw, draw_run
 from zoo.report.prompt_plot import prompts_plot
-from zoo.report.results import draw, print_results
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
-from zoo.report.run import finish, finish_ensemble, show, show_results, train
 from zoo.report.section import ReportedRun, of_model
 from zoo.report.semantic_plots import positives_plot, precision_at_plot
 from zoo.report.style import save
@@ -27,23 +26,18 @@ __all__ = [
     "crop_sheet",
     "curves_over_seeds",
     "draw",
-    "finish",
-    "finish_ensemble",
+    "draw_run",
     "image_to_text_sheet",
     "of_model",
     "overlay",
     "positives_plot",
     "precision_at_plot",
     "principal_plane",
-    "print_results",
     "prompts_plot",
     "recall_by_uncertainty_plot",
     "risk_coverage_plot",
     "save",
-    "show",
-    "show_results",
     "text_to_image_sheet",
-    "train",
     "training_curves",
     "uncertainty_against_matches",
     "write_report",

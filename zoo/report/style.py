@@ -10,6 +10,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from zoo.evaluation.confidence_text import with_minus
+from zoo.evaluation.printing import ARROWS
 from zoo.files.atomic import atomic
 from zoo.metrics import wilson_interval
 
@@ -19,7 +21,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#8A8A8A"
 RIGHT, WRONG = "#00694D", "#A84300"  # the palette's green and orange, 6:1 on white, for text
-DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
+DIRECTIONS = ARROWS
 DIRECTION_STYLE = {
     "i2t": {"color": PALETTE[0], "marker": MARKERS[0], "label": DIRECTIONS["i2t"]},
     "t2i": {"color": PALETTE[1], "marker": MARKERS[1], "label": DIRECTIONS["t2i"]},
@@ -136,8 +138,3 @@ def mark(right):
 def format_spearman(value):
     """Spearman's ρ for a title."""
     return "ρ undefined" if math.isnan(value) else f"ρ = {with_minus(f'{value:+.2f}')}"
-
-
-def with_minus(number):
-    """A formatted number with a true minus sign, as on the axes."""
-    return number.replace("-", "−")

@@ -16,6 +16,7 @@ from zoo.training.micro_batches import distribute, in_micro_batches
 from zoo.training.one_phase import fit_phase
 from zoo.training.phases import Phase, fit
 from zoo.training.rates import cosine, cosine_after_a_twentieth, drop_after
+from zoo.training.recipe import finish, finish_ensemble, show, train
 from zoo.training.resume import Resume
 from zoo.training.run import Run, check_benchmark, start
 from zoo.training.settings import (
@@ -63,6 +64,8 @@ __all__ = [
     "distribute",
     "drop_after",
     "dual_encoder_rates",
+    "finish",
+    "finish_ensemble",
     "fit",
     "fit_phase",
     "in_micro_batches",
@@ -71,7 +74,9 @@ __all__ = [
     "read_best",
     "read_history",
     "restore_best",
+    "show",
     "start",
     "strategy",
     "synchronize_batch_normalization",
+    "train",
 ]

@@ -34,11 +34,11 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
     ```python
     run = training.start(settings, data(settings))
     if run.finished:
-        return report.show(run)
+        return training.show(run)
     with run.replicas():
         model = run.model = build(settings, run.train)
         fit(settings, run, model)
-    return report.finish(run, **settings.evaluation())
+    return training.finish(run, **settings.evaluation())
     ```
 
     Args:

@@ -223,7 +223,7 @@ class RetrievalSettings(RankingSettings):
         )
 
     def evaluation(self) -> dict[str, Any]:
-        """What to measure on the test split, for `zoo.report.finish`."""
+        """What to measure on the test split, for `zoo.training.finish`."""
         return {"similarities": self.test_similarities, **self.benchmark()}
 
     def benchmark(self) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from studies import confidence as command
+from studies import publishing
+from studies.confidence_study import confidence_study, study_table, summarise_studies
 from synthetic_run import encoded, records
-from zoo.commands import confidence as flags_of
 from zoo.confidence import Confidence, QueryScores, abstention_auc
 from zoo.errors import InputError
-from zoo.evaluation import command, confidence_study, summarise_studies
 from zoo.evaluation.calibration import SHRINKAGE
-from zoo.evaluation.confidence_study import study_table
 from zoo.similarities import ClosedFormSampledDistance, Cosine
 from zoo.similarities.spaces import SPACES
 
@@ -128,10 +128,10 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
         return model, SimpleNamespace(records=splits[split].records, source=split)
 
     monkeypatch.setattr(command, "open_run", opened)
-    monkeypatch.setattr(command, "data_of", lambda name: {})
+    monkeypatch.setattr(publishing, "data_of", lambda name: {})
     monkeypatch.setattr(command, "encode", lambda model, shown, source: splits[source])
     flags = ["--divisions=1", "--held-out=val2", f"--out={tmp_path / 'study'}"]
-    flags_of.main(["measure", "one", "other", *flags])
+    command.main(["one", "other", *flags])
     table = (tmp_path / "study" / "confidence.md").read_text()
     assert table in capsys.readouterr().out
     written = json.loads((tmp_path / "study" / "confidence.json").read_text())
@@ -144,6 +144,6 @@ def test_the_command_measures_runs_and_writes_both_files(tmp_path, monkeypatch, 
     }
     assert asked[:2] == [("test", "val2"), ("validation", None)]
     with pytest.raises(InputError, match="--divisions must be at least 1; received 0"):
-        flags_of.main(["measure", "one", "--divisions=0"])
+        command.main(["one", "--divisions=0"])
     with pytest.raises(InputError, match="--ranking"):
-        flags_of.main(["measure", "one", "--ranking=cosinus"])
+        command.main(["one", "--ranking=cosinus"])

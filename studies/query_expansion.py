@@ -21,7 +21,7 @@ def augment_gallery(
 
     ```python
     photos = {"mean": np.random.default_rng(0).normal(size=(50, 8))}
-    index = zoo.search.Index.build(zoo.evaluation.augment_gallery(photos), "cosine")
+    index = zoo.search.Index.build(augment_gallery(photos), "cosine")
     ```
 
     Args:

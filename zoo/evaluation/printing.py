@@ -1,8 +1,6 @@
-"""The results of one evaluation: a table on the terminal, and the figures of a run's folder."""
+"""The results of one evaluation on the terminal: tables, and a sentence each."""
 
-import os
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +8,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from zoo import similarities
-from zoo.evaluation.retrieval import EncodedSplit
-from zoo.models import DualEncoder
-from zoo.report import retrieval_sheets, style, uncertainty_plots
-from zoo.report.ellipses import confidence_ellipses, principal_plane
-from zoo.report.gaussian_shape import items_of
-from zoo.report.style import DIRECTIONS
+from zoo.evaluation import confidence_text
 
+ARROWS = {"i2t": "image → text", "t2i": "text → image"}
 _RECALL = re.compile(r"recall@(\d+)")
 _NAMES = {"r_precision": "R-P", "map@r": "mAP@R", "queries": "queries"}
 
@@ -62,13 +55,13 @@ def results_table(metrics, title=None, chance=None):
     for column in columns:
         table.add_column(_heading(column), justify="right")
     for name, block in blocks.items():
-        rows = [d for d in DIRECTIONS if any(f"{d}_{column}" in block for column in columns)]
+        rows = [d for d in ARROWS if any(f"{d}_{column}" in block for column in columns)]
         for position, direction in enumerate(rows):
             label = [name if position == 0 else ""] if several else []
             cells = [_cell(block.get(f"{direction}_{column}"), column) for column in columns]
             table.add_row(
                 *label,
-                DIRECTIONS[direction],
+                ARROWS[direction],
                 *cells,
                 style="dim" if name == "chance" else None,
                 end_section=direction == rows[-1],
@@ -122,7 +115,7 @@ def _footer(blocks):
     left_out = max(
         block.get(f"{direction}_queries_without_positive", 0)
         for block in blocks.values()
-        for direction in DIRECTIONS
+        for direction in ARROWS
     )
     lines = [f"RSUM: {', '.join(sums)}"] if sums else []
     if left_out:
@@ -130,69 +123,50 @@ def _footer(blocks):
     return "\n".join(lines) or None
 
 
-def draw(
-    folder: str | os.PathLike,
-    results: dict[str, Any],
-    split: EncodedSplit,
-    model: DualEncoder,
-    picture: Callable | None,
-    true_matches: np.ndarray | None = None,
-) -> None:
-    """Writes the figures of an evaluated split as PNG: retrieval sheets, and of its uncertainties.
+def show_results(results: dict[str, Any]) -> None:
+    """Prints the results of a run.
 
     Args:
-        folder: a `Path`.
-        results: of `zoo.evaluation.evaluate`.
-        split: the `EncodedSplit` that was evaluated.
-        model: the `DualEncoder`.
-        picture: function from an image's index to its pixels `(height, width, 3)`, 0 … 255; None,
-            for features, draws no sheets.
-        true_matches: `(M,)`, the number of images that each caption is true of, or None.
+        results: as metrics.json has them.
     """
-    figures = {}
-    if picture is not None:
-        similarity = _ranking(next(iter(results["retrieval"])), model)
-        figures |= _sheets(split, split.pairs(similarity).kept(), picture)
-    if "uncertainty" in results:
-        quality = results["uncertainty"]
-        bins = {side: quality[side]["recall_by_uncertainty"] for side in quality}
-        curves = {side: quality[side]["risk_coverage"] for side in quality}
-        if len(quality) == 2:  # not where captions alone have an uncertainty
-            draw_bins = uncertainty_plots.recall_by_uncertainty_plot
-            figures["recall_by_uncertainty"] = draw_bins(**bins)
-            figures["risk_coverage"] = uncertainty_plots.risk_coverage_plot(**curves)
-        if "log_variance" in split.images:
-            labels = np.unique(split.records.image_labels)[:5]
-            plane = principal_plane(split.images["mean"])
-            figures["confidence_ellipses"] = confidence_ellipses(
-                *items_of(split, labels, each=4), plane=plane
-            )
-        if true_matches is not None:
-            figures["ambiguity"] = uncertainty_plots.uncertainty_against_matches(
-                split.caption_uncertainty, true_matches, split.measure
-            )
-    for name, figure in figures.items():
-        style.save(figure, folder / f"{name}.png")
-
-
-def _ranking(name, model):
-    """The similarity with this name in the results."""
-    own = model.similarity
-    name = similarities.current_name(name) or name  # of a run that is older than its name
-    return own if similarities.name_of(own) == name else similarities.get(name, model)
-
-
-def _sheets(split, pairs, picture, rows=6):
-    """Queries from the most certain to the most uncertain, with their best answers."""
-    records = split.records
-    captions = _spread(split.caption_uncertainty, records.num_captions, rows)
-    images = _spread(split.image_uncertainty, records.num_images, rows)
-    return {
-        "text_to_image": retrieval_sheets.sheet_of_captions(split, pairs, picture, captions),
-        "image_to_text": retrieval_sheets.sheet_of_images(split, pairs, picture, images),
+    rows = results["retrieval"]
+    if "oracle" in results:
+        rows = {**rows, "oracle": results["oracle"]}
+    print_results(rows, f"{results['split']}, in %", results["chance"])
+    if "best_epoch" in results:
+        best = results["best_epoch"]
+        print(f"weights of {best['phase']}, epoch {best['epoch']}: validation {best['value']:.1f}")
+    for side, quality in results.get("uncertainty", {}).items():
+        print(
+            f"{side}: Spearman of uncertainty bin and R@1 {_signed(quality['spearman_of_bins'])}; "
+            f"area under risk–coverage {100 * quality['risk_coverage']['aurc']:.1f} "
+            f"(at random {100 * quality['risk_coverage']['random_aurc']:.1f})"
+        )
+    for side, found in results.get("confidence", {}).items():
+        print(confidence_text.sentence(side, found))
+    rankings = {"": results} | {
+        f" by {name}": found for name, found in results.get("by_similarity", {}).items()
     }
+    for by, found in rankings.items():
+        if "asp" in found:
+            both = " / ".join(f"{found['asp'][side]:.1f}" for side in ("i2t", "t2i"))
+            print(f"ASP{by} i2t / t2i {both} %, of a random ranking about 50 %")
+        if "coco" in found:
+            names = ("coco_1k", "coco_5k", "cxc", "eccv")
+            truths = {name: _of_truth(found["coco"], name) for name in names}
+            print_results(truths, f"by COCO's truths{by}, in %; R-P by CxC's is RPC2")
+    if "ambiguity_spearman" in results:
+        rho = _signed(results["ambiguity_spearman"])
+        print(f"Spearman of caption uncertainty and true number of matches {rho}")
 
 
-def _spread(values, count, rows):
-    order = np.arange(count) if values is None else np.argsort(values, kind="stable")
-    return order[np.linspace(0, count - 1, rows).round().astype(int)]
+def _signed(rho):
+    """Of values that are all equal there is no ρ; JSON keeps it as null."""
+    return "undefined" if rho is None or np.isnan(rho) else f"{rho:+.2f}"
+
+
+def _of_truth(results, name):
+    prefix = f"{name}_"
+    return {
+        key.removeprefix(prefix): value for key, value in results.items() if key.startswith(prefix)
+    }

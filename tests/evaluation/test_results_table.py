@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from zoo.evaluation.printing import print_results, results_table
 from zoo.metrics import evaluate_retrieval
-from zoo.report.results import print_results, results_table
 
 
 def printed(*args, **kwargs):

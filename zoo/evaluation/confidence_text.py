@@ -4,7 +4,6 @@ import numpy as np
 
 from zoo import metrics
 from zoo.evaluation.calibration import RISK
-from zoo.report.style import with_minus
 
 ASKED = {"i2t": "Image to text", "t2i": "Text to image"}
 SAID = {
@@ -78,3 +77,8 @@ def _nauc(value):
 def _percent(share):
     """A share in percent, which is undefined of no query, or where all are right or wrong."""
     return "undefined" if share is None or np.isnan(share) else f"{100 * share:.1f}"
+
+
+def with_minus(number):
+    """A formatted number with a true minus sign, as on the axes."""
+    return number.replace("-", "−")

@@ -50,7 +50,7 @@ def confidence_study(
     model, test = evaluation.open_run("runs/pcme_cub")
     _, held_out = evaluation.open_run("runs/pcme_cub", split="validation")
     encoded, seen = (evaluation.encode(model, s.records, s.source) for s in (test, held_out))
-    study = evaluation.confidence_study(encoded, model.similarity, seen)
+    study = confidence_study(encoded, model.similarity, seen)
     ```
 
     Args:
