@@ -1,5 +1,5 @@
-# `make` brings a clean machine to a trained, evaluated model and to answers over real photos, in five
-# minutes of two cores and without data of yours; `make test` is what CI runs.
+# `make` brings a clean machine to a trained, evaluated model and to answers over real photos. It needs
+# no data and takes about five minutes on two cores. `make test` is what CI runs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,10 +11,10 @@ INDEX := runs/packaged_photos
 # import them in place of 5.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup lock lint format test test-slow mutants wheel docs live benchmarks models-page clean
+.PHONY: all setup lock lint format test test-slow mutants wheel docs live benchmarks figures clean
 
-# Trains on drawn birds as on a folder of yours, since the packaged photos are there to be asked and
-# never to train on; then asks those, by the packaged model of photos.
+# Trains on drawn birds, as on your own folder, since nothing is trained on the packaged photos; then
+# asks the packaged photos by the packaged model.
 all: setup $(DRAWN)/pairs.csv
 	$(BIN)/python recipes/own_pairs.py --data-dir $(DRAWN) --held-out-share 0.2 --epochs 3 --out $(RUN)
 	$(BIN)/halo search build zoo/photos $(INDEX) --model photos_pfe
@@ -26,7 +26,7 @@ $(DRAWN)/pairs.csv: | setup
 
 setup: $(VENV)/.installed
 
-# Without --no-compile all of it is compiled here, of which no command imports a half.
+# --no-compile: no command imports half of what is installed.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
@@ -52,7 +52,7 @@ test: lint
 test-slow: setup
 	$(BIN)/python -m pytest -m very_slow
 
-# Plants errors in the papers' code, one at a time, and says which test catches each; minutes.
+# Plants errors in the papers' code, one at a time, and prints which test catches each; minutes.
 mutants: setup
 	$(BIN)/python -m tools.mutants
 
@@ -70,9 +70,9 @@ live: docs
 benchmarks: setup
 	$(BIN)/python -m benchmarks
 
-# The tables of docs/models.md, from the settings and results in docs/runs.
-models-page: setup
-	$(BIN)/python -m tools.models_page docs/runs/* --brief --out docs/models.md
+# Every figure that several pages show, from the presets' cards and the results in docs/runs.
+figures: setup
+	$(BIN)/python -m tools.figures
 
 clean:
 	rm -rf runs build dist .pytest_cache .ruff_cache

@@ -1,6 +1,5 @@
 """Every line of docs/questions.md and docs/confidence.md, of the README and the notebook runs."""
 
-import dataclasses
 import functools
 import importlib
 import json
@@ -71,24 +70,6 @@ def test_the_readmes_code_prints_what_it_says(capsys):
     assert _rounded(capsys.readouterr().out) == _rounded(printed)
 
 
-def test_the_readmes_first_screen_fits_a_screen():
-    first, _, _ = (ROOT / "README.md").read_text().partition("\n## ")
-    assert len(first.splitlines()) <= 45
-
-
-def test_the_readmes_recipes_have_a_run_folder_each():
-    commands = re.findall(r"^python recipes/(\w+)\.py(.*)$", (ROOT / "README.md").read_text(), re.M)
-    assert len(commands) >= 4
-    folders = {}
-    for name, flags in commands:
-        settings = cli.parse(
-            importlib.import_module(name).Settings, shlex.split(flags, comments=True)
-        )
-        folders.setdefault(settings.out, []).append((name, dataclasses.replace(settings, out=None)))
-    for folder, runs in folders.items():
-        assert len(runs) == 1 or all(run == runs[0] for run in runs), folder
-
-
 def test_readme_names_things_that_exist():
     text = (ROOT / "README.md").read_text()
     for name in set(re.findall(r"\bzoo((?:\.[a-z_A-Z0-9]+)+)", text)):
@@ -97,16 +78,6 @@ def test_readme_names_things_that_exist():
             thing = getattr(thing, part)
     for path in re.findall(r"\]\((docs/[^)#]+)\)", text):
         assert (ROOT / path).exists(), path
-
-
-def test_the_models_page_is_that_of_the_kept_runs():
-    from tools import models_page
-    from zoo.files import RunFolder
-
-    path = ROOT / "docs" / "models.md"
-    kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]
-    tables = models_page.page(kept, brief=True)
-    assert tables in path.read_text(), models_page.__doc__
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["retriever", "probes"])

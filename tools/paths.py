@@ -45,7 +45,7 @@ class Way(NamedTuple):
 
 WAYS = {
     "photos": Way(
-        "README.md",
+        "docs/tutorials/photos.md",
         (
             Step("halo train own_pairs --data-dir photos --out runs/photos"),
             Step("halo search build other_photos index --model runs/photos"),
@@ -74,7 +74,7 @@ WAYS = {
         ),
     ),
     "server": Way(
-        "docs/tutorials/serve.md",
+        "docs/serving.md",
         (
             Step("halo export toy_birds_pfe served"),
             Step("python -m tools.stand_in served", 8501),

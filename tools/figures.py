@@ -1,0 +1,95 @@
+"""Writes the figures that several pages show, from the presets' cards and the kept runs.
+
+    python -m tools.figures            # `make figures`
+    python -m tools.figures --check    # exit code 2 where a page differs
+
+A page has the lines `<!-- NAME: begin -->` and `<!-- NAME: end -->`; what lies between them is
+replaced. So the README, the pages and the cards cannot differ.
+"""
+
+import argparse
+from pathlib import Path
+
+from tools import models_page
+from zoo.cli import OneLineParser, run
+from zoo.errors import InputError
+from zoo.files import RunFolder
+from zoo.files.atomic import write_text
+from zoo.models.preset_folder import model_card
+from zoo.models.presets import PACKAGED, list_presets
+
+ROOT = Path(__file__).parent.parent
+ON = {  # by how a preset's name begins
+    "photos": "1,000 photos of Flickr8k",
+    "birds": "33 unseen species of birds",
+    "toy": "30 unseen classes of drawn birds",
+}
+PACKAGED_PRESETS = ("photos_pfe", "toy_birds_pfe")
+
+
+def presets_table() -> str:
+    """R@1 of each preset on its own test split, with chance, as a table in Markdown."""
+    lines = [
+        "| Preset | Test data | R@1 image → text, % | R@1 text → image, % | Chance, % | In the |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, card in list_presets().items():
+        own, chance = card["metrics"], card["chance"]
+        values = (own["i2t_recall@1"], own["t2i_recall@1"], chance["t2i_recall@1"])
+        data = ON[name.partition("_")[0]]
+        place = "package" if name in PACKAGED_PRESETS else "repository"
+        cells = [f"`{name}`", data, *(f"{value:.1f}" for value in values), place]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def runs_table() -> str:
+    """The results of all kept runs, see `tools.models_page`."""
+    kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]
+    return models_page.page(kept, brief=True)
+
+
+def pages() -> dict[Path, str]:
+    """What every generated page and card should hold."""
+    found, presets = {}, presets_table()
+    for name in ("README.md", "docs/index.md", "docs/reference/index.md"):
+        path = ROOT / name
+        found[path] = between(path, "presets", presets)
+    path = ROOT / "docs" / "models.md"
+    found[path] = models_page.within(path, runs_table())
+    for name, card in list_presets().items():
+        text = {key: value for key, value in card.items() if key != "installed"}
+        found[PACKAGED / name / "README.md"] = model_card(text)
+    return found
+
+
+def between(path: Path, name: str, text: str) -> str:
+    """A page with `text` between its two marks.
+
+    Raises:
+        InputError: if it lacks one.
+    """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    page = path.read_text(encoding="utf-8")
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise InputError(f"{path}: expected the lines {begin} and {end}, each once")
+    head, rest = page.split(begin)
+    return f"{head}{begin}\n{text}{end}{rest.split(end)[1]}"
+
+
+def main(argv=None):
+    parser = OneLineParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing, compare only")
+    options = parser.parse_args(argv)
+    for path, text in pages().items():
+        if path.read_text(encoding="utf-8") != text:
+            if options.check:
+                raise InputError(f"{path}: differs from the kept results; run `make figures`")
+            write_text(path, text)
+            print(path)
+
+
+if __name__ == "__main__":
+    run(main)
