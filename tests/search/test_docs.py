@@ -17,7 +17,7 @@ def blocks():
 
 def test_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    first, hubs, expanded, elsewhere = blocks()
+    first, hubs, elsewhere = blocks()
     names = {}
     exec(compile(first, str(PAGE), "exec"), names)
     assert names["scores"].shape == (5, 10)
@@ -25,10 +25,6 @@ def test_examples(tmp_path, monkeypatch):
     corrected = {}
     exec(compile(hubs, str(PAGE), "exec"), corrected)
     assert corrected["index"].hubs is not None
-    again = {}
-    exec(compile(expanded, str(PAGE), "exec"), again)
-    assert again["scores"].shape == (3, 5)
-    assert len(again["index"]) == 200
     exec(compile(elsewhere, str(PAGE), "exec"), names)
     best = np.argsort(names["exact"], axis=1)[:, :10]
     ids = Index.build(names["gallery"], "csd").search(names["queries"], k=10)[1]
