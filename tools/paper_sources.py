@@ -21,8 +21,10 @@ NO_SETTINGS = {
 HEAD = """## What the papers say of each setting
 
 `tools/paper_sentences.toml` has the sentences, and a test finds each in its paper. Of released code
-the table names the file and the option. Values are those of the commands above and of the studies'
-defaults.
+the table names the file and the option; on GitHub it is naver-ai/pcme and naver-ai/pcmepp,
+VL-Group/2022-NeurIPS-DAA, kdwonn/DivE, fartashf/vsepp (VSE++), KunpengLi1994/VSRN, Paranioar/SGRAF,
+kuanghuei/SCAN, yalesong/pvse and woodfrog/vse_infty (VSE∞). Values are those of the commands above
+and of the studies' defaults.
 """
 OURS = """### Ours
 

@@ -247,6 +247,7 @@ def test_every_builder_has_a_command_whose_recipe_exists():
 # How a source names a paper, and the number of its text.
 PAPERS = {"PCME": "000", "Pishdad et al.": "001", "DAA": "002", "PCME++": "003", "DivE": "004"}
 OTHERS = {"PVSE", "SCAN", "SGRAF", "VSE++", "VSE∞", "VSRN"}  # whose papers are not among the five
+SETTINGS = {"setting", "differs"}  # whose `source` names a paper
 PLACE = re.compile(r"(section|appendix|table|figure) ([A-Z]?[\d.]*\d|[A-Z])|released code")
 
 
@@ -257,9 +258,10 @@ def sources():
         path for room in ("recipes", "studies", "zoo") for path in (ROOT / room).rglob("*.py")
     ]:
         for node in ast.walk(ast.parse(path.read_text())):
-            given = isinstance(node, ast.keyword) and node.arg == "source" and node.value
-            if isinstance(given, ast.Constant) and given.value:
-                for source in paper_sources.sources(given.value):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in SETTINGS:
+                continue
+            for given in (one.value for one in node.keywords if one.arg == "source"):
+                for source in paper_sources.sources(ast.literal_eval(given)):
                     found[source] = f"{path.relative_to(ROOT)}:{given.lineno}"
     return found
 
