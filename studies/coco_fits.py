@@ -62,7 +62,7 @@ def _probes(model, data, photos, encode):
         part.owners,
         known=model.known,
         fits=model.fits,
-        source="COCO",
+        source="other photos of COCO",
     )
     if encode is None:
         return model, pairs

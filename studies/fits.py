@@ -22,7 +22,7 @@ from zoo.evaluation.relevance import relevance, score_scale
 from zoo.metrics import auroc
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
-from zoo.retriever.retriever import HUBS, bank_of
+from zoo.retriever.retriever import HUBS
 from zoo.search import Index, scoring
 
 RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))
@@ -90,10 +90,8 @@ class People:
         self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
 
     def retriever(self, photos):
-        images, similarity = take(self.data.images, photos), self.model.similarity
-        bank, _ = bank_of(HUBS[self.hubs], lambda: images, similarity, "images", self.probes)
-        index = Index.build(images, similarity, ids=photos, hubs=bank)
-        return Retriever(self.model, index, self.probes)
+        images, hubs = take(self.data.images, photos), HUBS[self.hubs]
+        return Retriever.build(self.model, images, ids=photos, probes=self.probes, hubs=hubs)
 
     def there(self, size, seed):
         """Photos and questions about them."""

@@ -26,7 +26,6 @@ from zoo.data.text.questions import stem, stems
 from zoo.evaluation.short_questions import held_stems, nouns_of, short_questions
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
-from zoo.search import Index
 
 EACH, NOUNS = 400, 100
 RARE = 2  # photos of all Flickr8k that may hold an absent noun
@@ -74,8 +73,7 @@ def main(argv=None):
 
 def over(data, model, probes, photos):
     """A `Retriever` over some photos."""
-    index = Index.build(take(data.images, photos), model.similarity, ids=photos)
-    return Retriever(model, index, probes)
+    return Retriever.build(model, take(data.images, photos), ids=photos, probes=probes)
 
 
 def nouns(options, data, held, photos):
