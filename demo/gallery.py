@@ -17,10 +17,10 @@ from demo.reference import Reference
 from zoo import similarities
 from zoo.confidence import Probes
 from zoo.confidence.scores import DEPTH
-from zoo.data.reading.pictures import decoded, opened
 from zoo.data.text.captions import unknown_words
 from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
 from zoo.models import Tower
+from zoo.pictures.decoding import decoded, opened
 from zoo.retriever import Retriever
 from zoo.retriever.retriever import bank_of
 from zoo.search import Index

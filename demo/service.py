@@ -7,7 +7,7 @@ from demo import answers, elements, erasing, limits
 from demo.answers import Answer
 from demo.curves import risk_coverage
 from demo.erasing import Box
-from zoo.data.text.questions import as_asked
+from zoo.questions.preambles import as_asked
 
 
 class TextAnswer(TypedDict):

@@ -11,7 +11,6 @@ from demo.stored_captions import labels_of
 from zoo import collection, evaluation
 from zoo.data import batches, datasets, packaged_photos, photo_credits, toy_birds
 from zoo.data.loaders.packaged_photos import packaged_vectors
-from zoo.data.reading.pictures import check_images
 from zoo.data.text.prompts import spoken
 from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
@@ -19,6 +18,7 @@ from zoo.files import RunFolder, cache_folder
 from zoo.models import Tower
 from zoo.models.cards import shown_pictures
 from zoo.models.tower import SIDES, weights_sha256
+from zoo.pictures.decoding import check_images
 
 PRESET = "photos_pfe"
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird

@@ -11,10 +11,11 @@ import tensorflow as tf
 from export.choices import ENGINES
 from export.client_files import write_client
 from export.saved_model import TOLERANCE, writing
-from export.towers import frozen, towers_of, with_batch
-from zoo.compat import sound_tf2onnx
 from zoo.errors import InputError, require
 from zoo.files.atomic import atomic_folder, write_text
+from zoo.files.onnx_file import open_onnx
+from zoo.models.frozen import frozen, towers_of, with_batch
+from zoo.models.onnx_file import write_onnx
 
 LITERT_STORAGE = ("float32", "float16", "dynamic_range")
 
@@ -88,7 +89,7 @@ def export_engine(
 
 
 def write_tower(path, tower, format, storage="float32"):
-    """Writes the file of one tower, an `export.towers.Tower`; arguments as of `export_engine`."""
+    """Writes the file of one `FrozenTower`; arguments as of `export_engine`."""
     _ENGINES[format][0](frozen(tower, storage == "float16"), tower, path, storage)
 
 
@@ -97,7 +98,7 @@ def opened(path, tower, format):
 
     Args:
         path: of the tower's file.
-        tower: an `export.towers.Tower`.
+        tower: an `zoo.models.frozen.FrozenTower`.
         format: of the file.
     """
     return _ENGINES[format][1](path, tower)
@@ -139,30 +140,12 @@ def _as_saved_model(function):
 
 
 def _to_onnx(function, tower, path, storage):
-    handlers = {"Erfc": (_complementary_error, [])}
-    with sound_tf2onnx() as tf2onnx:
-        tf2onnx.convert.from_function(
-            function, [tower.spec], output_path=str(path), custom_op_handlers=handlers
-        )
-
-
-def _complementary_error(graph, node, name, args):
-    """erfc, which Keras' GELU is made of and ONNX has not, as 1 − erf."""
-    node.type = "Erf"
-    one = graph.make_const(f"{name}/one", np.array(1, np.float32)).output[0]
-    less = graph.insert_new_node_on_output("Sub", node.output[0], name=f"{name}/less")
-    graph.replace_inputs(less, [one, node.output[0]])
+    write_onnx(function, tower, path)
 
 
 def _open_onnx(path, tower):
-    onnxruntime = require("onnxruntime", extra="engines")
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-
-    def ask(inputs):
-        found = session.run(list(tower.outputs), {tower.side: inputs})
-        return dict(zip(tower.outputs, found, strict=True))
-
-    return ask
+    ask = open_onnx(path)
+    return lambda inputs: ask({tower.side: inputs})
 
 
 def _to_litert(function, tower, path, storage):

@@ -4,7 +4,8 @@ import keras
 import tensorflow as tf
 
 from zoo.confidence.known import ERROR, MOSTLY, NEAREST, SeenTexts
-from zoo.data.text.captions import FUNCTION_WORDS, WordTokenizer, normalise
+from zoo.data.text.captions import WordTokenizer, normalise
+from zoo.questions.words import FUNCTION_WORDS
 
 
 class KnownQueriesFunction(tf.Module):

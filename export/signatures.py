@@ -12,8 +12,9 @@ from export.search_vectors import search_vectors
 from export.short_questions import PriorFunction
 from export.stored_weights import StoredWeights
 from zoo import embeddings
-from zoo.data.text.caption_bank import packaged_bank
 from zoo.errors import InputError
+from zoo.models.frozen import image_inputs
+from zoo.questions.caption_bank import packaged_bank
 
 
 class Signatures(tf.Module):
@@ -232,25 +233,3 @@ def _uncertainty(model, embedding):
     if not embeddings.has_uncertainty(embedding):
         return {}
     return {"uncertainty": model.uncertainty(embedding)}
-
-
-def image_inputs(encoder, batch_size, image_size):
-    """The spec of the image encoder's numbers, and the size of its images."""
-    shape = getattr(encoder, "input_shape", None)
-    if (
-        not isinstance(shape, tuple)
-        or not shape
-        or not all(size is None or isinstance(size, int) for size in shape)
-    ):
-        raise InputError(
-            f"the image encoder must take one tensor of known shape; its input shape is {shape}"
-        )
-    if len(shape) != 4 or shape[-1] != 3:
-        return tf.TensorSpec((batch_size, *shape[1:]), tf.float32, name="features"), None
-    sides = {size for size in shape[1:3] if size is not None}
-    if not sides and image_size is None:
-        raise InputError("this image encoder takes images of any size; give --image-size")
-    size = image_size or min(sides)
-    if sides - {size}:
-        raise InputError(f"this image encoder takes images of {shape[1:3]}, not of {size}")
-    return tf.TensorSpec((batch_size, size, size, 3), tf.float32, name="pixels"), size

@@ -17,13 +17,13 @@ import numpy as np
 
 from export.choices import ENGINES
 from export.engines import export_engine, opened
-from export.towers import towers_of
 from zoo.cli import OneLineParser, run
 from zoo.data.batches import image_batches
 from zoo.data.text.captions import token_ids
 from zoo.evaluation import open_run
 from zoo.evaluation.retrieval import encode
 from zoo.metrics import evaluate_retrieval
+from zoo.models.frozen import towers_of
 
 WAYS = (
     ("litert", "float32"),

@@ -22,9 +22,9 @@ from zoo.arrays import take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc
 from zoo.confidence.judge import VERDICTS
-from zoo.data.text.questions import stem, stems
 from zoo.evaluation.short_questions import held_stems, nouns_of, short_questions
 from zoo.models.presets import from_preset
+from zoo.questions.words import stem, stems
 from zoo.retriever import Retriever
 
 EACH, NOUNS = 400, 100

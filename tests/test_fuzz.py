@@ -26,10 +26,10 @@ from pixel_model import pixel_model
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
 from zoo.data import cub, images, own_pairs, toy_birds, toy_scenes
-from zoo.data.reading.pictures import check_images, decoded
 from zoo.data.text.captions import WordTokenizer, read_glove
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
+from zoo.pictures.decoding import check_images, decoded
 from zoo.search import Index, ShardedIndex
 from zoo.training.history import read_history
 from zoo.training.resume import Resume

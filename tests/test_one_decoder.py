@@ -16,9 +16,9 @@ from export import requests
 from pixel_model import SIZE, pixel_model
 from zoo.collection import encode_work, of_items
 from zoo.data import images
-from zoo.data.reading.pictures import check_images, decoded
 from zoo.errors import InputError
 from zoo.models import Tower
+from zoo.pictures.decoding import check_images, decoded
 from zoo.retriever.sent_pictures import picture_of
 
 FILES = odd_pictures.files()
@@ -237,4 +237,4 @@ def test_only_the_decoder_opens_pictures():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Attribute) and ast.unparse(node) == "Image.open":
                     found.append(path.relative_to(ROOT).as_posix())
-    assert found == ["zoo/data/reading/pictures.py"]
+    assert found == ["zoo/pictures/decoding.py"]

@@ -17,9 +17,9 @@ from pixel_model import SIZE, pixel_model
 from zoo import evaluation
 from zoo.collection import encode_work, of_items
 from zoo.data import batches, datasets, images, own_pairs, sources
-from zoo.data.reading.pictures import FORMATS
 from zoo.evaluation import encode as encode_split
 from zoo.models import Tower
+from zoo.pictures.decoding import FORMATS
 
 pytestmark = pytest.mark.usefixtures("optimized_graphs")
 

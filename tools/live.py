@@ -24,13 +24,13 @@ import tensorflow as tf
 import zoo
 from export.engines import opened, write_tower
 from export.saved_model import TOLERANCE
-from export.towers import towers_of
 from tools.int8_onnx import shrink
 from tools.live_facts import facts_of
 from zoo.cli import OneLineParser, run
 from zoo.data import BertTokenizer, packaged_photos, photo_credits
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
+from zoo.models.frozen import towers_of
 from zoo.models.tower import Tower, weights_sha256
 
 PRESET, PAGE, BUILT = "photos_pfe", "live.html", Path("live", "built")

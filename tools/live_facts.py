@@ -10,11 +10,11 @@ from zoo.confidence import judge as judging
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.known import ERROR, NEAREST, SeenTexts
 from zoo.confidence.scores import DEPTH
-from zoo.data.text import questions
-from zoo.data.text.caption_bank import packaged_bank
-from zoo.data.text.captions import FUNCTION_WORDS
 from zoo.errors import InputError
-from zoo.similarities.spaces import SPACES, straight_line
+from zoo.questions.caption_bank import packaged_bank
+from zoo.questions.preambles import ENDINGS, PREAMBLES
+from zoo.questions.words import ARTICLES, FUNCTION_WORDS, IRREGULAR, MOST_WORDS
+from zoo.spaces import SPACES, straight_line
 
 LIST_ERROR, INTERVAL_ERROR = 0.1, 0.1  # of `Answer.first_k` and `Confidence.interval`
 
@@ -119,12 +119,12 @@ def _logistic(learned):
 def _question_facts(bank):
     """How a question is shortened, and how common its words are."""
     return {
-        "preambles": list(questions.PREAMBLES),
-        "endings": list(questions.ENDINGS),
-        "articles": list(questions.ARTICLES),
-        "irregular": questions.IRREGULAR,
+        "preambles": list(PREAMBLES),
+        "endings": list(ENDINGS),
+        "articles": list(ARTICLES),
+        "irregular": IRREGULAR,
         "stems": list(bank.stems),
         "starts": np.asarray(bank.starts).tolist(),
         "size": bank.size,
-        "most_words": questions.MOST_WORDS,
+        "most_words": MOST_WORDS,
     }

@@ -83,17 +83,24 @@ def constant_graph(function: Any) -> Any:
 
 
 @contextlib.contextmanager
-def sound_tf2onnx() -> Iterator[Any]:
+def sound_tf2onnx(optimised: bool = True) -> Iterator[Any]:
     """The module `tf2onnx`, with Keras' fix for NumPy 2 and without an optimisation that is wrong.
 
     It takes the transposition of an axis of one for a reshaping to the batch that it has seen: with
     masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
+
+    Args:
+        optimised: False for none of its steps. Each copies all weights, 23 CPU-seconds in place of
+            9 for the captions of `photos_pfe`, and engines optimise a graph themselves; but the
+            loops of recurrent layers are no ONNX without them.
     """
-    tf2onnx = require("tf2onnx", extra="engines")
+    tf2onnx = require("tf2onnx", extra="search")
     importlib.import_module("keras.src.export.tf2onnx_lib").patch_tf2onnx()
-    steps = require("tf2onnx.optimizer", extra="engines")._optimizers
+    steps = require("tf2onnx.optimizer", extra="search")._optimizers
     before = dict(steps)
     steps.pop("optimize_transpose", None)
+    if not optimised:
+        steps.clear()
     try:
         yield tf2onnx
     finally:

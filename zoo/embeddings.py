@@ -20,12 +20,21 @@ users, samplers and tests look at. Every function of the zoo takes either form.
 """
 
 import contextlib
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from keras import ops
 
+
+class _Ops:
+    """`keras.ops`, imported when one is first called: an index answers without Keras."""
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module("keras.ops"), name)
+
+
+ops = _Ops()
 Tensor = Any  # a tensor of Keras' backend or a NumPy array; the backends share no class
 Embedding = dict[str, Tensor]
 EmbeddingLike = Embedding | Tensor  # also a TFP distribution, as `encode_images` returns it

@@ -1,4 +1,4 @@
-// What people type into a search box, as `zoo.data.text.questions` and `caption_bank` read it.
+// What people type into a search box, as `zoo.questions` read it.
 
 const BLANK = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u;
 

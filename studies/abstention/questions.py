@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.data.text.captions import FUNCTION_WORDS
+from zoo.questions.words import FUNCTION_WORDS
 
 KINDS = ("answerable", "removed", "paraphrased", "unknown words")
 ANSWERABLE, REMOVED, PARAPHRASED, UNKNOWN = KINDS

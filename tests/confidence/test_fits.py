@@ -14,7 +14,7 @@ from zoo.confidence.fits import (
     priors,
     share_answerable,
 )
-from zoo.data.text.caption_bank import CaptionBank
+from zoo.questions.caption_bank import CaptionBank
 
 SENTENCE, WORDS = np.array([6.0, 11.0]), np.array([4.8, 1.3, 14.0])
 

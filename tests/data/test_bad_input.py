@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from zoo.data import cub
-from zoo.data.reading.files import decode_caption_bytes, read_lines, read_numbered
-from zoo.data.reading.pictures import check_images
 from zoo.errors import InputError
+from zoo.files.text_files import decode_caption_bytes, read_lines, read_numbered
+from zoo.pictures.decoding import check_images
 
 
 def _first_image(root, split="trainval"):

@@ -8,9 +8,9 @@ import pytest
 
 from zoo.data import cub
 from zoo.data.loaders.cub_splits import read_split
-from zoo.data.reading.files import read_numbered
 from zoo.data.records import Problems
 from zoo.errors import InputError
+from zoo.files.text_files import read_numbered
 
 
 def _load(root, split="trainval", **options):

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from zoo.data import own_pairs, write_skipped
-from zoo.data.reading.pictures import check_images
 from zoo.errors import InputError
+from zoo.pictures.decoding import check_images
 
 
 def _png_head(width, height):

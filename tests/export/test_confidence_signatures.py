@@ -15,7 +15,7 @@ from zoo.confidence.features import Logistic
 from zoo.confidence.fits import priors
 from zoo.confidence.judge import Asked, Judge
 from zoo.confidence.scores import DEPTH
-from zoo.data.text.caption_bank import packaged_bank
+from zoo.questions.caption_bank import packaged_bank
 from zoo.search import Index
 
 ITEMS, QUERIES = world(0, 420)

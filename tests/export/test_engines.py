@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 import zoo
-from export.client_files import tokenizer_of
 from export.engines import export_engine
 from tiny_sentence import LENGTH, PIECES, random_weights, write_checkpoint
 from tiny_towers import build, encoders
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
+from zoo.data.text.twin import tokenizer_of
 from zoo.errors import InputError
 
 pytest.importorskip("tf2onnx")

@@ -17,7 +17,7 @@ from relative import difference
 from zoo import embeddings
 from zoo.arrays import as_arrays
 from zoo.data import captions, sources
-from zoo.similarities.spaces import SPACES
+from zoo.spaces import SPACES
 
 pytestmark = pytest.mark.slow
 # Of the others test_matrix.py runs the signatures in this process, and test_features.py exports

@@ -19,8 +19,8 @@ from tools import live, live_facts
 from zoo import evaluation, report
 from zoo.commands.search import main as search
 from zoo.confidence.scores import DEPTH
-from zoo.data.text.caption_bank import packaged_bank
-from zoo.data.text.questions import as_asked
+from zoo.questions.caption_bank import packaged_bank
+from zoo.questions.preambles import as_asked
 from zoo.report import opening
 from zoo.retriever import server
 

@@ -11,9 +11,9 @@ from PIL import Image
 
 import zoo
 from pixel_model import SIZE, pixel_model
-from zoo.data.reading.pictures import decoded
 from zoo.errors import InputError
 from zoo.models import Forward, Tower
+from zoo.pictures.decoding import decoded
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from zoo.evaluation.calibration import calibrated, cross_fitted
 from zoo.report import ReportedRun, confidence_section
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
-from zoo.similarities.spaces import SPACES
+from zoo.spaces import SPACES
 
 SIMILARITY = ClosedFormSampledDistance()
 

@@ -28,3 +28,9 @@ def sets(rng):
         return {"elements": rng.normal(size=(items, size, 16)).astype("float32")}
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def without_towers(monkeypatch):
+    """Builds write no ONNX, which takes seconds; tests/retriever/test_stored_towers.py does."""
+    monkeypatch.setattr("zoo.retriever.commands.write_towers", lambda *arguments: (None, None))

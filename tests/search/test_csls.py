@@ -11,12 +11,12 @@ import zoo
 from export.search_vectors import search_vectors
 from zoo.confidence import Probes
 from zoo.confidence.probes import OF_CORRECTED
+from zoo.csls import NEIGHBOURS, CorrectedSpace
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.evaluation.hub_gain import hub_gain
 from zoo.search import Index, ShardedIndex, scoring
 from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
-from zoo.similarities.csls import NEIGHBOURS, CorrectedSpace
 
 SIMILARITIES = ("csd", closed_form_sampled_distance, "cosine", "squared_euclidean")
 

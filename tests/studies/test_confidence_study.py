@@ -15,7 +15,7 @@ from zoo.confidence import Confidence, QueryScores, abstention_auc
 from zoo.errors import InputError
 from zoo.evaluation.calibration import SHRINKAGE
 from zoo.similarities import ClosedFormSampledDistance, Cosine
-from zoo.similarities.spaces import SPACES
+from zoo.spaces import SPACES
 
 SIMILARITY = ClosedFormSampledDistance()
 

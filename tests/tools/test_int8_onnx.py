@@ -7,8 +7,8 @@ import tensorflow as tf
 from keras import layers
 
 from export.engines import opened, write_tower
-from export.towers import Tower
 from tools import int8_onnx
+from zoo.models.frozen import FrozenTower
 from zoo.models.small_weights import to_int8
 
 pytest.importorskip("tf2onnx")
@@ -27,7 +27,9 @@ def tower(monkeypatch):
         if len(weight.shape) > 1:
             levels, steps = to_int8(np.asarray(weight))
             weight.assign(levels * steps.astype(np.float32))
-    return Tower("captions", tf.TensorSpec((1, None), tf.int32, "captions"), encoder, ("mean",))
+    return FrozenTower(
+        "captions", tf.TensorSpec((1, None), tf.int32, "captions"), encoder, ("mean",)
+    )
 
 
 def test_nothing_is_lost_again_and_the_file_is_smaller(tmp_path, monkeypatch):

@@ -4,13 +4,18 @@ One piece of work makes one shard, whole or not at all, wherever it runs: in thi
 (`encode`), on workers of this machine, or on a cluster (`zoo.collection.beam`).
 """
 
-from zoo.arrays import joined
-from zoo.collection.collection import Collection
-from zoo.collection.encoding import encode_work
-from zoo.collection.job import encode
-from zoo.collection.listing import left_out, list_captions, list_images
-from zoo.collection.shards import Encoded
-from zoo.collection.work import Work, of_items, plan
+from typing import TYPE_CHECKING
+
+from zoo.lazy import names_of
+
+if TYPE_CHECKING:
+    from zoo.arrays import joined
+    from zoo.collection.collection import Collection
+    from zoo.collection.encoding import encode_work
+    from zoo.collection.job import encode
+    from zoo.collection.listing import left_out, list_captions, list_images
+    from zoo.collection.shards import Encoded
+    from zoo.collection.work import Work, of_items, plan
 
 __all__ = [
     "Collection",
@@ -25,3 +30,14 @@ __all__ = [
     "of_items",
     "plan",
 ]
+
+_WHERE = {
+    **dict.fromkeys(("left_out", "list_captions", "list_images"), "zoo.collection.listing"),
+    **dict.fromkeys(("Work", "of_items", "plan"), "zoo.collection.work"),
+    "Collection": "zoo.collection.collection",
+    "Encoded": "zoo.collection.shards",
+    "encode": "zoo.collection.job",
+    "encode_work": "zoo.collection.encoding",
+    "joined": "zoo.arrays",
+}
+__getattr__, __dir__ = names_of(__name__, _WHERE)

@@ -8,8 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zoo.collection import places
-from zoo.collection.job import JOB, MANIFEST
-from zoo.collection.shards import Encoded, read_names, read_shard, rejected_name
+from zoo.collection.shards import (
+    JOB,
+    MANIFEST,
+    Encoded,
+    read_names,
+    read_shard,
+    rejected_name,
+)
 from zoo.errors import InputError
 
 

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from zoo.collection import places
 from zoo.data.reading.folders import is_hidden, printable
-from zoo.data.reading.pictures import SUFFIXES as PICTURES
 from zoo.errors import InputError, require
+from zoo.pictures.decoding import SUFFIXES as PICTURES
 
 TAR, TFRECORD, PARQUET = ".tar", ".tfrecord", ".parquet"
 KINDS = (TAR, TFRECORD, PARQUET)

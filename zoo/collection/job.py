@@ -10,13 +10,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from zoo.collection import contents, places
 from zoo.collection.encoding import encoder_of
-from zoo.collection.shards import Encoded, read_notes, rejected_name, shard_name, write_shard
+from zoo.collection.shards import (
+    JOB,
+    MANIFEST,
+    Encoded,
+    read_notes,
+    rejected_name,
+    shard_name,
+    write_shard,
+)
 from zoo.collection.work import Work, digest
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers
 from zoo.models import Tower
-
-JOB, MANIFEST = "job.json", "manifest.json"
 
 
 def begin(folder: Any, pieces: Sequence[Work], identity: dict[str, Any]) -> list[Work]:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from zoo.collection import places
-from zoo.data.reading.files import existing_folder, portable, read_lines
 from zoo.data.reading.folders import is_hidden, matches, pictures_in, printable
-from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.tables import SEPARATORS, read_table
 from zoo.errors import InputError
+from zoo.files.text_files import existing_folder, portable, read_lines
+from zoo.pictures.decoding import SUFFIXES
 
 
 def list_images(

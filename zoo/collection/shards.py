@@ -9,6 +9,7 @@ import numpy as np
 from zoo.collection import places
 from zoo.errors import InputError, require
 
+JOB, MANIFEST = "job.json", "manifest.json"  # beside them
 _NOTES = b"halo"
 
 

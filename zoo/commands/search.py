@@ -35,6 +35,8 @@ from zoo.commands import search_flags
 
 def main(argv=None):
     options = search_flags.parse(__doc__, argv)
-    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
-    room = "zoo.retriever.server" if options.command == "serve" else "zoo.retriever.commands"
+    if options.command not in ("query", "serve"):  # which may do without Keras
+        importlib.import_module("zoo.registered")
+    rooms = {"serve": "zoo.retriever.server", "query": "zoo.retriever.query"}
+    room = rooms.get(options.command, "zoo.retriever.commands")
     getattr(importlib.import_module(room), options.command)(options)

@@ -73,7 +73,12 @@ def parser(description):
     find.add_argument("--image", help="an image file, instead of a text")
     find.add_argument("--vector", metavar="FILE", help="stored vectors, instead of a text")
     find.add_argument("--row", type=int, default=0, help="which of them (default 0)")
-    find.add_argument("-k", type=int, default=10, help="how many (default 10)")
+    find.add_argument("-k", type=int, default=10, help="results, with --all on a page (default 10)")
+    find.add_argument(
+        "--all", action="store_true", help="page through all that fits; near copies are shown once"
+    )
+    find.add_argument("--by", choices=("score", "name"), default="score", help="order of --all")
+    find.add_argument("--offset", type=int, default=0, help="results of --all to pass over (0)")
     find.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
     find.add_argument("--model", help="if it has moved since `build`")
     serve = commands.add_parser("serve", help="answer programs over HTTP, JSON in and out")

@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit, logit
 
 from zoo import checks
@@ -149,6 +148,8 @@ class Logistic:
         share, away = _shares(weights, len(features)), self.logit(features)
         right = share @ correct
         ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1
+        from scipy.optimize import brentq  # here: a question needs none of it
+
         return float(brentq(lambda by: share @ expit(away + by) - right, *ends))
 
     def plain(self):
@@ -214,6 +215,8 @@ def _with_signs(x, truth, share, ridge, start, found, signs):
     # A truncated Newton method goes on to the eighth digit, where L-BFGS-B stops at the fourth.
     options = {"gtol": 1e-9, "ftol": 0, "xtol": 0, "maxfun": 2000}
     bounds = [ends[int(one)] for one in signs]
+    from scipy.optimize import minimize  # here: a question needs none of it
+
     return minimize(objective, start, jac=True, method="TNC", bounds=bounds, options=options).x
 
 

@@ -4,13 +4,12 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import t as student
+from scipy.special import expit, logit, stdtr
 
 from zoo import checks
 from zoo.confidence.features import LEAST_GAP, Logistic
 from zoo.confidence.guarantees import FAILURE
-from zoo.data.text.questions import is_short
+from zoo.questions.words import is_short
 
 REFERENCE = 10  # best scores over the probes' items, whose mean is r
 LEAST_NUMBER = 0.25  # of fitting items, which is added so that none has a logarithm
@@ -179,7 +178,7 @@ class Fits:
             if count < max(10, LEAST_ANSWERED * len(shown)):
                 continue
             error = left.std(ddof=1) * np.sqrt(1 / len(left) + 1 / trial.asked)
-            if student.cdf(left.mean() / max(error, 1e-12), len(left) - 1) > FAILURE:
+            if stdtr(len(left) - 1, left.mean() / max(error, 1e-12)) > FAILURE:
                 break
             found = Cut(unfit, float(threshold), count / len(left), trial.size)
         return found
@@ -195,7 +194,7 @@ def priors(texts, bank):
 
     Args:
         texts: strings, as the model is asked them.
-        bank: a `zoo.data.text.caption_bank.CaptionBank`.
+        bank: a `zoo.questions.caption_bank.CaptionBank`.
     """
     found = [prior_of(bank.count(text), bank.size) if is_short(text) else np.nan for text in texts]
     return np.array(found)

@@ -12,7 +12,7 @@ import math
 import sys
 
 import numpy as np
-from scipy.stats import betabinom, binom
+from scipy.special import bdtr
 
 from zoo import checks
 from zoo.confidence.scores import dense
@@ -79,6 +79,8 @@ def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
     k = conformal_quantile(ranks, (1 - _FOR_GROWTH) * error, groups)
     if k >= size:  # any of the new items may come first too
         return grown_to + 1
+    from scipy.stats import betabinom  # here: a question needs none of it
+
     before = betabinom.ppf(1 - _FOR_GROWTH * error, grown_to - size, k, size - k)
     return int(k + before)
 
@@ -203,7 +205,7 @@ def certified_threshold(confidence, correct, risk, failure, candidates, groups=N
     order = np.argsort(-confidence)
     wrong = np.concatenate([[0], np.cumsum(~correct[order])])
     answered = np.searchsorted(-confidence[order], -thresholds, side="right")
-    passed = binom.cdf(wrong[answered], answered, risk) <= failure
+    passed = bdtr(wrong[answered], answered, risk) <= failure
     if not passed[0]:
         return None
     failed = np.flatnonzero(~passed)

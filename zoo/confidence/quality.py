@@ -3,12 +3,9 @@
 import dataclasses
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.stats import ks_2samp
 
 from zoo import checks
 from zoo.confidence.guarantees import one_of_each
-from zoo.metrics import risk_coverage, spearman
 
 ABSTENTION_RATES = np.linspace(0, 1, 11)[:-1]  # to the last digit, as MTEB rounds by it
 LEAST_QUERIES = 20  # below which no test would see anything
@@ -118,6 +115,8 @@ def confidence_quality(confidence, correct, bins=10):
     """
     confidence = checks.vector(confidence, "confidence")
     correct = checks.truths(correct, "correct", len(confidence))
+    from zoo.metrics import risk_coverage, spearman  # here: a question needs none of it
+
     curve = risk_coverage(-confidence, ~correct)
     parts = np.array_split(np.argsort(-confidence, kind="stable"), min(bins, len(confidence)))
     expected = _expected(confidence, correct)
@@ -250,6 +249,8 @@ class Reference:
         Reference: Rabanser, Günnemann and Lipton, "Failing Loudly: An Empirical Study of Methods
             for Detecting Dataset Shift", NeurIPS 2019, which tests reduced dimensions like this.
         """
+        from scipy.stats import ks_2samp  # here: a question needs none of it
+
         columns = self.columns(features, queries)
         values = [
             ks_2samp(self.sample[:, i], columns[:, i]).pvalue for i in range(columns.shape[1])
@@ -269,6 +270,8 @@ def _principal_axes(vectors):
     dim = vectors.shape[1]
     count = min(DIRECTIONS, *vectors.shape)
     # A tenth of the time of all singular vectors.
+    from scipy.linalg import eigh  # here: a question needs none of it
+
     axes = eigh(vectors.T @ vectors, subset_by_index=(dim - count, dim - 1))[1]
     return axes.T[::-1]
 

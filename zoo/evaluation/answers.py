@@ -13,7 +13,7 @@ from zoo.confidence import QueryScores, without_matches
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
-from zoo.similarities.spaces import SPACES, SearchSpace
+from zoo.spaces import SPACES, SearchSpace
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 

@@ -11,13 +11,13 @@ from zoo.confidence import Probes
 from zoo.confidence.probes import MOST
 from zoo.data.loaders.captioned import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
-from zoo.data.text.caption_bank import packaged_bank
 from zoo.data.text.captions import unknown_words
-from zoo.data.text.questions import stems
 from zoo.errors import InputError
 from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
 from zoo.evaluation.sentences import sentence_vectors
 from zoo.models import Tower
+from zoo.questions.caption_bank import packaged_bank
+from zoo.questions.words import stems
 
 MOST_PHOTOS = 1000
 REPLACES = 300  # captioned photos of one's own from which others are not needed

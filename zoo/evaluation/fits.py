@@ -17,16 +17,16 @@ from zoo.confidence.fits import Fits, Trial
 from zoo.confidence.guarantees import one_of_each
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
-from zoo.data.text.caption_bank import CaptionBank, packaged_bank
-from zoo.data.text.questions import stems
+from zoo.csls import LEAST as LEAST_QUESTIONS
+from zoo.csls import MOST as MOST_QUESTIONS
+from zoo.csls import CorrectedSpace
 from zoo.evaluation.answers import space_of
 from zoo.evaluation.hub_gain import Gain, can_correct
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.evaluation.short_questions import held_stems, short_questions
-from zoo.similarities.csls import LEAST as LEAST_QUESTIONS
-from zoo.similarities.csls import MOST as MOST_QUESTIONS
-from zoo.similarities.csls import CorrectedSpace
+from zoo.questions.caption_bank import CaptionBank, packaged_bank
+from zoo.questions.words import stems
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs

@@ -8,9 +8,9 @@ from scipy.stats import t as student
 from zoo.arrays import as_arrays, length, take, thinned
 from zoo.confidence.guarantees import halves, numbered
 from zoo.confidence.insertion import own_rows
+from zoo.csls import LEAST, CorrectedSpace
 from zoo.evaluation.pair_gallery import PairGallery
-from zoo.similarities.csls import LEAST, CorrectedSpace
-from zoo.similarities.spaces import straight_line
+from zoo.spaces import straight_line
 
 LEVEL = 0.1  # of the test
 MOST_ITEMS = 5000  # that are looked at

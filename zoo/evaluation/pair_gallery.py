@@ -25,7 +25,7 @@ class PairGallery:
         items: embeddings, a dict of arrays.
         similarity: a layer, or without `hubs` a function of `zoo.similarities`.
         side: what the items are, `"images"` or `"captions"`.
-        hubs: a `zoo.similarities.csls.CorrectedSpace`, which corrects the scores; None for none.
+        hubs: a `zoo.csls.CorrectedSpace`, which corrects the scores; None for none.
         left_out: `(N, n)`, the rows of its bank that do not count for each item.
         own_left_out: likewise of the own items of probes; None: what these probes ask.
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from zoo.data.text.captions import FUNCTION_WORDS, UNKNOWN_ID, WordIds, words_of
+from zoo.data.text.captions import UNKNOWN_ID, WordIds
+from zoo.questions.words import FUNCTION_WORDS, words_of
 
 LONGEST = 4  # words of a phrase
 _ARTICLES = {"a", "an", "the"}

@@ -105,7 +105,7 @@ class Tower:
         Two batches of pixels are in memory at most, however many files there are.
 
         Args:
-            files: what `zoo.data.reading.pictures.decoded` takes: paths, the bytes of files, Pillow
+            files: what `zoo.pictures.decoding.decoded` takes: paths, the bytes of files, Pillow
                 images, arrays of any size.
             names: what to call each in an error; default: its path, or its row.
             progress: True draws a bar; a function is told how many more are done.
@@ -196,7 +196,7 @@ class Tower:
         Raises:
             InputError: if it cannot be read, or the model reads no pictures.
         """
-        from zoo.data.reading.pictures import decoded  # here, for backends without TensorFlow
+        from zoo.pictures.decoding import decoded  # here, for backends without TensorFlow
 
         self.expect("pictures")
         return _fit(self.image_size, *self.resizing)(decoded(picture)).numpy()

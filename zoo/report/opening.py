@@ -4,13 +4,13 @@ import numpy as np
 
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.judge import Asked, Judge
-from zoo.data.text.caption_bank import packaged_bank
 from zoo.evaluation.calibration import ERROR, RISK
 from zoo.evaluation.confidence_text import ASKED, verdict
 from zoo.evaluation.known import query_facts
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.metrics import chance, risk_coverage
 from zoo.metrics.statistics import percentage
+from zoo.questions.caption_bank import packaged_bank
 from zoo.report.judged import LEAST_QUERIES, RUNS_OWN
 from zoo.report.retrieval import with_positive
 from zoo.report.retrieval_sheets import best

@@ -1,9 +1,14 @@
 """Retrieval that says how sure it is: a model, a gallery and a judge in one object."""
 
-from zoo.confidence.judge import VERDICTS, Judge, Judgement
-from zoo.retriever.answer import Answer
-from zoo.retriever.retriever import Retriever
-from zoo.retriever.training_photos import trained_on, training_note
+from typing import TYPE_CHECKING
+
+from zoo.lazy import names_of
+
+if TYPE_CHECKING:
+    from zoo.confidence.judge import VERDICTS, Judge, Judgement
+    from zoo.retriever.answer import Answer
+    from zoo.retriever.retriever import Retriever
+    from zoo.retriever.training_photos import trained_on, training_note
 
 __all__ = [
     "VERDICTS",
@@ -14,3 +19,11 @@ __all__ = [
     "trained_on",
     "training_note",
 ]
+
+_WHERE = {
+    **dict.fromkeys(("VERDICTS", "Judge", "Judgement"), "zoo.confidence.judge"),
+    **dict.fromkeys(("trained_on", "training_note"), "zoo.retriever.training_photos"),
+    "Answer": "zoo.retriever.answer",
+    "Retriever": "zoo.retriever.retriever",
+}
+__getattr__, __dir__ = names_of(__name__, _WHERE)

@@ -1,19 +1,15 @@
 """What `halo search` does, a function for each of its commands; the flags: `zoo.commands`."""
 
-import itertools
 import json
-import sys
 from pathlib import Path
 
 import zoo
 from zoo import collection as collections
-from zoo.arrays import length, thinned
-from zoo.collection import Collection, Work, encode_work, joined
+from zoo.arrays import joined, length, thinned
+from zoo.collection import Collection
 from zoo.collection.growth import follow
-from zoo.collection.work import FILES, ROWS
+from zoo.collection.work import FILES
 from zoo.data import captioned_folder
-from zoo.data.reading.files import read_lines
-from zoo.data.reading.pictures import SUFFIXES
 from zoo.data.reading.vector_files import read_column
 from zoo.data.records.skipped import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
@@ -22,12 +18,14 @@ from zoo.evaluation.captioned_probes import with_own
 from zoo.evaluation.hub_gain import MOST_ITEMS
 from zoo.files.atomic import write_text
 from zoo.models import Tower
+from zoo.models.cards import shown_pictures
 from zoo.models.presets import preset_folder
+from zoo.models.tower import weights_sha256
 from zoo.retriever.retriever import HUBS, Retriever, bank_of
 from zoo.retriever.training_photos import training_note
+from zoo.retriever.write_towers import write_towers
 from zoo.search import Index, built, from_shards
 
-_AT_ONCE = 256  # questions
 # Of `build`, for `update`.
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
@@ -105,72 +103,6 @@ def update(options):
     for name, value in {**since, **made}.items():
         setattr(options, name, own.get(name) or value)
     build(options)
-
-
-def query(options):
-    """Asks, and prints the answers."""
-    ways = [bool(options.text), options.image, options.vector, options.queries]
-    if sum(map(bool, ways)) != 1:
-        raise InputError(
-            "query: expected texts, --image FILE, --vector FILE or --queries FILE, one of these"
-        )
-    for text in options.text:
-        if _is_picture(text):
-            raise InputError(
-                f"query: {text!r} is an image file, not a caption; search with --image {text}"
-            )
-    if options.k < 1:
-        raise InputError(f"-k must be at least 1; received {options.k}")
-    retriever = Retriever.load(options.folder, options.model)
-    try:
-        for questions in _questions(options, retriever):
-            _answer(questions, retriever, options)
-    except ValueError as error:
-        raise InputError(f"{options.folder}: {error}") from error
-
-
-def _answer(questions, retriever: Retriever, options):
-    """Asks, and prints each answer for a person or in JSON."""
-    is_one = len(options.text) == 1 or not (options.text or options.queries)
-    for answer in retriever.ask(questions, options.k, options.max_uncertainty):
-        if not (is_one or options.json):
-            print(answer.question)
-        print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
-
-
-def _questions(options, retriever):
-    """Yields lists of questions, as `Retriever.ask` takes them."""
-    other = "images" if retriever.side == "captions" else "captions"
-    if options.vector is not None:
-        work = Work(0, ROWS, ("row",), (options.row, options.row + 1), path=options.vector)
-        yield [encode_work(retriever.model.tower(other), work).arrays]
-        return
-    if retriever.model.tower(other).reads == "vectors":
-        raise InputError(
-            f"query: the model reads vectors of {other}; search with --vector FILE --row NUMBER"
-        )
-    if options.image is not None:
-        yield [Path(options.image)]
-    elif options.queries is not None:
-        lines = _lines(options.queries)
-        while batch := list(itertools.islice(lines, 1 if options.queries == "-" else _AT_ONCE)):
-            yield batch
-    else:
-        yield options.text
-
-
-def _lines(queries):
-    """The questions of `--queries`; those of standard input as they come."""
-    try:
-        if queries == "-":
-            sys.stdin.reconfigure(encoding="utf-8-sig", newline=None)  # lines end as in files
-        lines = sys.stdin if queries == "-" else read_lines(Path(queries))
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                raise InputError(f"--queries {queries}:{number}: expected a question, found none")
-            yield line.strip()
-    except UnicodeDecodeError as error:
-        raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
 
 
 def _tell_skipped(out, shards):
@@ -279,12 +211,17 @@ def _index(options, shards, made=None):
         index = _without_hubs(options, Retriever(model, index, probes), folder, shards)
     retriever = Retriever(model, index, probes)
     retriever.save_judge(folder)
+    sha256 = setup["model_sha256"] or weights_sha256(model)
+    resizing = shown_pictures(model, options.model)
+    setup["towers"], why_not = write_towers(out, model, index, sha256, resizing)
     built.commit(out, setup)
     effort = f", effort {index.effort}" if index.effort else ""
     print(f"{out}: {len(index):,} items, {options.kind}{effort}")
     if gain is not None:
         print(f"{out}: {gain}")
     print(f"{out}: {_calibrated(retriever)}")
+    if why_not is not None:
+        print(f"{out}: questions need TensorFlow: {why_not}")
 
 
 def _sample(shards):
@@ -324,10 +261,3 @@ def _calibrated(retriever):
         f"calibrated by {confidence.num_queries:,} probes, of which {right:.0%} find their own "
         f"item first. {retriever.judge.note}".rstrip(". ")
     )
-
-
-def _is_picture(text):
-    """Whether a query is an image file or the name of one, not a caption."""
-    name = text.strip()
-    is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
-    return is_name or (len(name) < 256 and Path(name).is_file())

@@ -5,40 +5,37 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from zoo.arrays import as_arrays, joined, length
-from zoo.collection import list_images
+from zoo.arrays import as_arrays, coordinates, joined, length
 from zoo.confidence import Confidence, GalleryIdentity, Probes
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.guarantees import numbered
 from zoo.confidence.insertion import numbered_kinds
-from zoo.confidence.judge import Asked, Judge, Judgement
+from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
 from zoo.confidence.probes import OF_CORRECTED
 from zoo.confidence.scores import DEPTH
-from zoo.data import captioned_folder
-from zoo.data.text.caption_bank import packaged_bank
-from zoo.data.text.questions import as_asked
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.errors import InputError
-from zoo.evaluation import probes_of
-from zoo.evaluation.captioned_probes import general_probes, with_own
-from zoo.evaluation.hub_gain import hub_gain
-from zoo.evaluation.known import query_facts
 from zoo.files.atomic import atomic, write_text
-from zoo.models import DualEncoder, Tower
-from zoo.models.cards import shown_pictures
-from zoo.models.presets import from_preset
+from zoo.questions.caption_bank import packaged_bank
+from zoo.questions.preambles import as_asked
 from zoo.retriever.answer import Answer
+from zoo.retriever.everything import Everything, grouped, page_of
+from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.retriever.training_photos import training_note
 from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
+
+if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
+    from zoo.models import DualEncoder, Tower
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
 OWN_PAIRS = "pairs of your own"  # the source of probes that are made of them
 HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
+_FIRST = 64  # items that are looked at before more are, where all that fit are asked for
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
 _NOUNS = {"images": "photo", "captions": "caption"}
@@ -71,7 +68,9 @@ class Retriever:
     encoded when the gallery is first judged, and the answer says so. A gallery that cannot be
     calibrated answers all the same, with the probability None and a sentence on why.
 
-    Made by `build` and `load`.
+    Made by `build` and `load`. Where `halo search build` wrote the questions' tower as ONNX beside
+    the index, and onnxruntime is installed, questions need neither TensorFlow nor Keras; the model
+    is opened when something else needs it.
 
     Attributes:
         model: the `DualEncoder`.
@@ -84,23 +83,24 @@ class Retriever:
 
     def __init__(
         self,
-        model: DualEncoder,
+        model: "DualEncoder",
         index: Index | ShardedIndex,
         probes: Probes | None = None,
         names: Any = None,
         resizing: dict[str, Any] | None = None,
         origin: str | None = None,
     ):
-        self.model, self.index, self.probes = model, index, probes
+        self.index, self.probes = index, probes
         self.note, self.gain, self._names = None, None, names
+        self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
-        self._towers, self._lock = {}, threading.RLock()
+        self._towers, self._opens, self._lock = {}, None, threading.RLock()
         self._judge = self._reference = None
 
     @classmethod
     def build(
         cls,
-        model: DualEncoder | str | os.PathLike,
+        model: "DualEncoder | str | os.PathLike",
         items: Any,
         ids: Sequence[int] | None = None,
         probes: Probes | None = None,
@@ -135,8 +135,7 @@ class Retriever:
         if side not in _OTHER:
             raise ValueError(f"`side` must be one of {tuple(_OTHER)}; received {side!r}")
         model, origin, resizing = opened(model)
-        if probes is None and origin is not None:
-            probes = probes_of(origin)
+        probes = _probes_of(origin) if probes is None else probes
         retriever = cls(model, None, probes, None, resizing, origin)
         embeddings, found, paths = retriever._embedded(items, side)
         names = _checked_names(found if names is None else names, length(embeddings))
@@ -154,6 +153,14 @@ class Retriever:
             retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
         retriever.note = _notes(training_note(paths, probes), retriever._hub_note())
         return retriever
+
+    @property
+    def model(self) -> "DualEncoder":
+        with self._lock:
+            if self._opens is not None:
+                self._model, self._origin, self._resizing = self._opens()
+                self._opens = None
+            return self._model
 
     @property
     def side(self) -> str:
@@ -186,7 +193,7 @@ class Retriever:
 
         Args:
             question: a text, of which a preamble such as "photos of" is taken off, see
-                `zoo.data.text.questions.as_asked`; a picture as a `pathlib.Path`, Pillow image or
+                `zoo.questions.preambles.as_asked`; a picture as a `pathlib.Path`, Pillow image or
                 array `(height, width, 3)`; or an embedding of one question. A list has many, of one
                 kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
@@ -223,6 +230,55 @@ class Retriever:
                 )
             ]
         return answers if is_many or len(answers) > 1 else answers[0]
+
+    def all(
+        self,
+        question: Any,
+        by: str = "score",
+        offset: int = 0,
+        limit: int = 100,
+        least: float = FIT,
+    ) -> Everything:
+        """Every item that fits, page by page; near copies are shown once, with their number.
+
+        Args:
+            question: one question, as of `ask`.
+            by: `"score"`, best first, or `"name"`.
+            offset, limit: which of the shown items are on the page.
+            least: the probability of fitting from which an item is on the list; it ends before the
+                first item below, as `Answer.fitting` does at one half.
+
+        Raises:
+            ValueError: as `ask`, if an argument does not fit, or nothing says how likely items fit.
+        """
+        if not 0 < least <= 1:
+            raise ValueError(f"`least` must be in (0, 1]; received {least}")
+        asked = self._asked([question])
+        if len(asked.called) != 1:
+            raise ValueError(f"`question` must be one question; received {len(asked.called)}")
+        with self.index.reading():
+            size, count = len(self.index), 0
+            k = min(_FIRST, size)
+            while k:
+                found, (judgement,) = self._found(asked.embeddings, asked.side, asked.texts, k)
+                if judgement.fits is None:
+                    break
+                count = leading(judgement.fits, least)
+                if count < k or k == size:
+                    break
+                k = min(4 * k, size)
+            if not size:
+                raise ValueError("the gallery is empty: there is nothing to ask")
+            if judgement.fits is None and judgement.verdict != NOT_UNDERSTOOD:
+                raise ValueError(f"nothing says which items fit: {judgement.reason}")
+            texts = [None] if asked.texts is None else asked.texts
+            scores, ids = (part[0, :count] for part in found)
+            answer = self._answer(asked.called[0], texts[0], scores, ids, judgement)
+            owner = np.arange(count)
+            if count and self.index.own_space is not None:
+                vectors = self.index.answer_vectors(answer.ids[None])[0] - self.index.centre
+                owner = grouped(vectors, self.judge.copies)
+        return page_of(answer, owner, by, offset, limit)
 
     def add(
         self, items: Any, ids: Sequence[int] | None = None, names: Sequence[str] | None = None
@@ -289,6 +345,9 @@ class Retriever:
         if isinstance(queries, (str, os.PathLike)):
             if any(given is not None for given in (own, groups, matches)):
                 raise ValueError("`own`, `groups` and `matches` go with embeddings, not a folder")
+            from zoo.data import captioned_folder
+            from zoo.evaluation.captioned_probes import with_own
+
             towers = {side: self.tower(side) for side in _OTHER}
             probes = with_own(self.model, captioned_folder(queries), self.probes, towers)
         else:
@@ -318,9 +377,10 @@ class Retriever:
                 write_text(where / built.NAMES, json.dumps(names) + "\n")
             elif self._names is not None:
                 shards = str(Path(self._names.folder).resolve())
+            model = self.model  # which tells its origin
             if self._origin is None:
                 with atomic(folder / built.MODEL) as temporary:
-                    self.model.save(temporary)
+                    model.save(temporary)
             setup = {"model": self._origin or built.MODEL, "captions": self.side == "captions"}
             built.commit(folder, {**setup, "index": where.name, "shards": shards})
 
@@ -336,35 +396,49 @@ class Retriever:
     def load(
         cls,
         folder: str | os.PathLike,
-        model: DualEncoder | str | os.PathLike | None = None,
+        model: "DualEncoder | str | os.PathLike | None" = None,
     ) -> "Retriever":
         """Opens what `save` or `halo search build` wrote.
 
         Args:
             folder: of the retriever.
-            model: where the model is now, if it has moved.
+            model: where the model is now, if it has moved; it then embeds the questions itself.
 
         Raises:
             InputError: if something is missing or damaged.
         """
         folder = Path(folder)
-        setup, names, index, (probes, confidence) = built.load(folder, _judging)
-        model, origin, resizing = opened(built.model_of(folder, setup) if model is None else model)
-        if probes is None and origin is not None:
-            probes = probes_of(origin)
-        retriever = cls(model, index, probes, names, resizing, origin)
+
+        def towers(setup):
+            return StoredTowers.of(folder, setup) if model is None else None
+
+        found = built.load(folder, _judging, towers)
+        setup, names, index, (probes, confidence), stored = found
+        named = built.model_of(folder, setup) if model is None else model
+        if stored is None:
+            model, origin, resizing = opened(named)
+            probes = _probes_of(origin) if probes is None else probes
+            retriever = cls(model, index, probes, names, resizing, origin)
+        else:
+            retriever = cls(None, index, probes, names)
+            retriever._stored, retriever._opens = stored, lambda: opened(named)
         if confidence is not None:
             retriever._judge = retriever._judge_of(confidence)
         return retriever
 
-    def tower(self, side: str) -> Tower:
-        """The `zoo.Tower` that embeds items or questions of a side, compiled once.
+    def tower(self, side: str) -> "Tower | StoredTower":
+        """What embeds items or questions of a side: the stored tower, else a `zoo.Tower`, compiled
+        once.
 
         Raises:
             InputError: if the model embeds it as something that cannot be searched.
         """
+        if self._stored is not None and side in self._stored:
+            return self._stored[side]
         with self._lock:
             if side not in self._towers:
+                from zoo.models import Tower
+
                 what = kind_of_embedding(self.model.image_encoder.output)
                 if what == TOKENS:
                     raise InputError(
@@ -432,8 +506,23 @@ class Retriever:
             texts: what was embedded, or None for pictures.
             judge: who asks.
         """
-        facts = query_facts(self.model, queries, texts)
-        return Asked(self._prior(texts, judge), self._reference_scores(queries, judge), **facts)
+        return Asked(
+            self._prior(texts, judge),
+            self._reference_scores(queries, judge),
+            coordinates(queries),
+            *self._named_words(texts),
+        )
+
+    def _named_words(self, texts):
+        """`(words, unknown)` of `KnownQueries.reasons`."""
+        if texts is None:
+            return None, None
+        if self._stored is not None:
+            return self._stored.named_words(texts)
+        from zoo.data.text.captions import unknown_words
+
+        tokenizer = self.model.tokenizer
+        return (None, None) if tokenizer is None else unknown_words(tokenizer, texts)
 
     def _prior(self, texts, judge):
         """π of short questions, NaN of sentences; None where nothing is learnt of words."""
@@ -448,7 +537,8 @@ class Retriever:
         with self._lock:
             if self._reference is None:
                 items = self.probes.items(self._direction)
-                self._reference = Index.build(items, self.model.similarity, side=self.side)
+                ranked = self.index.similarity if self._stored else self.model.similarity
+                self._reference = Index.build(items, ranked, side=self.side)
             reference = self._reference
         scores, _ = reference.search(queries, min(REFERENCE, len(reference)))
         return scoring.sign(reference.similarity) * np.asarray(scores, np.float64).mean(axis=1)
@@ -494,6 +584,8 @@ class Retriever:
     def _embedded(self, items, side):
         """`(embeddings, names or None, paths)` of items."""
         if isinstance(items, (str, os.PathLike)):
+            from zoo.collection import list_images
+
             names, paths = list_images(items)
             return self.tower("images").of_files(paths), names, paths
         if isinstance(items, (list, tuple)) and all(
@@ -517,6 +609,8 @@ class Retriever:
 
     def _calibrated(self):
         if self.probes is None and len(self.index):
+            from zoo.evaluation.captioned_probes import general_probes
+
             self.probes = general_probes(self.model, {side: self.tower(side) for side in _OTHER})
         if self.probes is None:
             return Judge(noun=_NOUNS[self.side])
@@ -544,6 +638,9 @@ class Retriever:
 
     @property
     def _ranks_as_trained(self):
+        if self._stored is not None:
+            ranking = self.index.description["similarity"]
+            return self._stored.facts["similarity"] == scoring.identity_of(ranking)
         own, ranking = self.model.similarity, self.index.similarity
         return own is ranking or scoring.identity(own) == scoring.identity(ranking)
 
@@ -618,6 +715,8 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     name = OF_CORRECTED + ("t2i" if side == "images" else "i2t")
     if probes.by_class or (probes.fits and name not in probes.fits):
         return None, None
+    from zoo.evaluation.hub_gain import hub_gain
+
     try:
         gain = hub_gain(items(), scoring.resolve(similarity), side, probes)
     except ValueError:  # probes of another model, which the calibration will tell
@@ -625,11 +724,22 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     return (bank if gain is not None and gain.pays else None), gain
 
 
-def opened(model: Any) -> tuple[DualEncoder, Any, dict[str, Any]]:
+def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
     """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
+    import zoo.registered  # noqa: F401
+    from zoo.models import DualEncoder
+    from zoo.models.cards import shown_pictures
+    from zoo.models.presets import from_preset
+
     model = model if isinstance(model, DualEncoder) else from_preset(model)
     origin = getattr(model, "origin", None)
     return model, origin, shown_pictures(model, origin)
+
+
+def _probes_of(origin):
+    from zoo.evaluation import probes_of
+
+    return None if origin is None else probes_of(origin)
 
 
 def _notes(*sentences):

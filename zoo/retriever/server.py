@@ -4,6 +4,7 @@
 |---|---|
 | `POST /ask` with `{"question": TEXT, "k": 10}` | an answer, the keys of `Answer.to_dict` |
 | `POST /ask` with `{"questions": [TEXT, …], "k": 10}` | `{"answers": [an answer, …]}` |
+| the same with `"all": true` (`by`, `offset`) | a page of all that fits |
 | `POST /ask` with `{"image": BASE64}` | what answers a picture, for a gallery of captions |
 | `GET /health` | `{"status": "ok", …}` |
 | `GET /` | a page on this, with a client, made of the schema; `GET /openapi.json` the schema |
@@ -19,8 +20,9 @@ import dataclasses
 import signal
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -70,6 +72,9 @@ class Question(BaseModel):
     )
     image: str | None = Field(None, description="a picture's file in base64, or as a data: URL")
     k: int = Field(10, ge=1, le=MAX_K, description="how many results", strict=True)
+    all: bool = Field(False, description="all that fits, k results a page", strict=True)
+    by: Literal["score", "name"] = Field("score", description="order of all that fits")
+    offset: int = Field(0, ge=0, description="results of all that fits to pass over", strict=True)
 
     @model_validator(mode="after")
     def _one_way(self):
@@ -77,6 +82,8 @@ class Question(BaseModel):
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
             raise ValueError(f"expected question, questions or image; received {found}")
+        if not self.all and (self.offset or self.by != "score"):
+            raise ValueError("by and offset go with all")
         return self
 
 
@@ -146,6 +153,11 @@ class Pictures:
             InputError: if it is none that can be read.
             StarletteHTTPException: if too many pictures wait.
         """
+        (answer,) = await self.opened(text, lambda picture: self.together.ask([picture], k))
+        return answer
+
+    async def opened(self, text: str, ask: Callable[[np.ndarray], Awaitable[Any]]) -> Any:
+        """What `ask` answers to the pixels of a picture in base64; raises as `ask`."""
         if self.waiting >= MAX_PICTURES:
             raise StarletteHTTPException(503, "too many pictures wait; try again in a few seconds")
         self.waiting += 1
@@ -153,8 +165,7 @@ class Pictures:
             async with self.turn:
                 loop = asyncio.get_running_loop()
                 picture = await loop.run_in_executor(self.decoder, picture_of, text)
-                (answer,) = await self.together.ask([picture], k)
-                return answer
+                return await ask(picture)
         finally:
             self.waiting -= 1
 
@@ -178,7 +189,17 @@ def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> f
 
     @app.post("/ask", summary="Ask the gallery")
     async def ask(asked: Question) -> Any:
+        def everything(question):
+            more = asked.by, asked.offset, asked.k
+            return asyncio.to_thread(lambda: retriever.all(question, *more).to_dict())
+
         try:
+            if asked.all and asked.image is not None:
+                return await pictures.opened(asked.image, everything)
+            if asked.all and asked.question is not None:
+                return await everything(asked.question)
+            if asked.all:
+                return {"answers": [await everything(one) for one in asked.questions]}
             if asked.image is not None:
                 return (await pictures.ask(asked.image, asked.k)).to_dict()
             if asked.question is not None:

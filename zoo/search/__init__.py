@@ -8,6 +8,6 @@ from zoo.search.hubness import Hub, hubs  # noqa: E402
 from zoo.search.index import Index  # noqa: E402
 from zoo.search.sharded import ShardedIndex  # noqa: E402
 from zoo.search.tuning import tune  # noqa: E402
-from zoo.similarities.spaces import SPACES, SearchSpace  # noqa: E402
+from zoo.spaces import SPACES, SearchSpace  # noqa: E402
 
 __all__ = ["SPACES", "Hub", "Index", "SearchSpace", "ShardedIndex", "hubs", "tune"]

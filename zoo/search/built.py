@@ -14,15 +14,15 @@ from typing import Any
 
 from filelock import Timeout
 
-from zoo.collection import Collection
-from zoo.collection.growth import shard_folders
+from zoo.collection.collection import Collection
 from zoo.errors import InputError
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.json_files import read_json, read_object
 from zoo.files.lock import in_turn
-from zoo.search import sharded
+from zoo.search import scoring, sharded
 
 SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
+TOWERS = "towers-"  # and the hash of their model
 _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
 
 
@@ -62,14 +62,21 @@ def read_setup(out: Path) -> dict[str, Any]:
     return setup
 
 
-def load(out: Path, beside: Callable[[Path], Any] = lambda folder: None) -> tuple:
-    """`(setup, names, index, what is beside)` of one build, also while another takes its place.
+def load(
+    out: Path,
+    beside: Callable[[Path], Any] = lambda folder: None,
+    towers: Callable[[dict[str, Any]], Any] = lambda setup: None,
+) -> tuple:
+    """`(setup, names, index, what is beside, towers)` of one build, also while another takes its
+    place.
 
     The names are a `Collection`, a dict from ids, or None.
 
     Args:
         out: the folder.
         beside: reads what else lies in the folder of the index.
+        towers: reads the towers that a setup names; where it returns some, the index needs no
+            Keras either.
 
     Raises:
         InputError: if one cannot be read.
@@ -78,7 +85,9 @@ def load(out: Path, beside: Callable[[Path], Any] = lambda folder: None) -> tupl
         setup = read_setup(out)
         folder = out / setup.get("index", INDEX)
         try:
-            found = setup, _names(out, setup), sharded.load(folder), beside(folder)
+            stored = towers(setup)
+            index = sharded.load(folder, None if stored is None else scoring.Portable)
+            found = setup, _names(out, setup), index, beside(folder), stored
         except (InputError, OSError):
             if read_setup(out) == setup:
                 raise
@@ -128,9 +137,14 @@ def commit(out: Path, setup: dict[str, Any]) -> None:
         setup: JSON values, `shards` and `index` among them.
     """
     write_text(out / SETUP, json.dumps(setup, indent=2) + "\n")
+    from zoo.collection.growth import shard_folders  # which needs Keras
+
     index, shards = _named(out)
     for path in _indexes(out):
         if path.name != index:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in out.glob(f"{TOWERS}*"):
+        if path.is_dir() and path.name != setup.get("towers"):
             shutil.rmtree(path, ignore_errors=True)
     folders = shard_folders(out)
     for path in folders if shards in {path.name for path in folders} else ():

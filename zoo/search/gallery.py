@@ -10,7 +10,7 @@ from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.search.pair_scores import PairScores
 from zoo.search.sharing import SharedLock, changes, reads
-from zoo.similarities.spaces import SPACES, straight_line
+from zoo.spaces import SPACES, straight_line
 
 CHUNK = 16384  # items turned into vectors at once
 
@@ -26,7 +26,7 @@ class Gallery(PairScores):
         columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
             one an entry of `ids`.
         scratch: a `zoo.search.columns.Scratch` for new columns, or None for memory.
-        hubs: a `zoo.similarities.csls.CorrectedSpace`, or None.
+        hubs: a `zoo.csls.CorrectedSpace`, or None.
     """
 
     def __init__(self, description, similarity, faiss_index, columns, scratch=None, hubs=None):
@@ -325,7 +325,7 @@ class Gallery(PairScores):
         new = {}
         if self.description["embedding"] != POINT:
             measure = self.description["uncertainty_measure"]
-            new["uncertainty"] = np.asarray(embeddings.uncertainty(chunk, measure))
+            new["uncertainty"] = _uncertainty(chunk, measure)
         if self.description["embedding"] == SET:
             new["ids"] = ids
         if self._spread:
@@ -358,3 +358,9 @@ class Gallery(PairScores):
 
 def _longest(vectors):
     return float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max(initial=0.0)))
+
+
+def _uncertainty(chunk, measure):
+    if measure in (None, "log_det") and "log_variance" in chunk:  # the usual one without Keras
+        return chunk["log_variance"].sum(axis=1)
+    return np.asarray(embeddings.uncertainty(chunk, measure))

@@ -1,5 +1,6 @@
 """Nearest neighbours of distributions and sets, by their own similarity."""
 
+import dataclasses
 import os
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo.arrays import as_arrays, length, take, thinned, total_variance
+from zoo.csls import CorrectedSpace
 from zoo.embeddings import SET, EmbeddingLike
 from zoo.search import kinds, plan, scoring, storage
 from zoo.search.columns import Scratch
@@ -16,8 +18,7 @@ from zoo.search.neighbours import first
 from zoo.search.rerank import Reranker, best, by_query, unique_candidates
 from zoo.search.searchable import Searchable
 from zoo.search.sharing import changes, reads
-from zoo.similarities.csls import CorrectedSpace
-from zoo.similarities.spaces import SPACES
+from zoo.spaces import SPACES
 
 
 class Index(Searchable, Gallery):
@@ -101,7 +102,7 @@ class Index(Searchable, Gallery):
                 instead of to memory.
             hubs: embeddings of a bank of some hundred questions, such as those of a model's
                 probes. An item that is near to all questions answers too many of them: it is
-                ranked lower by as much as it is near, see `zoo.similarities.csls`, and scores are
+                ranked lower by as much as it is near, see `zoo.csls`, and scores are
                 the corrected ones. For CSD, the cosine and what else is a straight line in what
                 FAISS compares. None: no correction.
 
@@ -211,7 +212,14 @@ class Index(Searchable, Gallery):
         Raises:
             InputError: if the folder holds other things, or cannot be written.
         """
-        description = {**self.description, "similarity": scoring.to_json(self.similarity)}
+        description = self.description
+        if not isinstance(self.similarity, scoring.Portable):  # of which the saved one stays
+            portable = scoring.Portable.of(self.similarity) if self.has_moments else None
+            description = {
+                **description,
+                "similarity": scoring.to_json(self.similarity),
+                "portable": None if portable is None else dataclasses.asdict(portable),
+            }
         bank = None if self.hubs is None else self.hubs.bank
         storage.write(folder, description, self.faiss, self._columns, self._moments, bank)
 
@@ -228,7 +236,8 @@ class Index(Searchable, Gallery):
         Args:
             folder: what `save` wrote.
             similarity: the one to score with, of the class that the index was built for: that of
-                a model trained further, say. None takes the saved one.
+                a model trained further, say. None takes the saved one, and the class
+                `scoring.Portable` its numbers alone, without Keras.
             verify: whether to compare the files' checksums, which reads all of them.
             mapped: whether FAISS' part stays on the disk too until it is touched. Nothing can then
                 be added or removed.

@@ -9,7 +9,7 @@ from zoo.arrays import as_arrays, element_owners, length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
 from zoo.search import scoring
 from zoo.search.kinds import KINDS
-from zoo.similarities.spaces import SPACES
+from zoo.spaces import SPACES
 
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets

@@ -1,7 +1,8 @@
 """Exact ranking of candidates by the similarity itself."""
 
+import functools
+
 import numpy as np
-import tensorflow as tf
 
 from zoo.arrays import take
 from zoo.search.columns import rows_of
@@ -21,7 +22,15 @@ class Reranker:
 
     def __init__(self, similarity, side):
         self._similarity, self._side = similarity, side
-        self._compiled = tf.function(self._scores, reduce_retracing=True)
+
+    @functools.cached_property
+    def _compiled(self):
+        import tensorflow as tf  # here: most indexes rank nothing again
+
+        def scores(queries, gallery):
+            return tf.map_fn(self._of_one, (queries, gallery), fn_output_signature=tf.float32)
+
+        return tf.function(scores, reduce_retracing=True)
 
     def scores(self, queries, gallery, rows):
         """Scores in the similarity's own units.
@@ -48,15 +57,12 @@ class Reranker:
         scores[rows < 0] = np.nan
         return scores
 
-    def _scores(self, queries, gallery):
-        def one(pair):
-            query, candidates = pair
-            query = {key: value[None] for key, value in query.items()}
-            if self._side == "images":
-                return self._similarity(candidates, query)[:, 0]
-            return self._similarity(query, candidates)[0]
-
-        return tf.map_fn(one, (queries, gallery), fn_output_signature=tf.float32)
+    def _of_one(self, pair):
+        query, candidates = pair
+        query = {key: value[None] for key, value in query.items()}
+        if self._side == "images":
+            return self._similarity(candidates, query)[:, 0]
+        return self._similarity(query, candidates)[0]
 
 
 def by_query(queries, rows):

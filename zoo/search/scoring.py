@@ -1,12 +1,11 @@
 """One interface to what scores: a layer of `zoo.similarities` or one of its plain functions."""
 
 import dataclasses
+import importlib
 import json
 
-import keras
 import numpy as np
 
-from zoo import similarities as S
 from zoo.errors import InputError
 
 DEFAULT_CANDIDATES = 200
@@ -44,6 +43,67 @@ class Quantity:
         return self.owner.from_space
 
 
+@dataclasses.dataclass(frozen=True)
+class Portable:
+    """A similarity as numbers: slope · f(value) + shift of its space's values, without Keras.
+
+    Attributes:
+        identifier: of the layer, or the function's name.
+        embeddings: kinds of embedding that it takes.
+        space: in which it is searched.
+        is_root: whether f is the square root, of distances, else the value itself.
+        slope, shift: as above.
+        is_distance: whether the least score is the best.
+    """
+
+    identifier: str
+    embeddings: tuple[str, ...]
+    space: str
+    is_root: bool
+    slope: float
+    shift: float
+    is_distance: bool
+
+    @classmethod
+    def of(cls, similarity):
+        """Of a similarity that a `SearchSpace` searches directly; None where a score is not so."""
+        scorer = None if similarity.from_space is None else similarity.scorer()
+        if scorer is None or similarity.space in (None, "von_mises_fisher"):  # which needs Keras
+            return None
+        values = np.linspace(0.0, 4.0, 9)
+        found = np.asarray(scorer(values), np.float64)
+        for is_root in (False, True):
+            shape = np.sqrt(values) if is_root else values
+            slope, shift = (found[-1] - found[0]) / (shape[-1] - shape[0]), found[0]
+            if np.allclose(slope * shape + shift, found, rtol=1e-6, atol=1e-6):
+                more = is_root, float(slope), float(shift), least_first(similarity)
+                kinds = tuple(similarity.embeddings)
+                return cls(name_of(similarity), kinds, similarity.space, *more)
+        return None
+
+    @classmethod
+    def of_json(cls, values):
+        """Of the `dataclasses.asdict` of one."""
+        return cls(**{**values, "embeddings": tuple(values["embeddings"])})
+
+    def space_for(self, kind):
+        """As of `zoo.similarities.Similarity`; a set has no portable similarity."""
+        return self.space
+
+    def scorer(self):
+        """As of `zoo.similarities.Similarity`."""
+        return self.from_space
+
+    def from_space(self, value):
+        """The score of a value of the space."""
+        value = np.sqrt(np.maximum(value, 0.0)) if self.is_root else value
+        return self.slope * value + self.shift
+
+
+def _similarities():
+    return importlib.import_module("zoo.similarities")
+
+
 def resolve(similarity):
     """The similarity layer or `Quantity` that a name, a function or a layer stands for.
 
@@ -51,9 +111,12 @@ def resolve(similarity):
         ValueError: if a name is unknown.
         TypeError: if it is neither a layer, a function nor a name.
     """
+    if isinstance(similarity, (Quantity, Portable)):
+        return similarity
+    S = _similarities()
     if isinstance(similarity, str):
         return S.get(similarity)
-    if isinstance(similarity, (S.Similarity, Quantity)):
+    if isinstance(similarity, S.Similarity):
         return similarity
     owner = None if similarity is None else S.owner_of(similarity)
     if owner is not None:
@@ -66,7 +129,9 @@ def resolve(similarity):
 
 def least_first(similarity):
     """Whether the best score is the least: of distances. A layer's best is the greatest."""
-    return isinstance(similarity, Quantity) and similarity.owner.is_distance
+    if isinstance(similarity, Quantity):
+        return similarity.owner.is_distance
+    return isinstance(similarity, Portable) and similarity.is_distance
 
 
 def sign(similarity):
@@ -83,6 +148,10 @@ def name_of(similarity):
 
 def to_json(similarity):
     """A similarity with its learned scalars as JSON values."""
+    if isinstance(similarity, Portable):
+        return {"portable": dataclasses.asdict(similarity)}
+    import keras  # here: an index answers without it
+
     if isinstance(similarity, Quantity):
         return {"function": name_of(similarity)}
     return {
@@ -93,10 +162,15 @@ def to_json(similarity):
 
 def identity(similarity):
     """What tells two similarities apart: the class, its settings and its learned scalars."""
-    value = to_json(similarity)
+    return identity_of(to_json(similarity))
+
+
+def identity_of(value):
+    """`identity` of what `to_json` made."""
     if "layer" in value:
-        value["layer"]["config"].pop("name")  # Keras counts instances
-        value["weights"] = np.float32(value["weights"]).tolist()
+        layer, weights = dict(value["layer"]), np.float32(value["weights"]).tolist()
+        config = {key: own for key, own in layer["config"].items() if key != "name"}
+        value = {"layer": {**layer, "config": config}, "weights": weights}  # Keras counts names
     return json.dumps(value, sort_keys=True)
 
 
@@ -107,7 +181,10 @@ def from_json(value):
         KeyError, TypeError, ValueError: if it is nothing that `to_json` made.
     """
     if "function" in value:
-        return resolve(getattr(S, str(value["function"]), None))
+        return resolve(getattr(_similarities(), str(value["function"]), None))
+    import keras
+
+    _similarities()  # which registers them
     layer = keras.saving.deserialize_keras_object(value["layer"])
     layer.set_weights([np.asarray(weight, np.float32) for weight in value["weights"]])
     return resolve(layer)
@@ -119,12 +196,14 @@ def saved(path, description, wanted=None):
     Args:
         path: of the description, for errors.
         description: of the index, JSON values.
-        wanted: what `resolve` takes, or None for the saved one.
+        wanted: what `resolve` takes, None for the saved one, or the class `Portable` for that.
 
     Raises:
         InputError: if there is no such similarity, or the index was built for another.
     """
     try:
+        if wanted is Portable:
+            return Portable.of_json(description["portable"])
         own = from_json(description["similarity"])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         reason = str(error).splitlines()[0]

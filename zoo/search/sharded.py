@@ -23,7 +23,7 @@ from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
 from zoo.search.searchable import Searchable
 from zoo.search.sharing import reads
-from zoo.similarities.spaces import SearchSpace
+from zoo.spaces import SearchSpace
 
 PARTS = "parts.json"
 _PART = re.compile(r"part-(\d{3,})")
@@ -239,12 +239,15 @@ class ShardedIndex(Searchable):
                 part.save(new_part())
 
     @classmethod
-    def load(cls, folder: str | os.PathLike, verify: bool = False) -> "ShardedIndex":
+    def load(
+        cls, folder: str | os.PathLike, verify: bool = False, similarity: Any = None
+    ) -> "ShardedIndex":
         """Maps a saved index into memory.
 
         Args:
             folder: what `save` wrote.
             verify: whether to compare the files' checksums, which reads all of them.
+            similarity: as of `Index.load`.
 
         Raises:
             InputError: if there is no part, or a number is missing; and as `Index.load`.
@@ -257,7 +260,7 @@ class ShardedIndex(Searchable):
                     there = ", ".join(found) or "none"
                     raise InputError(f"{folder}: expected {', '.join(names)}; found {there}")
                 parts = [Path(folder) / name for name in names]
-                return cls([Index.load(part, verify=verify, mapped=True) for part in parts])
+                return cls([Index.load(part, similarity, verify, mapped=True) for part in parts])
             except InputError:
                 if _listed(path) == names:
                     raise  # else the parts were replaced while they were opened
@@ -332,11 +335,17 @@ def _refuse_common_ids(parts):
         raise ValueError(f"`parts` must have no id in common; received {twice[0]} more than once")
 
 
-def load(folder: str | os.PathLike) -> "Index | ShardedIndex":
+def load(folder: str | os.PathLike, similarity: Any = None) -> "Index | ShardedIndex":
     """The index in a folder, whole or in parts.
+
+    Args:
+        folder: what `save` wrote.
+        similarity: as of `Index.load`.
 
     Raises:
         InputError: as `Index.load` and `ShardedIndex.load`.
     """
     in_parts = (Path(folder) / PARTS).exists() or _parts_in(Path(folder))
-    return ShardedIndex.load(folder) if in_parts else Index.load(folder)
+    if in_parts:
+        return ShardedIndex.load(folder, similarity=similarity)
+    return Index.load(folder, similarity)

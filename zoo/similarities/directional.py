@@ -8,7 +8,7 @@ from zoo.embeddings import DIRECTION, POINT, as_embedding, direction, points
 from zoo.numerics import outer_sum, product, unit
 from zoo.similarities.base import Similarity, unchanged
 from zoo.similarities.scale import Bounded
-from zoo.similarities.sphere import (
+from zoo.sphere import (
     power_spherical_log_constant,
     von_mises_fisher_log_constant,
 )
@@ -19,7 +19,7 @@ FAMILIES = ("von_mises_fisher", "power_spherical")
 def von_mises_fisher_log_likelihood(images, captions):
     """log of each caption's von Mises–Fisher density at each image, over the uniform density.
 
-    κ (μᵀx − 1) + `zoo.similarities.sphere.von_mises_fisher_log_constant`(κ).
+    κ (μᵀx − 1) + `zoo.sphere.von_mises_fisher_log_constant`(κ).
 
     Args:
         images: points, N of dimension dim, which are brought to unit length.
@@ -42,7 +42,7 @@ def von_mises_fisher_log_likelihood(images, captions):
 def power_spherical_log_likelihood(images, captions):
     """log of each caption's Power Spherical density at each image, over the uniform density.
 
-    κ log((1 + μᵀx)/2) + `zoo.similarities.sphere.power_spherical_log_constant`(κ).
+    κ log((1 + μᵀx)/2) + `zoo.sphere.power_spherical_log_constant`(κ).
 
     Args, Returns, Raises: as of `von_mises_fisher_log_likelihood`.
 

@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 
 from zoo.data.loaders.own_rows import OTHER_NAMES, Row, split_of
-from zoo.data.reading.files import safe_relative
 from zoo.errors import InputError, require
 from zoo.files.cache import cache_folder
 from zoo.files.json_files import read_json
+from zoo.files.text_files import safe_relative
 
 _INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 _SUFFIXES = {b"\xff\xd8": ".jpg", b"\x89P": ".png", b"GI": ".gif", b"BM": ".bmp", b"RI": ".webp"}

@@ -10,8 +10,8 @@ import numpy as np
 
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.layouts import recognised
-from zoo.data.reading.files import name_on_disk
 from zoo.data.records import Problems
+from zoo.files.text_files import name_on_disk
 
 
 class Captioned(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 
 from zoo.data.loaders.gather import Record, gather, has_fields
 from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_records
-from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json
+from zoo.files.text_files import read_lines
 
 
 def load(

@@ -6,10 +6,10 @@ from typing import Any
 from zoo.data import batches
 from zoo.data.loaders.cub_captions import open_captions
 from zoo.data.loaders.cub_splits import SPLITS, read_split
-from zoo.data.reading.files import existing_folder, read_numbered, safe_relative, whole_number
-from zoo.data.reading.pictures import check_images
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
+from zoo.files.text_files import existing_folder, read_numbered, safe_relative, whole_number
+from zoo.pictures.decoding import check_images
 
 CAPTIONS_PER_IMAGE = 10
 

@@ -4,9 +4,9 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from zoo.data.reading.files import decode_caption_bytes
 from zoo.errors import InputError
 from zoo.files.lines import lines_of
+from zoo.files.text_files import decode_caption_bytes
 
 
 class CaptionFile(NamedTuple):

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from zoo.data.reading.files import existing_folder, read_lines
 from zoo.errors import InputError
+from zoo.files.text_files import existing_folder, read_lines
 
 _FOLDER = "splits_pcme_xian"
 _FILES = {

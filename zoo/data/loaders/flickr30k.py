@@ -6,10 +6,10 @@ from pathlib import Path
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.karpathy import is_karpathy, karpathy_records
 from zoo.data.loaders.token_file import token_captions
-from zoo.data.reading.files import read_lines
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json
+from zoo.files.text_files import read_lines
 
 SPLITS = ("train", "val", "test")
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from zoo.data.reading.files import portable, read_lines, read_text
 from zoo.data.reading.folders import is_hidden, pictures_in
 from zoo.data.reading.tables import SEPARATORS, read_header, read_table
 from zoo.errors import InputError
 from zoo.files.lines import lines_of
+from zoo.files.text_files import portable, read_lines, read_text
 
 JSON_LINES = (".jsonl", ".ndjson")
 # What stands in for a column that is called `image` or `caption`.

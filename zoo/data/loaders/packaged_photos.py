@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.reading.files import read_lines
+from zoo.files.text_files import read_lines
 
 FOLDER = Path(__file__).parents[2] / "photos"
 CREDITS, CAPTIONS = "CREDITS", "CAPTIONS"

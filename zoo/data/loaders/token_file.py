@@ -3,7 +3,7 @@
 import re
 
 from zoo.data.loaders.own_rows import Row
-from zoo.data.reading.files import read_lines
+from zoo.files.text_files import read_lines
 
 # Files beside `Flickr8k.token.txt` that list the pictures of a split.
 _LISTS = {

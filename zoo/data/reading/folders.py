@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from zoo.data.reading.pictures import SUFFIXES
+from zoo.pictures.decoding import SUFFIXES
 
 # What systems put beside photos: copies that nobody took for pictures of their own.
 SYSTEM_FOLDERS = ("@eaDir", "__MACOSX", "#recycle", "$RECYCLE.BIN")

@@ -4,8 +4,8 @@ import csv
 import io
 from pathlib import Path
 
-from zoo.data.reading.files import read_text
 from zoo.errors import InputError
+from zoo.files.text_files import read_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _OTHERS = (";", "\t", "|", ",")

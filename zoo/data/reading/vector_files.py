@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.data.reading.files import read_lines
 from zoo.data.reading.tables import SEPARATORS, read_table
 from zoo.errors import InputError, require
+from zoo.files.text_files import read_lines
 
 NPY, NPZ, SAFETENSORS, PARQUET = ".npy", ".npz", ".safetensors", ".parquet"
 SUFFIXES = (NPY, NPZ, SAFETENSORS, PARQUET)

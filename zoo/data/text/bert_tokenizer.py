@@ -6,12 +6,12 @@ from typing import Any
 
 import keras
 
-from zoo.data.reading.files import read_lines
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
 from zoo.encoders.subwords import SubwordTokenizer
 from zoo.errors import InputError, require
 from zoo.files.json_files import read_object
+from zoo.files.text_files import read_lines
 from zoo.files.text_weights import text_folder
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

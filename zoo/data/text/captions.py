@@ -1,7 +1,6 @@
 """Captions to word ids, in the graph and from raw strings."""
 
 import os
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -10,18 +9,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.reading.files import read_lines
 from zoo.data.seeding import uniform
 from zoo.embeddings import Tensor
 from zoo.errors import InputError
+from zoo.files.text_files import read_lines
+from zoo.questions.words import named_words
 
 PADDING_ID, UNKNOWN_ID = 0, 1
-# English words that name nothing: every vocabulary of captions has them.
-_LISTED = (
-    "a an and are as at be by for from has have in is it its of on or that the there this to was "
-    "were which while with"
-)
-FUNCTION_WORDS = frozenset(_LISTED.split())
 _DROP, _WORD = 11, 12
 _MODES = ("mask", "random", "delete")
 
@@ -162,19 +156,8 @@ def unknown_words(
         words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
         CLIP's and BERT's do.
     """
-    found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
-    words = np.array([len(one) for one in found])
-    if not isinstance(tokenizer, WordTokenizer):
-        return words, None
-    known = _vocabulary(tokenizer)
-    return words, [[word for word in one if word not in known] for one in found]
-
-
-def words_of(text: str) -> list[str]:
-    """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
-    text = text.lower().replace("'", "").replace("’", "")
-    kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)
-    return "".join(kept).split()
+    known = _vocabulary(tokenizer) if isinstance(tokenizer, WordTokenizer) else None
+    return named_words(texts, known)
 
 
 def _vocabulary(tokenizer):

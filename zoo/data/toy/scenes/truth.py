@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.reading.files import read_lines
 from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, codes
 from zoo.data.toy.scenes.scene import MAX_BIRDS, Bird
 from zoo.data.toy.scenes.statements import Statement
 from zoo.errors import InputError
+from zoo.files.text_files import read_lines
 
 _FILE = "truth/scenes.jsonl"
 

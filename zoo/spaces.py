@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from zoo.arrays import element_owners, total_variance, unit
-from zoo.similarities.sphere import von_mises_fisher_log_constant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,6 +114,8 @@ def _density(arrays):
     mean = unit(arrays["mean"])
     if "log_concentration" not in arrays:
         return _with_coordinate(mean, 1.0)
+    from zoo.sphere import von_mises_fisher_log_constant  # which needs Keras
+
     concentration = np.exp(arrays["log_concentration"].astype(np.float64))
     constant = np.asarray(von_mises_fisher_log_constant(concentration, mean.shape[1]), np.float64)
     return _with_coordinate(concentration[:, None] * mean, constant - concentration)

@@ -2,7 +2,7 @@
 
 import re
 
-from zoo.data.text.captions import FUNCTION_WORDS, words_of
+from zoo.questions.words import ARTICLES, FUNCTION_WORDS, stems, words_of
 
 _PICTURES = r"(?:photo|picture|pic|image|photograph|shot|snap|snapshot)s?"
 # Patterns at the start of a question, in lower case, tried in turn until none fits. Python and
@@ -42,34 +42,12 @@ ENDINGS = (
 _STARTS = tuple(re.compile(pattern) for pattern in PREAMBLES)
 _ENDS = tuple(re.compile(pattern) for pattern in ENDINGS)
 
-MOST_WORDS = 3  # stems of a short question
-ARTICLES = ("a", "an", "the")
-IRREGULAR = {
-    "men": "man",
-    "women": "woman",
-    "children": "child",
-    "people": "person",
-    "feet": "foot",
-    "teeth": "tooth",
-    "geese": "goose",
-    "mice": "mouse",
-    "leaves": "leaf",
-    "knives": "knife",
-    "wolves": "wolf",
-    "shelves": "shelf",
-    "loaves": "loaf",
-    "buses": "bus",
-    "wives": "wife",
-    "calves": "calf",
-    "halves": "half",
-}
-
 
 def asked_for(text: str) -> str:
     """The thing that a question asks for: a search box' preambles and endings are taken off.
 
     ```python
-    zoo.data.text.questions.asked_for("Show me photos of my dog, please")  # "dog"
+    zoo.questions.preambles.asked_for("Show me photos of my dog, please")  # "dog"
     ```
 
     Args:
@@ -110,33 +88,3 @@ def as_asked(text: str) -> str:
     if len(words) > 1 and words[0].lower() in ARTICLES and len(stems(text)) == len(words) - 1 == 1:
         return " ".join(words[1:])
     return text
-
-
-def stem(word: str) -> str:
-    """A word without its plural's ending.
-
-    Reference: Harman, "How effective is suffixing?", JASIS 1991, the S stemmer.
-    """
-    if word in IRREGULAR:
-        return IRREGULAR[word]
-    if len(word) > 4 and word.endswith("ies") and not word.endswith(("eies", "aies")):
-        return word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("us", "ss", "is")):
-        return word[:-1]
-    return word
-
-
-def stems(text: str) -> list[str]:
-    """The stems of the words of a text that name something, each once, in order."""
-    found = (stem(word) for word in words_of(text) if word not in FUNCTION_WORDS)
-    return list(dict.fromkeys(found))
-
-
-def is_short(text: str) -> bool:
-    """Whether a question is a few words, of which a prior is counted, and no sentence.
-
-    Up to three words that name something are few; a full stop makes a sentence of them.
-    """
-    return 1 <= len(stems(text)) <= MOST_WORDS and not text.rstrip().endswith(".")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.arrays import as_arrays, length, thinned
-from zoo.similarities.spaces import SearchSpace, straight_line
+from zoo.spaces import SearchSpace, straight_line
 
 NEIGHBOURS = 10
 LEAST = 100  # questions of a bank

@@ -2,7 +2,8 @@
 
 import pytest
 
-from zoo.data.text.questions import as_asked, asked_for, is_short, stem, stems
+from zoo.questions.preambles import as_asked, asked_for
+from zoo.questions.words import is_short, stem, stems
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from PIL import Image
 
 from zoo.errors import InputError
@@ -122,12 +121,11 @@ def why_unreadable(contents: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
         if not contents.startswith(_JPEG):
             _of_bytes(contents, max_pixels)
             return None
-        opened(contents, max_pixels)
-        tf.io.decode_jpeg(contents, channels=3, ratio=8)  # much faster, and finds the same errors
+        image = opened(contents, max_pixels)
+        image.draft("RGB", (1, 1))  # an eighth of the size: much faster, and finds the same errors
+        _of_pillow(image, max_pixels)
     except InputError as error:
         return str(error)
-    except tf.errors.InvalidArgumentError:
-        return "a damaged image"
     return None
 
 
@@ -140,15 +138,7 @@ def _why_unreadable_file(path):
 
 
 def _of_bytes(contents, max_pixels):
-    image = opened(contents, max_pixels)
-    if not contents.startswith(_JPEG):
-        return _of_pillow(image, max_pixels)
-    try:
-        # The accurate transform is Pillow's as well; TensorFlow's default is off by one.
-        pixels = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE").numpy()
-    except tf.errors.InvalidArgumentError:
-        raise InputError("a damaged image") from None
-    return _upright(pixels, _orientation(image))
+    return _of_pillow(opened(contents, max_pixels), max_pixels)
 
 
 def _of_pillow(image, max_pixels):

@@ -6,14 +6,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from export.signatures import image_inputs
 from zoo.compat import all_layers, constant_graph
 from zoo.errors import InputError
 
 _SMALL, _LARGE = 6.2e-5, 6e4  # what float16 holds: normal numbers from 6.1e-5 to 65,504
 
 
-class Tower(NamedTuple):
+class FrozenTower(NamedTuple):
     """One side of a model.
 
     Attributes:
@@ -50,7 +49,7 @@ class Tower(NamedTuple):
 
 
 def towers_of(model, image_only=False, batch_size=None, image_size=None):
-    """The `Tower`s of a model.
+    """The `FrozenTower`s of a model.
 
     Raises:
         InputError: if an encoder does not say what it takes.
@@ -64,7 +63,7 @@ def towers_of(model, image_only=False, batch_size=None, image_size=None):
         shape = (batch_size, *taken.shape[1:])
         found.append(("captions", shape, tf.as_dtype(taken.dtype), model.caption_encoder))
     return [
-        Tower(
+        FrozenTower(
             side,
             tf.TensorSpec(shape, dtype, name=side),
             encoder,
@@ -74,8 +73,30 @@ def towers_of(model, image_only=False, batch_size=None, image_size=None):
     ]
 
 
+def image_inputs(encoder, batch_size, image_size):
+    """The spec of the image encoder's numbers, and the size of its images."""
+    shape = getattr(encoder, "input_shape", None)
+    if (
+        not isinstance(shape, tuple)
+        or not shape
+        or not all(size is None or isinstance(size, int) for size in shape)
+    ):
+        raise InputError(
+            f"the image encoder must take one tensor of known shape; its input shape is {shape}"
+        )
+    if len(shape) != 4 or shape[-1] != 3:
+        return tf.TensorSpec((batch_size, *shape[1:]), tf.float32, name="features"), None
+    sides = {size for size in shape[1:3] if size is not None}
+    if not sides and image_size is None:
+        raise InputError("this image encoder takes images of any size; give --image-size")
+    size = image_size or min(sides)
+    if sides - {size}:
+        raise InputError(f"this image encoder takes images of {shape[1:3]}, not of {size}")
+    return tf.TensorSpec((batch_size, size, size, 3), tf.float32, name="pixels"), size
+
+
 def with_batch(tower, size):
-    """A `Tower` for batches of one size."""
+    """A `FrozenTower` for batches of one size."""
     spec = tf.TensorSpec((size, *tower.spec.shape[1:]), tower.spec.dtype, tower.spec.name)
     return tower._replace(spec=spec)
 
@@ -84,7 +105,7 @@ def frozen(tower, fits_half=False):
     """A tower as a `tf.function` from its input to a dict, without variables.
 
     Args:
-        tower: a `Tower`.
+        tower: a `FrozenTower`.
         fits_half: whether constants stay in float16's range, for weights that are stored so.
     """
 

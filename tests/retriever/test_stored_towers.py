@@ -1,0 +1,129 @@
+"""Questions by the tower beside an index: the answers of Keras, without Keras."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.commands.search import main
+from zoo.data import toy_birds
+from zoo.retriever import Retriever
+from zoo.retriever.stored_towers import FACTS, StoredTower
+
+QUESTIONS = [
+    "a small bird with a red crown",
+    "bird",
+    "a photo of a blue bird, please",
+    "a bird with a zebra's xylophone.",
+    "red crown and yellow belly and black wings",
+    "qwx zzxy",
+    "",
+]
+SETUP, MODEL = "search.json", "toy_birds_pfe"
+# Imports of any of these fail, as where they are not installed.
+WITHOUT = """
+import sys
+for name in ("tensorflow", "keras", "tf_keras", "matplotlib", "keras_hub"):
+    sys.modules[name] = None
+import halo_zoo
+halo_zoo.main(sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An index of drawn birds, with its tower."""
+    home = tmp_path_factory.mktemp("birds")
+    toy_birds.generate(home / "data", seed=3, num_classes=8, images_per_class=6)
+    photos = next((home / "data").rglob("*.jpg")).parent.parent
+    main(["build", str(photos), str(home / "index"), "--model", MODEL, "--include-training"])
+    return home / "index"
+
+
+def test_answers_are_those_of_keras(folder):
+    plain, keras = Retriever.load(folder), Retriever.load(folder, MODEL)
+    assert isinstance(plain.tower("captions"), StoredTower)
+    for found, expected in zip(plain.ask(QUESTIONS), keras.ask(QUESTIONS), strict=True):
+        assert found.ids.tolist() == expected.ids.tolist()
+        assert (found.verdict, found.reason) == (expected.verdict, expected.reason)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
+        assert (found.fits is None) == (expected.fits is None)
+        if found.fits is not None:
+            np.testing.assert_allclose(found.fits, expected.fits, atol=1e-4)
+        assert found.names == expected.names
+        assert found.first_k() == expected.first_k()
+
+
+def test_a_thousand_questions_are_ranked_alike(folder):
+    plain, keras = Retriever.load(folder), Retriever.load(folder, MODEL)
+    vocabulary = keras.model.tokenizer.get_vocabulary()[2:]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(vocabulary, size)) for size in rng.integers(1, 12, 1000)]
+    found, expected = (one.tower("captions").of_texts(texts) for one in (plain, keras))
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-4, atol=1e-4)
+    ranked = [
+        one.index.search(asked, len(one)) for one, asked in ((plain, found), (keras, expected))
+    ]
+    (scores, ids), (true, wanted) = ranked
+    # Places that differ are of scores that are one and the same but for rounding.
+    swapped = ids != wanted
+    assert swapped.mean() < 1e-3
+    np.testing.assert_allclose(scores[swapped], true[swapped], rtol=1e-5, atol=1e-5)
+
+
+def test_pictures_are_asked_alike(folder):
+    plain, keras = Retriever.load(folder), Retriever.load(folder, MODEL)
+    photo = sorted((folder.parent / "data").rglob("*.jpg"))[0]
+    found, expected = plain.ask(photo), keras.ask(photo)
+    assert isinstance(plain.tower("images"), StoredTower)
+    assert found.ids.tolist() == expected.ids.tolist()
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
+    with pytest.raises(zoo.errors.InputError, match="item 0"):
+        plain.tower("images").of_files([b"no picture"])
+
+
+def test_the_model_is_opened_for_what_needs_it(folder):
+    plain = Retriever.load(folder)
+    added = plain.index.ids.max() + 1
+    plain.add(np.zeros((1, 64, 64, 3), "uint8"), names=["a black picture"])
+    assert isinstance(plain.model, zoo.models.DualEncoder)
+    assert added in plain.index.ids
+    assert plain.ask("a black bird").verdict
+
+
+def test_a_query_needs_neither_tensorflow_nor_keras(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, "search", "query", folder, *QUESTIONS[:3], "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "MPLBACKEND": ""},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    expected = Retriever.load(folder, MODEL).ask(QUESTIONS[:3])
+    assert [one["names"] for one in answers] == [one.names for one in expected]
+    assert [one["verdict"] for one in answers] == [one.verdict for one in expected]
+
+
+def test_no_engine_no_towers(folder, monkeypatch):
+    monkeypatch.setattr("zoo.retriever.stored_towers.ENGINE", ("no_such_package",))
+    assert not isinstance(Retriever.load(folder).tower("captions"), StoredTower)
+
+
+def test_what_is_damaged_is_named(folder, tmp_path):
+    name = json.loads((folder / SETUP).read_text())["towers"]
+    facts = folder / name / FACTS
+    before = facts.read_text()
+    try:
+        facts.write_text('{"version": 99}')
+        with pytest.raises(zoo.errors.InputError, match=FACTS):
+            Retriever.load(folder)
+    finally:
+        facts.write_text(before)

@@ -1,0 +1,100 @@
+"""`halo search query`: asks an index; no TensorFlow where the index has its own towers."""
+
+import itertools
+import json
+import sys
+from pathlib import Path
+
+from zoo.errors import InputError
+from zoo.files.text_files import read_lines
+from zoo.pictures.decoding import SUFFIXES
+from zoo.retriever.retriever import Retriever
+
+_AT_ONCE = 256  # questions
+
+
+def query(options):
+    """Asks, and prints the answers."""
+    ways = [bool(options.text), options.image, options.vector, options.queries]
+    if sum(map(bool, ways)) != 1:
+        raise InputError(
+            "query: expected texts, --image FILE, --vector FILE or --queries FILE, one of these"
+        )
+    for text in options.text:
+        if _is_picture(text):
+            raise InputError(
+                f"query: {text!r} is an image file, not a caption; search with --image {text}"
+            )
+    if options.k < 1:
+        raise InputError(f"-k must be at least 1; received {options.k}")
+    if options.offset < 0:
+        raise InputError(f"--offset must be at least 0; received {options.offset}")
+    if not options.all and (options.offset or options.by != "score"):
+        raise InputError("--by and --offset go with --all")
+    if options.all and options.max_uncertainty is not None:
+        raise InputError("--all and --max-uncertainty exclude each other: choose one")
+    retriever = Retriever.load(options.folder, options.model)
+    try:
+        for questions in _questions(options, retriever):
+            _answer(questions, retriever, options)
+    except ValueError as error:
+        raise InputError(f"{options.folder}: {error}") from error
+
+
+def _answer(questions, retriever: Retriever, options):
+    """Asks, and prints each answer for a person or in JSON."""
+    is_one = len(options.text) == 1 or not (options.text or options.queries)
+    if options.all:
+        pages = options.by, options.offset, options.k
+        answers = (retriever.all(question, *pages) for question in questions)
+    else:
+        answers = retriever.ask(questions, options.k, options.max_uncertainty)
+    for answer in answers:
+        if not (is_one or options.json):
+            print((answer.answer if options.all else answer).question)
+        print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
+
+
+def _questions(options, retriever):
+    """Yields lists of questions, as `Retriever.ask` takes them."""
+    other = "images" if retriever.side == "captions" else "captions"
+    if options.vector is not None:
+        from zoo.collection.encoding import encode_work
+        from zoo.collection.work import ROWS, Work
+
+        work = Work(0, ROWS, ("row",), (options.row, options.row + 1), path=options.vector)
+        yield [encode_work(retriever.tower(other), work).arrays]
+        return
+    if retriever.tower(other).reads == "vectors":
+        raise InputError(
+            f"query: the model reads vectors of {other}; search with --vector FILE --row NUMBER"
+        )
+    if options.image is not None:
+        yield [Path(options.image)]
+    elif options.queries is not None:
+        lines = _lines(options.queries)
+        while batch := list(itertools.islice(lines, 1 if options.queries == "-" else _AT_ONCE)):
+            yield batch
+    else:
+        yield options.text
+
+
+def _lines(queries):
+    """The questions of `--queries`; those of standard input as they come."""
+    try:
+        if queries == "-":
+            sys.stdin.reconfigure(encoding="utf-8-sig", newline=None)  # lines end as in files
+        lines = sys.stdin if queries == "-" else read_lines(Path(queries))
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise InputError(f"--queries {queries}:{number}: expected a question, found none")
+            yield line.strip()
+    except UnicodeDecodeError as error:
+        raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
+
+
+def _is_picture(text):
+    """Whether a query is an image file or the name of one, not a caption."""
+    name = text.strip()
+    is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
+    return is_name or (len(name) < 256 and Path(name).is_file())

@@ -1,0 +1,144 @@
+"""The towers of a model as ONNX files beside an index: questions without TensorFlow or Keras."""
+
+import functools
+import importlib.util
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.arrays import joined
+from zoo.errors import InputError, require
+from zoo.files.json_files import read_object
+from zoo.files.onnx_file import open_onnx
+from zoo.pictures.decoding import decoded
+from zoo.pictures.fitting import fit
+from zoo.questions.words import named_words
+from zoo.search.built import TOWERS
+
+FACTS, TOKENIZER = "towers.json", "tokenizer.json"
+VERSION = 1
+ENGINE = ("onnxruntime", "tokenizers")  # packages of the extra "search"
+_MANY = 256  # texts at once
+
+
+class StoredTowers:
+    """What `zoo.retriever.write_towers.write_towers` wrote.
+
+    Attributes:
+        folder: of the files.
+        facts: JSON values: of each side its `file` and what it reads; `spells`, whether the
+            tokenizer spells every word; `similarity`, the identity of the model's own.
+    """
+
+    def __init__(self, folder: str | os.PathLike):
+        self.folder = Path(folder)
+        self.facts = read_object(self.folder / FACTS)
+        if self.facts.get("version") != VERSION or not isinstance(self.facts.get("sides"), dict):
+            raise InputError(f"{self.folder / FACTS}: of another version; build the index again")
+        self._towers, self._lock = {}, threading.Lock()
+
+    @classmethod
+    def of(cls, out: Path, setup: dict[str, Any]) -> "StoredTowers | None":
+        """The towers of an index, None where it has none or their engine is not installed.
+
+        Args:
+            out: the folder of the index.
+            setup: of it, see `zoo.search.built`.
+
+        Raises:
+            InputError: if they cannot be read.
+        """
+        name = setup.get("towers")
+        if not isinstance(name, str) or not name.startswith(TOWERS):
+            return None
+        if not (out / name / FACTS).is_file() or not all(map(importlib.util.find_spec, ENGINE)):
+            return None
+        return cls(out / name)
+
+    def __contains__(self, side: str) -> bool:
+        return side in self.facts["sides"]
+
+    def __getitem__(self, side: str) -> "StoredTower":
+        with self._lock:
+            if side not in self._towers:
+                self._towers[side] = StoredTower(self.folder, side, self.facts["sides"][side])
+            return self._towers[side]
+
+    def named_words(self, texts: Sequence[str]) -> tuple[np.ndarray, list[list[str]] | None]:
+        """As `zoo.data.text.captions.unknown_words` of the model's tokenizer."""
+        return named_words(texts, self._known)
+
+    @functools.cached_property
+    def _known(self):
+        if self.facts["spells"]:
+            return None
+        return frozenset(self["captions"].tokenizer.get_vocab())
+
+
+class StoredTower:
+    """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4.
+
+    Args:
+        folder: of the files.
+        side: `"images"` or `"captions"`.
+        facts: of the side.
+
+    Attributes:
+        reads: `"texts"` or `"pictures"`.
+    """
+
+    def __init__(self, folder: Path, side: str, facts: dict[str, Any]):
+        self.side, self.reads, self._facts = side, facts["reads"], facts
+        self._forward = open_onnx(folder / facts["file"])
+        self.tokenizer = None
+        if self.reads == "texts":
+            tokenizers = require("tokenizers", extra="search")
+            self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
+
+    def of_texts(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        """The embedding of strings.
+
+        Raises:
+            InputError: if a text holds a lone surrogate, or the side reads pictures.
+        """
+        self._expect("texts")
+        texts = list(texts)
+        for text in texts:
+            if any("\ud800" <= one <= "\udfff" for one in text):
+                raise InputError(f"a text must be Unicode; received a lone surrogate in {text!r}")
+        return joined(
+            [
+                self._forward({self.side: self._ids(texts[start : start + _MANY])})
+                for start in range(0, len(texts), _MANY)
+            ]
+        )
+
+    def of_files(self, files: Sequence[Any]) -> dict[str, np.ndarray]:
+        """The embedding of pictures: paths, the bytes of files, Pillow images or arrays.
+
+        Raises:
+            InputError: if one cannot be read, or the side reads texts.
+        """
+        self._expect("pictures")
+        shown = self._facts["size"], self._facts["mode"], self._facts["crop_fraction"]
+        parts = []
+        for row, file in enumerate(files):
+            try:
+                pixels = fit(decoded(file), *shown)
+            except InputError as error:
+                if isinstance(file, (str, os.PathLike)):
+                    raise
+                raise InputError(f"item {row}: {error}") from error
+            parts.append(self._forward({self.side: pixels[None].astype(np.float32)}))
+        return joined(parts)
+
+    def _expect(self, wanted):
+        if self.reads != wanted:
+            raise InputError(f"the model reads {self.reads} for {self.side}, not {wanted}")
+
+    def _ids(self, texts):
+        return np.array([one.ids for one in self.tokenizer.encode_batch(texts)], np.int32)

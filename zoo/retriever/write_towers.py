@@ -1,0 +1,96 @@
+"""Writes the towers of a model beside an index, for `zoo.retriever.stored_towers`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.data.text.captions import WordTokenizer
+from zoo.data.text.twin import tokenizer_of
+from zoo.errors import InputError, MissingPackageError
+from zoo.files.atomic import atomic_folder, write_text
+from zoo.files.onnx_file import open_onnx
+from zoo.models import DualEncoder, Tower
+from zoo.models.frozen import frozen, towers_of
+from zoo.models.onnx_file import write_onnx
+from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION
+from zoo.search import scoring
+from zoo.search.built import TOWERS
+
+TOLERANCE = 1e-4  # to Keras, of values above 1 relative to them
+_ASKING = {"images": "captions", "captions": "images"}
+
+
+def write_towers(
+    out: Path, model: DualEncoder, index: Any, sha256: str, resizing: dict[str, Any]
+) -> tuple[str | None, str | None]:
+    """Writes the tower of an index's questions, and that of its items where it reads pictures or
+    texts, unless the same are there.
+
+    Args:
+        out: the folder of the index.
+        model: that the gallery was encoded with.
+        index: a `zoo.search.Index` or `ShardedIndex`.
+        sha256: of the model's weights.
+        resizing: how the model is shown pictures, arguments of `zoo.Tower`.
+
+    Returns:
+        `(name of the folder, None)`, or `(None, a sentence on why questions need TensorFlow)`.
+    """
+    name = f"{TOWERS}{sha256[:16]}"
+    if not index.has_moments or scoring.Portable.of(index.similarity) is None:
+        return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
+    if (out / name / FACTS).is_file():
+        return name, None
+    asking = _ASKING[index.description["side"]]
+    try:
+        with atomic_folder(out / name) as partial:
+            sides, not_written = {}, {}
+            for side in (asking, _ASKING[asking]):
+                try:
+                    sides[side] = _write(partial, Tower(model, side, **resizing))
+                except InputError as error:  # a missing package is one too
+                    not_written[side] = error
+            if asking in not_written:
+                raise not_written[asking]
+            facts = {
+                "version": VERSION,
+                "sides": sides,
+                "spells": not isinstance(model.tokenizer, WordTokenizer),
+                "similarity": scoring.identity(model.similarity),
+            }
+            write_text(partial / FACTS, json.dumps(facts, indent=2) + "\n")
+    except MissingPackageError as error:
+        return None, f"the towers were not written, {error}"
+    except InputError as error:
+        return None, str(error)
+    return name, None
+
+
+def _write(folder, tower):
+    """Writes one tower, and what it reads; facts of `StoredTowers`."""
+    model, side, facts = tower.model, tower.side, {"file": f"{tower.side}.onnx"}
+    if tower.reads == "texts":
+        twin = tokenizer_of(model.tokenizer)
+        if twin is None:
+            kind = type(model.tokenizer).__name__
+            raise InputError(f"the package tokenizers has no twin of the model's {kind}")
+        twin.save(str(folder / TOKENIZER))
+    elif tower.reads == "pictures":
+        facts |= dict(zip(("mode", "crop_fraction"), tower.resizing, strict=True))
+        facts["size"] = tower.image_size
+    else:
+        raise InputError(f"the model reads {tower.reads} for {side}")
+    frozen_towers = towers_of(model, image_size=facts.get("size"))
+    (one,) = (found for found in frozen_towers if found.side == side)
+    path = folder / facts["file"]
+    write_onnx(frozen(one), one, path)
+    inputs = one.example(model)
+    found, expected = open_onnx(path)({side: inputs}), one.expected(inputs)
+    for key, values in expected.items():
+        error = np.max(np.abs(found[key] - values) / np.maximum(1, np.abs(values)), initial=0)
+        if not error <= TOLERANCE:
+            path.unlink()
+            raise InputError(f"the {key} of {side} by onnxruntime differs by {error:.2g}")
+    return {**facts, "reads": tower.reads}
