@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from zoo import bounds, cli
+from zoo import cli
+from zoo.cli import bounds
 
 ROOT = Path(__file__).parents[1]
 

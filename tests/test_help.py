@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import halo_zoo
-from zoo import choices, similarities
+from zoo import similarities
+from zoo.cli import choices
 
 ROOT = Path(halo_zoo.__file__).parent
 CODE = """if True:

@@ -16,7 +16,7 @@ import zoo
 from export import export_model
 from zoo import collection, embeddings
 from zoo.arrays import parts_of
-from zoo.choices import DTYPES
+from zoo.cli.choices import DTYPES
 from zoo.collection import Collection, Encoded, containers, encode_work, shards
 from zoo.data import images
 from zoo.data.text.captions import word_tokenizer

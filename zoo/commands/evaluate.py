@@ -16,8 +16,8 @@ import importlib
 import json
 from pathlib import Path
 
-from zoo.choices import BY_KIND, SIMILARITIES
 from zoo.cli import OneLineParser
+from zoo.cli.choices import BY_KIND, SIMILARITIES
 from zoo.errors import InputError
 
 PARTS = ("mean", "log_variance", "elements")

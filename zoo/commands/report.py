@@ -13,8 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from zoo.choices import RESAMPLES, SIMILARITIES
 from zoo.cli import OneLineParser
+from zoo.cli.choices import RESAMPLES, SIMILARITIES
 from zoo.errors import InputError
 
 

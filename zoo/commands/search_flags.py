@@ -5,8 +5,8 @@ import importlib
 import sys
 from pathlib import Path
 
-from zoo.choices import DTYPES, KINDS, SIMILARITIES
 from zoo.cli import OneLineParser
+from zoo.cli.choices import DTYPES, KINDS, SIMILARITIES
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'

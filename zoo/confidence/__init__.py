@@ -14,6 +14,7 @@ from zoo.confidence.guarantees import (
     smallest_k,
 )
 from zoo.confidence.known import KnownQueries
+from zoo.confidence.moments import GalleryIdentity, GalleryMoments
 from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
     Verdict,
@@ -23,7 +24,6 @@ from zoo.confidence.quality import (
     reliability,
 )
 from zoo.confidence.scores import QueryScores, agreement, without_matches
-from zoo.moments import GalleryIdentity, GalleryMoments
 
 __all__ = [
     "Certificate",

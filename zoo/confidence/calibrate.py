@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 from scipy.special import expit, logit
 
-from zoo import checks
 from zoo.arrays import as_arrays, centres, length
-from zoo.confidence import guarantees
+from zoo.confidence import checks, guarantees
 from zoo.confidence.confidence import (
     LEAST,
     LEAST_OF_EACH,
@@ -19,9 +18,9 @@ from zoo.confidence.confidence import (
 from zoo.confidence.features import Logistic, feature_names
 from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows, thinned
+from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
-from zoo.moments import GalleryIdentity
 
 KEPT = 2000  # values of each kind that travel with a calibration
 # Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.

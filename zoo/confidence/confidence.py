@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit, stdtrit
 
-from zoo import checks
-from zoo.confidence import guarantees, quality
+from zoo.confidence import checks, guarantees, quality
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
 from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.known import KnownQueries
+from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import QueryScores
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.json_files import read_json
 from zoo.files.packed import pack, unpack
-from zoo.moments import GalleryIdentity
 
 FORMAT, VERSION = "halo-confidence", 4
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones

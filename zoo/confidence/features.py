@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
-from zoo import checks
+from zoo.confidence import checks
 from zoo.confidence.scores import RANKS, QueryScores, reached_ranks
 
 AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, stdtr
 
-from zoo import checks
+from zoo.confidence import checks
 from zoo.confidence.features import LEAST_GAP, Logistic
 from zoo.confidence.guarantees import FAILURE
 from zoo.questions.words import is_short

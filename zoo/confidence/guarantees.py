@@ -14,7 +14,7 @@ import sys
 import numpy as np
 from scipy.special import bdtr
 
-from zoo import checks
+from zoo.confidence import checks
 from zoo.confidence.scores import dense
 
 RISK, FAILURE = 0.2, 0.1  # of what is certified by default

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo import checks
 from zoo.arrays import unit
+from zoo.confidence import checks
 from zoo.confidence.scores import DEPTH, QueryScores, beside_the_first, cosines
 
 SHARE = 0.999  # of pairs of different kinds, which are less alike than the bound

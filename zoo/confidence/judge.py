@@ -13,8 +13,8 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, reasons
+from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import QueryScores
-from zoo.moments import GalleryIdentity
 
 LIKELY, UNSURE = "likely", "unsure"
 ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo import checks
 from zoo.arrays import unit
+from zoo.confidence import checks
 from zoo.confidence.features import Logistic
 
 KEPT = 1000  # held-out distances that are kept to compare with

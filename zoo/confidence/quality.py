@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo import checks
+from zoo.confidence import checks
 from zoo.confidence.guarantees import one_of_each
 
 ABSTENTION_RATES = np.linspace(0, 1, 11)[:-1]  # to the last digit, as MTEB rounds by it

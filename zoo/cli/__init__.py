@@ -25,7 +25,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, TypeVar
 
-from zoo import bounds
+from zoo.cli import bounds
 from zoo.errors import InputError
 
 Settings = TypeVar("Settings")
@@ -55,7 +55,7 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
-        kind: of a number, a key of `zoo.bounds.KINDS`, where its name does not say it.
+        kind: of a number, a key of `zoo.cli.bounds.KINDS`, where its name does not say it.
     """
     metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
     if toy is not ...:
@@ -114,7 +114,7 @@ def parse(
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
     Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
-    least 0 (`zoo.bounds`).
+    least 0 (`zoo.cli.bounds`).
 
     Args:
         settings_class: a dataclass; `setting` adds help, source, and the toy and smoke values.
