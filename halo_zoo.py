@@ -42,7 +42,7 @@ COMMANDS = {
     TRAIN: Command("RECIPE [flags]", "train a model; without RECIPE: list the recipes"),
     "evaluate": Command(
         "EMBEDDINGS.npz | --model MODEL",
-        "metrics of saved embeddings, or of a model",
+        "measure saved embeddings, or a model",
         "zoo.commands.evaluate",
     ),
     "confidence": Command(
@@ -50,15 +50,15 @@ COMMANDS = {
         "write the probes of a run or preset again",
         "zoo.commands.confidence",
     ),
-    "report": Command(
-        "RUN", "an HTML page on a run: retrieval and uncertainty", "zoo.commands.report"
-    ),
+    "report": Command("RUN", "write an HTML report on a run", "zoo.commands.report"),
     "search": Command(
         "build | update | query | serve | …",
-        "index and search a collection",
+        "index, search and serve a collection",
         "zoo.commands.search",
     ),
-    "export": Command("RUN OUT", "a SavedModel for TF Serving", "export.__main__"),
+    "export": Command(
+        "RUN OUT", "export a SavedModel, ONNX, LiteRT or OpenVINO", "export.__main__"
+    ),
     "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),
 }
 

@@ -51,16 +51,16 @@ def _parser():
         default="photos_pfe",
         help="name, folder or handle of a model: preset, run, KerasHub, Hugging Face (photos_pfe)",
     )
-    parser.add_argument("--photos", type=Path, metavar="DIR", help="pictures of your own")
+    parser.add_argument("--photos", type=Path, metavar="DIR", help="folder of your photos")
     parser.add_argument(
-        "--captions", type=Path, metavar="FILE", help="captions to go with them: text, CSV or TSV"
+        "--captions", type=Path, metavar="FILE", help="captions of your photos: text, CSV or TSV"
     )
-    parser.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")
+    parser.add_argument("--data-dir", type=Path, help="data set of the run, if it has moved")
     parser.add_argument(
-        "--cache", type=Path, help="where embeddings are kept; default: the user's cache folder"
+        "--cache", type=Path, help="folder for embeddings (default: the user's cache folder)"
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, help="default: the first free one from 7860 on")
+    parser.add_argument("--port", type=int, help="port (default: the first free one from 7860)")
     return parser
 
 

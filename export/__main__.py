@@ -17,8 +17,8 @@ def main(argv=None):
 def _parser():
     parser = OneLineParser(prog=program("python -m export"), description=__doc__)
     parser.add_argument("run", metavar="RUN", help="name, folder or handle of a model")
-    parser.add_argument("out", metavar="OUT", help="folder of the versions, made when missing")
-    parser.add_argument("--version", type=int, default=1, help="number of the version (1)")
+    parser.add_argument("out", metavar="OUT", help="folder of the versions; created if missing")
+    parser.add_argument("--version", type=int, default=1, help="version number (default 1)")
     parser.add_argument(
         "--format",
         choices=FORMATS,

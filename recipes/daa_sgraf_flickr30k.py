@@ -38,11 +38,11 @@ class Settings(training.RetrievalSettings):
     ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
     daa_weight: float = setting(
         20.0,
-        "of semantic precision (DAA), twice the code's; 0: the base model",
+        "weight of semantic precision (DAA), twice the code's; 0: the base model",
         source="DAA, released code",
         toy=10.0,
     )
-    daa_temperature: float = differs(0.001, help="of the ranks", toy=0.01)
+    daa_temperature: float = differs(0.001, help="temperature of the ranks", toy=0.01)
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     module: Literal[MODULES] = setting("sgr", "similarity of the pairs")
     dim: int = setting(
@@ -54,20 +54,20 @@ class Settings(training.RetrievalSettings):
     word_dim: int = setting(300, "dimensions of a word vector", source="SGRAF, section 4.2", toy=64)
     num_steps: int = setting(3, "graph convolutions of SGR", source="SGRAF, section 4.2")
     dropout: float = setting(
-        0.4, "of words and within pooling", source="DAA, released code", toy=0.1
+        0.4, "dropout of words and within pooling", source="DAA, released code", toy=0.1
     )
     min_count: int = setting(4, "rarer words are unknown", source="SCAN, released code", toy=1)
-    margin: float = setting(0.2, "of the triplets", source="SGRAF, section 4.2")
+    margin: float = setting(0.2, "margin of the triplets", source="SGRAF, section 4.2")
     mining: Literal[MINING] = setting(
         "hardest", "negatives after the warm-up", source="SGRAF, section 4.2", toy="sum"
     )
-    learning_rate: float = setting(6e-4, "of Adam", source="DAA, section 5.2", toy=2e-3)
+    learning_rate: float = setting(6e-4, "rate of Adam", source="DAA, section 5.2", toy=2e-3)
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="DAA, released code")
     batch_size: int = setting(128, "pairs", source="DAA, section 5.2", toy=48)
-    warm_up_epochs: int = setting(0, "with the sum of hinges, against collapse", smoke=1)
-    epochs: int = setting(50, "in all", source="DAA, section 5.2", toy=4, smoke=2)
+    warm_up_epochs: int = setting(0, "epochs with the sum of hinges, against collapse", smoke=1)
+    epochs: int = setting(50, "epochs in all", source="DAA, section 5.2", toy=4, smoke=2)
     drop_epoch: int = setting(
-        40, "after which the rate is a tenth", source="DAA, section 5.2", toy=3, smoke=1
+        40, "epoch after which the rate is a tenth", source="DAA, section 5.2", toy=3, smoke=1
     )
 
     def __post_init__(self):

@@ -20,7 +20,7 @@ class DAASettings(training.PretrainedSettings):
 
     daa_weight: float = setting(
         1000.0,
-        "of semantic precision (DAA); 0: the base model",
+        "weight of semantic precision (DAA); 0: the base model",
         source="DAA, released code",
         toy=300.0,
     )
@@ -30,7 +30,7 @@ class DAASettings(training.PretrainedSettings):
         source="DAA, released code",
         toy=0,
     )
-    daa_temperature: float = differs(0.01, help="of the ranks", toy=0.1)
+    daa_temperature: float = differs(0.01, help="temperature of the ranks", toy=0.1)
     semantic_temperature: float | None = differs(None, toy=0.01)
     test_similarities: tuple[str, ...] = setting(
         ("own", "cosine"),
@@ -70,7 +70,7 @@ class DAASettings(training.PretrainedSettings):
         0.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
     )
     learning_rate: float = setting(
-        1.5e-4, "of AdamP, cosine decay per phase", source="DAA, section 5.2", toy=2e-3
+        1.5e-4, "rate of AdamP, cosine decay per phase", source="DAA, section 5.2", toy=2e-3
     )
     fine_tuning_rate: float = setting(
         0.1, "its factor in fine-tuning", source="DAA, released code", toy=1.0
@@ -81,7 +81,7 @@ class DAASettings(training.PretrainedSettings):
     batch_size: int = setting(128, "pairs", source="DAA, section 5.2", toy=90)
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
     warm_up_epochs: int = setting(
-        3, "of pre-training, with a rising rate", source="DAA, section 5.2", toy=0, smoke=1
+        3, "epochs of pre-training, with a rising rate", source="DAA, section 5.2", toy=0, smoke=1
     )
     pre_training_epochs: int = setting(
         30, "image network frozen, warm-up included", source="DAA, figure 4", toy=0, smoke=1

@@ -97,7 +97,7 @@ class Settings(training.PretrainedSettings):
     )
     max_words: int = differs(40, toy=48)
     dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
-    word_dim: int = setting(300, "of a word vector", source="DivE, released code", toy=64)
+    word_dim: int = setting(300, "length of a word vector", source="DivE, released code", toy=64)
     num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
     num_iterations: int = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
     normalize_over: Literal[NORMALIZE_OVER] = setting(
@@ -119,18 +119,20 @@ class Settings(training.PretrainedSettings):
     similarity: Literal[models.SET_SIMILARITIES] | None = setting(
         None, "default: smooth_chamfer, or maximum_pair for pvse", source="DivE, table 3"
     )
-    alpha: float = setting(16.0, "of smooth-Chamfer", source="DivE, section 4.2")
+    alpha: float = setting(16.0, "sharpness of smooth-Chamfer", source="DivE, section 4.2")
     margin: float | None = setting(
-        None, "of the triplets; default: 0.2 for regions, else 0.1", source="DivE, section 4.2"
+        None,
+        "margin of the triplets; default: 0.2 for regions, else 0.1",
+        source="DivE, section 4.2",
     )
     mining: Literal[MINING] = setting(
         "hardest", "negatives after the warm-up", source="DivE, released code", toy="sum"
     )
-    discrepancy_weight: float = setting(0.01, "of MMD", source="DivE, section 4.2")
+    discrepancy_weight: float = setting(0.01, "weight of MMD", source="DivE, section 4.2")
     diversity_weight: float | None = setting(
         None, "default: 0.01, or 0.1 for pvse", source="DivE, section 4.2"
     )
-    dropout: float = setting(0.1, "of the regions' features", source="DivE, released code")
+    dropout: float = setting(0.1, "dropout of the regions' features", source="DivE, released code")
     drop_rate: float = setting(0.2, "regions left out", source="DivE, released code")
     word_dropping: float = setting(0.2, "words left out", source="DivE, released code")
     learning_rate: float | None = setting(
@@ -147,7 +149,7 @@ class Settings(training.PretrainedSettings):
         toy=1.0,
     )
     caption_rate: float = setting(0.1, "factor of BERT", source="VSE∞, released code", toy=1.0)
-    weight_decay: float = setting(1e-4, "of AdamW", source="DivE, released code")
+    weight_decay: float = setting(1e-4, "weight decay of AdamW", source="DivE, released code")
     clip_norm: float | None = setting(
         None,
         "largest norm of a gradient; default: 1 for regions, else 2",
@@ -161,23 +163,23 @@ class Settings(training.PretrainedSettings):
         None, "drawn anew each time; default: all", source="DivE, section 4.2", toy=2
     )
     steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
-    warm_up_epochs: int = setting(1, "with all negatives, not the hardest", toy=0, smoke=1)
+    warm_up_epochs: int = setting(1, "epochs with all negatives, not the hardest", toy=0, smoke=1)
     frozen_epochs: int | None = setting(
         None,
-        "of these, the network over pictures frozen; default: 30 for resnet152, else 0",
+        "epochs of these with the network over pictures frozen; default: 30 for resnet152, else 0",
         source="DivE, released code",
         toy=0,
     )
     epochs: int | None = setting(
         None,
-        "in all; default: 80 for regions, 60 for resnet152, 50 for resnext_bert",
+        "epochs in all; default: 80 for regions, 60 for resnet152, 50 for resnext_bert",
         source="DivE, section 4.2; DivE, released code",
         toy=40,
         smoke=2,
     )
     drop_epoch: int | None = setting(
         None,
-        "after which the rate is a tenth; default: 20 for resnext_bert, else none: a cosine",
+        "epoch after which the rate is a tenth; default: 20 for resnext_bert, else none: a cosine",
         source="DivE, released code",
     )
 

@@ -112,16 +112,16 @@ class Settings(training.RetrievalSettings):
     drop_rate: float = setting(0.7, "channels of a picture's vector that a step leaves out")
     caption_drop_rate: float = setting(0.2, "likewise, of a caption's")
     temperature: float = setting(0.05, "initial temperature of the softmax")
-    learning_rate: float = setting(1e-3, "of Adam, peak of a cosine")
-    epochs: int = setting(10, "of the points", smoke=1)
+    learning_rate: float = setting(1e-3, "rate of Adam, peak of a cosine")
+    epochs: int = setting(10, "epochs of the points", smoke=1)
     least_steps: int = setting(
-        30, "in an epoch: few captions are drawn several times", smoke=1, kind="size"
+        30, "least steps in an epoch: few captions are drawn several times", smoke=1, kind="size"
     )
-    variance_epochs: int = setting(3, "of the variances", smoke=1)
+    variance_epochs: int = setting(3, "epochs of the variances", smoke=1)
     variance_rate: float = setting(3e-3, "likewise, of the variances")
     regularization: float = setting(0.01, "L2 penalty of the variances' maps")
     ambiguity_weight: float = setting(
-        100.0, "of the term by which a variance follows how many captions lie near; 0: none"
+        100.0, "weight of the term by which a variance follows how many captions lie near; 0: none"
     )
     select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
 

@@ -39,7 +39,7 @@ class Settings(pcmepp_settings.Settings):
     toy: Literal["scenes"] = differs("scenes")
     image_weights: str | None = setting(
         "imagenet",
-        "of the backbone: imagenet (fetched once), a local .h5, .npz or .safetensors file, or none",
+        "weights of the backbone: imagenet (fetched once), an .h5, .npz or .safetensors file",
         toy=None,
     )
     weights: str | None = field(default=None, init=False)  # --image-weights
@@ -64,7 +64,7 @@ class Settings(pcmepp_settings.Settings):
     pseudo_positive_weight: float | None = setting(0.0, "alpha; 0: none")
     kl_reduction: Literal["mean", "mean_per_dimension"] = setting("mean", "VIB of an item")
     log_variance_bias: float | None = setting(-6.5, "initial log variance", toy=-5.0)
-    learning_rate: float = setting(2e-3, "of AdamP")
+    learning_rate: float = setting(2e-3, "rate of AdamP")
     image_rate: float = setting(0.1, "factor of the image backbone, once it trains", toy=1.0)
     caption_rate: float | None = setting(
         None, "factor of the text backbone; default: 1 for a GRU, 0.1 for CLIP's", toy=1.0
@@ -85,12 +85,14 @@ class Settings(pcmepp_settings.Settings):
         smoke=1,
     )
     warm_up_epochs: int = setting(1, "linear, at the start of the last phase", smoke=1)
-    last_epochs: int = setting(0, "at a tenth of the rate, with --schedule steps", toy=6, smoke=1)
+    last_epochs: int = setting(
+        0, "epochs at a tenth of the rate, with --schedule steps", toy=6, smoke=1
+    )
     schedule: Literal["steps", "cosine"] = setting(
-        "cosine", "of the last phase's rate", toy="steps"
+        "cosine", "schedule of the last phase's rate", toy="steps"
     )
     averaged_epochs: int | None = setting(
-        0, "of SWA; 0: none, the best epoch is kept", toy=6, smoke=1
+        0, "epochs of SWA; 0: none, the best epoch is kept", toy=6, smoke=1
     )
     mixed_share: float | None = setting(0.25, "images mixed by Mixup or CutMix")
 

@@ -25,7 +25,7 @@ class Settings(pcme_cub.Settings):
 
     default_backbone: ClassVar[str] = "resnet152"
     out: Path = differs(Path("runs/pcme_coco"))
-    captions: Path | None = setting(None, "of CUB; COCO has them in dataset_coco.json")
+    captions: Path | None = setting(None, "captions of CUB; COCO has them in dataset_coco.json")
     held_out: Literal["test", "val"] = setting(
         "test", "the split to evaluate on; choose settings on val"
     )

@@ -57,7 +57,9 @@ class Settings(pcmepp_coco.Settings):
         "what is averaged over a class' prompts: their text embeddings, or their similarities",
         source="PCME++, appendix C.4",
     )
-    weights: str | None = setting(None, "of the backbone: a local file, or none as in the paper")
+    weights: str | None = setting(
+        None, "weights of the backbone: a local file, or none as in the paper"
+    )
     dim: int = differs(128)
     pseudo_positive_weight: float | None = setting(
         0.0, "alpha; 0: none", source="PCME++, table B.1", toy=None
@@ -72,7 +74,10 @@ class Settings(pcmepp_coco.Settings):
     epsilon: float = differs(1e-6, toy=1e-8)
     weight_decay: float = differs(0.2, toy=1e-4)
     schedule: Literal["steps", "cosine"] = setting(
-        "cosine", "of the rate after the linear warm-up", source="PCME++, table B.1", toy="steps"
+        "cosine",
+        "schedule of the rate after the linear warm-up",
+        source="PCME++, table B.1",
+        toy="steps",
     )
     batch_size: int = differs(1536)
     image_rate: float = differs(1.0, toy=AS_DEFAULT)
@@ -80,8 +85,8 @@ class Settings(pcmepp_coco.Settings):
     layer_decay: float = differs(1.0)
     frozen_epochs: int = setting(0, "image backbone frozen")
     warm_up_epochs: int = differs(1, source="")  # table B.1 prints no length
-    last_epochs: int = setting(0, "at a tenth of the rate, with steps", toy=6, smoke=1)
-    averaged_epochs: int | None = setting(0, "of SWA; 0: none", toy=None)
+    last_epochs: int = setting(0, "epochs at a tenth of the rate, with steps", toy=6, smoke=1)
+    averaged_epochs: int | None = setting(0, "epochs of SWA; 0: none", toy=None)
 
     def __post_init__(self):
         super().__post_init__()

@@ -34,7 +34,8 @@ class Settings(training.RetrievalSettings):
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"
     )
     weights: str | None = setting(
-        training.UNSAID, "of the backbone: a local file, or none; must be said with --data-dir"
+        training.UNSAID,
+        "weights of the backbone: a local file, or none; must be said with --data-dir",
     )
     bpe: Path | None = setting(None, "CLIP's bpe_simple_vocab_16e6.txt.gz, for a CLIP backbone")
     image_size: int = differs(224, source="PCME++, released code", toy=32)
@@ -45,7 +46,7 @@ class Settings(training.RetrievalSettings):
         toy="crop",
     )
     dim: int = setting(1024, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
-    word_dim: int = setting(300, "of a word vector, without CLIP", toy=64)
+    word_dim: int = setting(300, "length of a word vector, without CLIP", toy=64)
     max_words: int = setting(77, "tokens of a caption that are read", toy=20)
     scale: float = setting(5.0, "initial a of b - a CSD", source="PCME++, section 3.1")
     shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
@@ -103,14 +104,14 @@ class Settings(training.RetrievalSettings):
         None, "initial log variance; default: -log(dim) - 3", toy=-5.0
     )
     margin: float = setting(
-        0.2, "of the triplet loss of vse_infinity", source="PCME++, section 3.1"
+        0.2, "margin of the triplet loss of vse_infinity", source="PCME++, section 3.1"
     )
     hinges_while_frozen: bool = setting(
         True,
         "vse_infinity takes the sum of hinges, not the hardest negatives, in --frozen-epochs",
         source="PCME++, released code",
     )
-    learning_rate: float = setting(5e-4, "of AdamP", source="PCME++, table B.1", toy=2e-3)
+    learning_rate: float = setting(5e-4, "rate of AdamP", source="PCME++, table B.1", toy=2e-3)
     image_rate: float = setting(
         0.01, "factor of the image backbone", source="PCME++, table B.1", toy=1.0
     )
@@ -126,8 +127,8 @@ class Settings(training.RetrievalSettings):
         source="PCME++, released code",
         toy=False,
     )
-    beta_2: float = setting(0.999, "of AdamP", source="PCME++, table B.1")
-    epsilon: float = setting(1e-8, "of AdamP", source="PCME++, table B.1")
+    beta_2: float = setting(0.999, "β₂ of AdamP", source="PCME++, table B.1")
+    epsilon: float = setting(1e-8, "ε of AdamP", source="PCME++, table B.1")
     weight_decay: float = setting(1e-4, "but for scale and shift", source="PCME++, table B.1")
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="PCME++, released code")
     batch_size: int = setting(128, "pairs", source="PCME++, table B.1", toy=90)
@@ -147,16 +148,16 @@ class Settings(training.RetrievalSettings):
     )
     schedule: Literal["steps", "cosine"] = setting(
         "steps",
-        "of the rate after the warm-up: a tenth for the last epochs, or a cosine to 0",
+        "schedule of the rate after the warm-up: a tenth for the last epochs, or a cosine to 0",
         source="PCME++, table B.1",
     )
-    epochs: int = setting(25, "in all", source="PCME++, table B.1", toy=48, smoke=3)
+    epochs: int = setting(25, "epochs in all", source="PCME++, table B.1", toy=48, smoke=3)
     last_epochs: int = setting(
-        10, "at a tenth of the rate", source="PCME++, section 3.1", toy=6, smoke=1
+        10, "epochs at a tenth of the rate", source="PCME++, section 3.1", toy=6, smoke=1
     )
     averaged_epochs: int | None = setting(
         None,
-        "of SWA; 0: none; default: --last-epochs for pcmepp and mean_only, else 0",
+        "epochs of SWA; 0: none; default: --last-epochs for pcmepp and mean_only, else 0",
         source="PCME++, section 3.1",
     )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME++, table C.4")

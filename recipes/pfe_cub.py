@@ -48,9 +48,9 @@ class Settings(training.CUBSettings):
     flip: bool = setting(True, "mirror half of the pictures")
     batch_size: int = setting(90, "pairs, each of another class", toy=180)
     steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=125, smoke=2)
-    epochs: int = setting(10, "of the points", toy=12, smoke=1)
-    learning_rate: float = setting(5e-4, "of AdamP, peak of a cosine", toy=2e-3)
-    variance_epochs: int = setting(2, "of the variances", smoke=1)
+    epochs: int = setting(10, "epochs of the points", toy=12, smoke=1)
+    learning_rate: float = setting(5e-4, "rate of AdamP, peak of a cosine", toy=2e-3)
+    variance_epochs: int = setting(2, "epochs of the variances", smoke=1)
     variance_rate: float = setting(3e-3, "likewise, of the variances")
     regularization: float = setting(0.01, "L2 penalty of the variances' maps", toy=0.3)
     image_features: bool = setting(

@@ -44,16 +44,16 @@ class Settings(training.CUBSettings):
     glove: Path | None = setting(None, "text file of word vectors to start from")
     image_size: int = differs(224, source="PVSE, released code")
     dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
-    word_dim: int = setting(300, "of a word vector", source="PVSE, released code", toy=64)
+    word_dim: int = setting(300, "length of a word vector", source="PVSE, released code", toy=64)
     num_embeddings: int = setting(2, "embeddings an item, K", source="PCME, table 2")
-    margin: float = setting(0.1, "of the triplets", source="PVSE, released code")
+    margin: float = setting(0.1, "margin of the triplets", source="PVSE, released code")
     mining: Literal["sum", "hardest", "semi_hard"] = setting(
         "hardest", "negatives", source="PVSE, released code", toy="sum"
     )
-    discrepancy_weight: float = setting(0.01, "of MMD", source="PVSE, released code")
-    diversity_weight: float = setting(0.1, "of diversity", source="PVSE, released code")
+    discrepancy_weight: float = setting(0.01, "weight of MMD", source="PVSE, released code")
+    diversity_weight: float = setting(0.1, "weight of diversity", source="PVSE, released code")
     learning_rate: float = setting(
-        2e-4, "of Adam, cosine decay per phase", source="PVSE, released code", toy=2e-3
+        2e-4, "rate of Adam, cosine decay per phase", source="PVSE, released code", toy=2e-3
     )
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="PVSE, released code")
     batch_size: int = setting(150, "pairs, one a class", source="PCME, released code", toy=90)

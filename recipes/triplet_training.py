@@ -47,24 +47,34 @@ class TripletSettings(training.PretrainedSettings):
     )
     max_words: int = differs(40, toy=48)
     min_count: int = setting(4, "rarer words are unknown", source="VSE++, released code", toy=1)
-    margin: float = setting(0.2, "of the triplets", source="Pishdad et al., section 4.2")
+    margin: float = setting(0.2, "margin of the triplets", source="Pishdad et al., section 4.2")
     mining: Literal[MINING] = setting(
         "hardest", "negatives after the warm-up", source="VSE++, released code", toy="semi_hard"
     )
-    learning_rate: float = setting(2e-4, "of Adam", source="Pishdad et al., section 4.2", toy=2e-3)
+    learning_rate: float = setting(
+        2e-4, "rate of Adam", source="Pishdad et al., section 4.2", toy=2e-3
+    )
     clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++, released code")
     batch_size: int = setting(128, "pairs", source="Pishdad et al., section 4.2")
-    warm_up_epochs: int = setting(1, "with the sum of hinges, against collapse", toy=6, smoke=1)
-    epochs: int = setting(30, "in all", source="Pishdad et al., section 4.2", toy=24, smoke=2)
+    warm_up_epochs: int = setting(
+        1, "epochs with the sum of hinges, against collapse", toy=6, smoke=1
+    )
+    epochs: int = setting(
+        30, "epochs in all", source="Pishdad et al., section 4.2", toy=24, smoke=2
+    )
     drop_epoch: int = setting(
-        15, "after which the rate is a tenth", source="Pishdad et al., section 4.2", toy=18, smoke=1
+        15,
+        "epoch after which the rate is a tenth",
+        source="Pishdad et al., section 4.2",
+        toy=18,
+        smoke=1,
     )
     fine_tuning_epochs: int = setting(
         0,
         "further ones, which train the network over pictures too; 15 for the papers' ft",
         source="VSE++, section 4",
     )
-    fine_tuning_rate: float = setting(2e-5, "of Adam in these", source="VSE++, section 4")
+    fine_tuning_rate: float = setting(2e-5, "rate of Adam in these", source="VSE++, section 4")
     crop_and_flip: bool = setting(
         True,
         "train on random parts of 8 to 100 % of the original's area, mirrored or not",
@@ -110,7 +120,10 @@ class GaussianSettings(TripletSettings):
         "ellipsoidal", "variances of the dimensions: each its own, their mean, or one value"
     )
     similarity: Literal[SIMILARITIES] = setting(
-        "wasserstein_2", "to train and to rank with", source="Pishdad et al., section 4.4", toy="kl"
+        "wasserstein_2",
+        "similarity to train and to rank with",
+        source="Pishdad et al., section 4.4",
+        toy="kl",
     )
     lowest_variance: float = setting(
         0.1, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
@@ -118,7 +131,9 @@ class GaussianSettings(TripletSettings):
     highest_variance: float = setting(
         10.0, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
     )
-    initial_log_variance: float = setting(0.0, "at the start; 0 is the middle of the bounds")
+    initial_log_variance: float = setting(
+        0.0, "log variance at the start; 0 is the middle of the bounds"
+    )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"))
 
     def of_gaussian(self):

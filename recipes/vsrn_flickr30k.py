@@ -29,7 +29,7 @@ class Settings(triplet_training.TripletSettings):
     margin: float = differs(0.2, source="VSRN, released code")
     num_layers: int = setting(4, "graph convolutions", source="VSRN, released code", toy=2)
     captioning_weight: float = setting(
-        1.0, "of the second loss; 0: none", source="VSRN, released code", toy=0.0
+        1.0, "weight of the second loss; 0: none", source="VSRN, released code", toy=0.0
     )
 
 

@@ -32,12 +32,12 @@ class Settings:
     """Which run, and which index."""
 
     run: str = setting("toy_birds_pcme", "a finished run of Gaussians, or a preset")
-    data_dir: Path | None = setting(None, "where the run's data are now, if they have moved")
+    data_dir: Path | None = setting(None, "the run's data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, for COCO's benchmark")
     out: Path = setting(Path("runs/approximate_search"), "folder to write")
-    kind: Literal[KINDS] = setting("hnsw", "of FAISS index")
+    kind: Literal[KINDS] = setting("hnsw", "kind of FAISS index")
     depth: int = setting(200, "candidates of a query")
-    smoke: bool = setting(False, "of some images only")
+    smoke: bool = setting(False, "smoke test with some images only")
 
 
 def main(argv=None):

@@ -47,7 +47,7 @@ class Settings(seed_table.TableSettings):
 
     out: Path = setting(Path("runs/birds_table"), "folder of the runs, and of table.md")
     data_dir: Path | None = setting(None, "CUB_200_2011; without it Toy Birds")
-    image_weights: str | None = setting(None, "of the frozen network, for --data-dir")
+    image_weights: str | None = setting(None, "weights of the frozen network, for --data-dir")
     held_out: str = setting("test", "classes to evaluate on, see birds.py")
     rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
     smoke: bool = setting(False, "runs of seconds that only show that everything works")

@@ -46,17 +46,19 @@ class Settings(training.RetrievalSettings):
         "pvse",
         "dive",
     ] = setting("infonce", "what to train")
-    image_weights: str | None = setting("imagenet", "of MobileNetV2: imagenet, or a local file")
+    image_weights: str | None = setting(
+        "imagenet", "weights of MobileNetV2: imagenet, or a local file"
+    )
     text_weights: str = setting("all-MiniLM-L6-v2", "folder of a BERT, or its name")
     max_words: int = setting(24, "word pieces of a caption that are read")
     dim: int = setting(256, "dimensions of the embedding")
     batch_size: int = setting(256, "pairs")
     steps_per_epoch: int | None = setting(100, "steps between two validations", smoke=2)
-    epochs: int = setting(2, "of so many steps", smoke=1)
-    variance_epochs: int = setting(1, "of the variances of pfe, after the points")
-    learning_rate: float = setting(3e-3, "of AdamP, peak of a cosine")
+    epochs: int = setting(2, "epochs of so many steps", smoke=1)
+    variance_epochs: int = setting(1, "epochs of the variances of pfe, after the points")
+    learning_rate: float = setting(3e-3, "rate of AdamP, peak of a cosine")
     drop_rate: float = setting(0.2, "cells of the map left out, of pooled towers")
-    margin: float = setting(0.2, "of triplets, whose negatives are semi-hard")
+    margin: float = setting(0.2, "margin of triplets, whose negatives are semi-hard")
     scale: float = setting(20.0, "initial a of pcmepp")
     shift: float = setting(24.5, "initial b of pcmepp")
     select: Literal["last"] = setting("last", "whose weights to keep")

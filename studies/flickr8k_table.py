@@ -37,7 +37,7 @@ class Settings(seed_table.TableSettings):
 
     out: Path = setting(Path("runs/flickr8k_table"), "folder of the runs, and of table.md")
     data_dir: Path | None = setting(None, "Flickr8k: pairs.csv and its photos")
-    image_weights: str = setting("imagenet", "of MobileNetV2, see flickr8k_run.py")
+    image_weights: str = setting("imagenet", "weights of MobileNetV2, see flickr8k_run.py")
     text_weights: str = setting("all-MiniLM-L6-v2", "of MiniLM, likewise")
     rows: tuple[str, ...] = setting(tuple(SYSTEMS), "names of rows, as in the table")
     smoke: bool = setting(False, "runs of seconds that only show that everything works")

@@ -38,7 +38,7 @@ class Settings(seed_table.TableSettings):
     out: Path = setting(Path("runs/own_pairs_table"), "folder of the runs, and of table.md")
     data_dir: Path | None = setting(None, "folder with flickr8k, CUB_200_2011_crops and weights")
     text_weights: str | None = setting(None, "of the sentence reader, see own_pairs.py")
-    image_weights: str | None = setting(None, "of the image network, see own_pairs.py")
+    image_weights: str | None = setting(None, "weights of the image network, see own_pairs.py")
     parts: tuple[str, ...] = setting(
         (*map(str, PARTS), BIRDS), "numbers of training photos of Flickr8k, and birds"
     )

@@ -34,7 +34,7 @@ class Settings:
     batch_size: int = setting(256, "pairs; with 1,024 and 10 epochs κ hardly leaves its start")
     learning_rate: float = setting(1e-3, "peak of AdamW")
     epochs: int = setting(40, "over all captions and prefixes")
-    seed: int = setting(0, "of the run and of the prefixes")
+    seed: int = setting(0, "seed of the run and of the prefixes")
     smoke: bool = setting(False, "a run of seconds that only shows that everything works")
 
 

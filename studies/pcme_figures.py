@@ -53,12 +53,12 @@ class Settings:
     figure: Literal["5", "6", "7", "D.1", "E.1", "E.3", "F.1"]
     runs: tuple[str, ...] = setting((PRESET,), "finished runs, or names of presets")
     out: Path | None = setting(None, "folder to write; default: runs/pcme_figures/FIGURE")
-    data_dir: Path | None = setting(None, "where the runs' data are now, if they have moved")
+    data_dir: Path | None = setting(None, "the runs' data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, for the folds of figure 6")
     samples: tuple[int, ...] = setting((1, 3, 5, 7, 15), "the J of figure E.1")
     items: int = setting(256, "images and captions to corrupt in figures 7 and F.1")
-    smoke: bool = setting(False, "of some images only")
-    seed: int = setting(0, "of what is erased, dropped and sampled")
+    smoke: bool = setting(False, "smoke test with some images only")
+    seed: int = setting(0, "seed of what is erased, dropped and sampled")
 
     def __post_init__(self):
         if self.out is None:

@@ -36,12 +36,12 @@ class Settings:
 
     run: str = setting("toy_birds_pcme", "a finished run of Gaussians on pictures, or a preset")
     out: Path = setting(Path("runs/plausible_matches"), "folder to write")
-    data_dir: Path | None = setting(None, "where the run's data are now, if they have moved")
+    data_dir: Path | None = setting(None, "the run's data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, which have CxC's matches")
-    items: int = setting(5, "of each figure", source="Pishdad et al., section 6.3")
+    items: int = setting(5, "items per figure", source="Pishdad et al., section 6.3")
     share: float = setting(0.1, "of the items that are drawn from, at each end")
-    smoke: bool = setting(False, "of some images only")
-    seed: int = setting(0, "of what is drawn")
+    smoke: bool = setting(False, "smoke test with some images only")
+    seed: int = setting(0, "seed of what is drawn")
 
     def __post_init__(self):
         if not 0 < self.share <= 0.5:

@@ -52,7 +52,7 @@ class TableSettings:
     """
 
     out: Path = setting(Path("runs/table"), "folder of the runs, and of table.md")
-    seeds: tuple[int, ...] = setting((0, 1, 2), "of the runs")
+    seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
     run: bool = setting(True, "train what is not there yet; without it, only the table")
     jobs: int = setting(1, "runs at a time, which share the cores, each in a process of its own")
 

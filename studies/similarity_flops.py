@@ -29,8 +29,8 @@ class Settings:
     out: Path = setting(Path("runs/similarity_flops"), "folder of table.md")
     dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2")
     num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
-    regions: int = setting(36, "of an image", source="SGRAF, section 4.2")
-    words: int = setting(12, "of a caption")
+    regions: int = setting(36, "regions per image", source="SGRAF, section 4.2")
+    words: int = setting(12, "words per caption")
     similarity_dim: int = setting(256, "of SGR and SAF", source="SGRAF, section 4.2")
     smoke: bool = setting(False, "small sizes")
 

@@ -53,8 +53,10 @@ class Settings(training.RunSettings):
     log_sigma_range: float = setting(
         1.5, "first log σ are uniform within plus and minus this", source="PCME++, appendix A.2"
     )
-    learning_rate: float = setting(0.02, "of Adam", source="PCME++, appendix A.2")
-    epochs: int = setting(500, "of --steps-per-epoch", source="PCME++, appendix A.2", smoke=3)
+    learning_rate: float = setting(0.02, "rate of Adam", source="PCME++, appendix A.2")
+    epochs: int = setting(
+        500, "epochs of --steps-per-epoch", source="PCME++, appendix A.2", smoke=3
+    )
     steps_per_epoch: int = setting(1, "batches of an epoch; 12 are as many points as there are")
     batch_size: int = setting(128, "points a side", source="PCME++, appendix A.2")
     scale: float = setting(5.0, "initial a of b - a d", source="PCME++, section 3.1")

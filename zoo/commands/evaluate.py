@@ -144,9 +144,14 @@ def _parser():
     )
     parser.add_argument("embeddings", type=Path, nargs="?", metavar="EMBEDDINGS.npz")
     parser.add_argument("--model", help="name, folder or handle of a model to encode with")
-    parser.add_argument("--pairs", type=Path, metavar="FOLDER", help="photos with captions")
     parser.add_argument(
-        "--image-dir", type=Path, metavar="DIR", help="its photos (default: found below it)"
+        "--pairs", type=Path, metavar="FOLDER", help="folder of photos with captions"
+    )
+    parser.add_argument(
+        "--image-dir",
+        type=Path,
+        metavar="DIR",
+        help="folder of its photos (default: found below FOLDER)",
     )
     parser.add_argument(
         "--similarity",
@@ -159,14 +164,14 @@ def _parser():
         "--coco",
         type=Path,
         metavar="DIR",
-        help="folder of ECCV Caption's files: print COCO 1K and 5K, CxC and ECCV Caption",
+        help="folder of ECCV Caption's files; prints COCO 1K and 5K, CxC and ECCV Caption",
     )
     parser.add_argument(
         "--instances",
         type=Path,
         nargs="+",
         metavar="JSON",
-        help="with --coco: COCO instances JSON of the test images, for PMRP",
+        help="COCO instances of the test images, for PMRP; requires --coco",
     )
-    parser.add_argument("--out", type=Path, metavar="JSON", help="also write the figures")
+    parser.add_argument("--out", type=Path, metavar="JSON", help="file to write the figures to")
     return parser

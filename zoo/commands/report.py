@@ -83,19 +83,24 @@ def _parser():
         allow_abbrev=False,
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or names of presets")
-    parser.add_argument("--out", type=Path, help="folder to write; default: RUN/report")
-    parser.add_argument("--data-dir", type=Path, help="the runs' data set, if it has moved")
+    parser.add_argument("--out", type=Path, help="folder to write (default: RUN/report)")
+    parser.add_argument("--data-dir", type=Path, help="data set of the runs, if it has moved")
     parser.add_argument(
-        "--ranking", default="own", help=f"own (default), {', '.join(SIMILARITIES)}"
+        "--ranking",
+        default="own",
+        help=f"similarity to rank by: own (default), {', '.join(SIMILARITIES)}",
     )
     parser.add_argument(
-        "--items", type=int, default=256, help="images and captions encoded anew (default 256)"
+        "--items",
+        type=int,
+        default=256,
+        help="images and captions to encode for the detailed sections (default 256)",
     )
     parser.add_argument(
         "--resamples",
         type=int,
         default=RESAMPLES,
-        help=f"bootstrap (default {RESAMPLES})",
+        help=f"bootstrap resamples (default {RESAMPLES})",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of all randomness (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (default 0)")
     return parser

@@ -50,42 +50,54 @@ def parser(description):
     commands = whole.add_subparsers(dest="command", required=True)
     _encode(commands.add_parser("encode", help="encode into shards, here or on a cluster"))
     shards = commands.add_parser("index", help="index shards")
-    shards.add_argument("shards", help="what `encode` wrote")
+    shards.add_argument("shards", help="folder that `encode` wrote")
     shards.add_argument("out", type=Path, help="folder to write")
-    shards.add_argument("--model", help="of the queries (default: that of the shards)")
+    shards.add_argument("--model", help="model of the queries (default: that of the shards)")
     _index(shards)
     made = commands.add_parser("build", help="encode and index")
     _source(made)
     made.add_argument("out", type=Path, help="folder to write or to resume")
     _follows(made)
     _index(made)
-    again = commands.add_parser("update", help="build again, encoding what is new or has changed")
-    again.add_argument("out", type=Path, help="what `build` wrote")
-    again.add_argument("source", nargs="?", help="if it has moved since `build`")
-    again.add_argument("--model", help="if it has moved, or another is wanted")
+    again = commands.add_parser("update", help="encode new and changed items, then index again")
+    again.add_argument("out", type=Path, help="folder that `build` wrote")
+    again.add_argument("source", nargs="?", help="new source, if it has moved since `build`")
+    again.add_argument("--model", help="new model path, or another model")
     again.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
     _follows(again)
     find = commands.add_parser("query", help="search")
-    find.add_argument("folder", type=Path, help="what `build` wrote")
-    find.add_argument("text", nargs="*", help="captions, each a question")
-    find.add_argument("--queries", metavar="FILE", help="a caption a line; - is standard input")
-    find.add_argument("--json", action="store_true", help="one JSON object an answer")
-    find.add_argument("--image", help="an image file, instead of a text")
-    find.add_argument("--vector", metavar="FILE", help="stored vectors, instead of a text")
-    find.add_argument("--row", type=int, default=0, help="which of them (default 0)")
+    find.add_argument("folder", type=Path, help="folder that `build` wrote")
+    find.add_argument("text", nargs="*", help="questions")
+    find.add_argument(
+        "--queries", metavar="FILE", help="file with one question per line; - is standard input"
+    )
+    find.add_argument("--json", action="store_true", help="print one JSON object per answer")
+    find.add_argument("--image", help="image file to ask with")
+    find.add_argument("--vector", metavar="FILE", help="file of stored vectors to ask with")
+    find.add_argument(
+        "--row", type=int, default=0, help="row of the vector in --vector FILE (default 0)"
+    )
     find.add_argument("-k", type=int, default=10, help="results, with --all on a page (default 10)")
     find.add_argument(
         "--all", action="store_true", help="page through all that fits; near copies are shown once"
     )
-    find.add_argument("--by", choices=("score", "name"), default="score", help="order of --all")
+    find.add_argument(
+        "--by", choices=("score", "name"), default="score", help="order of --all (default score)"
+    )
     find.add_argument("--offset", type=int, default=0, help="results of --all to pass over (0)")
-    find.add_argument("--max-uncertainty", type=float, help="leave out items less sure than that")
-    find.add_argument("--model", help="if it has moved since `build`")
+    find.add_argument(
+        "--max-uncertainty", type=float, help="leave out items with a larger uncertainty"
+    )
+    find.add_argument("--model", help="new model path, if it has moved since `build`")
     serve = commands.add_parser("serve", help="answer programs over HTTP, JSON in and out")
-    serve.add_argument("folder", type=Path, help="what `build` wrote")
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    serve.add_argument("--port", type=int, default=8000, help="0: a free one (8000)")
-    serve.add_argument("--model", help="if it has moved since `build`")
+    serve.add_argument("folder", type=Path, help="folder that `build` wrote")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)"
+    )
+    serve.add_argument(
+        "--port", type=int, default=8000, help="port; 0 takes a free one (default 8000)"
+    )
+    serve.add_argument("--model", help="new model path, if it has moved since `build`")
     return whole
 
 
@@ -96,15 +108,23 @@ def _source(command):
     command.add_argument(
         "--model", required=True, help="name, folder or handle of a model, or an export"
     )
-    command.add_argument("--captions", action="store_true", help="the items are captions")
-    command.add_argument("--column", help="of a table or a container (default: image or caption)")
+    command.add_argument("--captions", action="store_true", help="index captions instead of images")
     command.add_argument(
-        "--names", metavar="FILE", help="names of the rows of a file of vectors: text, FILE:COLUMN"
+        "--column", help="column of a table or container (default: image or caption)"
     )
-    command.add_argument("--names-column", metavar="NAME", help="of TFRecord or Parquet")
+    command.add_argument(
+        "--names",
+        metavar="FILE",
+        help="file with the names of a vector file's rows: text, or FILE:COLUMN",
+    )
+    command.add_argument(
+        "--names-column", metavar="NAME", help="column of names in TFRecord or Parquet"
+    )
     command.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
-    command.add_argument("--shard-size", type=int, default=4096, help="items a shard (4096)")
-    command.add_argument("--batch-size", type=int, default=64, help="items at once (64)")
+    command.add_argument(
+        "--shard-size", type=int, default=4096, help="items per shard (default 4096)"
+    )
+    command.add_argument("--batch-size", type=int, default=64, help="items per batch (default 64)")
 
 
 def _follows(command):
@@ -125,9 +145,14 @@ def _encode(command):
     _source(command)
     command.add_argument("out", help="folder to write or to resume, here or in an object store")
     command.add_argument(
-        "--dtype", choices=DTYPES, default=DTYPES[0], help="of the vectors (float32)"
+        "--dtype",
+        choices=DTYPES,
+        default=DTYPES[0],
+        help="type of the stored vectors (default float32)",
     )
-    command.add_argument("--workers", type=int, help="processes on this machine, a thread each")
+    command.add_argument(
+        "--workers", type=int, help="number of processes on this machine, one thread each"
+    )
     command.add_argument("--runner", help="DataflowRunner, FlinkRunner, ...; its flags after --")
 
 
@@ -139,12 +164,14 @@ def _index(command):
         metavar="NAME",
         help=f"{', '.join(SIMILARITIES)} (default: the model's own)",
     )
-    command.add_argument("--candidates", type=int, help="how many the similarity ranks itself")
+    command.add_argument(
+        "--candidates", type=int, help="number of candidates that are re-ranked exactly"
+    )
     command.add_argument(
         "--memory",
         type=float,
         metavar="GIB",
-        help="build in parts of so much memory, searched from the disk (default: one part)",
+        help="memory per part; parts are searched from the disk (default: one part)",
     )
     command.add_argument(
         "--probes",

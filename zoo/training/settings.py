@@ -54,12 +54,14 @@ class RunSettings:
     """
 
     data_dir: Path | None = setting(
-        None, "folder of the real data set; without it the recipe runs on the embedded toy data"
+        None, "folder of the real data set; without it, the recipe runs on drawn toy data"
     )
     out: Path | None = setting(None, "run folder to write or resume", identity=False)
-    smoke: bool = setting(False, "a run of seconds that only shows that everything works")
+    smoke: bool = setting(False, "smoke test; takes seconds")
     strategy: Literal["one", "mirrored", "multi_worker", "tpu"] = setting(
-        "one", "where to train: one device, all of this host, several hosts, TPUs", identity=False
+        "one",
+        "training on one device, all devices of this host, several hosts, or TPUs",
+        identity=False,
     )
     mixed_precision: Literal["mixed_bfloat16", "mixed_float16"] | None = setting(
         None, "Keras' policy for the encoders", const="mixed_bfloat16"
@@ -71,7 +73,7 @@ class RunSettings:
         "auto", "compile the step by XLA; auto: on one GPU", identity=False, const="on"
     )
     gradient_accumulation: int = setting(
-        1, "pieces of a batch, one step for all: less memory, negatives of a piece only"
+        1, "pieces per batch, one step for all: saves memory; negatives come from the same piece"
     )
     tensorboard: bool = setting(False, "write logs for TensorBoard", identity=False)
     seed: int = setting(0, "seed of weights, batches, augmentation and sampling")
@@ -89,19 +91,25 @@ class RunSettings:
 class RankingSettings(RunSettings):
     """The flags that add semantic precision (DAA) to a recipe."""
 
-    daa_weight: float = setting(0.0, "of semantic precision (DAA) in the loss; 0: none")
-    smooth_ap_weight: float = setting(0.0, "of Smooth-AP in the loss, DAA's baseline; 0: none")
+    daa_weight: float = setting(0.0, "weight of semantic precision (DAA) in the loss; 0: none")
+    smooth_ap_weight: float = setting(
+        0.0, "weight of Smooth-AP in the loss, DAA's baseline; 0: none"
+    )
     daa_temperature: float = setting(
-        0.01, "of both terms' ranks, in units of what they rank", source="DAA, released code"
+        0.01,
+        "temperature of both terms' ranks, in units of what they rank",
+        source="DAA, released code",
     )
     semantic_temperature: float | None = setting(
-        None, "of ranks by semantics; default: the same", source="DAA, released code"
+        None, "temperature of ranks by semantics; default: the same", source="DAA, released code"
     )
     daa_samples: int = setting(
-        0, "rank so many samples of each Gaussian, as DAA; 0: the model's own logits"
+        0, "samples per Gaussian to rank by, as DAA; 0: the model's own logits"
     )
-    semantics: Literal[VARIANTS] = setting("cider", "what captions have in common, for DAA and ASP")
-    asp: bool = setting(False, "measure ASP, the average semantic precision, after each epoch too")
+    semantics: Literal[VARIANTS] = setting(
+        "cider", "measure of what captions have in common, for DAA and ASP"
+    )
+    asp: bool = setting(False, "measure ASP, the average semantic precision, after each epoch")
 
     def ranking_terms(self):
         """The terms that these flags add to a model, for `DualEncoder.with_auxiliaries`."""
@@ -128,10 +136,10 @@ class RetrievalSettings(RankingSettings):
 
     skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")
     held_out: Literal["test", "val"] = setting(
-        "test", "the split to evaluate on; choose settings on val"
+        "test", "split to evaluate on; choose settings on val"
     )
     select: Literal["best", "last"] = setting(
-        "best", "whose weights to keep: of the epoch with the best validation, or of the last"
+        "best", "weights to keep: those of the epoch with the best validation, or the last"
     )
     annotations_dir: Path | None = setting(
         None,
@@ -141,12 +149,14 @@ class RetrievalSettings(RankingSettings):
     )
     image_size: int = setting(224, "pixels", toy=64)
     resize: Literal[RESIZES] = setting(
-        "crop", "a photo to a square: its middle, or the whole of it stretched"
+        "crop", "how a photo becomes a square: crop its middle, or stretch all of it"
     )
-    crop_fraction: float = setting(1.0, "side of that middle, of the shorter side")
-    max_words: int = setting(40, "words of a caption that are read", toy=24)
-    batch_size: int = setting(128, "pairs, or images with all their captions")
-    steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
+    crop_fraction: float = setting(
+        1.0, "side of the cropped middle, as a share of the shorter side"
+    )
+    max_words: int = setting(40, "words per caption; the rest is cut off", toy=24)
+    batch_size: int = setting(128, "pairs per batch, or images with all their captions")
+    steps_per_epoch: int | None = setting(None, "steps per epoch; default: all pairs once", smoke=2)
     test_similarities: tuple[str, ...] = setting(
         (OWN,), f"rankings: {OWN}, {', '.join(similarities.NAMES)}"
     )
@@ -250,7 +260,7 @@ class PretrainedSettings(RetrievalSettings):
     """
 
     image_weights: str | None = setting(
-        UNSAID, "'imagenet', a local file, or none; must be said with --data-dir"
+        UNSAID, "'imagenet', a local file, or none; required with --data-dir"
     )
 
     def __post_init__(self):
