@@ -1,5 +1,6 @@
 """Settings, run folders, exact resumption, optimizers and averaging around Keras' own `fit`."""
 
+from zoo.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.collapse import CollapseCheck, CollapseWarning
@@ -59,6 +60,7 @@ __all__ = [
     "WarmUpThenDrops",
     "check_benchmark",
     "check_weights",
+    "clip_after_the_sum",
     "cosine",
     "cosine_after_a_twentieth",
     "distribute",
