@@ -39,7 +39,7 @@ class Settings(pcmepp_settings.Settings):
     toy: Literal["scenes"] = differs("scenes")
     image_weights: str | None = setting(
         "imagenet",
-        "weights of the backbone: imagenet (fetched once), an .h5, .npz or .safetensors file",
+        "backbone weights: imagenet (fetched once), a file (.h5, .npz, .safetensors) or none",
         toy=None,
     )
     weights: str | None = field(default=None, init=False)  # --image-weights

@@ -1,4 +1,4 @@
-"""Uncertainty, confidence and search for embeddings that are there already; no pictures needed.
+"""Uncertainty, confidence and search for embeddings that exist; no pictures needed.
 
     python recipes/own_vectors.py                                   # vectors of Toy Birds
     python recipes/own_vectors.py --images images.npy --captions captions.npy

@@ -1,4 +1,4 @@
-"""What a person can mend: bad input, and a package that is not installed."""
+"""What a person can fix: bad input, and a package that is not installed."""
 
 import importlib
 from types import ModuleType

@@ -156,7 +156,7 @@ def parse(
 def run(main: Callable[..., Any], *args: Any) -> NoReturn:
     """Calls a command line's `main` and ends the process with its exit code.
 
-    What a person can mend (`InputError`, a full disk, a missing permission) becomes one line on
+    What a person can fix (`InputError`, a full disk, a missing permission) becomes one line on
     stderr and exit code 2. Defects keep their traceback.
     """
     logging.getLogger("tensorflow").setLevel(

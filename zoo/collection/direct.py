@@ -1,4 +1,4 @@
-"""Encodes by worker processes of this machine, and goes on where one of them dies."""
+"""Encodes by worker processes on this machine, and continues if one of them dies."""
 
 import multiprocessing
 import os

@@ -4,7 +4,7 @@
     halo search query OUT "a small bird with a red crown"
 
 `build` encodes what it is given into OUT/embeddings and builds OUT/index; OUT/search.json names
-both. Stopped and called again it goes on where it was. When the source has grown it encodes what is
+both. Rerun the command to resume. When the source has grown it encodes what is
 new; a file or a model that was replaced is noticed, by size and time of change, then by contents.
 
     halo search update OUT [SOURCE]

@@ -200,7 +200,7 @@ class GalleryIdentity:
 
         Args:
             vectors: float32 is what is looked at.
-            moments: their `GalleryMoments`, where they are there already.
+            moments: their `GalleryMoments`, if they exist already.
 
         Raises:
             ValueError: if the vectors are no finite matrix, or the moments are of another size.

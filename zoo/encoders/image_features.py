@@ -1,4 +1,4 @@
-"""What an image encoder starts from: a network over pixels, or features that are there already."""
+"""What an image encoder starts from: a network over pixels, or features that exist."""
 
 import os
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""The backbone of vectors that are there already: those of CLIP, SigLIP or any other model."""
+"""The backbone of vectors that exist: those of CLIP, SigLIP or any other model."""
 
 import keras
 from keras import layers, ops

@@ -70,7 +70,7 @@ class Answers:
             direction: `"i2t"` or `"t2i"`.
             most: take so many queries at most, drawn at random.
             seed: of the draw.
-            pairs: the similarities of all images and captions, where they are there already.
+            pairs: the similarities of all images and captions, if they exist already.
             absent: whether to look at each query without its own matches too.
             copies: of `zoo.confidence.agreement`; a calibration knows its own.
 

@@ -247,7 +247,7 @@ class _Learner:
     @functools.cached_property
     def _reference(self):
         """The mean of each question's ten best scores over the probes' items, those of its own
-        photo left out: a question that is asked later has none there."""
+        photo left out: a new question has no photo of its own there."""
         rows, photo = self.plain, self.photo_of_item
         if self.captioned.reference is not None:
             items = self.captioned.reference[self.direction]

@@ -59,7 +59,7 @@ class RunFolder:
         ignore: Iterable[str] = (),
         data: dict[str, Any] | None = None,
     ) -> "RunFolder":
-        """Starts a run in an empty or new folder, or goes on with the same run.
+        """Starts a run in an empty or new folder, or resumes the same run.
 
         Until something is trained a run is whatever it is started as: settings that differ then
         replace those that are there.

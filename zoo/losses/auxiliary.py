@@ -28,7 +28,7 @@ class Auxiliary(keras.layers.Layer):
 
     Call arguments:
         images: N embeddings of images, a dict of tensors or what `encode_images` returned.
-        captions: M embeddings of captions, likewise.
+        captions: M embeddings of captions, in the same form.
 
     Output: a float32 scalar, whatever the global precision.
 

@@ -32,7 +32,7 @@ class AuxiliaryRanking(Auxiliary):
 
     Call arguments:
         images: embeddings, `(N, dim)` Gaussians where samples are drawn.
-        captions: likewise, M of them.
+        captions: M embeddings, in the same form.
         logits: `(N, M)`, the model's own; not read where samples are drawn.
         matches: `(N, M)` in [0, 1].
         semantic: `(N, M)`, see `zoo.data.records.semantics`.

@@ -20,7 +20,7 @@ def maximum_mean_discrepancy(
 
     Args:
         images: points `(n, dim)`, or an embedding: its means, or all elements of its sets.
-        captions: likewise, `(m, dim)`.
+        captions: `(m, dim)`, in the same form.
         gamma: γ of the kernel.
         squared: kernel exp(−γ‖x − y‖²) (Gaussian) if true, else exp(−γ‖x − y‖) (Laplacian).
 
@@ -75,7 +75,7 @@ class MaximumMeanDiscrepancy(Auxiliary):
 
     Call arguments:
         images: points, Gaussians (their means) or sets (their elements, padding left out).
-        captions: likewise.
+        captions: in the same form.
 
     Output: a float32 scalar, unweighted.
 

@@ -79,7 +79,7 @@ class PairwiseSimilarity:
 
     Args:
         images: N embeddings, a dict of arrays or what `encode_images` returned.
-        captions: M embeddings, likewise.
+        captions: M embeddings, in the same form.
         similarity: a similarity layer or function, `(images, captions) -> (n, m)`, higher is
             better.
 

@@ -117,7 +117,7 @@ def leading_ranks(scores, positives, limit, ordered=None):
     Args:
         scores: `(M,)` similarities of one query.
         positives: `(R,)` positions of its positives, at least one.
-        limit: ranks beyond it may be left out.
+        limit: ranks beyond it need not be counted.
         ordered: `scores` sorted ascending; None to count in `scores` itself.
     """
     own = np.sort(scores[positives])

@@ -130,7 +130,7 @@ def evaluate_embeddings(
 
     Args:
         images: N embeddings, a dict of arrays or what `encode_images` returned.
-        captions: M embeddings, likewise.
+        captions: M embeddings, in the same form.
         similarity: a similarity layer or function, `(images, captions) -> (n, m)`.
         relevance: `(N, M)` booleans, dense or sparse; or None and
         image_labels: `(N,)` class or image ids, and

@@ -129,12 +129,12 @@ class ReportedRun:
         name: of the run in the report.
         split: an `EncodedSplit`.
         similarity: the layer or function to rank by.
-        model: the `DualEncoder`; None where nothing can be encoded anew.
+        model: the `DualEncoder`; None if nothing can be encoded.
         picture: function from an image's index to its pixels, 0 … 255, or None.
         true_matches: `(M,)`, the number of images that each caption is true of; None if unknown.
         generic: a caption that is true of every image.
         probes: the run's `zoo.confidence.Probes`, or None.
-        items: number of images or captions that an experiment encodes anew.
+        items: number of images or captions that an experiment encodes.
         resamples: of the bootstrap.
         seed: of everything that is drawn at random.
     """

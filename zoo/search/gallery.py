@@ -51,7 +51,7 @@ class Gallery(PairScores):
 
         Args:
             gallery_embeddings: of the gallery's kind and dimension.
-            ids: as in `build`; None goes on after the largest id there has been.
+            ids: as in `build`; None continues after the largest id so far.
 
         Returns:
             The ids of the new items, int64 `(items,)`.

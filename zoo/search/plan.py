@@ -1,4 +1,4 @@
-"""What an index is: the checked description of how one similarity is searched over one gallery."""
+"""The checked description of an index: how one similarity is searched over one gallery."""
 
 import warnings
 

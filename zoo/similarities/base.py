@@ -47,7 +47,7 @@ class Similarity(keras.layers.Layer):
 
     Call arguments:
         images: N embeddings of images, a dict of tensors or what `encode_images` returned.
-        captions: M embeddings of captions, likewise.
+        captions: M embeddings of captions, in the same form.
 
     Output: `(N, M)` float32, higher is better. Always float32, whatever the global precision:
         distances of near-identical points do not survive half precision.

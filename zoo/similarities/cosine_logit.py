@@ -25,7 +25,7 @@ class CosineLogit(Similarity):
 
     Call arguments:
         images: points, N of dimension dim.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
 
     Output: `(N, M)` float32.
 

@@ -52,7 +52,7 @@ class CrossAttention(Similarity):
 
     Call arguments:
         images: token sequences of N images, `{"tokens", "mask", "pooled"}`, see `zoo.embeddings`.
-        captions: likewise, M of them.
+        captions: M embeddings, in the same form.
 
     Output: `(N, M)` float32 in (0, 1): the sigmoid of a linear map. Padding changes nothing.
 

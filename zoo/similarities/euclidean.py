@@ -23,7 +23,7 @@ class EuclideanDistance(ScaledSimilarity):
 
     Call arguments:
         images: points or Gaussians (their means), N of dimension dim.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
 
     Output: `(N, M)` float32 logits.
 

@@ -76,7 +76,7 @@ class MatchProbability(SampledSimilarity):
     Call arguments:
         images: Gaussians, N of dimension dim; with `"sampled"` also sets, whose elements are then
             taken for the samples.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
         training: whether to draw fresh noise.
 
     Output: `(N, M)` float32 logits; their sigmoid is the match probability.

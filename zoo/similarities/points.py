@@ -16,7 +16,7 @@ def cosine(images, captions):
 
     Args:
         images: points (or Gaussians, of which the mean is taken), N of dimension dim.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
 
     Returns:
         `(N, M)` float32 in [−1, 1]. A zero vector has cosine 0 with everything.
@@ -48,7 +48,7 @@ class Cosine(Similarity):
 
     Call arguments:
         images: points or Gaussians (their means), N of dimension dim.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
 
     Output: `(N, M)` float32 in [−scale, scale].
 

@@ -17,7 +17,7 @@ def expected_cosine(images, captions):
 
     Args:
         images: Gaussians, N of dimension dim.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
 
     Returns:
         `(N, M)` float32 in [−1, 1].
@@ -64,7 +64,7 @@ class ProbabilisticCosine(Similarity):
 
     Call arguments:
         images: Gaussians, N of dimension dim.
-        captions: likewise, M of the same dimension.
+        captions: M embeddings, in the same form.
 
     Output: `(N, M)` float32.
 

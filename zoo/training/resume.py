@@ -1,4 +1,4 @@
-"""Checkpoints from which training goes on exactly as if it had never stopped."""
+"""Checkpoints from which training resumes exactly as if it had never stopped."""
 
 import json
 import os

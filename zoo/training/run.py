@@ -26,7 +26,7 @@ from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_be
 
 
 def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Run":
-    """Starts a run, or goes on with it.
+    """Starts or resumes a run.
 
     The folder is opened, the seed and the precision are set, and the splits are read, so that what
     is wrong with the data shows before anything is trained.

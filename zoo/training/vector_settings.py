@@ -1,4 +1,4 @@
-"""The flags of runs on vectors that are there already."""
+"""The flags of runs on vectors that exist."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -24,7 +24,7 @@ def mix_batches(
         share: of the images that are mixed; rounded to whole images.
         alpha: of the Beta distribution.
         seed: of the draws.
-        start_step: the step of the first batch, so that a resumed run goes on where it was.
+        start_step: the step of the first batch, so that a resumed run continues there.
         mixup: the probability of Mixup; 1 is Mixup alone, 0 CutMix alone (table C.3).
         whole_batches: mix all images of a batch with the probability `share`, and none otherwise,
             which the table has as not "in-batch".

@@ -33,7 +33,7 @@ class Stream:
         options: further ones of `make`.
 
     Call arguments:
-        start_step: the first step, so that a resumed run goes on where it was.
+        start_step: the first step, so that a resumed run continues there.
         shard: `(index, count)`, the piece of each batch to make.
     """
 

@@ -40,7 +40,7 @@ def load(
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
         missing: what to do about photos that are not there, and about captions that `ids` names
-            and the files lack: `"skip"` reports them and goes on, `"error"` raises.
+            and the files lack: `"skip"` reports them and continues, `"error"` raises.
         verbose: print one line with the counts.
 
     Returns:

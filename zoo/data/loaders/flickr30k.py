@@ -37,7 +37,7 @@ def load(
             without `.jpg`.
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do about photos that are not there: `"skip"` reports them and goes on,
+        missing: what to do about missing photos: `"skip"` reports them and continues,
             `"error"` raises.
         verbose: print one line with the counts.
 

@@ -59,7 +59,7 @@ def gather(name, listed, images, image_size, problems=None, missing="skip", verb
             only names, nothing is looked up, and the dataset yields the names.
         image_size: of the images in the dataset.
         problems: where problems so far were collected.
-        missing: `"skip"` goes on without photos that are not there and reports them, `"error"`
+        missing: `"skip"` continues without missing photos and reports them, `"error"`
             raises.
         verbose: print one line with the counts.
 

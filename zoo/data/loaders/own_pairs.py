@@ -46,7 +46,7 @@ def load(
         caption_column: name of the column, or key, of the caption.
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do about photos that are not there: `"skip"` reports them and goes on,
+        missing: what to do about missing photos: `"skip"` reports them and continues,
             `"error"` raises.
         verbose: print one line with the counts.
         separator: between the fields of a table: one character, or `"tab"`; by default a comma in

@@ -67,7 +67,7 @@ def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
 
 
 def split_of(name, where, problems):
-    """A split by one of its usual names, or None, which `problems` is told of."""
+    """A split by one of its usual names; None, reported to `problems`, for any other name."""
     known = _SPLITS.get(name.strip().lower()) if isinstance(name, str) else None
     if known is None:
         names = ", ".join(_SPLITS)

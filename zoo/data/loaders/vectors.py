@@ -1,4 +1,4 @@
-"""Vectors of images and captions that are there already, as a data set."""
+"""Vectors of images and captions that exist, as a data set."""
 
 import numpy as np
 from scipy.sparse import coo_array

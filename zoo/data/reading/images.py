@@ -32,7 +32,7 @@ def decode(contents: Tensor) -> tf.Tensor:
 
 @functools.cache
 def _decoding():
-    """One graph for all pipelines: to trace it anew takes most of the time of opening a split.
+    """One graph for all pipelines: tracing it again takes most of the time of opening a split.
 
     A concrete function, since a `tf.function` is traced again wherever functions run eagerly.
     """

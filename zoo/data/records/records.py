@@ -242,7 +242,7 @@ class Problems:
     """What is wrong with the files of a data set: raised at once, or collected and counted.
 
     Args:
-        skip_bad: False raises `InputError` at the first `bad`; True goes on without it.
+        skip_bad: False raises `InputError` at the first `bad`; True continues without it.
     """
 
     def __init__(self, skip_bad=False):

@@ -77,7 +77,7 @@ class Semantics:
 
 
 def semantics(records, variant="cider", cache=None, verbose=True):
-    """The semantics of a split, out of the cache or counted anew.
+    """The semantics of a split, out of the cache or counted again.
 
     Args:
         records: of the split.
