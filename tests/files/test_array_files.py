@@ -6,16 +6,21 @@ import json
 import time
 import zipfile
 
+import h5py
 import keras
 import numpy as np
 import pytest
 
 import zoo
+from pixel_model import pixel_model
 from zoo.confidence import Probes
+from zoo.data.reading.vector_files import read_vectors
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
+from zoo.encoders.weight_files import open_weights
 from zoo.errors import InputError
 from zoo.files import json_files
-from zoo.files.array_files import read_arrays
+from zoo.files.array_files import read_array, read_arrays
+from zoo.metrics.annotations import read_ids
 from zoo.training.resume import Resume
 
 
@@ -90,6 +95,62 @@ def test_inflated_archives_are_refused_by_their_header(tmp_path):
     assert path.stat().st_size < 2**20
     with pytest.raises(InputError, match="expected 1,048,576 bytes at most, it inflates to 268"):
         read_arrays(path, limit=2**20)
+
+
+@pytest.mark.parametrize("read", [read_ids, read_array], ids=["ids", "array"])
+def test_an_array_of_a_huge_shape_takes_no_memory(read, tmp_path):
+    (tmp_path / "x.npy").write_bytes(_member((10**13,), bytes(64), "<i8"))
+    with pytest.raises(InputError, match=r"x\.npy: cannot be read"):
+        read(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("damage", [_flipped, BAD["a huge shape"], BAD["objects"]])
+def test_archives_of_vectors_and_of_weights(damage, tmp_path):
+    path = tmp_path / "x.npz"
+    damage(path)
+    with pytest.raises(InputError, match=r"x\.npz"):
+        read_vectors(f"{path}:a", "images")
+    with pytest.raises(InputError, match=r"x\.npz"):
+        open_weights(path)[0]["a"]
+
+
+def _weights_of(path, change):
+    """A preset at a path, and as a `.keras` file, whose weights a function changes."""
+    model = pixel_model()
+    zoo.save_preset(model, path)
+    model.save(path.with_suffix(".keras"))
+    with h5py.File(path / "model.weights.h5", "r+") as file:
+        names = []
+        file.visititems(lambda name, item: names.append(name) if hasattr(item, "size") else None)
+        name = next(name for name in names if file[name].size > 100)
+        change(file, name)
+    with zipfile.ZipFile(path.with_suffix(".keras")) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["model.weights.h5"] = (path / "model.weights.h5").read_bytes()
+    with zipfile.ZipFile(path.with_suffix(".keras"), "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def _inflated(file, name):
+    del file[name]
+    file.create_dataset(name, (2**36,), "f4", chunks=(2**20,), compression="gzip")
+
+
+def _elsewhere(file, name):
+    shape = file[name].shape
+    del file[name]
+    file.create_dataset(name, shape, "f4", external=[("/etc/passwd", 0, 4 * np.prod(shape))])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [(_inflated, "it inflates to"), (_elsewhere, "lies in another file")]
+)
+def test_weights_that_inflate_or_lie_elsewhere(change, says, tmp_path):
+    _weights_of(tmp_path / "preset", change)
+    for name in ("preset", "preset.keras"):
+        with pytest.raises(InputError, match=says):
+            zoo.from_preset(tmp_path / name)
 
 
 def _model():

@@ -120,5 +120,5 @@ def test_a_file_of_another_model_or_half_a_file_is_named(tmp_path):
         restore_best(tmp_path / "best.npz", small)
     path = tmp_path / "best.npz"
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(InputError, match="not a whole file"):
+    with pytest.raises(InputError, match="cannot be read"):
         restore_best(path, model)

@@ -5,6 +5,7 @@ import pathlib
 import warnings
 
 from zoo.errors import InputError
+from zoo.files.array_files import check_hdf5
 
 
 def load_weights(model, path):
@@ -29,6 +30,7 @@ def load_weights(model, path):
         with warnings.catch_warnings():
             # Keras only warns where the file lacks some weights, and leaves them random.
             warnings.filterwarnings("error", message="Skipping")
+            check_hdf5(path, path.stat().st_size)
             model.load_weights(path)
     except Exception as error:  # h5py and Keras raise a dozen kinds, depending on the damage
         reason = str(error).strip().splitlines() or [type(error).__name__]

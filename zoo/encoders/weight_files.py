@@ -5,6 +5,7 @@ import argparse
 import numpy as np
 
 from zoo.errors import InputError, require
+from zoo.files.array_files import ArrayFile
 
 SAFETENSORS, NPZ = ".safetensors", ".npz"
 TORCH = (".pth", ".pt", ".bin", ".tar")  # what `torch.save` writes
@@ -29,7 +30,7 @@ def open_weights(path):
     if path.suffix in TORCH:
         return _read_torch(path)
     try:
-        return (_Mapped if path.suffix == SAFETENSORS else _Zipped)(path), {}
+        return (_Mapped if path.suffix == SAFETENSORS else ArrayFile)(path), {}
     except Exception as error:  # zip, safetensors and NumPy have each their own
         raise InputError(f"{path}: cannot be read as {path.suffix}: {error}") from error
 
@@ -51,25 +52,6 @@ class _Mapped:
 
     def shape(self, name):
         return self._file.get_slice(name).get_shape()
-
-
-class _Zipped:
-    """An `.npz` file, of which one array after the other is read."""
-
-    def __init__(self, path):
-        self._file = np.load(path, allow_pickle=False)
-
-    def __iter__(self):
-        return iter(self._file.files)
-
-    def __getitem__(self, name):
-        return self._file[name]
-
-    def shape(self, name):
-        with self._file.zip.open(f"{name}.npy") as stored:
-            if np.lib.format.read_magic(stored) == (1, 0):
-                return np.lib.format.read_array_header_1_0(stored)[0]
-            return np.lib.format.read_array_header_2_0(stored)[0]
 
 
 class _Tensors:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from zoo.errors import InputError, require
+from zoo.files.array_files import read_array
 from zoo.files.json_files import read_json
 from zoo.files.lines import lines_of
 from zoo.metrics.relevance import MatrixRelevance
@@ -53,10 +54,7 @@ def read_ids(path: str | os.PathLike) -> np.ndarray:
     """
     path = _existing(path)
     if path.suffix == ".npy":
-        try:
-            ids = np.load(path)
-        except ValueError as error:
-            raise InputError(f"{path}: expected an array of ids; {error}") from error
+        ids = read_array(path)
         if ids.ndim != 1 or ids.dtype.kind not in "iu":
             raise InputError(
                 f"{path}: expected whole numbers (n,); received {ids.dtype} {ids.shape}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError
-from zoo.files.array_files import check_sizes
+from zoo.files.array_files import check_hdf5, check_sizes
 from zoo.files.atomic import atomic_folder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.small_weights import is_int8, shrink, widen
@@ -128,6 +128,7 @@ def check_inflation(archive: zipfile.ZipFile, size: int) -> None:
 def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:
     """The model in a preset's folder. Keras reads int8 from a copy in float32."""
     path = pathlib.Path(os.path.abspath(path))
+    check_hdf5(path / WEIGHTS_FILE, (path / WEIGHTS_FILE).stat().st_size)
     is_small, has_assets = is_int8(path / WEIGHTS_FILE), (path / ASSETS).is_dir()
     if has_assets and not is_small:
         return keras.saving.load_model(path, compile=compile)

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from zoo.errors import InputError, MissingPackageError
+from zoo.files.array_files import check_hdf5
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.hub_files import HUBS, fetch, fetch_config, fetch_weights
@@ -244,6 +245,9 @@ def _check_whole(path):
         with zipfile.ZipFile(path) as archive:
             check_inflation(archive, path.stat().st_size)
             damaged = archive.testzip()
+            if damaged is None and WEIGHTS_FILE in archive.namelist():
+                with archive.open(WEIGHTS_FILE) as weights:
+                    check_hdf5(weights, path.stat().st_size)
     except InputError:
         raise
     except OSError as error:

@@ -18,13 +18,13 @@ import os
 import re
 import shutil
 from pathlib import Path
-from zipfile import BadZipFile
 
 import faiss
 import numpy as np
 
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
+from zoo.files.array_files import read_array, read_arrays
 from zoo.files.atomic import remove_leftovers, write_text
 from zoo.files.lock import LOCK_FILE, in_turn
 from zoo.search import kinds, plan, scoring
@@ -156,8 +156,8 @@ def _read(folder, manifest, similarity, verify, mapped):
             if name not in (FAISS_FILE, MOMENTS_FILE, BANK_FILE)
         }
         moments = _moments(data / MOMENTS_FILE) if MOMENTS_FILE in files else None
-        bank = np.load(data / BANK_FILE) if BANK_FILE in files else None
-    except (RuntimeError, ValueError, OSError, KeyError, BadZipFile) as error:
+        bank = read_array(data / BANK_FILE) if BANK_FILE in files else None
+    except (RuntimeError, ValueError, OSError, KeyError) as error:
         raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
     found = _shape(index)
     if found != shape:
@@ -261,8 +261,8 @@ def _compare(data, index, columns):
 
 
 def _moments(path):
-    with np.load(path) as arrays:
-        return GalleryMoments(int(arrays["count"]), arrays["mean"], arrays["scatter"])
+    arrays = read_arrays(path)
+    return GalleryMoments(int(arrays["count"]), arrays["mean"], arrays["scatter"])
 
 
 def _shape(index):

@@ -3,7 +3,6 @@
 import functools
 import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from zoo import evaluation, metrics
 from zoo.data.sources.split import Split
 from zoo.errors import InputError
 from zoo.files import RunFolder
+from zoo.files.array_files import ArrayFile, refusing
 from zoo.files.atomic import atomic
 from zoo.training.resume import to_numpy
 
@@ -116,8 +116,9 @@ def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
     """
     if not Path(path).exists():
         return None
-    with _opened(path) as archive:
-        return json.loads(str(archive["about"]))
+    with ArrayFile(path) as stored, refusing(path):
+        best = json.loads(str(stored["about"]))
+        return {name: best[name] for name in ("phase", "epoch", "value")}
 
 
 def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] | None:
@@ -136,17 +137,10 @@ def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] 
     best = read_best(path)
     if best is None:
         return None
-    with _opened(path) as archive:
-        shapes = [archive[str(i)].shape for i in range(len(archive.files) - 1)]
+    with ArrayFile(path) as stored, refusing(path):
+        shapes = [stored.shape(str(i)) for i in range(len(stored) - 1)]
         if shapes != [tuple(v.shape) for v in model.variables]:
             raise InputError(f"{path}: the best epoch is of another model; choose another --out")
         for i, variable in enumerate(model.variables):
-            variable.assign(keras.ops.cast(archive[str(i)], variable.dtype))
+            variable.assign(keras.ops.cast(stored[str(i)], variable.dtype))
     return best
-
-
-def _opened(path):
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a whole file ({error}); delete it") from error

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from zoo.data.loaders.gather import Record, gather, has_fields
 from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_records
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
+from zoo.files.array_files import read_array
 from zoo.files.json_files import read_json
 from zoo.files.text_files import read_lines
 
@@ -145,7 +144,7 @@ def _read_ids(ids):
     path = Path(ids).expanduser()
     try:
         if path.suffix == ".npy":
-            return {int(number) for number in np.load(path, allow_pickle=False).ravel()}
+            return {int(number) for number in read_array(path).ravel()}
         return {int(text) for text in read_lines(path) if text.strip()}
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path}: not a list of ids ({error})") from error

@@ -1,13 +1,13 @@
 """Arrays of vectors, pairs and names out of the files that other tools write."""
 
 import functools
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from zoo.data.reading.tables import SEPARATORS, read_table
 from zoo.errors import InputError, require
+from zoo.files.array_files import ArrayFile
 from zoo.files.text_files import read_lines
 
 NPY, NPZ, SAFETENSORS, PARQUET = ".npy", ".npz", ".safetensors", ".parquet"
@@ -119,8 +119,9 @@ def _array(path, name, what, rank):
                 )
             return np.load(path, mmap_mode="r", allow_pickle=False)
         if path.suffix == NPZ:
-            with np.load(path, allow_pickle=False) as archive:
-                return archive[_chosen(path, name, what, _ranks(archive, path), rank)]
+            with ArrayFile(path) as stored:
+                ranks = {key: len(stored.shape(key)) for key in stored}
+                return stored[_chosen(path, name, what, ranks, rank)]
         from safetensors import safe_open
 
         with safe_open(path, "np") as archive:
@@ -135,7 +136,7 @@ def _array(path, name, what, rank):
                 "numbers, np.save(path, np.asarray(vectors, np.float32))"
             ) from error
         raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
-    except (OSError, EOFError, zipfile.BadZipFile, TypeError) as error:
+    except (OSError, EOFError, TypeError) as error:
         raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
     except Exception as error:  # safetensors has an error class of its own
         if type(error).__module__.partition(".")[0] != "safetensors":
@@ -147,22 +148,6 @@ def _is_pickle(path, message):
     """Whether NumPy refused Python objects; an archive that is damaged looks the same to it."""
     of_objects = "Object arrays" in message or "Python objects" in message
     return of_objects or ("pickled" in message and path.suffix == NPY)
-
-
-def _ranks(archive, path):
-    """The rank of every array of an .npz file, from its headers alone."""
-    ranks = {}
-    for key in archive.files:
-        with archive.zip.open(f"{key}.npy") as member:
-            version = np.lib.format.read_magic(member)
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }.get(version)
-            if read is None:
-                raise InputError(f"{path}: {key!r} is of an unknown version {version}")
-            ranks[key] = len(read(member)[0])
-    return ranks
 
 
 def _chosen(path, name, what, ranks, rank):

@@ -1,7 +1,6 @@
 """How much captions have in common with images: CIDEr with their positives, for any batch."""
 
 import hashlib
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,8 @@ import tensorflow as tf
 from scipy import sparse
 
 from zoo.data.text.captions import normalise
+from zoo.errors import InputError
+from zoo.files.array_files import ArrayFile
 from zoo.files.atomic import atomic, remove_leftovers
 from zoo.metrics.blocks import SimilarityMatrix
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
@@ -147,8 +148,10 @@ def _write(path, key, factors):
 
 def _read(path, key):
     """The factors in a file, or None where it is not there, not whole or of something else."""
+    if not Path(path).exists():
+        return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with ArrayFile(path) as file:
             if str(file["key"]) != key:
                 print(f"{path}: of other captions; counting anew")
                 return None
@@ -158,9 +161,7 @@ def _read(path, key):
                     file[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
                 )
                 parts[name] = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (InputError, ValueError, KeyError) as error:
         print(f"{path}: not a whole file ({error}); counting anew")
         return None
     return CiderFactors(**{**parts, "sigma": float(parts["sigma"])})
