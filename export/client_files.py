@@ -19,8 +19,17 @@ from ai_edge_litert.interpreter import Interpreter
 
 
 def tower(side):
-    run = Interpreter(model_path=f"{side}.tflite").get_signature_runner()
-    return lambda inputs: run(**{side: inputs})
+    interpreter = Interpreter(model_path=f"{side}.tflite")
+    run, rows = interpreter.get_signature_runner(), interpreter.get_input_details()[0]
+    rows = int(rows["shape_signature"][0])
+
+    def asked(inputs):
+        if rows not in (-1, len(inputs)):
+            said = f"{side}.tflite takes {rows} at once; received {len(inputs)}"
+            raise ValueError(f"{said}; `halo export --batch-size N` makes another")
+        return run(**{side: inputs})
+
+    return asked
 """,
     "openvino": """\
 import openvino

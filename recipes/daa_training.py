@@ -9,7 +9,7 @@ from zoo.cli import differs, setting
 from zoo.data import captions, read_bert_tokenizer
 from zoo.data.augmentation import Augmentation
 from zoo.data.augmentation.random_crops import RandomCrop
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +139,7 @@ def train(settings, data, pairs):
         data: what is read, a description for `zoo.data.open`.
         pairs: function of `zoo.data.batches` that makes the batches.
     """
+    require("keras_hub", extra="text")  # for BERT, before the data are read
     return training.train(
         settings,
         data,

@@ -140,6 +140,7 @@ class Settings(training.RetrievalSettings):
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     if is_for_gru(argv):
+        _refuse_flags_of_sentences(argv)
         return own_pairs_gru.main(argv)
     settings, points = cli.parse(Settings, argv, description=__doc__), None
     if settings.model is not None:
@@ -167,6 +168,20 @@ def over(settings):
     mode, fraction = tower.resizing
     shown = {"image_size": tower.image_size, "resize": mode, "crop_fraction": fraction}
     return dataclasses.replace(settings, **shown), points
+
+
+def _refuse_flags_of_sentences(argv):
+    """Raises InputError for flags that `--help` lists and `own_pairs_gru.py` has not."""
+    own, grus = (
+        {f.name for f in dataclasses.fields(s)} for s in (Settings, own_pairs_gru.Settings)
+    )
+    flags = {"--" + name.replace("_", "-") for name in own - grus}
+    given = next((flag for arg in argv if (flag := arg.partition("=")[0]) in flags), None)
+    if given is not None:
+        raise InputError(
+            f"{given}: expected --text sentence, which needs --data-dir or --model; received "
+            f"{'--text gru' if 'gru' in ' '.join(argv) else 'neither'}"
+        )
 
 
 def is_for_gru(argv):

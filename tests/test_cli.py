@@ -20,6 +20,7 @@ class Settings(RunSettings):
     sizes: tuple[int, ...] = setting((7, 7))
     readers: tuple[Literal["sentence", "gru"], ...] = setting(("sentence",))
     note: str = "plain default"
+    weights: str = setting("", "a file")
 
     def __post_init__(self):
         if self.epochs < 1:
@@ -60,6 +61,8 @@ def test_toy_and_smoke_values_yield_to_a_given_flag():
     ("argv", "says"),
     [
         (["--epoch", "3"], "did you mean --epochs?"),
+        (["--learn", "3"], "did you mean --learning-rate?"),
+        (["--least-epochs", "3"], "unknown argument '--least-epochs' (--help"),
         (["--readers", "lstm"], "choose from"),
         (["--epochs", "three"], "three"),
         (["--epochs", "0"], "at least 1; received 0"),
@@ -86,6 +89,9 @@ def test_help_shows_sources_defaults_and_variants(capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "Trains." in text
     assert "peak rate (default 0.0001; source: section 4.1)" in text
+    assert "--sizes INT [INT ...] (default 7 7)" in text
+    assert "--weights STR a file" in text
+    assert "(default )" not in text
     assert "share of 100% (default 50; 8 on the toy data; 1 with --smoke)" in text
 
 

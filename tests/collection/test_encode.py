@@ -2,7 +2,11 @@
 
 import io
 import json
+import multiprocessing
+import os
+import signal
 import tarfile
+import time
 
 import keras
 import numpy as np
@@ -17,7 +21,8 @@ from export import export_model
 from zoo import collection, embeddings
 from zoo.arrays import parts_of
 from zoo.cli.choices import DTYPES
-from zoo.collection import Collection, Encoded, containers, encode_work, shards
+from zoo.collection import Collection, Encoded, Work, containers, direct, encode_work, shards
+from zoo.collection.shards import shard_name
 from zoo.data import images
 from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
@@ -293,3 +298,26 @@ def test_the_job_says_what_is_encoded(model, pictures, tmp_path):
     assert manifest["model"] == "m"
     assert manifest["items"] == 5
     assert [entry["items"] for entry in manifest["files"]] == [3, 2]
+
+
+def test_another_worker_takes_the_place_of_a_killed_one_at_once(tmp_path, monkeypatch):
+    """The second worker ends when all shards of the first are there."""
+    pieces = [Work(number, "texts") for number in range(6)]
+    shard = lambda number: tmp_path / shard_name(number)  # noqa: E731
+
+    def work(job, share):
+        if share[0].number == 1:
+            while not all(shard(number).exists() for number in (0, 2, 4)):
+                time.sleep(0.01)
+        for one in share:
+            shard(one.number).touch()
+            if one.number == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    fork = multiprocessing.get_context("fork")
+    monkeypatch.setattr(direct.multiprocessing, "get_context", lambda kind: fork)
+    monkeypatch.setattr(direct, "_work", work)
+    began = time.monotonic()
+    assert direct._attempt({"folder": tmp_path}, pieces, 2, lambda: None) == 0
+    assert len(list(tmp_path.iterdir())) == 6
+    assert time.monotonic() - began < 20

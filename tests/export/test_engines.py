@@ -49,6 +49,9 @@ def test_any_batch_gives_keras_numbers_and_the_client_runs(pcme, format, tmp_pat
     assert rows == (1 if format == "litert" else None)  # whose loops need a known size
     done = client(out)
     assert done.stdout.count("'mean': (1, ") == 2, done.stderr[-2000:]
+    if format == "litert":
+        (out / "client.py").open("a").write("tower('captions')(np.zeros((2, 3), 'int32'))\n")
+        assert "captions.tflite takes 1 at once; received 2" in client(out).stderr
 
 
 @pytest.mark.parametrize(

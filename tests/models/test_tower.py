@@ -12,7 +12,7 @@ from PIL import Image
 import zoo
 from pixel_model import SIZE, pixel_model
 from zoo.errors import InputError
-from zoo.models import Forward, Tower
+from zoo.models import ExportedModel, Forward, Tower
 from zoo.pictures.decoding import decoded
 
 
@@ -176,3 +176,12 @@ def test_memory_does_not_grow_with_the_number_of_files(photos, model):
     tower.fitted = counted
     tower.of_files(photos * 3, progress=lambda count: alive.__setitem__(0, alive[0] - count))
     assert most[0] <= 4
+
+
+def test_an_export_of_one_batch_size_refuses_more(monkeypatch):
+    exported = object.__new__(ExportedModel)
+    exported.folder = "served/1"
+    monkeypatch.setattr(ExportedModel, "batch_size", lambda self, side: 2)
+    for count in (0, 3):
+        with pytest.raises(ValueError, match=f"takes 1 to 2 captions at once; received {count}"):
+            exported("captions", ["a bird"] * count)

@@ -1,5 +1,6 @@
 """DAA's recipes from end to end, and its terms on another recipe, on small toy sets."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ import zoo
 from studies import daa_figures
 from zoo import cli, data, evaluation, losses, metrics, similarities, training
 from zoo.data import batches, toy_birds, toy_scenes
-from zoo.errors import InputError
+from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly")]
@@ -178,3 +179,10 @@ def test_without_a_term_nothing_is_counted():
     settings = cli.parse(vse_coco.Settings, [])
     assert "semantics" not in settings.data("coco", "toy_scenes")
     assert settings.ranking_terms() == []
+
+
+def test_a_missing_package_is_told_before_the_data_are_read(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras_hub", None)
+    with pytest.raises(MissingPackageError, match=r"keras_hub .*\[text\]"):
+        daa_cub.main(["--smoke", f"--out={tmp_path / 'run'}"])
+    assert not (tmp_path / "run").exists()

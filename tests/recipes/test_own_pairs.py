@@ -212,6 +212,12 @@ def test_who_reads_the_captions(argv, gru):
 def test_a_run_of_a_gru_is_the_other_recipe(monkeypatch):
     monkeypatch.setattr(own_pairs_gru, "main", lambda argv: argv)
     assert own_pairs.main(["--text=gru", "--smoke"]) == ["--text=gru", "--smoke"]
+    for argv, received in {
+        ("--text", "gru", "--least-steps", "5"): "--text gru",
+        ("--least-steps=5",): "neither",
+    }.items():
+        with pytest.raises(InputError, match=rf"^--least-steps: expected .*; received {received}$"):
+            own_pairs.main(list(argv))
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from zoo.cli import bounds
 from zoo.errors import InputError
 
 Settings = TypeVar("Settings")
+_NEAR = 0.8  # of `difflib`, from which a flag is likely what was meant
 
 
 def setting(
@@ -270,12 +271,20 @@ def _help(field, required):
     default = field.default
     if default is dataclasses.MISSING and not required:
         default = field.default_factory()
-    values = ["required" if required else f"default {default}"]
+    values = ["required"] if required else _as_typed(default)
     values += [f"{metadata['toy']} on the toy data"] if "toy" in metadata else []
     values += [f"{metadata['smoke']} with --smoke"] if "smoke" in metadata else []
     values += [f"source: {metadata['source']}"] if metadata.get("source") else []
-    text = f"{metadata.get('help', '')} ({'; '.join(values)})".strip()
+    text = metadata.get("help", "")
+    text = f"{text} ({'; '.join(values)})".strip() if values else text
     return text.replace("%", "%%")  # argparse formats it
+
+
+def _as_typed(default):
+    """What to say of a default, in the words of the command line; nothing of an empty one."""
+    if isinstance(default, tuple):
+        default = " ".join(map(str, default))
+    return [] if default == "" else [f"default {'none' if default is None else default}"]
 
 
 def _variants(fields, given):
@@ -290,5 +299,6 @@ def _variants(fields, given):
 
 def _unknown_flag(argument, flags):
     name = argument.partition("=")[0]
-    close = difflib.get_close_matches(name, flags, n=1)
+    longer = [flag for flag in flags if flag.startswith(name)]
+    close = longer if len(longer) == 1 else difflib.get_close_matches(name, flags, 1, _NEAR)
     return f"unknown argument {name!r}" + (f", did you mean {close[0]}?" if close else "")

@@ -10,7 +10,7 @@ from typing import Any
 from zoo.collection import places
 from zoo.collection.encoding import encode_work
 from zoo.collection.job import bar, begin, finish
-from zoo.collection.shards import write_shard
+from zoo.collection.shards import shard_name, write_shard
 from zoo.collection.work import Work
 from zoo.errors import InputError
 from zoo.models import Tower
@@ -73,24 +73,42 @@ def encode_here(
 
 
 def _attempt(job, left, workers, look):
-    """The exit code of worker processes that share the work: 0, that of an error, or −signal."""
+    """The exit code of worker processes that share the work: 0, that of an error, or −signal.
+
+    Another takes the place of a killed one at once if that one has written a shard; the others go
+    on meanwhile.
+    """
     context = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
-    count, started = min(workers, len(left)), []
+    count, shares, codes = min(workers, len(left)), {}, [0]
+
+    def start(share):
+        process = context.Process(target=_work, args=(job, share), daemon=True)
+        process.start()
+        shares[process] = share
+
     try:
         for number in range(count):
-            process = context.Process(target=_work, args=(job, left[number::count]), daemon=True)
-            process.start()
-            started.append(process)
-        codes = [None]
-        while None in codes and max(code or 0 for code in codes) <= 0:
-            connection.wait([process.sentinel for process in started if process.is_alive()], 0.5)
-            codes = [process.exitcode for process in started]
+            start(left[number::count])
+        while shares and max(codes) <= 0:
+            connection.wait([process.sentinel for process in shares], 0.5)
+            for process in [process for process in shares if not process.is_alive()]:
+                share, code = shares.pop(process), process.exitcode
+                rest = _not_there(job["folder"], share) if code < 0 else []
+                if 0 < len(rest) < len(share):
+                    start(rest)
+                else:
+                    codes.append(code if code > 0 or rest else 0)
             look()
     finally:
-        for process in started:
+        for process in shares:
             process.kill()
             process.join()
     return max((code for code in codes if code), default=0)
+
+
+def _not_there(folder, pieces):
+    there = {path.rpartition("/")[2] for path in places.matching(folder, "shard-*")}
+    return [work for work in pieces if shard_name(work.number) not in there]
 
 
 def _work(job, pieces):

@@ -72,6 +72,10 @@ class ExportedModel:
         import tensorflow as tf
 
         fixed, rows = self.batch_size(side), list(batch)
+        if fixed is not None and not 1 <= len(rows) <= fixed:
+            raise ValueError(
+                f"{self.folder}: takes 1 to {fixed} {side} at once; received {len(rows)}"
+            )
         filled = rows + [rows[0]] * ((fixed or len(rows)) - len(rows))
         outputs = self._signature(side)(**{side: tf.constant(filled)})
         return {key: value.numpy()[: len(rows)] for key, value in outputs.items()}

@@ -24,7 +24,7 @@ from zoo.models.tower import weights_sha256
 from zoo.retriever.retriever import HUBS, Retriever, bank_of
 from zoo.retriever.training_photos import training_note
 from zoo.retriever.write_towers import write_towers
-from zoo.search import Index, built, from_shards
+from zoo.search import built, from_shards, sharded
 
 # Of `build`, for `update`.
 _REMEMBERED = (
@@ -242,13 +242,8 @@ def _without_hubs(options, retriever, folder, shards):
         )
     if not found or options.hubs == "warn":
         return index
-    if not isinstance(index, Index):
-        raise InputError("--hubs drop: an index in parts cannot shrink; leave out --memory")
-    index = Index.load(folder)
-    index.remove([hub.id for hub in found])
-    _ = index.has_moments and index.moments  # to be saved with it
-    index.save(folder)
-    return index
+    sharded.remove(folder, [hub.id for hub in found])
+    return sharded.load(folder)
 
 
 def _calibrated(retriever):

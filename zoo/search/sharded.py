@@ -335,6 +335,30 @@ def _refuse_common_ids(parts):
         raise ValueError(f"`parts` must have no id in common; received {twice[0]} more than once")
 
 
+def remove(folder: str | os.PathLike, ids: Sequence[int]) -> None:
+    """Removes items from a saved index, of which one part is in memory at a time.
+
+    Raises:
+        InputError: as `Index.load` and `Index.save`.
+    """
+    folder = Path(folder)
+    if not (folder / PARTS).exists():
+        return _without(folder, ids).save(folder)
+    names = _listed(folder / PARTS)
+    with replaced_parts(folder) as new_part:
+        for name in names:
+            _without(folder / name, ids).save(new_part())
+
+
+def _without(folder, ids):
+    index = Index.load(folder)
+    there = np.intersect1d(index.ids, ids)
+    if len(there):
+        index.remove(there)
+    _ = index.has_moments and index.moments  # to be saved with it
+    return index
+
+
 def load(folder: str | os.PathLike, similarity: Any = None) -> "Index | ShardedIndex":
     """The index in a folder, whole or in parts.
 

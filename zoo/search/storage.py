@@ -156,7 +156,7 @@ def _read(folder, manifest, similarity, verify, mapped):
             if name not in (FAISS_FILE, MOMENTS_FILE, BANK_FILE)
         }
         moments = _moments(data / MOMENTS_FILE) if MOMENTS_FILE in files else None
-        bank = read_array(data / BANK_FILE) if BANK_FILE in files else None
+        bank = np.array(read_array(data / BANK_FILE)) if BANK_FILE in files else None
     except (RuntimeError, ValueError, OSError, KeyError) as error:
         raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
     found = _shape(index)
