@@ -78,7 +78,6 @@ def test_no_loss_is_left_out():
         losses.Captioning,
         losses.AuxiliaryRanking,
     }  # `tests/training/test_compiled_steps.py`
-    elsewhere |= {losses.MaskedInclusion}  # two inclusions: `tests/losses/test_masked_inclusion.py`
     elsewhere |= {losses.Ambiguity}  # it reads matches: `tests/losses/test_ambiguity.py`
     bases = {MatrixLoss, Auxiliary}
     assert {c for c in public if issubclass(c, tuple(bases))} - bases == tested | elsewhere

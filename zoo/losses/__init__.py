@@ -8,7 +8,6 @@ from zoo.losses.base import MatrixLoss
 from zoo.losses.captioning import Captioning
 from zoo.losses.contrastive import InfoNCE
 from zoo.losses.inclusion import Inclusion, inclusion
-from zoo.losses.masked_inclusion import MaskedInclusion
 from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
 from zoo.losses.maximum_mean_discrepancy import MaximumMeanDiscrepancy, maximum_mean_discrepancy
 from zoo.losses.mutual_likelihood import MutualLikelihood, mutual_likelihood
@@ -32,7 +31,6 @@ __all__ = [
     "Inclusion",
     "InfoNCE",
     "KLRegularizer",
-    "MaskedInclusion",
     "MatchingCrossentropy",
     "MatrixLoss",
     "MaximumMeanDiscrepancy",

@@ -33,8 +33,7 @@ class Auxiliary(keras.layers.Layer):
     Output: a float32 scalar, whatever the global precision.
 
     A term is also called with what it `reads` of the batch, by name: `"ids"`, the captions' token
-    ids `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`; `"masked"`, the
-    embeddings of what its `masked_inputs` makes of the batch's images and ids.
+    ids `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.
     """
 
     reads: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Inclusion of one Gaussian in another: what is masked, or said in part, includes the whole."""
+"""Inclusion of one Gaussian in another: a caption includes the picture that it says less than."""
 
 from typing import Any
 
@@ -59,7 +59,6 @@ class Inclusion(Auxiliary):
 
     A caption says less than its picture shows, so its Gaussian is to include the picture's. Row i
     of the images belongs to row i of the captions, as in batches of `image_caption_pairs`.
-    `MaskedInclusion` is ProLIP's loss of masked inputs.
 
     ```python
     narrow = {"mean": np.zeros((1, 4)), "log_variance": np.full((1, 4), -2.0)}

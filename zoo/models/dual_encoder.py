@@ -167,7 +167,6 @@ class DualEncoder(keras.Model):
         if self.loss is None:
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
         checked.check_nothing_else(y, sample_weight)
-        own = x
         x, images, captions = global_batch.gather(x, y_pred["images"], y_pred["captions"])
         logits = self.similarity(images, captions, training=training)
         matches = match_matrix(x)
@@ -178,8 +177,6 @@ class DualEncoder(keras.Model):
         known = {"ids": x["captions"], "matches": matches, "logits": logits}
         known["semantic"] = x.get("semantic")
         for term in self.auxiliaries:
-            if "masked" in term.reads:
-                known["masked"] = self._embed_masked(term, own, training)
             value = term(images, captions, **{name: known[name] for name in term.reads})
             self.trackers[term.name].update_state(value)
             total = total + term.weight * value
@@ -195,13 +192,6 @@ class DualEncoder(keras.Model):
             y_pred = {_COMPARED: (match_matrix(x), self.similarity(images, captions))}
         matches, logits = y_pred[_COMPARED]
         return super().compute_metrics(None, matches, logits)
-
-    def _embed_masked(self, term, batch, training):
-        shown, ids = term.masked_inputs(batch["images"], batch["captions"])
-        masked = self({"images": shown, "captions": ids}, training=training)
-        # Labels and ids of all replicas are there already: only the embeddings travel again.
-        _, images, captions = global_batch.gather({}, masked["images"], masked["captions"])
-        return {"images": images, "captions": captions}
 
     def train_step(self, data):
         checked.check_training_batch(data)
