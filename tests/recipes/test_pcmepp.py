@@ -14,6 +14,7 @@ import zoo
 from studies import pcmepp_table, toy_2d
 from zoo import cli, data, evaluation, training
 from zoo.data import toy_birds
+from zoo.data.text.prompts import class_prompts
 from zoo.files import RunFolder
 from zoo.training.phases import freeze
 
@@ -195,6 +196,56 @@ def test_prompts_are_sorted_by_the_sum_of_deviations():
     found = pcmepp_redcaps.sum_of_deviations({"log_variance": np.log(variance)})
     np.testing.assert_allclose(found, [2.2, 3.0])
     assert variance.sum(axis=1)[0] > variance.sum(axis=1)[1]
+
+
+def test_one_half_of_the_images_chooses_and_the_other_is_reported(monkeypatch):
+    sizes = (19, 20, 21)
+    labels = np.repeat(np.arange(3), sizes)
+    first = np.concatenate([np.arange(size) % 2 == 0 for size in sizes])
+    rng = np.random.default_rng(3)
+    scores, alone = rng.normal(size=(60, 3, 5)), rng.normal(size=(60, 3, 1))
+    scores[np.arange(60), labels] += 0.8
+    monkeypatch.setattr(pcmepp_redcaps, "templates", lambda name: ["a {}"] * 5)
+    monkeypatch.setattr(
+        pcmepp_redcaps,
+        "prompt_scores",
+        lambda *given: (scores if len(given[2]) > 1 else alone, True, labels),
+    )
+    settings, splits = load(pcmepp_redcaps)
+    found = pcmepp_redcaps.classify(settings, SimpleNamespace(test=splits[1]), None)["zero_shot"]
+
+    def right(of, half):
+        return pytest.approx(100 * np.mean(of[half].argmax(axis=1) == labels[half]))
+
+    for k in range(5):
+        assert found["top_1_by_k"]["chosen_on"][k] == right(scores[..., k], first)
+        assert found["top_1_by_k"]["reported_on"][k] == right(scores[..., k], ~first)
+    assert found["top_1_by_k"]["chosen_on"] != found["top_1_by_k"]["reported_on"]
+    best = found["kept"]["same_k"] - 1
+    assert found["top_1_by_k"]["chosen_on"][best] == max(found["top_1_by_k"]["chosen_on"])
+    assert found["top_1"]["same_k"] == right(scores[..., best], ~first)
+    assert found["top_1"]["one_prompt"] == right(alone[..., 0], ~first)
+
+
+def test_scores_are_those_of_the_most_certain_prompts():
+    settings, splits = load(pcmepp_redcaps)
+    model, test = pcmepp_coco.build(settings, splits[0]), splits[1]
+    sentences = ["a {}", "the small {} of a tree", "one {} and another one", "{}"]
+    scores, filters, labels = pcmepp_redcaps.prompt_scores(model, test, sentences, "embeddings")
+    present = np.unique(test.records.image_labels)
+    np.testing.assert_array_equal(present[labels], test.records.image_labels)
+    assert filters
+    images = evaluation.encode(model, test.records, test.source).images
+    for column, name in enumerate(test.records.class_names[n] for n in present):
+        prompts = model.encode_captions(class_prompts([name], sentences))
+        mean, variance = np.asarray(prompts.mean()), np.asarray(prompts.variance())
+        order = np.argsort(np.sqrt(variance).sum(axis=1))
+        for k in (1, 3):
+            own = mean[order[:k]].mean(axis=0, keepdims=True)
+            own /= np.linalg.norm(own)
+            spread = np.log(variance[order[:k]].mean(axis=0, keepdims=True))
+            expected = model.similarity(images, {"mean": own, "log_variance": spread})
+            np.testing.assert_allclose(scores[:, column, k - 1], np.asarray(expected)[:, 0], 1e-5)
 
 
 def test_points_are_asked_by_one_prompt_and_by_all_of_them():
