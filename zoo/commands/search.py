@@ -35,8 +35,12 @@ from zoo.commands import search_flags
 
 def main(argv=None):
     options = search_flags.parse(__doc__, argv)
-    if options.command not in ("query", "serve"):  # which may do without Keras
+    if options.command not in ("check", "query", "serve"):  # which may do without Keras
         importlib.import_module("zoo.registered")
-    rooms = {"serve": "zoo.retriever.server", "query": "zoo.retriever.query"}
+    rooms = {
+        "check": "zoo.retriever.check",
+        "query": "zoo.retriever.query",
+        "serve": "zoo.retriever.server",
+    }
     room = rooms.get(options.command, "zoo.retriever.commands")
     getattr(importlib.import_module(room), options.command)(options)

@@ -15,6 +15,7 @@ from zoo.confidence.guarantees import (
 )
 from zoo.confidence.known import KnownQueries
 from zoo.confidence.moments import GalleryIdentity, GalleryMoments
+from zoo.confidence.monitor import Alarm, monitored
 from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
     Verdict,
@@ -26,6 +27,7 @@ from zoo.confidence.quality import (
 from zoo.confidence.scores import QueryScores, agreement, without_matches
 
 __all__ = [
+    "Alarm",
     "Certificate",
     "Confidence",
     "Fits",
@@ -45,6 +47,7 @@ __all__ = [
     "expected_calibration_error",
     "feature_names",
     "missed_matches_threshold",
+    "monitored",
     "query_features",
     "reliability",
     "score_threshold",

@@ -21,6 +21,7 @@ from zoo.models import Tower
 from zoo.models.cards import shown_pictures
 from zoo.models.presets import preset_folder
 from zoo.models.tower import weights_sha256
+from zoo.retriever import canaries
 from zoo.retriever.retriever import HUBS, Retriever, bank_of
 from zoo.retriever.training_photos import training_note
 from zoo.retriever.write_towers import write_towers
@@ -214,6 +215,7 @@ def _index(options, shards, made=None):
     sha256 = setup["model_sha256"] or weights_sha256(model)
     resizing = shown_pictures(model, options.model)
     setup["towers"], why_not = write_towers(out, model, index, sha256, resizing)
+    canaries.keep(folder, retriever)
     built.commit(out, setup)
     effort = f", effort {index.effort}" if index.effort else ""
     print(f"{out}: {len(index):,} items, {options.kind}{effort}")

@@ -23,6 +23,7 @@ from zoo.errors import InputError
 from zoo.files.atomic import atomic, write_text
 from zoo.questions.caption_bank import packaged_bank
 from zoo.questions.preambles import as_asked
+from zoo.retriever import canaries
 from zoo.retriever.answer import Answer
 from zoo.retriever.everything import Everything, grouped, page_of
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
@@ -95,7 +96,7 @@ class Retriever:
         self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._opens, self._lock = {}, None, threading.RLock()
-        self._judge = self._reference = None
+        self._judge = self._reference = self._folder = None
 
     @classmethod
     def build(
@@ -397,15 +398,19 @@ class Retriever:
         cls,
         folder: str | os.PathLike,
         model: "DualEncoder | str | os.PathLike | None" = None,
+        check: bool = True,
     ) -> "Retriever":
         """Opens what `save` or `halo search build` wrote.
 
         Args:
             folder: of the retriever.
             model: where the model is now, if it has moved; it then embeds the questions itself.
+            check: whether to ask the fixed questions that `halo search build` keeps with an index,
+                and to warn where the model or its engine embeds them otherwise.
 
         Raises:
-            InputError: if something is missing or damaged.
+            InputError: if something is missing or damaged, or the model's embeddings have another
+                width than the gallery's.
         """
         folder = Path(folder)
 
@@ -424,7 +429,18 @@ class Retriever:
             retriever._stored, retriever._opens = stored, lambda: opened(named)
         if confidence is not None:
             retriever._judge = retriever._judge_of(confidence)
+        retriever._folder = folder / setup.get("index", built.INDEX)
+        if check:
+            canaries.warn(retriever._folder, retriever)
         return retriever
+
+    def sing(self) -> "canaries.Sung | None":
+        """How the fixed questions of a saved index are embedded now; None where it keeps none."""
+        return None if self._folder is None else canaries.sing(self._folder, self)
+
+    def embed(self, questions: Sequence[Any]) -> dict[str, np.ndarray]:
+        """The embedding of questions of one kind, as `ask` embeds them."""
+        return self._asked(list(questions)).embeddings
 
     def tower(self, side: str) -> "Tower | StoredTower":
         """What embeds items or questions of a side: the stored tower, else a `zoo.Tower`, compiled
