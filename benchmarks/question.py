@@ -22,7 +22,7 @@ from benchmarks.serve import ask, cpu_seconds, served
 from zoo.commands.search import main as search
 from zoo.retriever import Retriever
 
-MODEL, REPEATS, SEED = "photos_pfe", 5, 0
+MODEL, REPEATS, SEED = "photos_pfe", 3, 0
 QUESTION = "a dog on a beach"
 CODE = "import halo_zoo; halo_zoo.main()"
 

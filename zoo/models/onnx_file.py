@@ -3,6 +3,9 @@
 import numpy as np
 
 from zoo.compat import sound_tf2onnx
+from zoo.errors import require
+
+_LARGE = 65536  # bytes of a weight
 
 
 def write_onnx(function, tower, path):
@@ -21,6 +24,24 @@ def write_onnx(function, tower, path):
         tf2onnx.convert.from_function(
             function, [tower.spec], output_path=str(path), custom_op_handlers=handlers
         )
+
+
+def move_weights_out(path):
+    """Moves the large weights of a file into `NAME.data` beside it, which an engine maps to memory.
+
+    The captions of `photos_pfe` are then opened in 60 MB less.
+
+    Args:
+        path: a `pathlib.Path`; both files have to stay in one folder.
+    """
+    onnx = require("onnx", extra="search")
+    model, data = onnx.load(path), path.with_suffix(".data")
+    path.unlink()
+    onnx.save_model(
+        model, path, save_as_external_data=True, location=data.name, size_threshold=_LARGE
+    )
+    for written in (path, *([data] if data.exists() else ())):
+        written.chmod(0o644)
 
 
 def _complementary_error(graph, node, name, args):

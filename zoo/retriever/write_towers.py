@@ -13,7 +13,7 @@ from zoo.files.atomic import atomic_folder, write_text
 from zoo.files.onnx_file import open_onnx
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, towers_of
-from zoo.models.onnx_file import write_onnx
+from zoo.models.onnx_file import move_weights_out, write_onnx
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION
 from zoo.search import scoring
 from zoo.search.built import TOWERS
@@ -86,6 +86,7 @@ def _write(folder, tower):
     (one,) = (found for found in frozen_towers if found.side == side)
     path = folder / facts["file"]
     write_onnx(frozen(one), one, path)
+    move_weights_out(path)
     inputs = one.example(model)
     found, expected = open_onnx(path)({side: inputs}), one.expected(inputs)
     for key, values in expected.items():
