@@ -5,7 +5,10 @@ which one is damaged, and a function of the folder.
 """
 
 import asyncio
+import base64
 import contextlib
+import functools
+import io
 import json
 import random
 import shutil
@@ -297,6 +300,43 @@ def _ask_the_guard(folder):
         limits.text(one)
 
 
+def _questions(folder):
+    folder.mkdir()
+    file = io.BytesIO()
+    Image.new("RGB", (9, 7), "red").save(file, "PNG")
+    picture = base64.b64encode(file.getvalue()).decode()
+    for name, body in {
+        "texts": {"questions": ["a photo", "another"], "k": 3},
+        "picture": {"image": f"data:image/png;base64,{picture}", "k": 2},
+    }.items():
+        (folder / f"{name}.json").write_text(json.dumps(body))
+
+
+@functools.cache
+def _served():
+    pictures = np.random.default_rng(0).integers(0, 256, (30, 8, 8, 3), "uint8")
+    return pytest.importorskip("zoo.retriever.server").application(
+        zoo.Retriever.build(pixel_model(), pictures)
+    )
+
+
+def _ask_the_server(folder):
+    """Every body gets JSON: an answer, or a sentence on what is wrong with it."""
+    import httpx
+
+    async def answer(body):
+        transport = httpx.ASGITransport(_served())
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            headers = {"Content-Type": "application/json"}
+            return await client.post("/ask", content=body, headers=headers)
+
+    for path in sorted(folder.glob("*.json")):
+        found = asyncio.run(answer(path.read_bytes() if path.is_file() else b""))
+        assert found.status_code < 500, found.text
+        if found.status_code != 200:
+            assert "\n" not in found.json()["error"]
+
+
 READERS = {
     "pairs.csv": (lambda f: _table(f, "pairs.csv", ","), _reads_table("pairs.csv")),
     "pairs.tsv": (lambda f: _table(f, "pairs.tsv", "\t"), _reads_table("pairs.tsv")),
@@ -333,6 +373,7 @@ READERS = {
         lambda f: cub.load(f, split="trainval", image_size=8, verbose=False),
     ),
     "bodies": (_bodies, _ask_the_guard),
+    "served bodies": (_questions, _ask_the_server),
 }
 CLEAR = (InputError, MissingPackageError, ValueError)
 
