@@ -5,6 +5,7 @@ Nothing else here calls them. `tests/test_compat.py` notices when a new version 
 
 import contextlib
 import importlib
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -95,7 +96,9 @@ def sound_tf2onnx(optimised: bool = True) -> Iterator[Any]:
             loops of recurrent layers are no ONNX without them.
     """
     tf2onnx = require("tf2onnx", extra="search")
-    importlib.import_module("keras.src.export.tf2onnx_lib").patch_tf2onnx()
+    with warnings.catch_warnings():  # of a name that NumPy may give another meaning
+        warnings.simplefilter("ignore", FutureWarning)
+        importlib.import_module("keras.src.export.tf2onnx_lib").patch_tf2onnx()
     steps = require("tf2onnx.optimizer", extra="search")._optimizers
     before = dict(steps)
     steps.pop("optimize_transpose", None)

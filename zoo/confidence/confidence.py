@@ -18,7 +18,7 @@ from zoo.files.atomic import write_text
 from zoo.files.json_files import read_json
 from zoo.files.packed import pack, unpack
 
-FORMAT, VERSION = "halo-confidence", 4
+FORMAT, VERSION = "halo-confidence", 5
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones
 GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibration is void
 PENALTY = 0.01
