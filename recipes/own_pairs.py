@@ -49,7 +49,6 @@ from zoo import (
 from zoo.cli import differs, setting
 from zoo.confidence.probes import contents_hash
 from zoo.data import Stream, batches
-from zoo.data.reading.images import RESIZES
 from zoo.data.sources import Features
 from zoo.data.sources.caption_vectors import caption_vectors
 from zoo.data.sources.features import cached
@@ -58,6 +57,7 @@ from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 from zoo.models import Tower
 from zoo.models.points_of import frozen_points
+from zoo.reading.images import RESIZES
 
 import keras
 import numpy as np

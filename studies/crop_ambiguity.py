@@ -32,9 +32,9 @@ import zoo
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
-from zoo.data.reading.images import read
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
+from zoo.reading.images import read
 
 CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 

@@ -14,7 +14,7 @@ ORDER = (
     ("embeddings", "numerics", "global_batch", "questions", "pictures", "sphere"),
     ("arrays",),
     ("spaces", "csls"),
-    ("data.reading",),
+    ("reading",),
     ("similarities",),
     ("layers",),
     ("losses",),
@@ -36,7 +36,6 @@ ORDER = (
 )
 # The rooms of `zoo/data`, likewise; the last are the files of its hall, which know all of them.
 DATA = (
-    ("seeding", "reading"),
     ("text",),
     ("records",),
     ("sources",),
@@ -47,7 +46,6 @@ DATA = (
     ("by_name",),
     ("datasets",),
 )
-READING = (("data", "reading"), ("data", "seeding"))
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 ENTRIES = {"__init__"}  # what gathers the rooms for the user
 APPLICATIONS = ("recipes", "export", "demo", "benchmarks", "tools", "tests")
@@ -68,9 +66,9 @@ MODULES = sorted((ROOT / "zoo").rglob("*.py"))
 
 
 def room_of(path):
-    """The room of a file. Reading files and pictures lies below the models, whose towers read."""
+    """The room of a file."""
     parts = path.relative_to(ROOT / "zoo").with_suffix("").parts
-    return "data.reading" if parts[:2] in READING else parts[0]
+    return parts[0]
 
 
 def test_every_room_is_in_the_plan():
@@ -85,8 +83,7 @@ def test_imports_go_one_way(path):
         top, *rest = name.split(".")
         assert top not in APPLICATIONS, f"{path}:{line}: the library imports {name}"
         if top == "zoo" and room not in ENTRIES and rest:
-            asked = "data.reading" if tuple(rest[:2]) in READING else rest[0]
-            assert LEVEL.get(asked, len(ORDER)) <= LEVEL[room], f"{path}:{line}: {name}"
+            assert LEVEL.get(rest[0], len(ORDER)) <= LEVEL[room], f"{path}:{line}: {name}"
 
 
 def test_imports_go_one_way_in_data():

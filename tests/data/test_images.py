@@ -8,9 +8,9 @@ import tensorflow as tf
 from PIL import Image, ImageOps
 
 from zoo.data import images
-from zoo.data.reading.orientation import jpeg_orientation
-from zoo.data.seeding import step_seed
 from zoo.pictures import decoding as pictures
+from zoo.reading.orientation import jpeg_orientation
+from zoo.reading.seeding import step_seed
 
 
 def _picture(height=40, width=60):

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from zoo.data.augmentation.size_augmentation import SizeAugmentation
-from zoo.data.seeding import step_seed
 from zoo.data.text.captions import PADDING_ID, UNKNOWN_ID, WordIds
+from zoo.reading.seeding import step_seed
 
 START, END = 2, 3
 WORDS = WordIds(first=10, end=1000, special=(START, END))

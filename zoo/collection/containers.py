@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from zoo.collection import places
-from zoo.data.reading.folders import is_hidden, printable
 from zoo.errors import InputError, require
 from zoo.pictures.decoding import SUFFIXES as PICTURES
+from zoo.reading.folders import is_hidden, printable
 
 TAR, TFRECORD, PARQUET = ".tar", ".tfrecord", ".parquet"
 KINDS = (TAR, TFRECORD, PARQUET)

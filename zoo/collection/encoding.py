@@ -10,9 +10,9 @@ from zoo.arrays import joined, parts_of
 from zoo.collection import contents
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
-from zoo.data.reading.vector_files import read_vectors
 from zoo.errors import InputError
 from zoo.models import Tower
+from zoo.reading.vector_files import read_vectors
 
 _AT_ONCE = 8  # batches whose files are in memory together
 

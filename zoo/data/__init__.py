@@ -2,7 +2,6 @@
 
 Rooms, each of which imports the ones before it:
 
-    reading       files, tables, arrays and pictures, with errors that say where
     text          captions to word ids; tokenizers; prompts
     records       what a split is: images, captions, which belongs to which
     sources       where the images of a batch come from; a split
@@ -11,7 +10,8 @@ Rooms, each of which imports the ones before it:
     loaders       one file for each data set, from its files to records
     toy           drawn data sets with the truth about ambiguity
 
-In the hall: `seeding`, which all use; `by_name`, the loaders that `datasets.open` knows.
+In the hall: `by_name`, the loaders that `datasets.open` knows. `zoo.reading` reads files below the
+models, whose towers read too.
 
 What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
 """
@@ -37,7 +37,6 @@ from zoo.data.loaders.packaged_photos import (
     packaged_photos,
     photo_credits,
 )
-from zoo.data.reading import images
 from zoo.data.records import Loaded, Records, Skipped
 from zoo.data.records.skipped import write_skipped
 from zoo.data.sources import features
@@ -48,6 +47,7 @@ from zoo.data.text.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import VocabularyTokenizer, read_vocabulary_tokenizer
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
+from zoo.reading import images
 
 __all__ = [
     "LOADERS",

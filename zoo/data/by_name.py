@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.loaders import coco, cub, flickr30k, own_pairs, regions, vectors
-from zoo.data.reading.resizing import RESIZING
 from zoo.data.records import joined
 from zoo.data.sources.split import Split, pictures
 from zoo.data.text.prompts import spoken
@@ -17,6 +16,7 @@ from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
+from zoo.reading.resizing import RESIZING
 
 VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
 

@@ -3,12 +3,12 @@
 import os
 from typing import Any
 
-from zoo.data.reading.resizing import resizing
 from zoo.encoders import resizing_of_tower
 from zoo.files.run_folder import RunFolder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.preset_folder import CARD_FILE, PICTURES
 from zoo.models.presets import list_presets
+from zoo.reading.resizing import resizing
 
 
 def card_of(name: str | os.PathLike) -> dict[str, Any] | None:

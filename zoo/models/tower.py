@@ -115,7 +115,7 @@ class Tower:
         Raises:
             InputError: if one cannot be read, by its name; or if the model reads no pictures.
         """
-        from zoo.data.reading.folders import printable  # here, for backends without TensorFlow
+        from zoo.reading.folders import printable  # here, for backends without TensorFlow
 
         self.expect("pictures")
         files = list(files)
@@ -313,7 +313,7 @@ def _shown(model, name):
 def _fit(size, mode, crop_fraction):
     import tensorflow as tf
 
-    from zoo.data.reading import images
+    from zoo.reading import images
 
     fit = tf.function(
         lambda picture: images.fit(picture, size, mode, crop_fraction),

@@ -10,7 +10,6 @@ from zoo.collection import Collection
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES
 from zoo.data import captioned_folder
-from zoo.data.reading.vector_files import read_column
 from zoo.data.records.skipped import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
@@ -21,6 +20,7 @@ from zoo.models import Tower
 from zoo.models.cards import shown_pictures
 from zoo.models.presets import preset_folder
 from zoo.models.tower import weights_sha256
+from zoo.reading.vector_files import read_column
 from zoo.retriever import canaries
 from zoo.retriever.retriever import HUBS, Retriever, bank_of
 from zoo.retriever.training_photos import training_note

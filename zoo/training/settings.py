@@ -8,11 +8,11 @@ from typing import Any, Literal
 from zoo import cli, losses, similarities
 from zoo.cli import setting
 from zoo.data.batches.streams import Stream
-from zoo.data.reading.images import RESIZES
-from zoo.data.reading.resizing import RESIZING
 from zoo.data.sources.split import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.metrics.cider_score import VARIANTS
+from zoo.reading.images import RESIZES
+from zoo.reading.resizing import RESIZING
 
 OWN = "own"  # the similarity that the model was trained with
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zoo.data.augmentation.random_crops import RandomCrop
-from zoo.data.reading import images
 from zoo.data.text import captions
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
+from zoo.reading import images
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from zoo.data.reading.images import decode, resize
-from zoo.data.seeding import uniform
+from zoo.reading.images import decode, resize
+from zoo.reading.seeding import uniform
 
 _CROP = 1  # the purpose of these draws, see `seeding.uniform`
 _ATTEMPTS = 10

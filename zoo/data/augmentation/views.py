@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from zoo.data.augmentation.random_crops import RandomCrop
-from zoo.data.seeding import step_seed
+from zoo.reading.seeding import step_seed
 
 WHOLE = 0  # the number of the view that nothing was done to
 

@@ -12,10 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data.batches.training_steps import check_sizes, training
-from zoo.data.reading import images
 from zoo.data.records import Records
-from zoo.data.seeding import epoch_order, step_seed, uniform
 from zoo.data.text.captions import token_ids
+from zoo.reading import images
+from zoo.reading.seeding import epoch_order, step_seed, uniform
 
 _CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.reading import images
 from zoo.data.records import Records
+from zoo.reading import images
 
 
 class CropTriplet(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data.augmentation import Augmentation
-from zoo.data.seeding import step_seed
 from zoo.data.text.captions import token_ids
+from zoo.reading.seeding import step_seed
 
 _FOREVER = np.iinfo(np.int64).max
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zoo.data.batches import image_batches
-from zoo.data.reading.folders import UNPRINTABLE, is_hidden, printable
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.sources import Pictures
 from zoo.errors import InputError
 from zoo.files.text_files import existing_folder, read_lines
 from zoo.pictures.decoding import SUFFIXES, check_images
+from zoo.reading.folders import UNPRINTABLE, is_hidden, printable
 
 
 def load(

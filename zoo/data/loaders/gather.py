@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data import batches
-from zoo.data.reading.folders import UNPRINTABLE, printable
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 from zoo.files.text_files import existing_folder, safe_relative
 from zoo.pictures.decoding import check_images
+from zoo.reading.folders import UNPRINTABLE, printable
 
 
 class Record(NamedTuple):

@@ -12,12 +12,12 @@ from zoo.data.loaders.coco import coco_records
 from zoo.data.loaders.karpathy import is_karpathy, karpathy_entries
 from zoo.data.loaders.own_rows import Row, has_text_files, read_rows, split_of
 from zoo.data.loaders.token_file import comment_rows, token_rows
-from zoo.data.reading.folders import is_hidden
-from zoo.data.reading.tables import SEPARATORS
 from zoo.data.records import Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json
 from zoo.files.text_files import name_on_disk
+from zoo.reading.folders import is_hidden
+from zoo.reading.tables import SEPARATORS
 
 TABLES = ("pairs.csv", "pairs.tsv", "pairs.jsonl")
 LAYOUTS = (
@@ -63,7 +63,7 @@ def recognised(
             the first pictures that the table names.
         columns: names of the columns, or keys, of pictures and captions. For the default ones their
             usual other names stand in, such as `file_name` and `text`.
-        separator: see `zoo.data.reading.tables.separator_of`.
+        separator: see `zoo.reading.tables.separator_of`.
 
     Raises:
         InputError: if there is nothing at `path`, or it has none of these layouts.

@@ -5,9 +5,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from zoo.data.reading.vector_files import located
 from zoo.data.records import Records
 from zoo.files.contents import hashes
+from zoo.reading.vector_files import located
 
 
 def pictures_sha256(records: Records) -> list[str]:

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.reading import images
-from zoo.data.reading.row_reader import row_reader
+from zoo.reading import images
+from zoo.reading.row_reader import row_reader
 
 _CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data.reading import images
 from zoo.data.records import Records
 from zoo.data.sources import Pictures
 from zoo.errors import InputError
+from zoo.reading import images
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ def printable(name: str) -> str:
     r"""A name on one line of UTF-8: bytes that are not UTF-8 and control characters are escaped.
 
     ```python
-    from zoo.data.reading.folders import printable
+    from zoo.reading.folders import printable
 
     printable("a\nb.jpg")  # "a\\nb.jpg"
     ```

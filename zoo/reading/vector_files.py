@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.data.reading.tables import SEPARATORS, read_table
 from zoo.errors import InputError, require
 from zoo.files.array_files import ArrayFile
 from zoo.files.text_files import read_lines
+from zoo.reading.tables import SEPARATORS, read_table
 
 NPY, NPZ, SAFETENSORS, PARQUET = ".npy", ".npz", ".safetensors", ".parquet"
 SUFFIXES = (NPY, NPZ, SAFETENSORS, PARQUET)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from zoo.data.reading.orientation import (
+from zoo.embeddings import Tensor
+from zoo.pictures.decoding import decoded
+from zoo.reading.orientation import (
     chunk_orientation,
     jpeg_orientation,
     may_be_turned,
     upright,
 )
-from zoo.data.seeding import uniform
-from zoo.embeddings import Tensor
-from zoo.pictures.decoding import decoded
+from zoo.reading.seeding import uniform
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
