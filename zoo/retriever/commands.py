@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-import zoo
 from zoo import collection as collections
+from zoo import similarities
 from zoo.arrays import joined, length, thinned
 from zoo.collection import Collection
 from zoo.collection.growth import follow
@@ -18,7 +18,7 @@ from zoo.evaluation.hub_gain import MOST_ITEMS
 from zoo.files.atomic import write_text
 from zoo.models import Tower
 from zoo.models.cards import shown_pictures
-from zoo.models.presets import preset_folder
+from zoo.models.presets import from_preset, preset_folder
 from zoo.models.tower import weights_sha256
 from zoo.reading.vector_files import read_column
 from zoo.retriever import canaries
@@ -175,10 +175,10 @@ def _work(options):
 
 
 def _index(options, shards, made=None):
-    model = zoo.from_preset(options.model)
+    model = from_preset(options.model)
     similarity = model.similarity
     if options.similarity is not None:
-        similarity = zoo.similarities.get(options.similarity, model)
+        similarity = similarities.get(options.similarity, model)
     out, side, probes = options.out, shards.manifest["side"], _probes(options)
     if options.pairs is not None:  # before the index, which takes longer
         found = captioned_folder(options.pairs)
