@@ -14,13 +14,13 @@ import pytest
 import zoo
 from pixel_model import pixel_model
 from zoo.confidence import Probes
-from zoo.data.reading.vector_files import read_vectors
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.encoders.weight_files import open_weights
 from zoo.errors import InputError
 from zoo.files import json_files
 from zoo.files.array_files import read_array, read_arrays
 from zoo.metrics.annotations import read_ids
+from zoo.reading.vector_files import read_vectors
 from zoo.training.resume import Resume
 
 
