@@ -105,8 +105,8 @@ def test_it_is_the_same_after_saving(draw, tmp_path):
     ("path", "new", "message"),
     [
         (["format"], "other", "is not a calibration"),
-        (["version"], 3, "of version 3, not of version 4: make it again, with `halo search build`"),
-        (["version"], ..., "of version None, not of version 4"),
+        (["version"], 4, "of version 4, not of version 5: make it again, with `halo search build`"),
+        (["version"], ..., "of version None, not of version 5"),
         (["calibration"], ..., "damaged calibration: 'calibration' must be an object; found None"),
         (["calibration", "names"], ..., "'calibration' has no 'names'"),
         (["calibration", "names"], "z_score", "'names' must be a list; found str"),
