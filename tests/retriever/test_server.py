@@ -65,6 +65,19 @@ def test_questions_that_come_together_are_asked_together(retriever, monkeypatch)
     assert len(asked) < 10
 
 
+def test_all_that_fits_comes_in_pages(retriever):
+    app = server.application(retriever)
+    question = "a small bird with a red crown"
+    expected = retriever.all(question, offset=1, limit=2).to_dict()
+    found = ask(app, question=question, all=True, offset=1, k=2).json()
+    assert (found["ids"], found["total"]) == (expected["ids"], expected["total"])
+    many = ask(app, questions=[question, "bird"], all=True, k=3).json()["answers"]
+    assert [one["question"] for one in many] == [question, "bird"]
+    assert {"copies", "total", "offset", "items", "unfit"} <= many[1].keys()
+    for body in ({"by": "name"}, {"offset": 3}, {"all": True, "by": "size"}):
+        assert ask(app, question=question, **body).status_code == 422
+
+
 def test_strangers_questions_do_not_change_an_answer(retriever, monkeypatch):
     """The share of questions with an answer is estimated of a list, and a list is of one asker."""
     asked = []
