@@ -42,7 +42,7 @@ def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
         kind, odds, right = asked(rng, kinds, 40, spread)
         shift = logit(right.mean()) - logit(expit(odds).mean())
         off = deviation(expit(odds + shift), right, np.arange(len(kind)), kind, others)
-        _, new_odds, new_right = asked(rng, others, 200, spread)
+        _, new_odds, new_right = asked(rng, others, 40, spread)
         said = expit(new_odds + shift)
         held.append(holds(said, new_right, off, kinds))
         plain.append(holds(said, new_right, off / 4, kinds))
@@ -52,12 +52,12 @@ def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
 
 @pytest.mark.parametrize("captions", [2, 1])
 def test_a_gallery_of_few_photos_has_a_difficulty_of_its_own(captions):
-    """Each photo is a kind: seen of two captions of one, taken for all that is left of one."""
+    """Each photo is a kind, and is asked about as often as the probes are."""
     rng, held, of_probes = np.random.default_rng(captions), [], []
     for _ in range(300):
         photo, odds, right = asked(rng, 600, captions, 1.5)
         shift = logit(right.mean()) - logit(expit(odds).mean())
-        _, new_odds, new_right = asked(rng, 100, 50 if captions == 2 else 1, 1.5)
+        _, new_odds, new_right = asked(rng, 100, captions, 1.5)
         for kept, count in ((held, 100), (of_probes, 1e9)):
             off = deviation(expit(odds + shift), right, photo, photo, count)
             kept.append(holds(expit(new_odds + shift), new_right, off, 600))
@@ -65,11 +65,36 @@ def test_a_gallery_of_few_photos_has_a_difficulty_of_its_own(captions):
     assert np.mean(of_probes) < 0.7
 
 
+def test_the_interval_of_few_probes_knows_that_the_fit_has_seen_them():
+    """49 photos with five captions each, as of real CLIP vectors: most answers are right."""
+    half, owner, held = 49, np.repeat(np.arange(98), 5), []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        items = rng.normal(size=(98, 32))
+        hard = rng.normal(size=items.shape) * rng.gamma(2, 0.5, size=(98, 1))
+        asked = (items + hard)[owner] + 0.9 * rng.normal(size=(490, 32))
+        index = Index.build(items[half:], "cosine")
+        ours, theirs = owner < half, owner >= half
+        confidence = calibrate_on(index, asked[ours], items[owner[ours]], groups=owner[ours])
+        said = index.probability(asked[theirs], confidence)
+        right = index.search(asked[theirs], 1)[1][:, 0] == owner[theirs] - half
+        low, high = (end.mean() for end in confidence.interval(said))
+        held.append(low <= right.mean() <= high)
+    assert np.mean(held) >= 0.85
+
+
 def test_of_single_photos_it_is_narrow_and_of_one_kind_nothing():
     rng = np.random.default_rng(0)
     kind, odds, right = asked(rng, 1500, 1, 0.5)
     assert 0.02 < deviation(expit(odds), right, kind, kind, 1000) < 0.12
     assert deviation(expit(odds), right, kind, 0 * kind, 5) == 0
+
+
+def test_of_a_large_gallery_as_many_kinds_are_asked_about_as_there_are_probes():
+    rng = np.random.default_rng(0)
+    photo, odds, right = asked(rng, 50, 5, 1.0)
+    off = [deviation(expit(odds), right, photo, photo, count) for count in (25, 50, 5000)]
+    np.testing.assert_allclose(off, off[1] * np.sqrt([1.5, 1, 1]))
 
 
 def test_questions_that_want_the_same_are_of_a_kind():

@@ -13,6 +13,7 @@ from zoo.confidence.confidence import (
     PENALTY,
     Confidence,
     InGallery,
+    fitted,
     rank_features,
 )
 from zoo.confidence.features import Logistic, feature_names
@@ -22,6 +23,7 @@ from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
 
+FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration
 # Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
 LEAST_CERTIFYING = int(np.ceil(10 * np.log(FAILURE) / np.log(1 - RISK)))
@@ -31,11 +33,13 @@ def deviation(probability, correct, groups, kinds, num_kinds):
     """The standard deviation of a shift that all log odds of one gallery have in common.
 
     Kinds differ in difficulty by more than their scores tell. The probes are of K kinds drawn from
-    all that there are, the gallery has C others, and so what is said of it is off by the mean of
-    either. In a list of single photos each photo is a kind.
+    all that there are, the questions are about C others, and so what is said of them is off by the
+    mean of either. In a list of single photos each photo is a kind. C is the gallery's number of
+    kinds, and K where it has more, since users ask about a part of a large one.
 
     Args:
-        probability: `(Q,)`, said of each probe.
+        probability: `(Q,)`, said of each probe by what has not seen its kind: a fit follows the
+            kinds that it has seen, and is less off there.
         correct: `(Q,)` booleans.
         groups: `(Q,)` numbers; each counts once.
         kinds: `(Q,)` numbers from 0, what each wants.
@@ -44,30 +48,20 @@ def deviation(probability, correct, groups, kinds, num_kinds):
     Returns:
         A float; 0 of fewer than two kinds.
 
+    Assumptions: a kind is asked about as often as the probes ask; if more often, it is too great.
+
     Reference: Liang and Zeger, "Longitudinal data analysis using generalized linear models",
-        Biometrika 1986, for the error of a mean over clusters; the kinds of the gallery add their
-        own, by the method of moments.
+        Biometrika 1986, for the error of a mean over clusters.
     """
     count = int(kinds.max()) + 1
     if count < 2:
         return 0.0
     weights = 1 / np.bincount(groups)[groups]
     weights /= weights.sum()
-    left = weights * (correct - probability)
-    curve = weights * probability * (1 - probability)
-    by_kind, slopes = np.bincount(kinds, left), np.bincount(kinds, curve)
-    own = count / (count - 1) * (by_kind**2).sum() / curve.sum() ** 2
-    # What a kind's questions have in common is seen where it has several, of several groups or of
-    # one. Where it has one, all that is left may be of the kind.
-    common, weight = (by_kind**2).sum(), (slopes**2).sum()
-    pairs = np.unique(np.stack([groups, kinds]), axis=1, return_inverse=True)[1].reshape(-1)
-    for parts in (pairs, np.arange(len(left))):
-        if parts.max() >= count:
-            common -= (np.bincount(parts, left) ** 2).sum()
-            weight -= (np.bincount(parts, curve) ** 2).sum()
-            break
-    between = max(0.0, common) / weight
-    return float(np.sqrt(own + between / max(1.0, num_kinds)))
+    by_kind = np.bincount(kinds, weights * (correct - probability))
+    curve = (weights * probability * (1 - probability)).sum()
+    variance = count / (count - 1) * (by_kind**2).sum() / curve**2
+    return float(np.sqrt(variance * (1 + count / np.clip(num_kinds, 1, count))))
 
 
 def calibrate_on(
@@ -168,15 +162,18 @@ def calibrate_on(
     # Half of the probes taught the weights; how often answers are right, all of them tell.
     inside = confidence.features(probed.scores, uncertainty)
     weights = guarantees.weights(numbers)
-    confidence = moved(confidence, confidence.logistic.missing_bias(inside, correct, weights))
+    shift = confidence.logistic.missing_bias(inside, correct, weights)
+    confidence = moved(confidence, shift)
     outside = confidence.features(probed.without, uncertainty)
     wants = numbers if matches is None else numbered_kinds(matches)
+    unseen = expit(_unseen(confidence, inside, correct, numbers, wants, learning, seed) + shift)
     per_kind = 1 if matches_in_gallery is None else matches_in_gallery
     seen = _in_gallery(
         probed,
         confidence,
         inside,
         outside,
+        unseen,
         numbers,
         wants,
         (learning, certifying),
@@ -242,6 +239,19 @@ def _names(probed, rows, uncertainty):
     ]
 
 
+def _unseen(confidence, features, correct, numbers, kinds, learning, seed):
+    """`(Q,)` log odds of probes, each by a fit of the learning ones without its kind."""
+    fold = np.random.default_rng(seed).permutation(int(kinds.max()) + 1)[kinds] % FOLDS
+    odds = confidence.logistic.logit(features)
+    for out in range(FOLDS):
+        fit = learning[fold[learning] != out]
+        if min(correct[fit].sum(), (~correct[fit]).sum()) >= LEAST_OF_EACH:
+            groups = guarantees.numbered(numbers[fit], len(fit))
+            found = fitted(confidence.names, features[fit], correct[fit], groups)
+            odds[fold == out] = found.logit(features[fold == out])
+    return odds
+
+
 def moved(confidence, shift):
     """A confidence whose log odds are all greater by a shift.
 
@@ -255,7 +265,9 @@ def moved(confidence, shift):
     return dataclasses.replace(confidence, logistic=logistic, certificate=certificate)
 
 
-def _in_gallery(probed, confidence, inside, outside, numbers, wants, halves, rows, per_kind, seed):
+def _in_gallery(
+    probed, confidence, inside, outside, unseen, numbers, wants, halves, rows, per_kind, seed
+):
     """The `InGallery` of probes in front of a gallery."""
     rng = np.random.default_rng(seed)
     logits, correct = confidence.logistic.logit(inside), probed.correct
@@ -279,13 +291,7 @@ def _in_gallery(probed, confidence, inside, outside, numbers, wants, halves, row
         weights = np.repeat(guarantees.weights(numbers)[:, None], is_known.shape[1], axis=1)
         ranked = Logistic.fit(table[is_known], later, 1e-4, weights=weights[is_known])
     different = probed.without.different.mean() / probed.without.top.shape[1]
-    spread = deviation(
-        confidence.logistic.probability(inside),
-        correct,
-        numbers,
-        wants,
-        different * probed.size / per_kind,
-    )
+    spread = deviation(unseen, correct, numbers, wants, different * probed.size / per_kind)
     lowest = np.finfo(np.float32).min  # of what a search does not find
     return InGallery(
         probed.size,

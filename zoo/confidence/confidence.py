@@ -24,6 +24,21 @@ GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibrat
 PENALTY = 0.01
 
 
+def fitted(names, features, correct, groups=None, penalty=None):
+    """The `Logistic` of named features, with their signs.
+
+    Args:
+        names, penalty: of `Confidence.fit`.
+        features: `(Q, names)`.
+        correct: `(Q,)` booleans.
+        groups: `(Q,)` numbers; each group counts once.
+    """
+    if penalty is None:
+        penalty = max(PENALTY, 1 / len(correct))
+    weights = None if groups is None else guarantees.weights(groups)
+    return Logistic.fit(features, correct, penalty, [SIGNS.get(one, 0) for one in names], weights)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class InGallery:
     """What probes tell of one gallery beyond its first answers; made by `calibrate_on`.
@@ -152,9 +167,7 @@ class Confidence:
         scores = QueryScores.of(similarity)
         correct = checks.truths(correct, "correct", len(scores))
         _enough(correct)
-        if penalty is None:
-            penalty = max(PENALTY, 1 / len(correct))
-        if not penalty > 0:
+        if penalty is not None and not penalty > 0:
             raise ValueError(f"`penalty` must be positive; received {penalty}")
         there = feature_names(scores, uncertainty)
         if names is not None:
@@ -164,11 +177,9 @@ class Confidence:
             there = tuple(name for name in there if name in names)
         features = query_features(scores, uncertainty, there)
         numbers = None if groups is None else guarantees.numbered(groups, len(scores))
-        weights = None if groups is None else guarantees.weights(numbers)
-        signs = [SIGNS.get(name, 0) for name in there]
         return cls(
             there,
-            Logistic.fit(features, correct, penalty, signs, weights),
+            fitted(there, features, correct, numbers, penalty),
             len(correct),
             int(correct.sum()),
             quality.Reference.fit(there, features, queries, seed, numbers),
