@@ -75,6 +75,7 @@ def build(options):
         options.source = str(Path(options.source).expanduser().resolve())
     if options.pairs is not None:
         options.pairs = str(Path(options.pairs).expanduser().resolve())
+        _pairs(options)  # before all is encoded
     tower, pieces, identity = _work(options)
     _name_training(options, pieces)
     with built.locked(options.out):
@@ -149,6 +150,14 @@ def _probes(options):
     return probes
 
 
+def _pairs(options):
+    """The photos and captions of `--pairs`."""
+    try:
+        return captioned_folder(options.pairs)
+    except InputError as error:
+        raise InputError(f"--pairs {error}") from error
+
+
 def _work(options):
     """The tower, the pieces of work, and what says which work it is."""
     side = "captions" if options.captions else "images"
@@ -181,7 +190,7 @@ def _index(options, shards, made=None):
         similarity = similarities.get(options.similarity, model)
     out, side, probes = options.out, shards.manifest["side"], _probes(options)
     if options.pairs is not None:  # before the index, which takes longer
-        found = captioned_folder(options.pairs)
+        found = _pairs(options)
         print(found.recognised)
         probes = with_own(model, found, probes)
     folder = built.new_index(out)
