@@ -1,12 +1,13 @@
 """Probes of other photos: a wider interval, nothing certified, and a few own pairs that move it."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from zoo.confidence import Probes
-from zoo.confidence.general import GENERAL, OFF, OFF_WITH_OWN, SHIFT
+from zoo.confidence.general import GENERAL, OFF, OFF_WITH_OWN, OWN, SHIFT
 from zoo.search import Index
 
 DIM = 16
@@ -70,9 +71,10 @@ def test_joined_probes_are_kept_whole(worlds, tmp_path):
     _, general, own = worlds
     joint = general.beside(own.take(np.arange(30), np.arange(30)))
     few = general.beside(own.take(np.arange(7), np.arange(7))).note
-    assert f" and 30 of your own; with 30 it was off by up to {OFF_WITH_OWN} " in joint.note
-    assert f" and 7 of your own; general photos alone were off by up to {OFF} " in few
-    assert general.note == f"{GENERAL}, which was off by up to {OFF} in our tests."
+    assert f" and 30 of your own; with 30 it was off by {OFF_WITH_OWN[0]} on aver" in joint.note
+    assert f" and 7 of your own; general photos alone were off by {OFF[0]} on aver" in few
+    off = f"off by {OFF[0]} on average and {OFF[1]} at most in our tests."
+    assert general.note == f"{GENERAL}, which was {off}"
     assert own.note == ""
     joint.save(tmp_path / "probes.npz")
     again = Probes.load(tmp_path / "probes.npz")
@@ -82,6 +84,13 @@ def test_joined_probes_are_kept_whole(worlds, tmp_path):
     assert len(np.unique(pairs["groups"])) == 330
     some = joint.take(np.arange(290, 310), np.arange(290, 310))
     assert some.general.sum() == 10
+
+
+def test_the_numbers_are_those_that_the_study_printed():
+    page = (Path(__file__).parents[2] / "docs/results/generic_probes.md").read_text("utf-8")
+    assert f"together {SHIFT:.2f}" in page
+    for name, (mean, most) in (("Other photos alone", OFF), (f"With {OWN} own", OFF_WITH_OWN)):
+        assert f"{name}: off by {mean:.2f} on average, {most:.2f} at most" in page
 
 
 def test_classes_are_not_joined(worlds):

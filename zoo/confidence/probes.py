@@ -193,7 +193,7 @@ class Probes:
         confidence = calibrate_on(index, **pairs, known=known, seed=seed)
         if self.general is None:
             return confidence
-        return calibrated_elsewhere(confidence, index, pairs, self._own_questions(direction))
+        return calibrated_elsewhere(confidence, index, pairs, self.own_questions(direction))
 
     @property
     def note(self):
@@ -238,7 +238,7 @@ class Probes:
             general=np.arange(length(self.captions) + length(own.captions)) < length(self.captions),
         )
 
-    def _own_questions(self, direction):
+    def own_questions(self, direction):
         """Which questions of `pairs` are of the user's kind of photos."""
         if direction == "t2i":
             return ~self.general[np.isin(self.caption_labels, self.image_labels)]
