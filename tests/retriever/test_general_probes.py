@@ -61,7 +61,7 @@ def test_a_model_without_probes_gives_a_probability_and_says_by_what(retriever):
 def test_saved_and_loaded(retriever, tmp_path, monkeypatch):
     answer = retriever.ask(QUESTION)
     retriever.save(tmp_path / "saved")
-    monkeypatch.setattr("zoo.retriever.retriever.general_probes", None)  # not made again
+    monkeypatch.setattr("zoo.evaluation.captioned_probes.general_probes", None)  # not made again
     again = zoo.Retriever.load(tmp_path / "saved").ask(QUESTION)
     assert again.probability == pytest.approx(answer.probability, abs=1e-5)
     assert again.reason == answer.reason
