@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from zoo import cli, data, report, training
+from zoo import cli, data, training
 from zoo.data import MixedStream, toy_birds, toy_scenes
 
 WRITTEN = Path(__file__).parents[1] / "golden" / "settings.txt"
@@ -111,7 +111,7 @@ def test_every_number_arrives(name, drawn, tmp_path, monkeypatch):
         fit(settings, run)
 
     monkeypatch.setattr(training, "fit", kept)
-    monkeypatch.setattr(report, "train", started)
+    monkeypatch.setattr(training, "train", started)
     with pytest.raises(DoneError):
         recipe.main([*flags, f"--out={tmp_path / 'run'}"])
     lines = [f"{name}: {line}" for line in arrived(caught, marks)]
