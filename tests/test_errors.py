@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+import types
 
 import numpy as np
 import pytest
@@ -22,9 +23,11 @@ from zoo.encoders import weight_files
 from zoo.errors import MissingPackageError, require
 from zoo.extras.mteb import retrieval_task
 from zoo.metrics import read_instance_labels
+from zoo.models.onnx_file import write_onnx
 from zoo.training import Execution, RunSettings
 
 ROOT = pathlib.Path(__file__).parent.parent
+RECURRENT = types.SimpleNamespace(is_recurrent=True)  # all of a tower that is asked for
 VOCABULARY = [*SPECIAL, "a", "bird"]
 
 
@@ -70,7 +73,12 @@ PLACES = {
         "serve",
         lambda: runpy.run_module("zoo.retriever.server"),
     ),
-    "an export to ONNX": ("tf2onnx", "engines", lambda: engines._to_onnx(None, None, "x", "")),
+    "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(None, RECURRENT, "x")),
+    "an export to OpenVINO": (
+        "openvino",
+        "engines",
+        lambda: engines._open_openvino("x", None),
+    ),
     "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
     "PyTorch's weights": ("torch", "torch", lambda: weight_files._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
@@ -131,8 +139,8 @@ def test_every_extra_that_an_error_names_is_one():
 
 # What an extra does not bring, and what has to be importable with it alone.
 EXTRAS = {
-    "": (("faiss", "filelock", "keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo", "zoo.models")),
-    "engines": (("faiss", "filelock", "pyarrow", "gradio", "fastapi"), ("export.command",)),
+    "": (("faiss", "keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo", "zoo.models")),
+    "engines": (("faiss", "pyarrow", "gradio", "fastapi"), ("export.command",)),
     "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
     "serve": (("keras_hub", "gradio", "tf2onnx"), ("zoo.retriever.server",)),
     "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),

@@ -18,7 +18,7 @@ from zoo.files.text_files import read_lines, read_text
 from zoo.metrics.annotations import read_ids
 from zoo.reading.tables import read_table
 from zoo.reading.vector_files import read_column
-from zoo.retriever import commands
+from zoo.retriever import query
 
 ROOT = Path(__file__).parents[2]
 ODD = "\u2028\u2029\u0085\x0b\x0c\x1c\x1d\x1e"  # `str.splitlines` ends lines at each
@@ -37,14 +37,14 @@ def test_only_line_ends_end_lines(end):
 def _asked(monkeypatch, path):
     stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()), encoding="ascii")
     monkeypatch.setattr(sys, "stdin", stream)
-    return list(commands._lines("-"))
+    return list(query._lines("-"))
 
 
 READERS = {
     "lines": read_lines,
     "captions": list_captions,
     "column": read_column,
-    "--queries FILE": lambda path: list(commands._lines(str(path))),
+    "--queries FILE": lambda path: list(query._lines(str(path))),
 }
 
 
@@ -60,7 +60,7 @@ def test_text_files(reader, end, tmp_path):
 def test_standard_input_is_read_as_a_file_is(end, tmp_path, monkeypatch):
     path = tmp_path / "texts.txt"
     path.write_bytes(("\ufeff" + end.join(TEXTS)).encode())
-    assert _asked(monkeypatch, path) == list(commands._lines(str(path))) == TEXTS
+    assert _asked(monkeypatch, path) == list(query._lines(str(path))) == TEXTS
     path.write_bytes(b"a cat\n\xff")
     with pytest.raises(InputError, match="--queries -: expected UTF-8"):
         _asked(monkeypatch, path)

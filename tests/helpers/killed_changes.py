@@ -51,7 +51,7 @@ def of_parts(folder):
 def of_build(folder):
     if not (folder / "out" / built.SETUP).exists():
         return None
-    _, shards, index, _ = built.load(folder / "out")
+    _, shards, index, *_ = built.load(folder / "out")
     assert len(shards) == len(index)
     return answers(index), shards.names(range(len(shards)))
 

@@ -18,7 +18,7 @@ import memory
 import pcme_coco
 import pcmepp_coco
 import vse_coco
-from zoo import cli, evaluation, report, training
+from zoo import cli, evaluation, training
 from zoo.data import coco, toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -96,7 +96,7 @@ def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_
     folder = RunFolder.open(tmp_path / "both", {}, data=described)
     monkeypatch.setattr(evaluation, "ensemble", lambda *given: pytest.fail("encoded"))
     with pytest.raises(InputError, match=r"--annotations-dir .*COCO val.*lacks"):
-        report.finish_ensemble(folder, ["runs/a", "runs/b"], annotations)
+        training.finish_ensemble(folder, ["runs/a", "runs/b"], annotations)
     assert not folder.finished
 
 

@@ -130,7 +130,7 @@ def test_threads_ask_change_save_and_load_at_once(model, vectors, tmp_path):
     threads_for(3, model, vectors, tmp_path / "birds")
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 def test_threads_for_a_minute(model, vectors, tmp_path):
     threads_for(60, model, vectors, tmp_path / "birds")
 

@@ -111,7 +111,7 @@ def test_shards_are_indexed_in_parts_of_the_memory_that_a_flag_allows(
     memory = f"--memory={2 * item / from_shards.GIB!r}"
     main(["index", shards, str(out), memory])
     there = [path.name for path in sorted((out / "index").iterdir())]
-    assert there == [".lock", "part-000", "part-001", "parts.json"]
+    assert [name for name in there if "part" in name] == ["part-000", "part-001", "parts.json"]
     capsys.readouterr()
     main(["query", str(out), "--image", str(photos / "a.png"), "-k", "2"])
     assert names(capsys.readouterr().out) == ["a.png", "deep/d.png"]

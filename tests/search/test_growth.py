@@ -85,7 +85,7 @@ def build(model, source, out, *more):
 
 
 def vectors(out):
-    _, shards, _, _ = built.load(out)
+    _, shards, *_ = built.load(out)
     arrays = collection.joined([shard.arrays for shard in shards.shards()])
     return dict(zip(shards.names(range(len(shards))), arrays["mean"], strict=True))
 
@@ -181,7 +181,7 @@ def test_captions_follow_their_file(model_folder, tmp_path, encoded):
     lines.write_text("blue\nred\ngreen\nred\n")
     build(model_folder, lines, out, "--captions")
     assert encoded == ["blue"]
-    _, shards, index, _ = built.load(out)
+    _, shards, index, *_ = built.load(out)
     assert shards.names(range(4)) == ["blue", "red", "green", "red"]
     assert len(index) == 4
 

@@ -154,7 +154,7 @@ for _ in range(12):
         built.commit(folder / "out", {"shards": None, "index": where.name})
     assert len(Index.load(folder / "index")) in (20, 21)
     assert len(ShardedIndex.load(folder / "parts")) in (20, 21)
-    _, names, found, _ = built.load(folder / "out")
+    _, names, found, *_ = built.load(folder / "out")
     assert names[0] == f"of {len(found) - 20}"
 """
 

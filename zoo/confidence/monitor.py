@@ -14,6 +14,10 @@ _BOLDEST = 0.5  # share of the most that can be bet
 class Alarm:
     """What a monitor says of a stream of answers.
 
+    ```python
+    print(zoo.confidence.Alarm(100, 12, 20.0, 0.4, None).sentence)
+    ```
+
     Attributes:
         answers: how many there were.
         wrong: how many of them were wrong.

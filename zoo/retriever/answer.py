@@ -80,6 +80,10 @@ class Answer:
 
     def __str__(self) -> str:
         """The answer for a person: the verdict, then the results."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """What is printed: the verdict, and a line for each result."""
         is_answer = self.verdict in (LIKELY, UNSURE)
         probability = f" {self.probability:.2f}" if is_answer and self.probability else ""
         asked = "" if self.asked is None else f" (asked: {self.asked})"
@@ -88,7 +92,7 @@ class Answer:
         for rank, (score, name) in enumerate(zip(self.scores, names, strict=True)):
             fit = "    " if self.fits is None else f"{self.fits[rank]:.2f}"
             lines.append(f"{rank + 1:4d}  {fit} {score:12.5g}  {name}")
-        return "\n".join(lines)
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON values."""

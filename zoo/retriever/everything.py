@@ -37,7 +37,7 @@ class Everything:
 
     def __str__(self) -> str:
         """The page for a person."""
-        first, *rows = str(self.answer).splitlines()
+        first, *rows = self.answer.lines()
         noun = "item" if self.total == 1 else "items"
         lines = [first, f"{self.total:,} {noun} fit{'s' if self.total == 1 else ''}"]
         if self.unfit is not None:
