@@ -66,12 +66,13 @@ def _export_engine(name, out, format, gallery, options):
 
 def _judges(gallery, model):
     """What judges a gallery, by its direction."""
+    from zoo.confidence.probes import direction_of
     from zoo.retriever import Retriever
 
     retriever = Retriever.load(gallery, model)
     if retriever.confidence is None:
         raise InputError(f"--gallery {gallery}: is not calibrated: {retriever.judge.why_not}")
-    direction = "t2i" if retriever.side == "images" else "i2t"
+    direction = direction_of(retriever.side)
     items = None if retriever.probes is None else retriever.probes.items(direction)
     return {direction: ServedJudge(retriever.judge, items, retriever.index.hubs)}
 

@@ -62,7 +62,7 @@ class CorrectedSpace:
             raise ValueError(
                 f"`hubs` must hold at least {LEAST} questions; received {length(questions)}"
             )
-        if score is None or straight_line(score) is None:
+        if not can_correct(base, score):
             raise ValueError(
                 "`hubs` must be None for a similarity whose score is not a straight line in what "
                 "the index compares, as of CSD and the cosine; received questions"
@@ -113,9 +113,7 @@ class CorrectedSpace:
         last = np.full((len(vectors), 1), self.metric == "inner_product", np.float32)
         return np.concatenate([vectors, last], axis=1)
 
-    def scores(self, values, queries, score):
-        """As of `SearchSpace`."""
-        return score(values if self.offset is None else values + self.offset(queries)[:, None])
+    scores = SearchSpace.scores  # which reads the offset alone
 
     def shifts(self, arrays, score, left_out=None):
         """What is added to an item's scores, `(items,)`; arguments as of `of` and `gallery`."""
@@ -136,11 +134,7 @@ class CorrectedSpace:
         asked = np.array([self._rows.get(row.tobytes(), -1) for row in vectors])
         pairs = np.stack([rows.ravel(), np.repeat(asked, rows.shape[1])], axis=1)
         pairs = np.unique(pairs[(pairs >= 0).all(axis=1)], axis=0)
-        items, wanted = pairs.T
-        place = np.arange(len(items)) - np.searchsorted(items, items)
-        found = np.full((count, int(place.max(initial=0)) + 1), -1)
-        found[items, place] = wanted
-        return found
+        return padded(*pairs.T, count)
 
     def _nearness(self, vectors, left_out):
         """r of items, `(items,)` float64, pair by pair, so that copies have the same."""
@@ -161,6 +155,19 @@ class CorrectedSpace:
                 values = np.einsum("ncd,nd->nc", found, part, dtype=np.float64)
             near[start : start + _CHUNK] = values.mean(axis=1)
         return near
+
+
+def can_correct(space, score):
+    """Whether hubs can be corrected in a search space, or None, by a score of its value."""
+    return space is not None and score is not None and straight_line(score) is not None
+
+
+def padded(items, rows, count):
+    """The rows of each of `count` items, `(count, n)`, −1 padded, of sorted pairs `(pairs,)`."""
+    place = np.arange(len(items)) - np.searchsorted(items, items)
+    found = np.full((count, int(place.max(initial=0)) + 1), -1)
+    found[items, place] = rows
+    return found
 
 
 def _largest(values, count):

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 import zoo
+from colour_model import with_words
 from zoo.commands.search import main
-from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.retriever import Retriever, canaries
 
@@ -19,16 +19,7 @@ def model(seed, dim=8):
     keras.utils.set_random_seed(seed)
     image = keras.Input((16, 16, 3))
     seen = keras.layers.Dense(dim)(keras.layers.Flatten()(keras.layers.Rescaling(1 / 255)(image)))
-    caption = keras.Input((12,), dtype="int32")
-    tokenizer = word_tokenizer(canaries.TEXTS, max_words=12)
-    words = keras.layers.Embedding(tokenizer.vocabulary_size(), dim)(caption)
-    words = keras.layers.GlobalAveragePooling1D()(words)
-    return zoo.models.DualEncoder(
-        keras.Model(image, {"mean": seen}),
-        keras.Model(caption, {"mean": words}),
-        zoo.similarities.Cosine(),
-        tokenizer=tokenizer,
-    )
+    return with_words(keras.Model(image, {"mean": seen}), canaries.TEXTS, max_words=12)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zoo
-from tests.helpers.colour_model import colour_model
+from colour_model import colour_model
 from zoo import evaluation
 from zoo.commands.search import main
 from zoo.confidence.general import GENERAL, OFF

@@ -27,6 +27,11 @@ OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are cor
 DIRECTIONS = ("i2t", "t2i")
 
 
+def direction_of(side):
+    """How a gallery of `"images"` or `"captions"` is asked: `"t2i"` or `"i2t"`."""
+    return "t2i" if side == "images" else "i2t"
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Probes:
     """Embeddings of images and captions that training has not seen, and which belong together.
@@ -188,7 +193,7 @@ class Probes:
             ValueError: as `calibrate_on`.
         """
         if direction is None:
-            direction = "t2i" if index.description["side"] == "images" else "i2t"
+            direction = direction_of(index.description["side"])
         known, pairs = self.known.get(direction), self.pairs(direction)
         confidence = calibrate_on(index, **pairs, known=known, seed=seed)
         if self.general is None:

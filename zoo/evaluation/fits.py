@@ -19,9 +19,9 @@ from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
 from zoo.csls import LEAST as LEAST_QUESTIONS
 from zoo.csls import MOST as MOST_QUESTIONS
-from zoo.csls import CorrectedSpace
+from zoo.csls import CorrectedSpace, can_correct, padded
 from zoo.evaluation.answers import space_of
-from zoo.evaluation.hub_gain import Gain, can_correct
+from zoo.evaluation.hub_gain import Gain
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.evaluation.short_questions import held_stems, short_questions
@@ -148,12 +148,16 @@ class _Learner:
         owner = bank.pop("photo")
         if not can_correct(space, score) or length(bank) < LEAST_QUESTIONS:
             return False
-        before = np.take_along_axis(self.own, self.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+        before = self._finds_own()
         self.hubs = CorrectedSpace.of(space, score, bank, self.items)
-        self.left_out = _rows_of(owner, self.photo_of_item)
+        own = self.photo_of_item[:, None] == owner
+        self.left_out = padded(*np.nonzero(own), len(own))
         self.scores = self.scores + self.hubs.shifts(self.items, score, self.left_out)
-        after = np.take_along_axis(self.own, self.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
-        return Gain.of(after, before).pays
+        return Gain.of(self._finds_own(), before).pays
+
+    def _finds_own(self):
+        """Whether each question's first item is its own, `(Q,)`."""
+        return self.own[np.arange(len(self.own)), self.scores.argmax(axis=1)]
 
     def _bank(self):
         """The questions that travel with the model, with the `photo` of each."""
@@ -321,15 +325,6 @@ class _Learner:
         """The items of some photos, drawn at random."""
         photos = self.rng.permutation(length(self.captioned.images))[:size]
         return np.flatnonzero(np.isin(self.photo_of_item, photos))
-
-
-def _rows_of(owners, wanted):
-    """The rows of each wanted owner, `(wanted, n)`, −1 padded."""
-    found = [np.flatnonzero(owners == one) for one in wanted]
-    rows = np.full((len(found), max(1, *map(len, found))), -1)
-    for row, own in zip(rows, found, strict=True):
-        row[: len(own)] = own
-    return rows
 
 
 def _nearest(items, among):

@@ -8,9 +8,9 @@ from scipy.stats import t as student
 from zoo.arrays import as_arrays, length, take, thinned
 from zoo.confidence.guarantees import halves, numbered
 from zoo.confidence.insertion import own_rows
-from zoo.csls import LEAST, CorrectedSpace
+from zoo.confidence.probes import direction_of
+from zoo.csls import LEAST, CorrectedSpace, can_correct
 from zoo.evaluation.pair_gallery import PairGallery
-from zoo.spaces import straight_line
 
 LEVEL = 0.1  # of the test
 MOST_ITEMS = 5000  # that are looked at
@@ -47,11 +47,6 @@ class Gain(NamedTuple):
         return cls(float(shares[0].mean()), float(shares[1].mean()), bool(is_more))
 
 
-def can_correct(space, score):
-    """Whether hubs can be corrected in a search space, see `CorrectedSpace.of`."""
-    return space is not None and score is not None and straight_line(score) is not None
-
-
 def hub_gain(items, similarity, side, probes, seed=0):
     """The `Gain` of correcting hubs in a gallery by the probes' questions, or None.
 
@@ -76,7 +71,7 @@ def hub_gain(items, similarity, side, probes, seed=0):
     enough = length(bank) >= LEAST and len(plain) > 1 and not probes.by_class
     if not enough or not can_correct(plain.own_space, score):
         return None
-    told = probes.pairs("t2i" if side == "images" else "i2t")
+    told = probes.pairs(direction_of(side))
     groups = numbered(told["groups"], length(told["queries"]))
     asked = halves(groups, seed)[0]
     matches = told["matches"][asked]

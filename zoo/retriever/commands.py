@@ -5,7 +5,6 @@ from pathlib import Path
 
 from zoo import collection as collections
 from zoo import similarities
-from zoo.arrays import joined, length, thinned
 from zoo.collection import Collection
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES
@@ -196,7 +195,13 @@ def _index(options, shards, made=None):
     folder = built.new_index(out)
     try:
         hubs = HUBS[options.correct_hubs]
-        bank, gain = bank_of(hubs, lambda: _sample(shards), similarity, side, probes)
+        bank, gain = bank_of(
+            hubs,
+            lambda: from_shards.sample(shards, from_shards.filled(shards), MOST_ITEMS),
+            similarity,
+            side,
+            probes,
+        )
         index = from_shards.build(
             shards,
             similarity,
@@ -233,13 +238,6 @@ def _index(options, shards, made=None):
     print(f"{out}: {_calibrated(retriever)}")
     if why_not is not None:
         print(f"{out}: questions need TensorFlow: {why_not}")
-
-
-def _sample(shards):
-    """Some of the items, evenly out of all shards."""
-    share = min(1.0, MOST_ITEMS / len(shards))
-    parts = [shards.shard(number).arrays for number in range(len(shards.paths))]
-    return joined([thinned(part, max(1, round(share * length(part)))) for part in parts])
 
 
 def _without_hubs(options, retriever, folder, shards):

@@ -15,7 +15,7 @@ from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.guarantees import numbered
 from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
-from zoo.confidence.probes import OF_CORRECTED
+from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
@@ -618,7 +618,7 @@ class Retriever:
 
     @property
     def _direction(self):
-        return "t2i" if self.side == "images" else "i2t"
+        return direction_of(self.side)
 
     def _known(self):
         return None if self.probes is None else self.probes.known.get(self._direction)
@@ -682,9 +682,8 @@ class Retriever:
         """
         if self.probes is None:
             return []
-        bank = self.probes.captions if self.side == "images" else self.probes.images
         try:
-            return hubs(self.index, bank)
+            return hubs(self.index, self.probes.questions(self.side))
         except ValueError:  # an index of another similarity
             return []
 
@@ -728,7 +727,7 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
         return bank, None
     # Of classes items have questions in common; and what else fits is learnt for corrected scores
     # where these find more in training.
-    name = OF_CORRECTED + ("t2i" if side == "images" else "i2t")
+    name = OF_CORRECTED + direction_of(side)
     if probes.by_class or (probes.fits and name not in probes.fits):
         return None, None
     from zoo.evaluation.hub_gain import hub_gain

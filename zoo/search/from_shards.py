@@ -55,7 +55,7 @@ def build(
         InputError: if a shard cannot be read, or the index cannot be written.
     """
     arguments = {"similarity": similarity, "kind": kind, "side": side, "candidates": candidates}
-    numbers = [n for n in range(len(shards.paths)) if shards.starts[n + 1] > shards.starts[n]]
+    numbers = filled(shards)
     if memory is None:
         index = _part(shards, numbers, folder, arguments, training_rows, options, hubs)
         return _saved(index, folder, moments)
@@ -69,6 +69,18 @@ def build(
             hubs = index.hubs
             _saved(index, target, moments)
     return ShardedIndex.load(folder)
+
+
+def filled(shards):
+    """The numbers of the shards that hold items."""
+    return [n for n in range(len(shards.paths)) if shards.starts[n + 1] > shards.starts[n]]
+
+
+def sample(shards, numbers, most):
+    """About so many items, evenly out of some shards: their embeddings, a dict of arrays."""
+    share = min(1.0, most / sum(shards.starts[n + 1] - shards.starts[n] for n in numbers))
+    parts = (shards.shard(number).arrays for number in numbers)
+    return collection.joined([thinned(part, max(1, round(share * length(part)))) for part in parts])
 
 
 def bytes_an_item(arrays, training_rows, options, similarity, kind, side, candidates):
@@ -115,14 +127,7 @@ def _groups(shards, numbers, most, memory):
 
 def _part(shards, numbers, folder, arguments, training_rows, options, hubs):
     total = sum(shards.starts[n + 1] - shards.starts[n] for n in numbers)
-    training = None
-    if arguments["kind"] == "ivfpq":
-        share = min(1.0, training_rows / total)
-        parts = []
-        for number in numbers:
-            arrays = shards.shard(number).arrays
-            parts.append(thinned(arrays, max(1, round(share * length(arrays)))))
-        training = collection.joined(parts)
+    training = sample(shards, numbers, training_rows) if arguments["kind"] == "ivfpq" else None
     index = None
     for number in numbers:
         arrays = shards.shard(number).arrays

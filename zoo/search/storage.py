@@ -190,12 +190,10 @@ def _check_columns(folder, names, columns, index):
 
 def _check_bank(path, manifest, bank, index):
     """Raises InputError unless there are as many questions as the description says, or none."""
-    told = None if manifest.get("hubs") is None else manifest["hubs"]["questions"]
+    told = (manifest.get("hubs") or {}).get("questions")
     found = None if bank is None else bank.shape
-    if (
-        found != (None if told is None else (told, index.d - 1))
-        or not np.isfinite(0 if bank is None else bank).all()
-    ):
+    expected = None if told is None else (told, index.d - 1)
+    if found != expected or (bank is not None and not np.isfinite(bank).all()):
         raise InputError(f"{path}: expected {told} questions of finite numbers, found {found}")
 
 
