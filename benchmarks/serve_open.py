@@ -1,8 +1,8 @@
-"""`halo search serve` beside clients that mean no good: what its users and its memory notice.
+"""`halo search serve` and the demo beside clients that mean no good: what their users notice.
 
 `python -m benchmarks serve_open`. 20 clients ask as in `benchmarks.serve`, alone, then beside 300
-half-sent bodies and pictures of many pixels in few bytes. All connections are of this machine, and
-the server is a process of its own.
+half-sent bodies and pictures of many pixels in few bytes; what the server's memory does is said
+too. All connections are of this machine, and each server is a process of its own.
 """
 
 import base64
@@ -11,6 +11,8 @@ import io
 import json
 import re
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -25,26 +27,54 @@ from benchmarks.report import Report
 HALF_SENT, BOMBS = 300, 6
 LARGE = (7000, 7000)  # refused by its header
 LARGEST = (4000, 4000)  # the most that is decoded
-HEAD = b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+EVENTS = "/gradio_api/call"
 
 
 def main():
-    report = Report(f"{serve.CLIENTS} clients × {serve.QUESTIONS_EACH} questions", serve.SEED)
+    return [of_serve(), of_demo()]
+
+
+def of_serve():
     with tempfile.TemporaryDirectory() as folder:
         zoo.Retriever.build("photos_pfe", zoo.data.packaged_photos()).save(folder)
         with serve.served(folder) as (address, process):
             serve.ask(address, "a question to begin with")
-            pictures(address, [bomb((50, 50))])  # what the first picture loads
-            serve.under_load(address, process.pid)
-            before, alone = memory(process.pid), serve.under_load(address, process.pid)
-            with Peak(process.pid) as peak, half_sent(address):
-                attack = threading.Thread(
-                    target=pictures, args=(address, [bomb(LARGE), bomb(LARGEST)] * BOMBS)
-                )
-                attack.start()
-                beside = serve.under_load(address, process.pid)
-                attack.join()
-    for one, other in zip(alone, beside, strict=True):
+            return beside("halo search serve", address, process.pid, "/ask", serve.answers, ask)
+
+
+def of_demo():
+    """Through Gradio's own API: an event that is sent, and the stream that brings its answer."""
+    with tempfile.TemporaryDirectory() as folder, demo_of(folder) as (address, process):
+        answered(address, "a question to begin with")
+        return beside("halo demo", address, process.pid, f"{EVENTS}/find_images", answered, upload)
+
+
+def beside(name, address, process, path, answered, sent):
+    """The report of one server.
+
+    Args:
+        name: of the server.
+        address, process: where it listens, and the number of its process.
+        path: what half-sent bodies are sent to.
+        answered: a function of `(address, question)`, see `serve.under_load`.
+        sent: a function of `(address, picture)` that sends one of `bomb`.
+    """
+    sent(address, bomb((50, 50)))  # what the first picture loads
+    serve.under_load(address, process, answered)
+    before, alone = memory(process), serve.under_load(address, process, answered)
+    with Peak(process) as peak, half_sent(address, path):
+        bombs = [bomb(LARGE), bomb(LARGEST)] * BOMBS
+        attack = [threading.Thread(target=sent, args=(address, one)) for one in bombs]
+        for thread in attack:
+            thread.start()
+        meanwhile = serve.under_load(address, process, answered)
+        for thread in attack:
+            thread.join()
+    report = Report(
+        f"{name}: {serve.CLIENTS} clients × {serve.QUESTIONS_EACH} questions", serve.SEED
+    )
+    for one, other in zip(alone, meanwhile, strict=True):
         report.add(
             of=one["of"],
             alone=one["seconds"],
@@ -58,36 +88,88 @@ def main():
     return report
 
 
+@contextlib.contextmanager
+def demo_of(folder):
+    """`(address, process)` of a demo of the packaged photos, which ends with the block.
+
+    Args:
+        folder: where its embeddings and some captions for it are kept.
+    """
+    captions = Path(folder, "captions.txt")
+    texts = (f"{one} {place}" for one in serve.SUBJECTS for place in serve.PLACES)
+    captions.write_text("\n".join(texts), encoding="utf-8")
+    photos = zoo.data.packaged_photos()[0].parent
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "demo", "--port", str(port), "--cache", folder]
+    command += ["--photos", str(photos), "--captions", str(captions)]
+    address = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            while process.poll() is None:
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(address, timeout=1).close()
+                    break
+                time.sleep(0.1)
+            yield address, process
+        finally:
+            process.kill()
+
+
+def answered(address, question):
+    """Whether the demo answers a question; it names no question in its answer."""
+    return b"event: complete" in event(address, "find_images", [str(question), None, 10])
+
+
+def event(address, name, values):
+    """The stream of one event of Gradio, whole."""
+    body = json.dumps({"data": values}).encode()
+    head = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}{EVENTS}/{name}", body, head)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        number = json.load(answer)["event_id"]
+    with urllib.request.urlopen(f"{address}{EVENTS}/{name}/{number}", timeout=60) as answer:
+        return answer.read()
+
+
+def upload(address, picture):
+    """Asks the demo by a picture: what is not decoded is refused in a sentence."""
+    line = b"halo-benchmark"
+    file = (
+        b'Content-Disposition: form-data; name="files"; filename="a.png"\r\nContent-Type: image/png'
+    )
+    body = b"--%b\r\n%b\r\n\r\n%b\r\n--%b--\r\n" % (line, file, picture, line)
+    head = {"Content-Type": f"multipart/form-data; boundary={line.decode()}"}
+    with contextlib.suppress(urllib.error.HTTPError):
+        request = urllib.request.Request(f"{address}/gradio_api/upload", body, head)
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            path = json.load(answer)[0]
+        file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+        event(address, "find_captions", [file, None, 10])
+
+
 def bomb(size):
-    """The base64 of a picture of few bytes."""
+    """A picture of few bytes."""
     from PIL import Image
 
     file = io.BytesIO()
     Image.new("RGB", size, "red").save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()
+    return file.getvalue()
 
 
-def pictures(address, texts):
-    """Asks with each picture, all at once."""
-
-    def ask(text):
-        body = json.dumps({"image": text}).encode()
-        headers = {"Content-Type": "application/json"}
-        with contextlib.suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(
-                urllib.request.Request(f"{address}/ask", body, headers), timeout=120
-            ).read()
-
-    threads = [threading.Thread(target=ask, args=(text,)) for text in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def ask(address, picture):
+    """Asks `serve` by a picture."""
+    body = json.dumps({"image": base64.b64encode(picture).decode()}).encode()
+    request = urllib.request.Request(f"{address}/ask", body, {"Content-Type": "application/json"})
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(request, timeout=120).read()
 
 
 @contextlib.contextmanager
-def half_sent(address):
+def half_sent(address, path):
     """Connections with bodies that never end; every third is large."""
+    head = HEAD.format(path).encode()
     host, port = re.fullmatch(r"http://(.+):(\d+)", address).groups()
     with contextlib.ExitStack() as held:
         for number in range(HALF_SENT):
@@ -95,7 +177,7 @@ def half_sent(address):
             connection.settimeout(2)
             size = 2**20 if number % 3 == 0 else 1
             with contextlib.suppress(OSError):  # a large one is not taken
-                connection.sendall(HEAD + b"Content-Length: 9999999\r\n\r\n" + b" " * size)
+                connection.sendall(head + b"Content-Length: 9999999\r\n\r\n" + b" " * size)
         yield
 
 
