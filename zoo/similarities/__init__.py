@@ -5,8 +5,7 @@ rooms need to know of a similarity stands on its class, see `Similarity`; import
 gives it its name.
 """
 
-from zoo.similarities.average import AverageSimilarity
-from zoo.similarities.base import Similarity
+from zoo.similarities.base import AverageSimilarity, Similarity
 from zoo.similarities.by_name import (
     check_name,
     current_name,
@@ -16,7 +15,6 @@ from zoo.similarities.by_name import (
     names,
     owner_of,
 )
-from zoo.similarities.cosine_logit import CosineLogit
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
 from zoo.similarities.directional import (
     PowerSphericalLikelihood,
@@ -25,47 +23,51 @@ from zoo.similarities.directional import (
     von_mises_fisher_log_likelihood,
 )
 from zoo.similarities.divergence import (
+    Bhattacharyya,
+    ExpectedLikelihood,
     JeffreysDivergence,
     KLDivergence,
     MinKLDivergence,
     ReverseKLDivergence,
+    bhattacharyya_distance,
     jeffreys_divergence,
     kl_divergence,
+    log_expected_likelihood,
     min_kl_divergence,
     reverse_kl_divergence,
 )
-from zoo.similarities.euclidean import EuclideanDistance
 from zoo.similarities.gaussian import (
     ClosedFormSampledDistance,
+    EuclideanDistance,
+    SquaredEuclidean,
+    SquaredWasserstein2,
     Wasserstein2,
     closed_form_sampled_distance,
     wasserstein_2,
 )
 from zoo.similarities.moment_matched import moment_matched_match_probability
-from zoo.similarities.monte_carlo import AverageL2, MatchProbability
-from zoo.similarities.overlap import (
-    Bhattacharyya,
-    ExpectedLikelihood,
-    bhattacharyya_distance,
-    log_expected_likelihood,
-)
-from zoo.similarities.points import Cosine, cosine
+from zoo.similarities.points import Cosine, CosineLogit, cosine
 from zoo.similarities.probabilistic_cosine import (
     ProbabilisticCosine,
     cosine_variance,
     expected_cosine,
 )
-from zoo.similarities.sampled import average_l2, match_probability, sample
-from zoo.similarities.set_probability import SetMatchProbability
+from zoo.similarities.sampled import (
+    AverageL2,
+    MatchProbability,
+    average_l2,
+    match_probability,
+    sample,
+)
 from zoo.similarities.sets import (
     Chamfer,
     MaximumPair,
+    SetMatchProbability,
     SmoothChamfer,
     chamfer,
     maximum_pair,
     smooth_chamfer,
 )
-from zoo.similarities.squared import SquaredEuclidean, SquaredWasserstein2
 
 NAMES = names()  # of the similarities that `get` makes
 

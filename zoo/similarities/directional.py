@@ -6,8 +6,7 @@ from keras import ops
 
 from zoo.embeddings import DIRECTION, POINT, as_embedding, direction, points
 from zoo.numerics import outer_sum, product, unit
-from zoo.similarities.base import Similarity, unchanged
-from zoo.similarities.scale import Bounded
+from zoo.similarities.base import Bounded, Similarity, unchanged
 from zoo.sphere import (
     power_spherical_log_constant,
     von_mises_fisher_log_constant,
