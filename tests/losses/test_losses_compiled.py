@@ -9,8 +9,7 @@ from gradients import value_and_gradients
 from loss_loops import random_problem
 from oracles import random_gaussians, random_sets
 from zoo import losses
-from zoo.losses.auxiliary import Auxiliary
-from zoo.losses.base import MatrixLoss
+from zoo.losses.base import Auxiliary, MatrixLoss
 
 RNG = np.random.default_rng(0)
 MATCHES, LOGITS = random_problem(RNG)

@@ -9,7 +9,7 @@ from keras import ops
 from gradients import value_and_gradients
 from loss_loops import random_problem
 from zoo import losses
-from zoo.losses.reduction import reduced
+from zoo.losses.base import reduced
 
 MATCHES, LOGITS = random_problem(np.random.default_rng(0))
 

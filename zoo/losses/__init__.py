@@ -1,26 +1,28 @@
 """Losses over `(matches, logits)`, and the auxiliary terms on embeddings that join them."""
 
 from zoo.losses.ambiguity import Ambiguity
-from zoo.losses.auxiliary import Auxiliary
-from zoo.losses.auxiliary_ranking import AuxiliaryRanking
-from zoo.losses.average_precision import SmoothAveragePrecision
-from zoo.losses.base import MatrixLoss
+from zoo.losses.average_precision import SemanticPrecision, SmoothAveragePrecision
+from zoo.losses.base import Auxiliary, MatrixLoss
 from zoo.losses.captioning import Captioning
-from zoo.losses.contrastive import InfoNCE
-from zoo.losses.inclusion import Inclusion, inclusion
-from zoo.losses.matching import MatchingCrossentropy, with_pseudo_positives
-from zoo.losses.maximum_mean_discrepancy import MaximumMeanDiscrepancy, maximum_mean_discrepancy
-from zoo.losses.mutual_likelihood import MutualLikelihood, mutual_likelihood
-from zoo.losses.ranking import TripletRanking
-from zoo.losses.semantic_precision import SemanticPrecision
-from zoo.losses.slot_diversity import (
+from zoo.losses.discrepancy import MaximumMeanDiscrepancy, maximum_mean_discrepancy
+from zoo.losses.gaussian_terms import (
+    Inclusion,
+    KLRegularizer,
+    MutualLikelihood,
+    inclusion,
+    kl_to_standard_normal,
+    mutual_likelihood,
+)
+from zoo.losses.matching import InfoNCE, MatchingCrossentropy, with_pseudo_positives
+from zoo.losses.ranking import AuxiliaryRanking, TripletRanking
+from zoo.losses.spread import (
     Diversity,
     OrthogonalDiversity,
+    Uniformity,
     diversity,
     orthogonal_diversity,
+    uniformity,
 )
-from zoo.losses.spread import Uniformity, uniformity
-from zoo.losses.standard_normal import KLRegularizer, kl_to_standard_normal
 
 __all__ = [
     "Ambiguity",

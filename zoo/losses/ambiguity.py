@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor, gaussian
-from zoo.losses.auxiliary import Auxiliary
-from zoo.losses.base import mean_over, positive
+from zoo.losses.base import Auxiliary, mean_over, positive
 
 _NEVER = -1e9  # log weight of a caption that does not count
 

@@ -1,13 +1,71 @@
-"""The contract of every loss over the matrix of a batch's images and captions."""
+"""Losses over a matrix of matches, auxiliary terms on embeddings, and their reductions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from zoo.embeddings import Tensor
+from zoo.embeddings import Tensor, as_embedding
+
+_MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
+
+
+def single_loss(loss: Any) -> Callable:
+    """A loss as `compile(loss=…)` takes it, as a Keras loss object or a function.
+
+    Args:
+        loss: a `keras.losses.Loss`, a function `(matches, logits) -> values`, or a name that Keras
+            knows, such as `"mse"`.
+
+    Raises:
+        ValueError: if it is several losses, or nothing that Keras knows.
+    """
+    if isinstance(loss, (list, tuple, dict)) and "class_name" not in loss:
+        raise ValueError(
+            f"`loss` must be one loss over (matches, logits); received {len(loss)}: {loss!r:.60}"
+        )
+    return keras.losses.get(loss)
+
+
+def reduced(loss: Any, matches: Tensor, logits: Tensor) -> Tensor:
+    """A loss of a batch as Keras reduces it: names and functions by the mean of their values.
+
+    Keras' own reductions also divide by the number of replicas. Here they do not, since every
+    replica knows the whole batch: `DualEncoder` divides once.
+
+    Args:
+        loss: see `single_loss`.
+        matches: `(N, M)` in [0, 1].
+        logits: `(N, M)` similarities.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ValueError: if there are several losses, if Keras knows no such loss, or if the values of a
+            loss are not reduced (`reduction=None`).
+    """
+    loss = single_loss(loss)
+    if isinstance(loss, MatrixLoss):
+        return loss(matches, logits)
+    reduction = getattr(loss, "reduction", "sum_over_batch_size")
+    if isinstance(loss, keras.losses.Loss):
+        matches, logits = ops.cast(matches, loss.dtype), ops.cast(logits, loss.dtype)
+        if type(loss).__call__ is keras.losses.Loss.__call__:
+            loss = loss.call  # without Keras' reduction
+    values = ops.convert_to_tensor(loss(matches, logits))
+    if not values.shape:
+        return values
+    if reduction in _MEANS:
+        return ops.mean(values)
+    if reduction == "sum":
+        return ops.sum(values)
+    raise ValueError(
+        "`loss` must give one number; received values of the shape "
+        f"{tuple(values.shape)} and reduction={reduction!r}"
+    )
 
 
 class MatrixLoss(keras.losses.Loss):
@@ -111,6 +169,55 @@ def positive(name: str, value: Any) -> float:
 def mean_over(values: Tensor, weights: Tensor) -> Tensor:
     """Weighted mean of `values`; 0 where the weights sum to 0."""
     return ops.divide_no_nan(ops.sum(values * weights), ops.sum(weights))
+
+
+class Auxiliary(keras.layers.Layer):
+    """Base of the auxiliary terms: two batches of embeddings in, one unweighted scalar out.
+
+    ```python
+    class MeanLength(zoo.losses.Auxiliary):
+        def call(self, images, captions):
+            return keras.ops.mean(images["mean"] ** 2)
+
+    points = {"mean": np.ones((2, 4), "float32")}
+    MeanLength(0.1, "length")(points, points)  # unweighted: 1.0
+    ```
+
+    `DualEncoder` multiplies by `weight`, adds to the loss and logs the scalar under `name`.
+    They are layers so that random state (`Uniformity` on samples) is saved with the model.
+
+    Args:
+        weight: factor of the term in the loss.
+        name: under which the term is logged.
+
+    Call arguments:
+        images: N embeddings of images, a dict of tensors or what `encode_images` returned.
+        captions: M embeddings of captions, in the same form.
+
+    Output: a float32 scalar, whatever the global precision.
+
+    A term is also called with what it `reads` of the batch, by name: `"ids"`, the captions' token
+    ids `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.
+    """
+
+    reads: tuple[str, ...] = ()
+
+    def __init__(self, weight: float, name: str, **kwargs: Any):
+        kwargs.setdefault("dtype", "float32")
+        super().__init__(name=name, **kwargs)
+        self.weight = float(weight)
+        self.built = True
+
+    def __call__(self, images, captions, **kwargs):
+        # Distributions are not tensors, so Keras must not see them as layer inputs.
+        images, captions = as_embedding(images, "images"), as_embedding(captions, "captions")
+        return super().__call__(images, captions, **kwargs)
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.KerasTensor((), dtype="float32")
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "weight": self.weight}
 
 
 def _known_values(array):

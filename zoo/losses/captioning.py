@@ -7,8 +7,7 @@ from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
 from zoo.layers.masking import masked_mean, masked_softmax
-from zoo.losses.auxiliary import Auxiliary
-from zoo.losses.base import mean_over
+from zoo.losses.base import Auxiliary, mean_over
 
 PADDING = 0  # as the first input it starts a caption, as a target after the last word it ends it
 

@@ -11,7 +11,7 @@ from keras import ops
 from zoo import embeddings, global_batch, losses
 from zoo.compat import compiled_metrics
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
-from zoo.losses.reduction import reduced, single_loss
+from zoo.losses.base import reduced, single_loss
 from zoo.models import inputs as checked
 from zoo.models import stored
 from zoo.models.flat import flat_model

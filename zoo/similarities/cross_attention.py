@@ -7,6 +7,9 @@ from zoo.embeddings import TOKENS, tokens
 from zoo.numerics import unit
 from zoo.similarities.base import Similarity
 
+# Numbers of one intermediate tensor: 64 MiB.
+_BLOCK = 2**24
+
 
 @keras.saving.register_keras_serializable(package="halo")
 class AlignmentGraph(keras.layers.Layer):
@@ -79,10 +82,6 @@ class AlignmentFiltration(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "dim": self.dim}
-
-
-# Numbers of one intermediate tensor: 64 MiB.
-_BLOCK = 2**24
 
 
 def attended_regions(regions, words, region_mask, word_mask, sharpness=9.0):

@@ -166,18 +166,6 @@ class JeffreysDivergence(Similarity):
         return -jeffreys_divergence(images, captions)
 
 
-def _kl(p, q):
-    """KL(p_i ‖ q_j) before the clamp, from `(mean, log_variance)` about a common centre."""
-    (p_mean, p_log), (q_mean, q_log) = p, q
-    precision = ops.exp(-q_log)
-    weighted = q_mean * precision
-    rows = -ops.sum(p_log, axis=-1)
-    columns = ops.sum(q_log + q_mean * weighted - 1.0, axis=-1)
-    second_moment = ops.exp(p_log) + p_mean * p_mean
-    products = product(second_moment, precision) - product(2.0 * p_mean, weighted)
-    return 0.5 * (products + outer_sum(rows, columns))
-
-
 def log_expected_likelihood(images, captions):
     """log ∫ p(z) q(z) dz, the log of the expected likelihood kernel.
 
@@ -270,3 +258,15 @@ class Bhattacharyya(Similarity):
 
     def call(self, images, captions):
         return -bhattacharyya_distance(images, captions)
+
+
+def _kl(p, q):
+    """KL(p_i ‖ q_j) before the clamp, from `(mean, log_variance)` about a common centre."""
+    (p_mean, p_log), (q_mean, q_log) = p, q
+    precision = ops.exp(-q_log)
+    weighted = q_mean * precision
+    rows = -ops.sum(p_log, axis=-1)
+    columns = ops.sum(q_log + q_mean * weighted - 1.0, axis=-1)
+    second_moment = ops.exp(p_log) + p_mean * p_mean
+    products = product(second_moment, precision) - product(2.0 * p_mean, weighted)
+    return 0.5 * (products + outer_sum(rows, columns))

@@ -19,6 +19,8 @@ from zoo.similarities.gaussian import EuclideanDistance
 from zoo.similarities.moment_matched import moment_matched_logit
 from zoo.similarities.sets import SetMatchProbability
 
+METHODS = ("sampled", "moment_matched")
+
 
 def sample(embedding, num_samples, seed=None):
     """Draws z = μ + σ·ε from every Gaussian, ε ~ N(0, I): `(batch, num_samples, dim)` float32.
@@ -95,31 +97,6 @@ def sampled_logit(images, captions, scale, shift):
     if log_weight is not None:
         log_match, log_mismatch = log_match + log_weight, log_mismatch + log_weight
     return ops.logsumexp(log_match, axis=(0, 2)) - ops.logsumexp(log_mismatch, axis=(0, 2))
-
-
-def _sample_distances(images, captions):
-    """Distances `(J, N, J', M)` from one product, and the log weight of each or None."""
-    (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
-    n, j, _ = sizes(images)
-    m, k, _ = sizes(captions)
-    squared = squared_distance(elements_first(images), elements_first(captions))
-    distance = safe_sqrt(ops.reshape(squared, (j, n, k, m)))
-    if image_mask is None and caption_mask is None:
-        return distance, None
-    return distance, _log_weights(image_mask, j, n, 0) + _log_weights(caption_mask, k, m, 2)
-
-
-def _log_weights(mask, count, batch, axis):
-    """log of one over the number of valid samples, −1e30 at masked ones, `(J, N)` in 4-D."""
-    shape = (count, batch, 1, 1) if axis == 0 else (1, 1, count, batch)
-    if mask is None:
-        return ops.full((1, 1, 1, 1), -math.log(count))
-    mask = ops.cast(mask, "bool")
-    valid = ops.maximum(ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True), 1.0)
-    return ops.reshape(ops.transpose(ops.where(mask, -ops.log(valid), -1e30)), shape)
-
-
-METHODS = ("sampled", "moment_matched")
 
 
 class SampledSimilarity(Similarity):
@@ -261,3 +238,25 @@ class AverageL2(SampledSimilarity):
     def call(self, images, captions, training=False):
         images = self.samples(images, "images", training)
         return -average_l2(images, self.samples(captions, "captions", training))
+
+
+def _sample_distances(images, captions):
+    """Distances `(J, N, J', M)` from one product, and the log weight of each or None."""
+    (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
+    n, j, _ = sizes(images)
+    m, k, _ = sizes(captions)
+    squared = squared_distance(elements_first(images), elements_first(captions))
+    distance = safe_sqrt(ops.reshape(squared, (j, n, k, m)))
+    if image_mask is None and caption_mask is None:
+        return distance, None
+    return distance, _log_weights(image_mask, j, n, 0) + _log_weights(caption_mask, k, m, 2)
+
+
+def _log_weights(mask, count, batch, axis):
+    """log of one over the number of valid samples, −1e30 at masked ones, `(J, N)` in 4-D."""
+    shape = (count, batch, 1, 1) if axis == 0 else (1, 1, count, batch)
+    if mask is None:
+        return ops.full((1, 1, 1, 1), -math.log(count))
+    mask = ops.cast(mask, "bool")
+    valid = ops.maximum(ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True), 1.0)
+    return ops.reshape(ops.transpose(ops.where(mask, -ops.log(valid), -1e30)), shape)

@@ -175,35 +175,6 @@ class SmoothChamfer(Similarity):
         return {**super().get_config(), "alpha": self.alpha}
 
 
-def _cosines(images, captions):
-    """Cosines `(K, N, L, M)` from one product, masks `(K, N, 1, 1)` and `(1, 1, L, M)` or None."""
-    (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
-    n, k, _ = sizes(images)
-    m, l, _ = sizes(captions)  # noqa: E741
-    flat = product(elements_first(unit(images)), elements_first(unit(captions)))
-    if image_mask is not None:
-        image_mask = ops.reshape(ops.transpose(ops.cast(image_mask, "bool")), (k, n, 1, 1))
-    if caption_mask is not None:
-        caption_mask = ops.reshape(ops.transpose(ops.cast(caption_mask, "bool")), (1, 1, l, m))
-    return ops.reshape(flat, (k, n, l, m)), image_mask, caption_mask
-
-
-def _fill(values, image_mask, caption_mask, filling):
-    for mask in (image_mask, caption_mask):
-        if mask is not None:
-            values = ops.where(mask, values, filling)
-    return values
-
-
-def _masked_mean(values, mask, axis):
-    """Mean of `(K, N, M)` over axis 0 or of `(N, L, M)` over axis 1, of the valid elements."""
-    if mask is None:
-        return ops.mean(values, axis=axis)
-    mask = ops.cast(ops.squeeze(mask, axis=3 if axis == 0 else 0), "float32")
-    count = ops.maximum(ops.sum(mask, axis=axis), 1.0)
-    return ops.sum(values * mask, axis=axis) / count
-
-
 @keras.saving.register_keras_serializable(package="halo")
 class SetMatchProbability(Similarity):
     """Mean over all pairs of elements of sigmoid(scale · cos(x, y) + shift); DivE's row "MP".
@@ -257,6 +228,35 @@ class SetMatchProbability(Similarity):
 
     def get_config(self):
         return {**super().get_config(), "scale": self.initial_scale, "shift": self.initial_shift}
+
+
+def _cosines(images, captions):
+    """Cosines `(K, N, L, M)` from one product, masks `(K, N, 1, 1)` and `(1, 1, L, M)` or None."""
+    (images, image_mask), (captions, caption_mask) = element_pair(images, captions)
+    n, k, _ = sizes(images)
+    m, l, _ = sizes(captions)  # noqa: E741
+    flat = product(elements_first(unit(images)), elements_first(unit(captions)))
+    if image_mask is not None:
+        image_mask = ops.reshape(ops.transpose(ops.cast(image_mask, "bool")), (k, n, 1, 1))
+    if caption_mask is not None:
+        caption_mask = ops.reshape(ops.transpose(ops.cast(caption_mask, "bool")), (1, 1, l, m))
+    return ops.reshape(flat, (k, n, l, m)), image_mask, caption_mask
+
+
+def _fill(values, image_mask, caption_mask, filling):
+    for mask in (image_mask, caption_mask):
+        if mask is not None:
+            values = ops.where(mask, values, filling)
+    return values
+
+
+def _masked_mean(values, mask, axis):
+    """Mean of `(K, N, M)` over axis 0 or of `(N, L, M)` over axis 1, of the valid elements."""
+    if mask is None:
+        return ops.mean(values, axis=axis)
+    mask = ops.cast(ops.squeeze(mask, axis=3 if axis == 0 else 0), "float32")
+    count = ops.maximum(ops.sum(mask, axis=axis), 1.0)
+    return ops.sum(values * mask, axis=axis) / count
 
 
 def _shares(mask, shape):

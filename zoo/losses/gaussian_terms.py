@@ -1,0 +1,242 @@
+"""Terms on Gaussians: inclusion, mutual likelihood, KL to the standard normal."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.embeddings import Embedding, EmbeddingLike, Tensor, gaussian
+from zoo.losses.base import Auxiliary, choice, positive
+from zoo.numerics import gaussian_rows
+
+_LOG_2 = 0.6931471805599453
+_LARGEST = 60.0  # an exponent whose square in a gradient is a finite float32
+REDUCTIONS = ("sum", "mean", "mean_per_dimension")
+
+
+def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
+    """How much of each Gaussian lies inside of another: mean over dim of log ∫ p²_inner p_outer.
+
+    ```python
+    narrow = {"mean": np.zeros((1, 4)), "log_variance": np.full((1, 4), -2.0)}
+    wide = {"mean": np.zeros((1, 4)), "log_variance": np.zeros((1, 4))}
+    zoo.losses.inclusion(narrow, wide) > zoo.losses.inclusion(wide, narrow)  # True
+    ```
+
+    Args:
+        inner, outer: Gaussians, row i of one with row i of the other, `(batch, dim)`.
+
+    Returns:
+        float32 `(batch,)` in nats a dimension.
+
+    Raises:
+        ValueError: if they are no Gaussians, or not as many.
+
+    Reference: ProLIP (Chun et al., ICLR 2025), the inclusion hypothesis.
+
+    Released code differs: it takes −2 log σ² − log σ² of the two, which are the weights of log σ;
+        half of that belongs to log σ², or scaling both Gaussians alike changes the comparison.
+    """
+    (mean, log), (other_mean, other_log) = gaussian_rows(inner, outer, ("inner", "outer"))
+    # ∫ exp(−(z−m)²/s − (z−n)²/2t) dz, s and t the variances: 1/s + 1/2t = (2t + s)/2st.
+    # In logarithms, since the gradient of a quotient divides by total², which underflows.
+    log_total = ops.logaddexp(_LOG_2 + other_log, log)
+    exponent = -ops.square(mean - other_mean) * ops.exp(ops.minimum(-log_total, _LARGEST))
+    # log: −log 2πs − ½ log 2πt + ½ log π + ½ log(2st / (2t + s))
+    constant = -1.8378770664093453  # −log 2π
+    return ops.mean(exponent - 0.5 * log - 0.5 * log_total + constant, axis=-1)
+
+
+def inclusion_loss(inner, outer, scale):
+    """−log σ(scale · (inclusion of inner in outer − of outer in inner)), mean over pairs."""
+    difference = inclusion(inner, outer) - inclusion(outer, inner)
+    return ops.mean(ops.softplus(-scale * difference))
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Inclusion(Auxiliary):
+    """−log σ(scale · (inclusion of images in captions − of captions in images)), mean over pairs.
+
+    A caption says less than its picture shows, so its Gaussian is to include the picture's. Row i
+    of the images belongs to row i of the captions, as in batches of `image_caption_pairs`.
+
+    ```python
+    narrow = {"mean": np.zeros((1, 4)), "log_variance": np.full((1, 4), -2.0)}
+    wide = {"mean": np.zeros((1, 4)), "log_variance": np.zeros((1, 4))}
+    zoo.losses.Inclusion(scale=1.0)(narrow, wide)  # less than the other way round
+    ```
+
+    Args:
+        weight: of the term.
+        scale: of the comparison; ProLIP takes 1000.
+        name: under which it is logged.
+
+    Call arguments:
+        images: Gaussians `(N, dim)`, which are to be included.
+        captions: Gaussians `(N, dim)`, which are to include them.
+
+    Output: a float32 scalar, unweighted.
+
+    Raises:
+        ValueError: if there are not as many images as captions, or the scale is not positive.
+
+    Reference: ProLIP (Chun et al., ICLR 2025), section on the inclusion loss.
+    """
+
+    def __init__(
+        self, weight: float = 1e-7, scale: float = 1000.0, name: str = "inclusion", **kwargs: Any
+    ):
+        super().__init__(weight, name, **kwargs)
+        self.scale = positive("scale", scale)
+
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
+        return inclusion_loss(images, captions, self.scale)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "scale": self.scale}
+
+
+def mutual_likelihood(images: EmbeddingLike, captions: EmbeddingLike) -> Tensor:
+    """log ∫ p_i(z) q_i(z) dz of each pair, a mean over dimensions.
+
+    −½ mean_d [ log 2π + log(σ_v² + σ_t²) + (μ_v − μ_t)² / (σ_v² + σ_t²) ]
+
+    ```python
+    near = {"mean": np.zeros((1, 4)), "log_variance": np.zeros((1, 4))}
+    far = {"mean": np.ones((1, 4)), "log_variance": np.zeros((1, 4))}
+    zoo.losses.mutual_likelihood(near, near) > zoo.losses.mutual_likelihood(near, far)  # True
+    ```
+
+    Args:
+        images, captions: Gaussians, row i of one with row i of the other, `(batch, dim)`.
+
+    Returns:
+        float32 `(batch,)` in nats a dimension.
+
+    Raises:
+        ValueError: if they are no Gaussians, or not as many.
+
+    Relations: the diagonal of `zoo.similarities.log_expected_likelihood` over dim. At given means
+        it is greatest where σ_v² + σ_t² = (μ_v − μ_t)²: the variances of a pair add up to the
+        squared distance of its means, dimension by dimension.
+
+    Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019, equation 3.
+    """
+    names = ("images", "captions")
+    (mean, log), (other_mean, other_log) = gaussian_rows(images, captions, names)
+    log_total = ops.logaddexp(log, other_log)
+    quadratic = ops.square(mean - other_mean) * ops.exp(-log_total)
+    constant = 1.8378770664093453  # log 2π
+    return -0.5 * (ops.mean(log_total + quadratic, axis=-1) + constant)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class MutualLikelihood(Auxiliary):
+    """−`mutual_likelihood`, mean over the pairs of a batch.
+
+    It makes Σσ² of an image and of its caption add up to the squared distance that pairs like them
+    have: an item whose matches lie far and wide is uncertain. Over frozen means that is all it does
+    (`zoo.models.pfe`). Row i of the images belongs to row i of the captions, as in batches of
+    `image_caption_pairs` and `class_pairs`.
+
+    ```python
+    points = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
+    zoo.losses.MutualLikelihood()(points, points)
+    ```
+
+    Args:
+        weight: of the term.
+        name: under which it is logged.
+
+    Call arguments:
+        images, captions: Gaussians `(N, dim)`.
+
+    Output: a float32 scalar, unweighted.
+
+    Raises:
+        ValueError: if there are not as many images as captions, or they are no Gaussians.
+
+    Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019, equation 4.
+    """
+
+    def __init__(self, weight: float = 1.0, name: str = "mutual_likelihood", **kwargs: Any):
+        super().__init__(weight, name, **kwargs)
+
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
+        return -ops.mean(mutual_likelihood(images, captions))
+
+
+def kl_to_standard_normal(embedding: EmbeddingLike) -> Tensor:
+    """KL(N(μ, σ²) ‖ N(0, I)) = ½ Σ_d (μ² + σ² − 1 − log σ²), in nats.
+
+    Args:
+        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`.
+
+    Returns:
+        float32 `(batch,)`, at least 0, summed over the dimensions.
+
+    Raises:
+        ValueError: if it is not a Gaussian.
+
+    Relations: TFP's `kl_divergence` of the two distributions; the rate of the variational
+        information bottleneck.
+
+    Released code differs: PCME puts its head's log σ where log σ² belongs, and the mean of the
+        drawn samples where μ belongs.
+    """
+    mean, log_variance = gaussian(embedding)
+    return 0.5 * ops.sum(ops.square(mean) + ops.exp(log_variance) - 1.0 - log_variance, axis=-1)
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class KLRegularizer(Auxiliary):
+    """KL to N(0, I) of the images plus that of the captions.
+
+    ```python
+    gaussians = {name: np.zeros((4, 8), "float32") for name in ("mean", "log_variance")}
+    zoo.losses.KLRegularizer()(gaussians, gaussians)  # 0.0, they are N(0, I)
+    ```
+
+    Args:
+        weight: β.
+        reduction: over the items of each modality: `"mean"`, of KL divergences that are summed
+            over dim; `"sum"`, PCME's, beside a loss that is a sum as well; `"mean_per_dimension"`,
+            `"mean"` divided by dim, PCME++'s mean over items and dimensions.
+        name: under which it is logged.
+
+    Call arguments:
+        images: Gaussians, `(N, dim)`.
+        captions: Gaussians, `(M, dim)`.
+
+    Output: a float32 scalar in nats, unweighted.
+
+    Raises:
+        ValueError: if `reduction` is another, or an embedding is not a Gaussian.
+
+    Reference: PCME (Chun et al., CVPR 2021) section 3.2; PCME++ (Chun, ICLR 2024) section 2.2 and
+        figure A.1; deep VIB (Alemi et al., ICLR 2017).
+
+    Released code differs: the totals of PCME and PCME++ count the matching loss twice and this
+        term once, so beside our loss, which counts every pair once, the released strength is half
+        the printed β.
+    """
+
+    def __init__(
+        self, weight: float = 1e-4, reduction: str = "mean", name: str = "kl", **kwargs: Any
+    ):
+        super().__init__(weight, name, **kwargs)
+        self.reduction = choice("reduction", reduction, REDUCTIONS)
+
+    def call(self, images: Embedding, captions: Embedding) -> Tensor:
+        return self._reduce(images) + self._reduce(captions)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "reduction": self.reduction}
+
+    def _reduce(self, embedding):
+        divergence = kl_to_standard_normal(embedding)
+        if self.reduction == "sum":
+            return ops.sum(divergence)
+        if self.reduction == "mean":
+            return ops.mean(divergence)
+        return ops.mean(divergence) / embedding["mean"].shape[-1]
