@@ -8,7 +8,7 @@ from keras import ops
 from golden_weights import dense, set_local_attention, set_pie_net
 from layer_checks import check_layer
 from zoo.layers import Covariance, GaussianHead
-from zoo.layers.unit_length import UnitLength, unit_length
+from zoo.layers.masking import UnitLength, unit_length
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(4, 7, 12)).astype("float32")

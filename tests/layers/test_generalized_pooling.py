@@ -6,8 +6,8 @@ import tensorflow as tf
 from golden_weights import dense, gru, norm
 from layer_checks import check_layer
 from zoo.layers import GeneralizedPooling
+from zoo.layers.masking import unit_length
 from zoo.layers.sinusoidal import map_encoding, sequence_encoding, sinusoidal_encoding
-from zoo.layers.unit_length import unit_length
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(4, 6, 5)).astype("float32")

@@ -7,7 +7,7 @@ from zoo.checkpoints.family import Source, check_settings
 from zoo.encoders.open_clip import CLIP_EPSILON
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.errors import InputError
-from zoo.layers.transformer_block import GELU, QUICK_GELU
+from zoo.layers.transformer import GELU, QUICK_GELU
 
 # Width of a head where `config.json` does not say it, by the width of a transformer: 64 else.
 _HEADS = {1152: 72, 1280: 80}

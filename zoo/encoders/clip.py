@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.encoders.clip_weights import load_clip_weights
 from zoo.errors import require
-from zoo.layers.uncertainty_token import UncertaintyToken
+from zoo.layers.transformer import UncertaintyToken
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from zoo.layers.gaussian_head import GaussianHead
-from zoo.layers.mean_pooling import MeanPooling
+from zoo.layers.pooling import MeanPooling
 from zoo.layers.sentence_gru import SentenceGRU
 
 

@@ -3,8 +3,8 @@
 import keras
 
 from zoo.errors import InputError
-from zoo.layers.picture_scaling import PictureScaling
-from zoo.layers.unit_length import UnitLength
+from zoo.layers.image_preprocessing import PictureScaling
+from zoo.layers.masking import UnitLength
 
 
 def hub_image_encoder(backbone: keras.Model, scaling: PictureScaling) -> keras.Model:

@@ -7,9 +7,8 @@ import keras
 from keras import ops
 
 from zoo.encoders.clip import DEVIATION, MEAN
-from zoo.layers.learned_tokens import LearnedTokens
-from zoo.layers.picture_scaling import PictureScaling
-from zoo.layers.transformer_block import GELU, TransformerBlock
+from zoo.layers.image_preprocessing import PictureScaling
+from zoo.layers.transformer import GELU, LearnedTokens, TransformerBlock
 
 CLIP_EPSILON = 1e-5
 

@@ -6,9 +6,9 @@
 import keras
 
 from zoo.encoders.image_features import positions
-from zoo.layers.mean_pooling import MeanPooling
+from zoo.layers.masking import UnitLength
+from zoo.layers.pooling import MeanPooling
 from zoo.layers.region_reasoning import RegionReasoning, unit_over_regions
-from zoo.layers.unit_length import UnitLength
 
 RELEASED = (None, "coco", "f30k")
 

@@ -7,7 +7,7 @@ from keras import layers
 
 from zoo.encoders.weight_arrays import COUNTERS, WeightArrays
 from zoo.encoders.weight_layouts import fill, torchvision
-from zoo.layers.picture_scaling import PictureScaling
+from zoo.layers.image_preprocessing import PictureScaling
 
 # Blocks of each stage, groups and their width.
 TORCHVISION = {

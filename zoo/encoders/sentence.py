@@ -12,7 +12,7 @@ from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
 from zoo.files.text_weights import text_folder
-from zoo.layers.mean_pooling import MeanPooling
+from zoo.layers.pooling import MeanPooling
 
 MEAN, FIRST = POOLINGS = ("mean", "first")
 OF_MODE = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": FIRST}

@@ -7,10 +7,9 @@ can be trained on stored features of a frozen backbone; `with_attention` looks i
 import keras
 from keras import layers, ops
 
-from zoo.layers.masking import masked_max
-from zoo.layers.polysemous_embedding import PolysemousEmbedding
+from zoo.layers.attention import PolysemousEmbedding
+from zoo.layers.masking import UnitLength, masked_max
 from zoo.layers.set_prediction import SetPrediction
-from zoo.layers.unit_length import UnitLength
 
 _SET_LAYERS = (SetPrediction, PolysemousEmbedding)
 

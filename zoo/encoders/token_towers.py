@@ -7,8 +7,8 @@ import keras
 from keras import layers, ops
 
 from zoo.encoders.image_features import positions
-from zoo.layers.global_attention import GlobalAttention
-from zoo.layers.unit_length import UnitLength
+from zoo.layers.attention import GlobalAttention
+from zoo.layers.masking import UnitLength
 
 
 def region_token_encoder(

@@ -3,7 +3,7 @@
 import keras
 from keras import layers, ops
 
-from zoo.layers.unit_length import UnitLength
+from zoo.layers.masking import UnitLength
 
 
 def vectors(dim: int, normalize: bool = False, positions: int = 1) -> keras.Model:

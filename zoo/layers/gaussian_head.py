@@ -6,10 +6,9 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
+from zoo.layers.attention import LocalAttention, PolysemousEmbedding
 from zoo.layers.covariance import Covariance
-from zoo.layers.local_attention import LocalAttention
-from zoo.layers.polysemous_embedding import PolysemousEmbedding
-from zoo.layers.unit_length import unit_length
+from zoo.layers.masking import unit_length
 
 
 @keras.saving.register_keras_serializable(package="halo")

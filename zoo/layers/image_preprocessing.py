@@ -1,4 +1,4 @@
-"""ImageNet's three ways of scaling pixels, as a layer, so that they are saved and exported."""
+"""How pixels are scaled, as layers, so that it is saved and exported."""
 
 from typing import Any
 
@@ -49,3 +49,59 @@ class ImagePreprocessing(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "mode": self.mode}
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class PictureScaling(keras.layers.Layer):
+    """scale · pixel + offset, a channel at a time.
+
+    ```python
+    pixels = np.full((1, 32, 32, 3), 255.0, "float32")
+    zoo.layers.PictureScaling(1 / 127.5, -1.0)(pixels)  # ones
+    ```
+
+    Args:
+        scale, offset: a number, or three.
+        resize: how a picture is made the square that comes in, `"crop"` or `"stretch"`, see
+            `zoo.data.images.prepare`. The layer does not do it; whatever shows pictures to the
+            model reads it here.
+        crop_fraction: with `"crop"`, the side of that square relative to the shorter side.
+
+    Call arguments:
+        images: `(batch, height, width, 3)`, RGB, 0…255, integers or floats.
+
+    Output: float32 of the same shape.
+    """
+
+    def __init__(
+        self,
+        scale: Any = 1.0,
+        offset: Any = 0.0,
+        resize: str = "crop",
+        crop_fraction: float = 1.0,
+        **kwargs: Any,
+    ):
+        super().__init__(**{**kwargs, "dtype": "float32"})
+        self.scale, self.offset, self.resize = _plain(scale), _plain(offset), resize
+        self.crop_fraction = crop_fraction
+        self.built = True
+
+    def call(self, images: Tensor) -> Tensor:
+        scale, offset = (ops.convert_to_tensor(v, "float32") for v in (self.scale, self.offset))
+        return ops.cast(images, "float32") * scale + offset
+
+    def compute_output_spec(self, images):
+        return keras.KerasTensor(images.shape, dtype="float32")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "scale": self.scale,
+            "offset": self.offset,
+            "resize": self.resize,
+            "crop_fraction": self.crop_fraction,
+        }
+
+
+def _plain(value):
+    return [float(v) for v in value] if hasattr(value, "__len__") else float(value)

@@ -8,9 +8,8 @@ from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
 from zoo.layers.covariance import Covariance
-from zoo.layers.generalized_pooling import GeneralizedPooling
-from zoo.layers.masking import drop_positions, masked_mean
-from zoo.layers.unit_length import unit_length
+from zoo.layers.masking import drop_positions, masked_mean, unit_length
+from zoo.layers.pooling import GeneralizedPooling
 
 POOLINGS = ("generalized", "mean")
 

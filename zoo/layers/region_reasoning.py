@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
+from zoo.layers.masking import unit_length
 from zoo.layers.sentence_gru import SentenceGRU
-from zoo.layers.unit_length import unit_length
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -7,8 +7,7 @@ import keras
 from zoo import losses, similarities
 from zoo.encoders.image_features import positions
 from zoo.layers.directional_head import DirectionalHead
-from zoo.layers.masking import masked_mean
-from zoo.layers.unit_length import UnitLength
+from zoo.layers.masking import UnitLength, masked_mean
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.sets import set_backbones
 

@@ -5,10 +5,10 @@ import keras
 from zoo import similarities
 from zoo.encoders.replay import replay
 from zoo.layers.covariance import Covariance
+from zoo.layers.masking import UnitLength
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
-from zoo.layers.unit_length import UnitLength
 from zoo.models import inputs as checked
 from zoo.models.dual_encoder import DualEncoder
 

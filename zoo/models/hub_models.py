@@ -16,7 +16,7 @@ from zoo.encoders.hub_tokenizer import HubTokenizer
 from zoo.encoders.hub_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
 from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.json_files import read_object
-from zoo.layers.picture_scaling import PictureScaling
+from zoo.layers.image_preprocessing import PictureScaling
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.hub_files import HUBS, unfetched
 from zoo.models.hugging_face import (

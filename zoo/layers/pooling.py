@@ -1,4 +1,4 @@
-"""Generalized pooling (GPO): learned weights of the sorted features."""
+"""Local features pooled: their mean, and a learned generalisation of it."""
 
 from typing import Any
 
@@ -6,9 +6,36 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
-from zoo.layers.masking import masked_softmax
+from zoo.layers.masking import masked_mean, masked_softmax
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.sinusoidal import sinusoidal_encoding
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class MeanPooling(keras.layers.Layer):
+    """Mean over positions.
+
+    ```python
+    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
+    zoo.layers.MeanPooling()(features)  # (2, 8)
+    ```
+
+    Call arguments:
+        features: `(batch, positions, channels)`.
+        mask: bool `(batch, positions)`, True where a position counts.
+
+    Output: `(batch, channels)`; zeros for an item of which no position counts.
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.built = True
+
+    def call(self, features: Tensor, mask: Tensor | None = None) -> Tensor:
+        return masked_mean(features, mask)
+
+    def compute_mask(self, features, previous_mask):
+        return None  # the positions are gone
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -1,0 +1,228 @@
+"""A transformer's block, and the tokens that are learned beside those of its input."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.embeddings import Tensor
+
+GELU, QUICK_GELU = ACTIVATIONS = ("gelu", "quick_gelu")
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class TransformerBlock(keras.layers.Layer):
+    """x + attention(norm(x)), then x + MLP(norm(x)).
+
+    ```python
+    zoo.layers.TransformerBlock(num_heads=2, mlp_dim=32)(np.ones((1, 5, 8), "float32"))
+    ```
+
+    Args:
+        num_heads: heads of the attention, which share the width.
+        mlp_dim: width of the hidden layer.
+        activation: of it, `"gelu"` exactly, or `"quick_gelu"`: x · sigmoid(1.702 x), OpenAI's.
+        epsilon: of both LayerNorms.
+        causal: whether a position attends to itself and those before it only.
+
+    Call arguments:
+        tokens: `(batch, length, width)`.
+
+    Output: `(batch, length, width)`.
+
+    Raises:
+        ValueError: on an unknown activation, or a width that the heads do not divide.
+
+    Relations: KerasHub's block of CLIP is it with `"quick_gelu"` and 1e-5; the parts have the same
+        names.
+
+    Reference: Radford et al., ICML 2021 (CLIP); Ilharco et al., OpenCLIP, 2021.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        mlp_dim: int,
+        activation: str = GELU,
+        epsilon: float = 1e-5,
+        causal: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"`activation` must be one of {ACTIVATIONS}; received {activation!r}")
+        self.num_heads, self.mlp_dim, self.epsilon = num_heads, mlp_dim, epsilon
+        self.activation, self.causal = activation, causal
+
+    def build(self, tokens_shape):
+        width, policy = tokens_shape[-1], self.dtype_policy
+        if width % self.num_heads:
+            raise ValueError(
+                f"`num_heads` must divide the width {width}; received {self.num_heads}"
+            )
+        for name in ("layer_norm_1", "layer_norm_2"):
+            norm = keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=policy, name=name)
+            norm.build(tokens_shape)
+            setattr(self, name, norm)
+        self.attention = keras.layers.MultiHeadAttention(
+            self.num_heads, width // self.num_heads, dtype=policy, name="attention"
+        )
+        self.attention.build(tokens_shape, tokens_shape, tokens_shape)
+        self.dense_1 = keras.layers.Dense(self.mlp_dim, dtype=policy, name="dense_1")
+        self.dense_1.build(tokens_shape)
+        self.dense_2 = keras.layers.Dense(width, dtype=policy, name="dense_2")
+        self.dense_2.build((*tokens_shape[:-1], self.mlp_dim))
+
+    def call(self, tokens: Tensor, training: bool | None = None) -> Tensor:
+        read = self.layer_norm_1(tokens)
+        tokens = tokens + self.attention(
+            read, read, read, training=training, use_causal_mask=self.causal
+        )
+        hidden = self.dense_1(self.layer_norm_2(tokens))
+        if self.activation == QUICK_GELU:
+            hidden = hidden * ops.sigmoid(1.702 * hidden)
+        else:
+            hidden = ops.gelu(hidden, approximate=False)
+        return tokens + self.dense_2(hidden)
+
+    def compute_output_spec(self, tokens, training=None):
+        return keras.KerasTensor(tokens.shape, self.compute_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "mlp_dim": self.mlp_dim,
+            "activation": self.activation,
+            "epsilon": self.epsilon,
+            "causal": self.causal,
+        }
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class LearnedTokens(keras.layers.Layer):
+    """Adds learned tokens to a sequence, such as [CLS] and ProLIP's [UNC], and positions to all.
+
+    ```python
+    zoo.layers.LearnedTokens(2)(np.ones((1, 5, 8), "float32"))  # (1, 7, 8)
+    ```
+
+    Args:
+        count: how many tokens to add, 0 for positions alone.
+        at_end: whether they come after the sequence, not before it.
+
+    Call arguments:
+        tokens: `(batch, length, width)`, of a known length.
+
+    Output: `(batch, length + count, width)`.
+
+    Reference: Dosovitskiy et al., ICLR 2021 (the class token); ProLIP (Chun et al., ICLR 2025).
+    """
+
+    def __init__(self, count: int = 1, at_end: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.count, self.at_end = count, at_end
+
+    def build(self, tokens_shape):
+        length, width = tokens_shape[1:]
+        small = keras.initializers.RandomNormal(stddev=width**-0.5)
+        if self.count:
+            self.tokens = self.add_weight((self.count, width), initializer=small, name="tokens")
+        self.positions = self.add_weight(
+            (length + self.count, width), initializer=small, name="positions"
+        )
+
+    def call(self, tokens: Tensor) -> Tensor:
+        if self.count:
+            shape = (ops.shape(tokens)[0], self.count, tokens.shape[-1])
+            own = ops.broadcast_to(ops.cast(self.tokens, tokens.dtype), shape)
+            tokens = ops.concatenate([tokens, own] if self.at_end else [own, tokens], axis=1)
+        return tokens + ops.cast(self.positions, tokens.dtype)
+
+    def compute_output_shape(self, tokens_shape):
+        batch, length, width = tokens_shape
+        return batch, length + self.count, width
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "count": self.count, "at_end": self.at_end}
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class UncertaintyToken(keras.layers.Layer):
+    """A tower of CLIP with a token that reads all others and that none of them reads.
+
+    The tower computes what it computes without the token, so pretrained weights keep what they
+    say, and the token goes through the same blocks.
+
+    ```python
+    tower = zoo.encoders.clip_image("tiny", image_size=32, uncertainty_token=True)
+    tower(np.ones((1, 32, 32, 3)))["variance_features"]  # (1, 1, 64)
+    ```
+
+    Args:
+        encoder: KerasHub's `CLIPVisionEncoder` or `CLIPTextEncoder`, which becomes a part of it.
+
+    Call arguments:
+        inputs: pictures `(batch, size, size, 3)`, or token ids `(batch, length)`.
+        mask: bool `(batch, length)`, the tokens that are read; all of them without.
+
+    Output: `(tokens, token)`, `(batch, length, width)` and `(batch, 1, width)`.
+
+    Reference: ProLIP (Chun et al., ICLR 2025), section on the uncertainty token.
+
+    Paper differs: there all tokens read [UNC], and the model is trained from scratch, captions
+        without a causal mask. CLIP's have one, so a last token that is not read is what it has
+        learnt to expect.
+    """
+
+    def __init__(self, encoder: keras.Model, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.embedding, self.layer_norm = encoder.embedding, encoder.layer_norm
+        self.encoder_layers = encoder.encoder_layers
+        self.pre_layer_norm = getattr(encoder, "pre_layer_norm", None)
+
+    def build(self, inputs_shape, mask_shape=None):
+        width = self.encoder.hidden_dim
+        self.token = self.add_weight(
+            shape=(width,),
+            initializer=keras.initializers.RandomNormal(stddev=width**-0.5),
+            name="token",
+        )
+
+    def call(
+        self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        tokens = self.embedding(inputs)
+        own = ops.broadcast_to(
+            ops.cast(self.token, tokens.dtype), (ops.shape(tokens)[0], 1, self.token.shape[0])
+        )
+        if self.pre_layer_norm is not None:
+            tokens, own = self.pre_layer_norm(tokens), self.pre_layer_norm(own)
+        if mask is not None:  # the token reads itself too
+            mask = ops.pad(ops.expand_dims(mask, 1), ((0, 0), (0, 0), (0, 1)), constant_values=True)
+        for block in self.encoder_layers:
+            own = _read(block, own, tokens, mask, training)
+            tokens = block(tokens, training=training)
+        return self.layer_norm(tokens), self.layer_norm(own)
+
+    def compute_mask(self, inputs, previous_mask):
+        return None  # the backbone hands on the mask itself
+
+    def get_config(self) -> dict[str, Any]:
+        encoder = keras.saving.serialize_keras_object(self.encoder)
+        return {**super().get_config(), "encoder": encoder}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "UncertaintyToken":
+        encoder = keras.saving.deserialize_keras_object(config.pop("encoder"))
+        return cls(encoder, **config)
+
+
+def _read(block, own, tokens, mask, training):
+    """What a block of CLIP makes of one more token after all others."""
+    query, others = block.layer_norm_1(own), block.layer_norm_1(tokens)
+    keys = ops.concatenate([others, query], axis=1)
+    own = own + block.attention(query, keys, keys, attention_mask=mask, training=training)
+    hidden = block.activation(block.dense_1(block.layer_norm_2(own)))
+    return own + block.dense_2(hidden)
