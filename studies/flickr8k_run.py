@@ -23,7 +23,7 @@ from zoo.data.sources import Features
 from zoo.data.sources.caption_vectors import caption_states
 from zoo.data.sources.features import cached
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
-from zoo.encoders.regions import RegionMask
+from zoo.encoders.stored_features import RegionMask
 from zoo.files.cache import cache_folder
 
 PHASES = ("points", "training", "variances")

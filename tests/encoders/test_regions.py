@@ -4,7 +4,7 @@ import pytest
 
 from layer_checks import check_layer
 from zoo.encoders import regions
-from zoo.encoders.regions import RegionMask
+from zoo.encoders.stored_features import RegionMask
 
 RNG = np.random.default_rng(0)
 REGIONS = RNG.normal(size=(4, 6, 12)).astype("float32")

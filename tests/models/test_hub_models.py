@@ -9,7 +9,7 @@ import pytest
 
 import zoo
 from tiny_hub import FAMILIES, IMAGES, LENGTH, SIZE, TEXTS, compared, tiny_hub
-from zoo.encoders.hub_tokenizer import HubTokenizer
+from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import resizing_of
 

@@ -7,7 +7,7 @@ import keras
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import of_word_ids, read_vocabulary_tokenizer
-from zoo.encoders.hub_tokenizer import CLIP, WEB, HubTokenizer
+from zoo.encoders.subwords import CLIP, WEB, HubTokenizer
 from zoo.errors import InputError, require
 
 # Names under which the files lie in folders on hubs, the first that is there is read.

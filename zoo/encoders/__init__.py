@@ -1,6 +1,5 @@
 """Encoders: images and captions to features, and to embeddings."""
 
-from zoo.encoders.bert import bert
 from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
 from zoo.encoders.convolutional import (
     CONVOLUTIONAL,
@@ -8,35 +7,36 @@ from zoo.encoders.convolutional import (
     backbone_of_file,
     convolutional,
 )
-from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
-from zoo.encoders.gru import gru
-from zoo.encoders.head_alone import head_alone
-from zoo.encoders.hub_towers import (
-    hub_caption_encoder,
-    hub_image_encoder,
-    resizing_of_tower,
+from zoo.encoders.gaussian_towers import (
+    gaussian_caption_encoder,
+    gaussian_image_encoder,
+    pooled_caption_encoder,
+    pooled_image_encoder,
 )
-from zoo.encoders.image_features import image_features
-from zoo.encoders.mean_and_max import mean_and_max
+from zoo.encoders.image_features import image_features, mean_and_max
 from zoo.encoders.open_clip import open_clip_image, open_clip_text
 from zoo.encoders.point_towers import (
+    hub_caption_encoder,
+    hub_image_encoder,
     mean_image_encoder,
     reasoning_image_encoder,
+    resizing_of_tower,
     sentence_caption_encoder,
     vector_encoder,
 )
-from zoo.encoders.pooled_towers import pooled_caption_encoder, pooled_image_encoder
-from zoo.encoders.regions import regions, regions_and_hidden
+from zoo.encoders.replay import head_alone
 from zoo.encoders.resnext import load_torchvision_weights, resnext, torchvision_backbone
 from zoo.encoders.sentence import sentence_encoder, sentences
 from zoo.encoders.set_towers import (
     map_size,
+    region_token_encoder,
     set_caption_encoder,
     set_image_encoder,
     with_attention,
+    word_token_encoder,
 )
-from zoo.encoders.token_towers import region_token_encoder, word_token_encoder
-from zoo.encoders.vectors import vectors
+from zoo.encoders.stored_features import regions, regions_and_hidden, vectors
+from zoo.encoders.words import bert, gru
 
 __all__ = [
     "CLIP",

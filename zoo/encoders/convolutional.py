@@ -6,9 +6,8 @@ import pathlib
 import keras
 from keras import layers
 
-from zoo.encoders.pretrained_weights import load_weights
 from zoo.encoders.resnext import load_torchvision_weights, resnext
-from zoo.encoders.weight_files import NPZ, SAFETENSORS
+from zoo.encoders.weight_files import NPZ, SAFETENSORS, load_weights
 from zoo.errors import InputError
 from zoo.layers.image_preprocessing import ImagePreprocessing
 

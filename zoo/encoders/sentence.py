@@ -7,8 +7,8 @@ import keras
 from keras import ops
 
 from zoo.compat import all_layers
-from zoo.encoders.bert import PADDING, activate_exactly, network_of_folder
 from zoo.encoders.point_towers import sentence_caption_encoder
+from zoo.encoders.words import PADDING, activate_exactly, network_of_folder
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
 from zoo.files.text_weights import text_folder

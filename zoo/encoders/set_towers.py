@@ -1,13 +1,14 @@
-"""The towers of DivE and PVSE: a backbone, and a head that makes a set of its local features.
+"""Towers to several vectors an item: DivE's and PVSE's sets, SGRAF's regions and words.
 
-`encoder.get_layer("backbone")` and `encoder.get_layer("head")` are Keras models, so that a head
-can be trained on stored features of a frozen backbone; `with_attention` looks into the head.
+`encoder.get_layer("backbone")` and, of sets, `encoder.get_layer("head")` are Keras models, so that
+a head can be trained on stored features of a frozen backbone; `with_attention` looks into it.
 """
 
 import keras
 from keras import layers, ops
 
-from zoo.layers.attention import PolysemousEmbedding
+from zoo.encoders.image_features import positions
+from zoo.layers.attention import GlobalAttention, PolysemousEmbedding
 from zoo.layers.masking import UnitLength, masked_max
 from zoo.layers.set_prediction import SetPrediction
 
@@ -138,6 +139,60 @@ def map_size(encoder: keras.Model) -> tuple[int, int] | None:
     return tuple(shape[1:3]) if isinstance(shape, tuple) and len(shape) == 4 else None
 
 
+def region_token_encoder(
+    backbone: keras.Model, dim: int, dropout: float = 0.4, seed: int | None = None
+) -> keras.Model:
+    """Images to token sequences: regions projected, and what they attend to together.
+
+    Args:
+        backbone: a `keras.Model` from images to local features, see `positions`: a fixed number of
+            detected regions, or the cells of a feature map.
+        dim: channels of a token.
+        dropout, seed: of `zoo.layers.GlobalAttention`.
+
+    Returns:
+        A Functional `keras.Model` from images to `{"tokens", "mask", "pooled"}`: `(batch,
+        num_regions, dim)`, zero where there is no region, bool `(batch, num_regions)` and
+        `(batch, dim)`.
+
+    Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
+    """
+    images = keras.Input(backbone.input_shape[1:], name="images")
+    features, mask = positions(backbone(images))
+    if mask is None:
+        mask = ops.ones_like(features[:, :, 0], dtype="bool")
+    projected = layers.Dense(dim, name="projection")(features)
+    return _sequences(images, projected, mask, "image_encoder", True, dropout, seed)
+
+
+def word_token_encoder(
+    backbone: keras.Model,
+    dropout: float = 0.4,
+    seed: int | None = None,
+    dim: int | None = None,
+) -> keras.Model:
+    """Captions to token sequences: the states of a network over words, and what they attend to.
+
+    Args:
+        backbone: a `keras.Model` from ids to `{"states", "mask"}`, such as `zoo.encoders.gru(…,
+            merge="ave")`, or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
+        dropout, seed: of `zoo.layers.GlobalAttention`.
+        dim: channels of a token, to which features of another width are projected; None leaves
+            them as they are.
+
+    Returns:
+        A Functional `keras.Model` from ids `(batch, length)` to what `region_token_encoder` gives.
+
+    Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
+    """
+    ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
+    output = backbone(ids)
+    features = output["states"] if "states" in output else output["features"]
+    if dim is not None and features.shape[-1] != dim:
+        features = layers.Dense(dim, name="projection")(features)
+    return _sequences(ids, features, output["mask"], "caption_encoder", False, dropout, seed)
+
+
 def _head(inputs, set_layer, features, pooled, mask):
     # The attention is computed anyway; as an output of the layer, `with_attention` finds it.
     options = {} if mask is None else {"mask": mask}
@@ -160,3 +215,11 @@ def _inputs_like(outputs, names):
 
 def _chosen(outputs, inputs):
     return {name: outputs[name] for name in inputs} if isinstance(inputs, dict) else outputs
+
+
+def _sequences(inputs, features, mask, name, normalize, dropout, seed):
+    unit = UnitLength(name="unit_length")(features)
+    tokens = ops.where(ops.expand_dims(mask, -1), unit, 0.0)
+    pooling = GlobalAttention(normalize, dropout, seed, name="pooling")
+    outputs = {"tokens": tokens, "mask": mask, "pooled": pooling(tokens, mask=mask)}
+    return keras.Model(inputs, outputs, name=name)

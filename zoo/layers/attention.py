@@ -1,4 +1,4 @@
-"""Attention that pools local features: PIE-Net's, and a global query's."""
+"""Attention that pools local features: PIE-Net's, PVSE's, and SGRAF's about their mean."""
 
 from typing import Any
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from zoo import losses, similarities
 from zoo.encoders.clip import DEVIATION, MEAN
-from zoo.encoders.hub_tokenizer import HubTokenizer
-from zoo.encoders.hub_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
+from zoo.encoders.point_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
+from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.json_files import read_object
 from zoo.layers.image_preprocessing import PictureScaling

@@ -5,7 +5,7 @@ import numpy as np
 
 from zoo import similarities
 from zoo.arrays import unit
-from zoo.encoders.vectors import vectors
+from zoo.encoders.stored_features import vectors
 from zoo.layers.covariance import LaplaceProjection
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.kronecker import factors, posterior, softmax_scale

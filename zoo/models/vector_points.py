@@ -3,7 +3,7 @@
 import keras
 
 from zoo import similarities
-from zoo.encoders.vectors import vectors
+from zoo.encoders.stored_features import vectors
 from zoo.models.dual_encoder import DualEncoder
 
 
