@@ -16,7 +16,7 @@ from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.models import Tower
-from zoo.models.cards import shown_pictures
+from zoo.models.presets import shown_pictures
 from zoo.models.tower import SIDES, weights_sha256
 from zoo.pictures.decoding import check_images
 

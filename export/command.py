@@ -10,7 +10,7 @@ from zoo import evaluation, models
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.json_files import read_json
-from zoo.models.cards import shown_pictures
+from zoo.models.presets import shown_pictures
 
 GALLERY = "search.json"  # what a gallery's folder holds; the extra "search" reads it, and no other
 

@@ -56,7 +56,7 @@ from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 from zoo.models import Tower
-from zoo.models.points_of import frozen_points
+from zoo.models.points import frozen_points
 from zoo.reading.images import RESIZES
 
 import keras

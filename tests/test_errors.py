@@ -23,7 +23,7 @@ from zoo.encoders import weight_files
 from zoo.errors import MissingPackageError, require
 from zoo.extras.mteb import retrieval_task
 from zoo.metrics import read_instance_labels
-from zoo.models.onnx_file import write_onnx
+from zoo.models.frozen import write_onnx
 from zoo.training import Execution, RunSettings
 
 ROOT = pathlib.Path(__file__).parent.parent

@@ -31,7 +31,7 @@ from zoo.data import datasets
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.files import RunFolder
-from zoo.models.points_of import points_of, save_points
+from zoo.models.points import points_of, save_points
 from zoo.models.preset_folder import ASSETS, CARD_FILE, model_card
 from zoo.models.presets import from_preset, list_presets
 

@@ -21,8 +21,9 @@ if NAME == "mirrored":
         cpus[0], [tf.config.LogicalDeviceConfiguration()] * int(COUNT or 2)
     )
 
-from zoo import global_batch, losses, models, training  # noqa: E402
+from zoo import losses, models, training  # noqa: E402
 from zoo.data.text.captions import WordTokenizer  # noqa: E402
+from zoo.models import global_batch  # noqa: E402
 from zoo.training import Execution  # noqa: E402
 
 DEVICES = training.strategy(NAME)

@@ -10,7 +10,7 @@ import zoo
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
-from zoo.models.points_of import save_points
+from zoo.models.points import save_points
 from zoo.models.small_weights import LEAST, shrink, widen
 
 

@@ -20,7 +20,7 @@ from zoo.data.sources.caption_vectors import caption_states, caption_vectors, po
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.text_weights import text_folder
-from zoo.models.points_of import points_of
+from zoo.models.points import points_of
 from zoo.retriever import VERDICTS
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo import global_batch
+from zoo.models import global_batch
 
 ROWS, DIM, LARGE = 3, 4, 2**25  # more than float32 can count
 

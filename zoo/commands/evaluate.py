@@ -74,8 +74,7 @@ def _of_model(options):
     from zoo.evaluation.retrieval import encode
     from zoo.evaluation.runs import open_run
     from zoo.files.run_folder import RunFolder
-    from zoo.models.cards import card_of
-    from zoo.models.presets import from_preset
+    from zoo.models.presets import card_of, from_preset
 
     model, name = from_preset(options.model), options.similarity
     try:

@@ -11,7 +11,7 @@ from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 from zoo.evaluation.vector_export import toy_vectors, write_vectors
-from zoo.models.cards import card_of, resizing_of
+from zoo.models.presets import card_of, resizing_of
 
 __all__ = [
     "Answers",

@@ -13,9 +13,8 @@ from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
-from zoo.models.cards import card_of
-from zoo.models.points_of import POINTS_FILE
-from zoo.models.presets import from_preset, list_presets, preset_folder, whole_of
+from zoo.models.points import POINTS_FILE
+from zoo.models.presets import card_of, from_preset, list_presets, preset_folder, whole_of
 
 
 def open_run(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 from keras import ops
 
-from zoo import embeddings, global_batch, losses
+from zoo import embeddings, losses
 from zoo.compat import compiled_metrics
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 from zoo.losses.base import reduced, single_loss
+from zoo.models import global_batch, stored
 from zoo.models import inputs as checked
-from zoo.models import stored
-from zoo.models.flat import flat_model
+from zoo.models.stored import flat_model
 
 if TYPE_CHECKING:
     from zoo.models.tower import Tower

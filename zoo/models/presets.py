@@ -8,24 +8,28 @@ from typing import Any
 
 import keras
 
+from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.array_files import check_hdf5
 from zoo.files.json_files import read_object
+from zoo.files.run_folder import RunFolder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.hub_files import HUBS, fetch, fetch_config, fetch_weights
 from zoo.models.hub_models import hub_model, hub_names, is_hub_config, is_hub_folder, nearest
 from zoo.models.hugging_face import MODEL_TYPES, model_type_of
-from zoo.models.points_of import POINTS_FILE, points_of
+from zoo.models.points import POINTS_FILE, points_of
 from zoo.models.preset_folder import (
     ASSETS,
     CARD_FILE,
     CONFIG_FILE,
     MODEL_FILES,
     MOST_CONFIG,
+    PICTURES,
     WEIGHTS_FILE,
     check_inflation,
     read_folder,
 )
+from zoo.reading.resizing import resizing
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
@@ -223,6 +227,39 @@ def whole_of(path: pathlib.Path) -> pathlib.Path:
             f"{path}: expected `points_of` to name a preset in {path.parent.parent}; found {name!r}"
         )
     return folder
+
+
+def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
+    """The card of a preset, by its name or its folder; None of a run, or of a model alone."""
+    presets = list_presets()
+    if str(name) in presets:
+        return presets[str(name)]
+    folder = RunFolder(name)
+    has_card = (folder.path / CARD_FILE).is_file() and not folder.is_run
+    return folder.read_object(CARD_FILE) if has_card else None
+
+
+def shown_pictures(model: DualEncoder, name: str | os.PathLike | None) -> dict[str, Any]:
+    """How a model is shown pictures: as its image encoder says, else as `resizing_of` its name."""
+    return resizing_of_tower(model.image_encoder) or ({} if name is None else resizing_of(name))
+
+
+def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
+    """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
+
+    Args:
+        name: a run folder, a name out of `zoo.list_presets()`, or a file or folder that holds a
+            model alone, whose pictures are then those of the defaults.
+
+    Returns:
+        `{"mode", "crop_fraction"}`.
+    """
+    described, folder = card_of(name), RunFolder(name)
+    if described is None:
+        described = folder.config if folder.is_run else {}
+    if PICTURES in described:
+        return dict(described[PICTURES])
+    return resizing(described.get("data") or {})
 
 
 def _fetched(uri):

@@ -304,7 +304,7 @@ def _what(model, side):
 
 
 def _shown(model, name):
-    from zoo.models.cards import shown_pictures  # here, for backends without TensorFlow
+    from zoo.models.presets import shown_pictures  # here, for backends without TensorFlow
 
     return shown_pictures(model, name)
 

@@ -1,4 +1,4 @@
-"""VSE0 and VSE++: a linear map of an image, a GRU's sentence, and a triplet loss."""
+"""VSE0, VSE++ and VSRN: points trained by a triplet loss."""
 
 import os
 from typing import Any
@@ -8,6 +8,8 @@ import keras
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
+from zoo.encoders.replay import replay
+from zoo.layers.region_reasoning import RegionReasoning
 from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 
@@ -118,3 +120,132 @@ def vse0(
         Models", 2014, as Faghri et al. (BMVC 2018) call it.
     """
     return vsepp(image_backbone, tokenizer, mining="sum", **options)
+
+
+def vsrn(
+    image_backbone: ImageBackbone = (36, 2048),
+    tokenizer: keras.layers.Layer | None = None,
+    vocabulary_size: int | None = None,
+    dim: int = 2048,
+    word_dim: int = 300,
+    word_vectors: Tensor | None = None,
+    max_length: int = 32,
+    image_size: int = 224,
+    image_weights: str | os.PathLike | None = None,
+    num_layers: int = 4,
+    margin: float = 0.2,
+    mining: str = "hardest",
+    caption_backbone: keras.Model | None = None,
+    released: str | None = None,
+) -> DualEncoder:
+    """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
+
+    ```python
+    words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
+    model = zoo.models.vsrn((36, 64), words, dim=8, word_dim=4)  # 36 regions of 64 numbers each
+    model.encode_images(np.ones((1, 36, 64), "float32"))  # (1, 8)
+    ```
+
+    Args:
+        image_backbone: the shape of precomputed regions; or a name of
+            `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
+        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights,
+            caption_backbone: see `vsepp`.
+        dim: dimension of the embedding (D).
+        num_layers: graph convolutions.
+        margin, mining: see `zoo.losses.TripletRanking`.
+        released: see `zoo.encoders.reasoning_image_encoder`.
+
+    Returns:
+        A `DualEncoder` of points, not compiled. Its loss sums over the batch. The paper's second
+        loss, which makes the regions tell the caption, comes with `with_captioning`.
+
+    Raises:
+        ValueError: if there is nothing to make a caption encoder of.
+
+    Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
+
+    Released code differs: for COCO it normalises the regions over regions, before the graphs and
+        after them; for Flickr30K a BatchNorm follows the GRU over regions (`released`).
+    """
+    backbone = encoders.image_features(image_backbone, image_size, image_weights)
+    words = backbones.captions(
+        caption_backbone,
+        tokenizer,
+        vocabulary_size,
+        dim,
+        max_length,
+        word_dim=word_dim,
+        word_vectors=word_vectors,
+        bidirectional=False,
+    )
+    return DualEncoder(
+        encoders.reasoning_image_encoder(backbone, dim, num_layers, released),
+        encoders.sentence_caption_encoder(words, dim),
+        similarity=similarities.Cosine(),
+        loss=losses.TripletRanking(margin, mining=mining),
+        tokenizer=tokenizer,
+        name="vsrn",
+    )
+
+
+def with_captioning(
+    model: DualEncoder,
+    weight: float = 1.0,
+    vocabulary_size: int | None = None,
+    word_dim: int = 300,
+    hidden_dim: int = 512,
+) -> DualEncoder:
+    """VSRN as it is trained with its second loss: the related regions must tell the caption.
+
+    Fit what this returns, and go on with the model that was given: they share all weights but the
+    decoder's.
+
+    ```python
+    training = zoo.models.with_captioning(model)
+    training.compile("adam")
+    training.fit(batches)
+    model.save("vsrn.keras")
+    ```
+
+    Args:
+        model: of `vsrn` or `gaussian_vsrn`.
+        weight: of `zoo.losses.Captioning`; the paper adds both losses as they are.
+        vocabulary_size: number of token ids, where the model has no tokenizer.
+        word_dim, hidden_dim: of the decoder.
+
+    Returns:
+        A `DualEncoder`, not compiled, whose image embeddings also have `"regions"`.
+
+    Raises:
+        ValueError: if the model has no region reasoning, or there is neither a tokenizer nor
+            `vocabulary_size`.
+
+    Reference: VSRN (Li et al., ICCV 2019), section 3.4.
+    """
+    if model.tokenizer is not None:
+        vocabulary_size = model.tokenizer.vocabulary_size()
+    if vocabulary_size is None:
+        raise ValueError("`vocabulary_size` must be given for a model without a tokenizer")
+    encoder, outputs = replay(
+        model.image_encoder,
+        lambda layer: isinstance(layer, RegionReasoning) and layer.name == "reasoning",
+    )
+    if not outputs:
+        raise ValueError("`model` must have a layer 'reasoning' in its image encoder, as `vsrn`")
+    ((regions, _),) = outputs.values()
+    regions = keras.ops.copy(regions)  # without Keras' mask: they are zero at padding
+    captioning = losses.Captioning(
+        vocabulary_size, regions.shape[-1], word_dim, hidden_dim, weight=weight
+    )
+    telling = keras.Model(encoder.input, {**encoder.output, "regions": regions}, name=encoder.name)
+    return DualEncoder(
+        telling,
+        model.caption_encoder,
+        similarity=model.similarity,
+        loss=model.loss,
+        auxiliaries=[*model.auxiliaries, captioning],
+        tokenizer=model.tokenizer,
+        uncertainty_measure=model.uncertainty_measure,
+        name=model.name,
+    )

@@ -16,8 +16,7 @@ from zoo.evaluation.captioned_probes import with_own
 from zoo.evaluation.hub_gain import MOST_ITEMS
 from zoo.files.atomic import write_text
 from zoo.models import Tower
-from zoo.models.cards import shown_pictures
-from zoo.models.presets import from_preset, preset_folder
+from zoo.models.presets import from_preset, preset_folder, shown_pictures
 from zoo.models.tower import weights_sha256
 from zoo.reading.vector_files import read_column
 from zoo.retriever import canaries

@@ -743,8 +743,7 @@ def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
     """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
     import zoo.registered  # noqa: F401
     from zoo.models import DualEncoder
-    from zoo.models.cards import shown_pictures
-    from zoo.models.presets import from_preset
+    from zoo.models.presets import from_preset, shown_pictures
 
     model = model if isinstance(model, DualEncoder) else from_preset(model)
     origin = getattr(model, "origin", None)

@@ -12,8 +12,7 @@ from zoo.errors import InputError, MissingPackageError
 from zoo.files.atomic import atomic_folder, write_text
 from zoo.files.onnx_file import open_onnx
 from zoo.models import DualEncoder, Tower
-from zoo.models.frozen import frozen, towers_of
-from zoo.models.onnx_file import move_weights_out, write_onnx
+from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION
 from zoo.search import scoring
 from zoo.search.built import TOWERS
