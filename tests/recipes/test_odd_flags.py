@@ -5,7 +5,7 @@ import pytest
 import pcme_cub
 from zoo import cli
 from zoo.data import toy_birds
-from zoo.training.refusals import TRACEBACK
+from zoo.training.checks import TRACEBACK
 
 SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
 

@@ -60,5 +60,5 @@ def test_a_healthy_model_is_not_reported():
 def test_spread_is_within_queries(axis):
     """Rows that are constant but differ from each other tell nothing either."""
     constant = np.broadcast_to(np.arange(5.0), (4, 5)) if axis else np.arange(4.0)[:, None] * [1, 1]
-    assert zoo.training.collapse.spread(constant) == 0
-    assert zoo.training.collapse.spread([[0.0, 2.0], [2.0, 0.0]]) == 1.0
+    assert zoo.training.checks.spread(constant) == 0
+    assert zoo.training.checks.spread([[0.0, 2.0], [2.0, 0.0]]) == 1.0

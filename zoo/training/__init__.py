@@ -3,20 +3,19 @@
 from zoo.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
-from zoo.training.collapse import CollapseCheck, CollapseWarning
-from zoo.training.execution import Execution, on_one_device
-from zoo.training.finite import FiniteCheck
+from zoo.training.checks import CollapseCheck, CollapseWarning, FiniteCheck
+from zoo.training.execution import Execution, distribute, in_micro_batches, on_one_device
 from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
     LayerwiseAdamP,
     LayerwiseAdamW,
     LayerwiseRates,
+    dual_encoder_rates,
     rates_by_depth,
 )
-from zoo.training.micro_batches import distribute, in_micro_batches
 from zoo.training.one_phase import fit_phase
 from zoo.training.phases import Phase, fit
-from zoo.training.rates import cosine, cosine_after_a_twentieth, drop_after
+from zoo.training.rates import WarmUpThenDrops, cosine, cosine_after_a_twentieth, drop_after
 from zoo.training.recipe import finish, finish_ensemble, show, train
 from zoo.training.resume import Resume
 from zoo.training.run import Run, check_benchmark, start
@@ -28,12 +27,9 @@ from zoo.training.settings import (
     RunSettings,
     check_weights,
 )
-from zoo.training.strategies import strategy
-from zoo.training.synchronized_statistics import synchronize_batch_normalization
-from zoo.training.tower_rates import dual_encoder_rates
+from zoo.training.strategies import strategy, synchronize_batch_normalization
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
 from zoo.training.vector_settings import VectorSettings
-from zoo.training.warm_up import WarmUpThenDrops
 
 __all__ = [
     "UNSAID",

@@ -1,5 +1,6 @@
 """How the phases of a run are executed: on which replicas, compiled how, how cut."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,9 @@ import tensorflow as tf
 
 from zoo.compat import clip_after_the_sum
 from zoo.errors import InputError, require
-from zoo.training.micro_batches import distribute
-from zoo.training.strategies import is_chief, strategy
-from zoo.training.synchronized_statistics import synchronize_batch_normalization
+from zoo.training.strategies import is_chief, strategy, synchronize_batch_normalization
+
+_MATRICES = ("matches", "semantic")  # (images, captions)
 
 
 @dataclass(frozen=True)
@@ -179,3 +180,84 @@ def on_one_device(model: keras.Model) -> keras.Model:
     for own, given in zip(copy.variables, model.variables, strict=True):
         own.assign(keras.ops.convert_to_numpy(given))
     return copy
+
+
+def in_micro_batches(
+    batches: tf.data.Dataset, count: int, chosen: range | None = None, alone: bool = False
+) -> tf.data.Dataset:
+    """Cuts every batch into micro-batches, one after the other.
+
+    Micro-batches differ by a row at most. Every component of a batch is cut along its first axis;
+    images and captions are each cut evenly, also where an image has several captions.
+
+    Args:
+        batches: a `tf.data.Dataset` of dicts of fixed shapes.
+        count: micro-batches of a batch.
+        chosen: a range of the micro-batches to yield, or None for all.
+        alone: whether a loss sees a micro-batch alone, as when gradients are accumulated: `matches`
+            and `semantic` `(N, M)` then lose the columns of the others' captions. Replicas see
+            each other's captions and need them.
+
+    Returns:
+        A `tf.data.Dataset` of `len(chosen)` elements for every batch.
+    """
+    chosen = range(count) if chosen is None else chosen
+    if count == 1:
+        return batches
+
+    def cut(batch):
+        return tf.data.Dataset.range(chosen.start, chosen.stop).map(
+            lambda index: {name: cut_one(name, rows, index) for name, rows in batch.items()}
+        )
+
+    def cut_one(name, rows, index):
+        own = _part(rows, index, count)
+        if not alone or name not in _MATRICES:
+            return own
+        return tf.transpose(_part(tf.transpose(own), index, count))
+
+    return batches.flat_map(cut).prefetch(tf.data.AUTOTUNE)
+
+
+def distribute(
+    strategy: tf.distribute.Strategy,
+    stream: Callable,
+    start_step: int = 0,
+    micro_batches: int = 1,
+) -> Any:
+    """The batches of a stream spread over the replicas: the same global batches as on one device.
+
+    Args:
+        strategy: a `tf.distribute.Strategy`.
+        stream: function from the first step to a `tf.data.Dataset` of global batches. If it also
+            takes `shard`, every worker asks it for its `(index, count)` share alone; otherwise it
+            makes whole batches and keeps its rows, which is needed where rows depend on others
+            (`zoo.data.augmentation.mixing`).
+        start_step: the first step.
+        micro_batches: of a batch, on one replica: the steps whose gradients are accumulated.
+
+    Returns:
+        What `fit` takes: a `tf.data.Dataset`, or a distributed one.
+    """
+    if strategy.num_replicas_in_sync == 1:
+        return in_micro_batches(stream(start_step), micro_batches, alone=True)
+
+    def of_worker(context):
+        workers, worker = context.num_input_pipelines, context.input_pipeline_id
+        local = context.num_replicas_in_sync // workers
+        if workers > 1 and "shard" in inspect.signature(stream).parameters:
+            return in_micro_batches(stream(start_step, shard=(worker, workers)), local)
+        own = range(worker * local, (worker + 1) * local)
+        return in_micro_batches(stream(start_step), context.num_replicas_in_sync, own)
+
+    return strategy.distribute_datasets_from_function(of_worker)
+
+
+def _part(rows, index, count):
+    size = rows.shape[0]
+    if size is None:
+        size = tf.shape(rows, out_type=tf.int64)[0]
+    own = rows[size * index // count : size * (index + 1) // count]
+    if isinstance(size, int) and size % count == 0:
+        own = tf.ensure_shape(own, (size // count, *rows.shape[1:]))
+    return own

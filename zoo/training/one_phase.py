@@ -7,8 +7,8 @@ import keras
 
 from zoo.cli import verbosity
 from zoo.files import RunFolder
+from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution
-from zoo.training.finite import FiniteCheck
 from zoo.training.history import HistoryFile
 from zoo.training.resume import Resume
 

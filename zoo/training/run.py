@@ -19,9 +19,9 @@ from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 from zoo.files.lock import locked
 from zoo.files.run_folder import RunFolder
+from zoo.training.checks import check_rankings, one_line
 from zoo.training.execution import Execution, on_one_device
 from zoo.training.one_phase import fit_phase
-from zoo.training.refusals import check_rankings, one_line
 from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
 
 
