@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter
 import zoo
 from benchmarks.search_recall import relative_spread
 from zoo.data import cub, toy_birds
-from zoo.data.sources import Pictures
+from zoo.data.records.sources import Pictures
 from zoo.evaluation.retrieval import encode
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 

@@ -22,11 +22,11 @@ import birds_systems
 from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
-from zoo.data.augmentation import Augmentation
-from zoo.data.augmentation.views import Views
+from zoo.data.pipeline.augmentation import Augmentation
+from zoo.data.pipeline.random_crops import Views
 from zoo.data.records import Records, joined
-from zoo.data.sources import Features, Pictures
-from zoo.data.sources.features import cached
+from zoo.data.records.features import cached
+from zoo.data.records.sources import Features, Pictures
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.cache import cache_folder

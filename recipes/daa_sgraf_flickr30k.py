@@ -22,7 +22,7 @@ from typing import Literal
 from zoo import cli, losses, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
-from zoo.data.augmentation import Augmentation
+from zoo.data.pipeline.augmentation import Augmentation
 from zoo.files import RunFolder
 from zoo.losses.ranking import MINING
 from zoo.models.sgraf import MODULES

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from zoo import encoders, models, report, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import captions, read_bert_tokenizer
-from zoo.data.augmentation import Augmentation
-from zoo.data.augmentation.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import Augmentation
+from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.errors import InputError, require
 
 

@@ -24,7 +24,7 @@ of the three.
 from dive_settings import Settings
 from zoo import cli, encoders, evaluation, losses, models, report, training
 from zoo.data import batches, captions, read_bert_tokenizer
-from zoo.data.augmentation import Augmentation
+from zoo.data.pipeline.augmentation import Augmentation
 from zoo.errors import InputError
 from zoo.files import RunFolder
 

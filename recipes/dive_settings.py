@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from zoo import encoders, models, training
 from zoo.cli import differs, setting
-from zoo.data.augmentation.random_crops import RandomCrop
+from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.layers.slot_attention import NORMALIZE_OVER
 from zoo.losses.ranking import MINING
 from zoo.reading.images import RESIZES

@@ -49,9 +49,8 @@ from zoo import (
 from zoo.cli import differs, setting
 from zoo.confidence.probes import contents_hash
 from zoo.data import Stream, batches
-from zoo.data.sources import Features
-from zoo.data.sources.caption_vectors import caption_vectors
-from zoo.data.sources.features import cached
+from zoo.data.records.features import cached, caption_vectors
+from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder

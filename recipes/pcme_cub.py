@@ -19,8 +19,8 @@ from typing import ClassVar, Literal
 from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
-from zoo.data.augmentation import Augmentation
-from zoo.data.augmentation.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import Augmentation
+from zoo.data.pipeline.random_crops import RandomCrop
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ import math
 from pcmepp_settings import DISTANCES, Settings
 from zoo import cli, encoders, losses, models, report, similarities, training
 from zoo.data import MixedStream, batches, captions, sources
-from zoo.data.augmentation.size_augmentation import SizeAugmentation
+from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.data.text import clip_tokenizer
 
 PHASES = ("frozen", "means", "training")  # as their seeds count them

@@ -13,7 +13,7 @@ from pathlib import Path
 import pcmepp_coco
 from zoo import cli
 from zoo.cli import differs, setting
-from zoo.data.records.noise import with_shuffled_captions
+from zoo.data.records.records import with_shuffled_captions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ import pcmepp_coco
 from zoo import cli, evaluation, report
 from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import cub
-from zoo.data.sources.split import pictures
+from zoo.data.records.sources import pictures
 from zoo.data.text.prompts import TEMPLATES, class_prompts, templates
 from zoo.embeddings import as_embedding
 from zoo.metrics.zero_shot import (

@@ -19,7 +19,7 @@ from typing import Literal
 from zoo import cli, encoders, metrics, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, toy_birds
-from zoo.data.augmentation import Augmentation
+from zoo.data.pipeline.augmentation import Augmentation
 
 
 @dataclass(frozen=True, kw_only=True)

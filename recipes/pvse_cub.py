@@ -19,7 +19,7 @@ from dive_coco import measure_sets
 from zoo import cli, encoders, models, report, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
-from zoo.data.augmentation import Augmentation
+from zoo.data.pipeline.augmentation import Augmentation
 
 import keras
 

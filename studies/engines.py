@@ -18,7 +18,7 @@ import numpy as np
 from export.choices import ENGINES
 from export.engines import export_engine, opened
 from zoo.cli import OneLineParser, run
-from zoo.data.batches import image_batches
+from zoo.data.pipeline.batches import image_batches
 from zoo.data.text.captions import token_ids
 from zoo.evaluation import open_run
 from zoo.evaluation.retrieval import encode

@@ -19,9 +19,8 @@ import keras
 from zoo import cli, encoders, layers, losses, models, report, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, phase_seed
-from zoo.data.sources import Features
-from zoo.data.sources.caption_vectors import caption_states
-from zoo.data.sources.features import cached
+from zoo.data.records.features import cached, caption_states
+from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.encoders.stored_features import RegionMask
 from zoo.files.cache import cache_folder

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from zoo import evaluation
-from zoo.data.sources import Features
+from zoo.data.records.sources import Features
 from zoo.errors import InputError
 
 SMALL = 40  # images of --smoke

@@ -34,16 +34,13 @@ ORDER = (
     ("commands",),
     ("extras",),
 )
-# The rooms of `zoo/data`, likewise; the last are the files of its hall, which know all of them.
+# The rooms of `zoo/data`, likewise; the last is the hall, which knows all of them.
 DATA = (
     ("text",),
     ("records",),
-    ("sources",),
-    ("augmentation",),
-    ("batches",),
+    ("pipeline",),
     ("loaders",),
     ("toy",),
-    ("by_name",),
     ("datasets",),
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

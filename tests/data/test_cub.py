@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.data import cub
-from zoo.data.loaders.cub_splits import read_split
+from zoo.data.loaders.cub_files import read_split
 from zoo.data.records import Problems
 from zoo.errors import InputError
 from zoo.files.text_files import read_numbered

@@ -9,7 +9,7 @@ from PIL import Image
 
 from zoo import data
 from zoo.data import datasets, toy_birds, toy_scenes
-from zoo.data.sources.split import pictures
+from zoo.data.records.sources import pictures
 from zoo.errors import InputError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data.augmentation import mixing
+from zoo.data.pipeline.augmentation import mixing
 from zoo.reading.seeding import step_seed
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data.records import Records
-from zoo.data.records.noise import with_shuffled_captions
+from zoo.data.records.records import with_shuffled_captions
 
 
 def records(count=200, captions_each=1):

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data.sources import Features
-from zoo.reading import row_reader as module
-from zoo.reading.row_reader import row_reader
+from zoo.data.records import sources as module
+from zoo.data.records.sources import Features, row_reader
 
 
 @pytest.fixture(autouse=True)

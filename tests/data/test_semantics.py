@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from zoo import metrics
 from zoo.data import batches, cub, sources
-from zoo.data.augmentation.mixing import mix_batches
+from zoo.data.pipeline.mixing import mix_batches
 from zoo.data.records import Records
 from zoo.data.records.semantics import semantics
 from zoo.data.text.captions import normalise, word_tokenizer

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data.augmentation.size_augmentation import SizeAugmentation
+from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.data.text.captions import PADDING_ID, UNKNOWN_ID, WordIds
 from zoo.reading.seeding import step_seed
 

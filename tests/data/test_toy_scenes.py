@@ -128,8 +128,7 @@ def test_captions_are_true_of_their_scene_and_their_numbers_are_exact(scenes_roo
 
 def test_relations_and_different_mentions_are_told_apart():
     from zoo.data.toy.birds.attributes import NAMES, codes, sample_species
-    from zoo.data.toy.scenes.statements import Statement
-    from zoo.data.toy.scenes.truth import true_of
+    from zoo.data.toy.scenes.truth import Statement, true_of
 
     first = sample_species(np.random.default_rng(0), 1)[0] | {"crown": "red"}
     second = first | {"crown": "blue"}

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data import sources
-from zoo.data.augmentation.random_crops import RandomCrop
-from zoo.data.augmentation.views import Views
+from zoo.data.pipeline.random_crops import RandomCrop, Views
 
 
 @pytest.fixture(scope="module")

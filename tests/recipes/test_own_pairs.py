@@ -16,7 +16,7 @@ from demo import sources
 from demo.service import Service
 from tiny_sentence import random_weights, write_checkpoint
 from zoo import cli
-from zoo.data.sources.caption_vectors import caption_states, caption_vectors, pooled_vectors
+from zoo.data.records.features import caption_states, caption_vectors, pooled_vectors
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.text_weights import text_folder

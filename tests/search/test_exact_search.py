@@ -7,7 +7,7 @@ import pytest
 import zoo
 from zoo import similarities as S
 from zoo.data import cub, toy_birds
-from zoo.data.sources import Pictures
+from zoo.data.records.sources import Pictures
 from zoo.evaluation import encode
 from zoo.search import SPACES, Index, exact
 from zoo.search.products import matrix_products

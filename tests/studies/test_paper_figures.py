@@ -12,7 +12,7 @@ from studies import approximate_search, opened, pcme_figures, plausible_matches,
 from zoo import evaluation, metrics, models
 from zoo.data import Split
 from zoo.data.records import Records
-from zoo.data.sources import Features
+from zoo.data.records.sources import Features
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder

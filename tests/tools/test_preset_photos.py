@@ -12,8 +12,7 @@ from tools import preset_photos
 from zoo.confidence.probes import contents_hash
 from zoo.data.loaders.packaged_photos import FOLDER
 from zoo.data.records import Records
-from zoo.data.sources import Features
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Features, Split
 from zoo.evaluation import probes_of
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from zoo.data import Split
 from zoo.data.records import Records
-from zoo.data.sources import Pictures
-from zoo.data.sources.features import cached
+from zoo.data.records.features import cached
+from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
 from zoo.files import RunFolder, contents, locked
 from zoo.training import RetrievalSettings, Run, start

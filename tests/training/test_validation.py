@@ -9,7 +9,7 @@ import pytest
 from zoo import models
 from zoo.data import Split
 from zoo.data.records import Records
-from zoo.data.sources import Features
+from zoo.data.records.sources import Features
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import encode

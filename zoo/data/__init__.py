@@ -2,24 +2,19 @@
 
 Rooms, each of which imports the ones before it:
 
-    text          captions to word ids; tokenizers; prompts
-    records       what a split is: images, captions, which belongs to which
-    sources       where the images of a batch come from; a split
-    augmentation  what training does to pictures and words
-    batches       for training and for encoding
-    loaders       one file for each data set, from its files to records
-    toy           drawn data sets with the truth about ambiguity
+    text      captions to word ids; tokenizers; prompts
+    records   what a split is: images, captions, which belongs to which, and where images come from
+    pipeline  what training does to pictures and words; batches for training and for encoding
+    loaders   one file for each data set, from its files to records
+    toy       drawn data sets with the truth about ambiguity
 
-In the hall: `by_name`, the loaders that `datasets.open` knows. `zoo.reading` reads files below the
-models, whose towers read too.
+In the hall: `datasets`, the loaders that `open` knows. `zoo.reading` reads files below the models,
+whose towers read too.
 
 What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
 """
 
-from zoo.data import batches, datasets, sources
-from zoo.data.augmentation import Augmentation
-from zoo.data.batches import crop_triplets, streams
-from zoo.data.batches.streams import MixedStream, Stream, phase_seed
+from zoo.data import datasets
 from zoo.data.datasets import LOADERS, Split, open
 from zoo.data.loaders import (
     class_folders,
@@ -31,15 +26,17 @@ from zoo.data.loaders import (
     vectors,
     visual_genome,
 )
-from zoo.data.loaders.captioned import Captioned, captioned_folder
+from zoo.data.loaders.own_pairs import Captioned, captioned_folder
 from zoo.data.loaders.packaged_photos import (
     packaged_captions,
     packaged_photos,
     photo_credits,
 )
-from zoo.data.records import Loaded, Records, Skipped
-from zoo.data.records.skipped import write_skipped
-from zoo.data.sources import features
+from zoo.data.pipeline import batches, crop_triplets, streams
+from zoo.data.pipeline.augmentation import Augmentation
+from zoo.data.pipeline.streams import MixedStream, Stream, phase_seed
+from zoo.data.records import Loaded, Records, Skipped, features, sources
+from zoo.data.records.provenance import write_skipped
 from zoo.data.text import captions, prompts
 from zoo.data.text.bert_tokenizer import BertTokenizer, read_bert_tokenizer
 from zoo.data.text.captions import WordTokenizer, word_tokenizer

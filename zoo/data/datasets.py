@@ -1,20 +1,242 @@
 """Data sets by name: a run's `config.json` names a loader and its options, and `open` opens them.
 
-A new data set is one loader function and one line in `LOADERS` (`zoo.data.by_name`), and its test.
+A new data set is one loader function and one line in `LOADERS` (`zoo.data.datasets`), and its test.
 """
 
 import dataclasses
+import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from zoo.data.by_name import LOADERS
+import numpy as np
+
+from zoo.data.loaders import coco, cub, flickr30k, own_pairs, regions, vectors
+from zoo.data.records import joined
 from zoo.data.records.semantics import semantics
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split, pictures
+from zoo.data.text.prompts import spoken
+from zoo.data.toy import birds as toy_birds
+from zoo.data.toy import scenes as toy_scenes
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
+from zoo.reading.resizing import RESIZING
 
+VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
 SPLITS = ("train", "validation", "test")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How the pictures of a split are read: options that every loader of pictures takes.
+
+    Attributes:
+        image_size, resize, crop_fraction: see `zoo.data.records.sources.pictures`.
+        held_out: the split that `"test"` means.
+        skip_bad: whether to leave out and count what is bad.
+    """
+
+    image_size: int = 224
+    held_out: str = "test"
+    skip_bad: bool = False
+    resize: str = "crop"
+    crop_fraction: float = 1.0
+
+    @property
+    def checked(self):
+        """What a function from files to records takes."""
+        return {"image_size": self.image_size, "skip_bad": self.skip_bad}
+
+    def split(self, records, name: str) -> Split:
+        """The split of this name, of these records."""
+        return pictures(records, self.image_size, name, self.resize, self.crop_fraction)
+
+
+def of_pictures(load: Callable) -> Callable:
+    """Gives `load(split, …, reading)` the fields of `Reading` as options of its own."""
+    *own, reading = inspect.signature(load).parameters.values()
+    fields = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(reading.default, field.name),
+        )
+        for field in dataclasses.fields(Reading)
+    ]
+
+    @functools.wraps(load)
+    def loader(split, *args, **options):
+        given = {field.name: options.pop(field.name) for field in fields if field.name in options}
+        changed = dataclasses.replace(reading.default, **given)
+        return load(split, *args, **options, reading=changed)
+
+    loader.__signature__ = inspect.Signature([*own, *fields])
+    return loader
+
+
+@of_pictures
+def load_cub(split, root, captions=None, validation=None, reading=Reading()):
+    """CUB-200-2011: 150 classes to train on and 50 that training has not seen.
+
+    The validation split is the held-out images of the training classes. With a `held_out` of
+    `"val1"` to `"val3"` (`"val"` is the first) training has the classes of `"train1"` to
+    `"train3"`, and validation and test are that split. With `"seen_test"` the test is the held-out
+    images of the training classes, and validation the unseen classes, so that no epoch is chosen
+    by the test. With `validation` `"val1"` to `"val3"` training has the classes of `"train1"` to
+    `"train3"`, validation those of that split, and the test the unseen ones: what is chosen or
+    calibrated on classes that training has not seen holds better for others.
+    """
+    root = Path(root).expanduser()
+    held_out = {"val": "val1"}.get(reading.held_out, reading.held_out)
+    names = {"train": "trainval", "validation": "seen_test", "test": held_out}
+    if held_out == "seen_test":
+        names |= {"validation": "test"}
+    elif held_out != "test":
+        names |= {"train": held_out.replace("val", "train"), "validation": held_out}
+    if validation is not None:
+        if held_out != "test" or validation not in VALIDATIONS:
+            raise InputError(
+                f"data: `validation` must be one of {', '.join(VALIDATIONS)}, for a `held_out` of "
+                f"'test'; received {validation!r} and {held_out!r}"
+            )
+        names |= {"train": validation.replace("val", "train"), "validation": validation}
+    records = cub.load(root, captions, names[split], **reading.checked).records
+    return reading.split(records, split)
+
+
+@of_pictures
+def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Reading(64)):
+    """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known.
+
+    `more_classes` of `toy_birds.generate` are to train on alone.
+    """
+    sizes = {"more_classes": more_classes} if more_classes else {}
+    if root is None:  # folders of one name, since the test is the same
+        root = cache_folder(*([f"more_classes_{more_classes}"] if sizes else []), "toy_birds")
+    root = toy_birds.generate(root, **sizes)
+    opened = load_cub(split, root, validation=validation, **dataclasses.asdict(reading))
+    if split == "train":
+        return opened
+    return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
+
+
+@of_pictures
+def load_few_classes(
+    split, num_classes=None, root=None, captions=None, classes=None, reading=Reading()
+):
+    """A few classes of CUB, or without `root` of Toy Birds, seen and unseen in training.
+
+    They are the `num_classes` first of those that training has, or `classes`, by name or number
+    and name, out of all. Every fourth image of a class is held out, for validation and test alike:
+    a model of the plane is drawn with images that it has not seen, of classes that it has.
+    """
+    if (num_classes is None) == (classes is None):
+        raise InputError(
+            f"data: one of `num_classes` and `classes` must be given; received {num_classes} and "
+            f"{classes}"
+        )
+    is_toy = root is None
+    root = toy_birds.generate(cache_folder("toy_birds")) if is_toy else Path(root).expanduser()
+    parts = ("trainval",) if classes is None else ("trainval", "seen_test", "test")
+    records = joined([cub.load(root, captions, part, **reading.checked).records for part in parts])
+    if classes is None:
+        labels = np.unique(records.image_labels)[:num_classes]
+    else:
+        known = {spoken(name): label for label, name in enumerate(records.class_names)}
+        unknown = [name for name in classes if spoken(name) not in known]
+        if unknown:
+            raise InputError(f"{root / 'classes.txt'}: lacks {', '.join(unknown)}")
+        labels = np.sort([known[spoken(name)] for name in classes])
+    members = [np.flatnonzero(records.image_labels == label) for label in labels]
+    held = np.concatenate([images[::4] for images in members])
+    chosen = np.setdiff1d(np.concatenate(members), held) if split == "train" else held
+    if not len(chosen):
+        raise InputError(f"{root}: expected two images of a class at least")
+    opened = reading.split(records.select(chosen), split)
+    if not is_toy:
+        return opened
+    return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
+
+
+@of_pictures
+def load_coco(split, root, reading=Reading()):
+    """COCO by Karpathy's splits: `root` holds dataset_coco.json and the images' folders."""
+    root = Path(root).expanduser()
+    names = ("dataset_coco.json", "annotations/dataset_coco.json")
+    annotations = _first(root, *names)
+    name = _karpathy(split, reading.held_out)
+    records = coco.load(annotations, root, split=name, **reading.checked).records
+    return reading.split(records, split)
+
+
+@of_pictures
+def load_flickr30k(split, root, reading=Reading()):
+    """Flickr30K: `root` holds dataset_flickr30k.json and flickr30k-images/."""
+    root = Path(root).expanduser()
+    records = flickr30k.load(
+        root / "dataset_flickr30k.json",
+        root / "flickr30k-images",
+        split=_karpathy(split, reading.held_out),
+        **reading.checked,
+    ).records
+    return reading.split(records, split)
+
+
+def load_regions(split, root, held_out="test", skip_bad=False):
+    """Precomputed regions in SCAN's files, which `root` holds, see `zoo.data.regions`.
+
+    The test images are those of `testall`, where there are such files: COCO's 5,000, of which
+    `test` is the first fifth.
+    """
+    root = Path(root).expanduser()
+    test = "testall" if (root / "testall_ims.npy").exists() else "test"
+    name = {"train": "train", "validation": "dev", "test": test if held_out == "test" else "dev"}
+    records = regions.load(root, split=name[split], skip_bad=skip_bad).records
+    return Split(records, regions.features(records))
+
+
+TOY_LAYOUTS = {"coco": load_coco, "flickr30k": load_flickr30k, "regions": load_regions}
+
+
+def load_toy_scenes(split, layout="coco", num_images=None, **options):
+    """Toy Scenes in one of their layouts, drawn if need be; the truth about them is known."""
+    if layout not in TOY_LAYOUTS:
+        raise InputError(f"data: `layout` must be one of {list(TOY_LAYOUTS)}; received {layout!r}")
+    if layout == "regions":
+        for name in ("image_size", *RESIZING):  # there are no pictures
+            options.pop(name, None)
+    number = "" if num_images is None else f"_{num_images}"
+    sizes = {} if num_images is None else {"num_images": num_images}
+    root = toy_scenes.generate(cache_folder(f"toy_scenes{number}"), **sizes)
+    opened = TOY_LAYOUTS[layout](split, root / layout, **options)
+    if split == "train":  # nobody asks, and it takes a while
+        return opened
+    truth = toy_scenes.truth_matrix(root, opened.records)
+    return dataclasses.replace(opened, true_matches=truth.sum(0), truth=truth)
+
+
+@of_pictures
+def load_pairs(
+    split,
+    root,
+    seed=0,
+    held_out_share=0.1,
+    image_column="image",
+    caption_column="caption",
+    separator=None,
+    images=None,
+    reading=Reading(),
+):
+    """Pictures and captions of one's own; see `zoo.data.captioned_folder` for what `root` holds.
+
+    One image in ten is for validation and one in ten for the test, up to 5,000 each, unless a
+    column `split` says which; which ones follows from the seed.
+    """
+    name = "validation" if split == "test" and reading.held_out == "val" else split
+    names = (image_column, caption_column, separator, images)
+    records = own_pairs.load_split(root, name, held_out_share, seed, reading.skip_bad, *names)
+    return reading.split(records, split)
 
 
 def open(description: Mapping[str, Any], split: str = "test") -> Split:
@@ -59,3 +281,25 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
         found = semantics(opened.records, meaning["variant"], cache_folder("semantics"))
         opened = opened.with_records(dataclasses.replace(opened.records, semantics=found))
     return opened
+
+
+def _karpathy(split, held_out):
+    return {"train": "train", "validation": "val", "test": held_out}[split]
+
+
+def _first(root, *names):
+    paths = [root / name for name in names]
+    return next((path for path in paths if path.exists()), paths[0])
+
+
+LOADERS = {
+    "cub": load_cub,
+    "coco": load_coco,
+    "few_classes": load_few_classes,
+    "flickr30k": load_flickr30k,
+    "pairs": load_pairs,
+    "regions": load_regions,
+    "toy_birds": load_toy_birds,
+    "toy_scenes": load_toy_scenes,
+    "vectors": vectors.load,
+}

@@ -8,7 +8,7 @@ import numpy as np
 from zoo.confidence import Confidence, Probes, abstention_auc, confidence_quality
 from zoo.confidence.calibrate import LEAST_CERTIFYING
 from zoo.confidence.guarantees import FAILURE, RISK
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.fits import LEAST as LEAST_CAPTIONED

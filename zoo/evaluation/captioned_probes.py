@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.confidence import Probes
 from zoo.confidence.probes import MOST
-from zoo.data.loaders.captioned import Captioned as Folder
+from zoo.data.loaders.own_pairs import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
 from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError

@@ -7,7 +7,7 @@ import numpy as np
 from zoo.confidence import Probes
 from zoo.confidence.confidence import LEAST
 from zoo.confidence.probes import MOST, contents_hash
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.evaluation import known
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder

@@ -9,8 +9,8 @@ import tensorflow as tf
 from zoo.arrays import centres, coordinates
 from zoo.confidence import KnownQueries
 from zoo.confidence.known import LEAST, SeenTexts
-from zoo.data.sources.caption_vectors import pooled_vectors
-from zoo.data.sources.split import Split
+from zoo.data.records.features import pooled_vectors
+from zoo.data.records.sources import Split
 from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words
 from zoo.embeddings import Embedding
 from zoo.evaluation.phrases import made_up, phrases

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from zoo import metrics
-from zoo.data.loaders.captioned import captioned_folder
+from zoo.data.loaders.own_pairs import captioned_folder
 from zoo.models import Tower
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zoo import metrics
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.relevance import LabelRelevance

@@ -7,7 +7,7 @@ from typing import Any
 from zoo import metrics
 from zoo.confidence import Probes
 from zoo.data import datasets
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.errors import InputError
 from zoo.evaluation.results import measure_pairs
 from zoo.evaluation.retrieval import encode

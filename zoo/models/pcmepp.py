@@ -36,7 +36,7 @@ def pcmepp(
     ```
 
     What belongs to the batches (Mixup and CutMix with soft labels, lost words) is in
-    `zoo.data.augmentation.mixing`.
+    `zoo.data.pipeline.mixing`.
 
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`;

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from zoo import metrics, similarities
 from zoo.confidence import Probes
 from zoo.data.records import Records
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.evaluation.retrieval import EncodedSplit, encode
 from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap
 from zoo.models import DualEncoder

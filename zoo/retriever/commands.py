@@ -9,7 +9,7 @@ from zoo.collection import Collection
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES
 from zoo.data import captioned_folder
-from zoo.data.records.skipped import FILE_NAME as SKIPPED
+from zoo.data.records.provenance import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.evaluation.captioned_probes import with_own

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from zoo.data import datasets
-from zoo.data.batches.streams import phase_seed
+from zoo.data.pipeline.streams import phase_seed
 from zoo.training.run import Run
 
 

@@ -11,10 +11,9 @@ import keras
 
 from zoo import encoders, metrics
 from zoo.data import datasets
-from zoo.data.records.fingerprints import data_sha256
-from zoo.data.records.skipped import write_skipped
-from zoo.data.sources import Features
-from zoo.data.sources.features import cached
+from zoo.data.records.features import cached
+from zoo.data.records.provenance import data_sha256, write_skipped
+from zoo.data.records.sources import Features
 from zoo.errors import InputError
 from zoo.files.cache import cache_folder
 from zoo.files.lock import locked

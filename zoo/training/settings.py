@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from zoo import cli, losses, similarities
 from zoo.cli import setting
-from zoo.data.batches.streams import Stream
-from zoo.data.sources.split import Split
+from zoo.data.pipeline.streams import Stream
+from zoo.data.records.sources import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.metrics.cider_score import VARIANTS
 from zoo.reading.images import RESIZES

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from zoo import evaluation, metrics
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.array_files import ArrayFile, refusing

@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.data.batches import image_batches
+from zoo.data.pipeline.batches import image_batches
 from zoo.data.records import Loaded, Problems, Records
-from zoo.data.sources import Pictures
+from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
 from zoo.files.text_files import existing_folder, read_lines
 from zoo.pictures.decoding import SUFFIXES, check_images

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.data.loaders.gather import Record, gather, has_fields
-from zoo.data.loaders.karpathy import SPLITS, is_karpathy, karpathy_records
+from zoo.data.loaders.gather import (
+    SPLITS,
+    Record,
+    gather,
+    has_fields,
+    is_karpathy,
+    karpathy_records,
+)
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 from zoo.files.array_files import read_array

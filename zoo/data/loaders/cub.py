@@ -3,9 +3,8 @@
 import os
 from typing import Any
 
-from zoo.data import batches
-from zoo.data.loaders.cub_captions import open_captions
-from zoo.data.loaders.cub_splits import SPLITS, read_split
+from zoo.data.loaders.cub_files import SPLITS, open_captions, read_split
+from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 from zoo.files.text_files import existing_folder, read_numbered, safe_relative, whole_number

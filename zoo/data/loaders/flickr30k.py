@@ -3,9 +3,8 @@
 import os
 from pathlib import Path
 
-from zoo.data.loaders.gather import Record, gather
-from zoo.data.loaders.karpathy import is_karpathy, karpathy_records
-from zoo.data.loaders.token_file import token_captions
+from zoo.data.loaders.gather import Record, gather, is_karpathy, karpathy_records
+from zoo.data.loaders.own_rows import token_captions
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json

@@ -9,9 +9,15 @@ from typing import Any, NamedTuple
 
 from zoo.data.loaders import arrow_folder
 from zoo.data.loaders.coco import coco_records
-from zoo.data.loaders.karpathy import is_karpathy, karpathy_entries
-from zoo.data.loaders.own_rows import Row, has_text_files, read_rows, split_of
-from zoo.data.loaders.token_file import comment_rows, token_rows
+from zoo.data.loaders.gather import is_karpathy, karpathy_entries
+from zoo.data.loaders.own_rows import (
+    Row,
+    comment_rows,
+    has_text_files,
+    read_rows,
+    split_of,
+    token_rows,
+)
 from zoo.data.records import Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.loaders.karpathy import is_karpathy, karpathy_records
+from zoo.data.loaders.gather import is_karpathy, karpathy_records
 from zoo.data.records import Loaded, Problems, Records
-from zoo.data.sources import Features
+from zoo.data.records.sources import Features
 from zoo.errors import InputError
 from zoo.files.json_files import read_json
 from zoo.files.text_files import existing_folder, read_lines, whole_number

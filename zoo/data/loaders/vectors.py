@@ -5,8 +5,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from zoo.data.records import Problems, Records
-from zoo.data.sources import Features
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Features, Split
 from zoo.errors import InputError
 from zoo.reading.vector_files import lengths, located, read_column, read_vectors
 

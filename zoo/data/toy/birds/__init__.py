@@ -4,8 +4,7 @@
 cannot give is the truth about ambiguity: `true_matches` does, and `oracle` what can be reached.
 """
 
-from zoo.data.toy.birds.enlarging import draw_again
 from zoo.data.toy.birds.truth import Truth, oracle, read_truth, true_matches
-from zoo.data.toy.birds.writing import generate
+from zoo.data.toy.birds.writing import draw_again, generate
 
 __all__ = ["Truth", "draw_again", "generate", "oracle", "read_truth", "true_matches"]

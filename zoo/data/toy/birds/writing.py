@@ -1,7 +1,10 @@
 """Writes a Toy Birds set to disk, whole or not at all."""
 
+import functools
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
@@ -65,6 +68,27 @@ def generate(
     if more_classes:
         wanted["more_classes"] = int(more_classes)
     return write_whole(root, MANIFEST, "Toy Birds", wanted, lambda folder: _write(folder, **wanted))
+
+
+def draw_again(path, image_size=256):
+    """The picture of a file of `generate` at another size: the same bird in the same light.
+
+    Args:
+        path: of the file, in the folder that `generate` made.
+        image_size: width and height in pixels.
+
+    Returns:
+        A Pillow image.
+
+    Raises:
+        OSError: if the folder's manifest cannot be read.
+    """
+    path = Path(path)
+    wanted, species = _set(path.parents[2] / MANIFEST)
+    index = int(path.stem.rpartition("_")[2]) - 1
+    rng = np.random.default_rng([wanted["version"], wanted["seed"], index])
+    bird = attributes.individual(rng, species[index // wanted["images_per_class"]])
+    return draw(rng, bird, image_size)[0]
 
 
 def _write(
@@ -157,3 +181,10 @@ def _numbered(values):
 
 def _lines(path, values):
     path.write_text("".join(f"{value}\n" for value in values))
+
+
+@functools.lru_cache(maxsize=4)
+def _set(manifest):
+    wanted = json.loads(manifest.read_text(encoding="utf-8"))
+    rng = np.random.default_rng([wanted["version"], wanted["seed"]])
+    return wanted, attributes.sample_species(rng, wanted["num_classes"])

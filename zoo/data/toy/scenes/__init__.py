@@ -5,8 +5,7 @@ read the real ones. `true_matches` knows how ambiguous each caption is. `describ
 phrases about single birds as Visual Genome has them.
 """
 
-from zoo.data.toy.scenes.phrases import describe_birds
 from zoo.data.toy.scenes.truth import SceneTruth, read_truth, true_matches, truth_matrix
-from zoo.data.toy.scenes.writing import generate
+from zoo.data.toy.scenes.writing import describe_birds, generate
 
 __all__ = ["SceneTruth", "describe_birds", "generate", "read_truth", "true_matches", "truth_matrix"]

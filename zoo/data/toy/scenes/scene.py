@@ -6,9 +6,11 @@ import numpy as np
 from PIL import Image
 
 from zoo.data.toy.birds import attributes
-from zoo.data.toy.birds.canvas import OVERSAMPLE, Canvas, Placement
 from zoo.data.toy.birds.drawing import (
+    OVERSAMPLE,
     SCALE,
+    Canvas,
+    Placement,
     attributes_seen,
     background,
     box_seen,

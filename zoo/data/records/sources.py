@@ -1,14 +1,22 @@
-"""Where the images of a batch come from: pictures on disk or in memory, or cached features."""
+"""Where the images of a batch come from: pictures, or features; and a split of a data set."""
 
 import copy
+import dataclasses
+import mmap
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from zoo.data.records import Records
+from zoo.errors import InputError
 from zoo.reading import images
-from zoo.reading.row_reader import row_reader
 
 _CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
+_SMALL = 1 << 29  # bytes, of files that are read whole
 
 
 class Pictures:
@@ -130,6 +138,124 @@ class Features:
     def gather(self, indices):
         """The features of some items, int `(n,)`, in the graph."""
         return self._read(indices if self._rows is None else tf.gather(self._rows, indices))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One split of a data set, and how its images are read.
+
+    ```python
+    split = zoo.data.open({"loader": "cub", "root": "CUB_200_2011", "image_size": 64}, "test")
+    split.records.summary()
+    split.picture(0)  # uint8 (64, 64, 3)
+    ```
+
+    Attributes:
+        records: its `Records`.
+        source: of its images or features, see `zoo.data.sources`.
+        picture: function from an image's index to its pixels, or None where there are none.
+        true_matches: `(M,)`, how many of the split's images each caption is true of, where it is
+            known.
+        truth: bool `(N, M)`, whether each caption is true of each image, where it is known.
+    """
+
+    records: Records
+    source: Any
+    picture: Callable | None = None
+    true_matches: np.ndarray | None = None
+    truth: np.ndarray | None = None
+
+    def with_records(self, records: Records) -> "Split":
+        """This split with other captions of the same images."""
+        return dataclasses.replace(self, records=records)
+
+
+def pictures(
+    records: Records,
+    image_size: int,
+    split: str = "test",
+    resize: str = "crop",
+    crop_fraction: float = 1.0,
+) -> Split:
+    """A `Split` of pictures. Those of the test are read once, so they are not kept in memory.
+
+    Args:
+        records: whose pictures.
+        image_size, resize, crop_fraction: see `zoo.data.images.resize`, whose `mode` is `resize`.
+        split: of the records.
+
+    Raises:
+        InputError: if the resize is unknown, or the fraction not in (0, 1].
+    """
+    if resize not in images.RESIZES:
+        raise InputError(
+            f"data: `resize` must be one of {', '.join(images.RESIZES)}; received {resize!r}"
+        )
+    if not isinstance(crop_fraction, int | float) or not 0 < crop_fraction <= 1:
+        raise InputError(f"data: `crop_fraction` must be in (0, 1]; received {crop_fraction!r}")
+    cache = False if split == "test" else None
+    source = Pictures(records, image_size, resize, crop_fraction, cache)
+    return Split(records, source, source.picture)
+
+
+def row_reader(array):
+    """A function from row numbers to rows.
+
+    A file of more than half a GiB stays where it is: its rows are read when they are asked for.
+    They are read as bytes and not through the memory map, whose pages would count as memory of
+    the process until it has grown by the whole file.
+
+    Args:
+        array: `(rows, …)`, in memory or a whole `np.memmap` in C order.
+
+    Returns:
+        A function of int `(n,)` that gives `(n, …)`, in the graph.
+
+    Raises:
+        ValueError: if a memory map is not in C order, or is a part of another.
+    """
+    if not isinstance(array, np.memmap) or array.nbytes <= _SMALL:
+        with tf.device("CPU:0"):
+            tensor = tf.constant(np.asarray(array))
+        return lambda rows: tf.gather(tensor, rows)
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"`array` must be a memory map in C order; received one with strides {array.strides}"
+        )
+    if not isinstance(array.base, mmap.mmap):  # a part has the offset of the whole
+        raise ValueError("`array` must be a whole memory map; received a part of one")
+    fetch = _FileRows(array.filename, array.dtype, array.offset, array.shape)
+
+    def read(rows):
+        found = tf.numpy_function(fetch, [rows], array.dtype, stateful=False)
+        return tf.ensure_shape(found, (*rows.shape, *array.shape[1:]))
+
+    return read
+
+
+class _FileRows:
+    """Rows of an array in a file, as NumPy arrays.
+
+    TensorFlow never forgets a Python function that it was given, so this keeps no file open.
+    """
+
+    def __init__(self, path, dtype, offset, shape):
+        self.path, self.dtype, self.offset, self.shape = path, dtype, offset, shape
+
+    def __call__(self, rows):
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.shape[0]:
+            raise IndexError(f"rows must be below {self.shape[0]}; received {rows.tolist()}")
+        found = np.empty((len(rows), *self.shape[1:]), self.dtype)
+        content = found.reshape(len(rows), -1).view(np.uint8)
+        with open(self.path, "rb", buffering=0) as file:
+            for row, into in zip(rows.tolist(), content, strict=True):
+                place, done = self.offset + row * into.size, 0
+                while done < into.size:
+                    count = os.preadv(file.fileno(), [into[done:]], place + done)
+                    if count == 0:
+                        raise EOFError(f"{self.path}: ends before row {row}")
+                    done += count
+        return found
 
 
 def _gather(array, indices):

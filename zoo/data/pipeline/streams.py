@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zoo.data.augmentation import Augmentation
-from zoo.data.augmentation.mixing import mix_batches
-from zoo.data.batches.batches import class_pairs, images_with_captions
-from zoo.data.sources.split import Split
+from zoo.data.pipeline.augmentation import Augmentation
+from zoo.data.pipeline.batches import class_pairs, images_with_captions
+from zoo.data.pipeline.mixing import mix_batches
+from zoo.data.records.sources import Split
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.batches.training_steps import check_sizes, training
+from zoo.data.pipeline.training_steps import check_sizes, training
 from zoo.data.records import Records
 from zoo.data.text.captions import token_ids
 from zoo.reading import images

@@ -1,4 +1,4 @@
-"""A frozen network's vectors of captions, computed once and stored."""
+"""What a frozen network makes of pictures and captions, computed once and stored."""
 
 import hashlib
 import os
@@ -10,7 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.sources import Features
+from zoo.cli import verbosity
+from zoo.data.records import Records
+from zoo.data.records.provenance import pictures_sha256
+from zoo.data.records.sources import Features
 from zoo.data.text.captions import token_ids
 from zoo.files.atomic import atomic
 from zoo.files.disk import open_memmap
@@ -19,6 +22,55 @@ from zoo.models.forward import Forward
 _BATCH = 64
 _STEP = 4  # lengths are rounded up to these, so that a handful of graphs serves all of them
 _NOTHING = 0  # the id of padding, of every tokenizer
+
+
+def cached(
+    folder: str | os.PathLike,
+    backbone: keras.Model,
+    records: Records,
+    source: Any,
+    batch_size: int = 32,
+    verbose: bool = True,
+) -> np.ndarray:
+    """The features of all images of a split as a float16 memory map on disk.
+
+    The name of the file follows from the contents of the images, how they are resized and the
+    weights, so features of other pixels or other weights are never taken for these. It appears
+    whole or not at all.
+
+    Args:
+        folder: where the file lies.
+        backbone: a `keras.Model` from images to features, run in inference mode.
+        records: the split, whose images these are.
+        source: the split's pictures, see `zoo.data.sources`.
+        batch_size: images at once.
+        verbose: show a progress bar.
+
+    Returns:
+        A read-only `np.memmap` `(source.count, …)`, for `zoo.data.sources.Features`.
+
+    Raises:
+        InputError: if the file cannot be written, such as on a full disk, or an image not read.
+    """
+    facts = backbone.output_shape, getattr(source, "resizing", None)
+    contents = "\0".join(pictures_sha256(records)).encode()
+    path = Path(folder) / f"features-{_digest(facts, backbone, contents)}.npy"
+    if path.exists():
+        return np.load(path, mmap_mode="r")
+    shape = (source.count, *backbone.output_shape[1:])
+    progress = keras.utils.Progbar(source.count, unit_name="image", verbose=verbosity(verbose))
+    forward = Forward(backbone)
+    with atomic(path) as unfinished:
+        stored = open_memmap(unfinished, np.float16, shape)
+        done = 0
+        for batch in source.in_order(batch_size):
+            # Half precision ends at 65,504.
+            features = np.clip(forward(batch), -6e4, 6e4)
+            stored[done : done + len(features)] = features
+            done += len(features)
+            progress.update(done)
+        stored.flush()
+    return np.load(path, mmap_mode="r")
 
 
 def caption_vectors(
@@ -41,8 +93,8 @@ def caption_vectors(
         InputError: if the file cannot be written, such as on a full disk.
     """
     distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
-    ids = np.asarray(token_ids(tokenizer, list(distinct)), np.int32)
-    path = Path(folder) / f"captions-{_digest(backbone, ids)}.npy"
+    ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)
+    path = Path(folder) / f"captions-{_digest(ids.shape, backbone, ids.tobytes())}.npy"
     if not path.exists():
         with atomic(path) as unfinished, open(unfinished, "wb") as file:
             np.save(file, pooled_vectors(backbone, ids))
@@ -65,8 +117,8 @@ def caption_states(
         InputError: if the file cannot be written, such as on a full disk.
     """
     distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
-    ids = np.asarray(token_ids(tokenizer, list(distinct)), np.int32)
-    path = Path(folder) / f"states-{_digest(backbone, ids)}.npy"
+    ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)
+    path = Path(folder) / f"states-{_digest(ids.shape, backbone, ids.tobytes())}.npy"
     if not path.exists():
         width = backbone.output["features"].shape[-1]
         with atomic(path) as unfinished:
@@ -95,6 +147,15 @@ def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
     return vectors
 
 
+def _digest(facts, backbone, contents):
+    """What a file of features follows from: facts, a backbone's weights, and what it read."""
+    digest = hashlib.sha256(repr(facts).encode())
+    for weights in backbone.get_weights():
+        digest.update(np.ascontiguousarray(weights).tobytes())
+    digest.update(contents)
+    return digest.hexdigest()[:16]
+
+
 def _by_length(backbone, ids, name):
     """Yields `(rows, one output of the backbone)`, with no more padding than a batch needs."""
     ids = np.asarray(ids, np.int32)
@@ -112,11 +173,3 @@ def _by_length(backbone, ids, name):
         for start in range(0, len(alike), _BATCH):
             rows = alike[start : start + _BATCH]
             yield rows, traced(tf.constant(ids[rows, :length])).numpy()
-
-
-def _digest(backbone, ids):
-    digest = hashlib.sha256(repr(ids.shape).encode())
-    for weights in backbone.get_weights():
-        digest.update(np.ascontiguousarray(weights).tobytes())
-    digest.update(np.ascontiguousarray(ids).tobytes())
-    return digest.hexdigest()[:16]

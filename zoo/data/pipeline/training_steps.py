@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.augmentation import Augmentation
+from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.text.captions import token_ids
 from zoo.reading.seeding import step_seed
 

@@ -1,13 +1,20 @@
-"""What data a run or a file of features was made of: hashes of contents, not of names."""
+"""What a run writes about its data: hashes of contents, and what the loaders left out."""
 
 import hashlib
+import json
 import os
+from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from zoo.data.records import Records
+from zoo.files import RunFolder
+from zoo.files.atomic import write_text
 from zoo.files.contents import hashes
 from zoo.reading.vector_files import located
+
+FILE_NAME = "skipped.jsonl"
 
 
 def pictures_sha256(records: Records) -> list[str]:
@@ -44,6 +51,36 @@ def data_sha256(records: Records, description: Mapping[str, Any]) -> str:
     files = hashes(path for path in named if os.path.isfile(path))
     facts = pictures_sha256(records), [list(map(str, c)) for c in columns], sorted(files.values())
     return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def write_skipped(run: RunFolder, *records: Records) -> None:
+    """Writes what was left out of some splits as JSON Lines, whole or not at all.
+
+    Splits that were cut out of one table share what the table's loader left out; it is listed and
+    counted once, with the first of them. A line is
+    `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a `records.Skipped`.
+    Without anything left out the file is there and empty.
+
+    Args:
+        run: the folder, such as `zoo.files.RunFolder`.
+        records: `Records`, one or several.
+
+    Returns:
+        `{name of the split: {kind: count}}`, to be written beside the metrics.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    listed, rows, counts = set(), [], {one.name: Counter() for one in records}
+    for one in records:
+        for item in one.skipped:
+            if item in listed:
+                continue
+            listed.add(item)
+            counts[one.name][item.kind] += 1
+            rows.append(json.dumps({"data": one.name, **item._asdict()}, ensure_ascii=False))
+    write_text(Path(run) / FILE_NAME, "".join(f"{row}\n" for row in rows))
+    return {name: dict(kinds) for name, kinds in counts.items()}
 
 
 def _place(path):

@@ -1,0 +1,150 @@
+"""What lies beside CUB's pictures: Reed's captions, and the division of its classes."""
+
+import json
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from zoo.errors import InputError
+from zoo.files.lines import lines_of
+from zoo.files.text_files import decode_caption_bytes, existing_folder, read_lines
+
+_FOLDER = "splits_pcme_xian"
+_FILES = {
+    "trainval": "trainvalclasses.txt",
+    "test": "testclasses.txt",
+    "seen_test": "trainvalclasses.txt",
+    **{f"train{fold}": f"trainclasses{fold}.txt" for fold in (1, 2, 3)},
+    **{f"val{fold}": f"valclasses{fold}.txt" for fold in (1, 2, 3)},
+}
+SPLITS = tuple(_FILES)
+
+
+def read_split(root, folder, split, class_names, images, problems):
+    """Which classes a split has, and which of their images.
+
+    Args:
+        root: the folder of the data set.
+        folder: the folder with the split's files, or None to look for it.
+        split: one of `SPLITS`.
+        class_names: all classes, by label.
+        images: `{image number: (file name, label)}`.
+        problems: where unknown classes and images are reported.
+
+    Returns:
+        `(labels, in_split)`: the set of the split's labels, and a function that says of an
+        image number of these classes whether it belongs to the split.
+
+    Raises:
+        InputError: if the files are not there or name what does not exist.
+    """
+    if folder is None and not (root / _FOLDER).is_dir():
+        labels, seen = _published(root, split, class_names, images)
+    else:
+        folder = existing_folder(root / _FOLDER if folder is None else folder, "splits folder")
+        known = {name: label for label, name in enumerate(class_names)}
+        labels = _listed(folder / _FILES[split], known, "class", problems)
+        known = {name: number for number, (name, _) in images.items()}
+        seen = _listed(folder / "seen_test_images.txt", known, "image", problems)
+    if split == "seen_test":
+        return labels, lambda number: number in seen
+    if split in ("trainval", "train1", "train2", "train3"):
+        return labels, lambda number: number not in seen
+    return labels, lambda number: True
+
+
+class CaptionFile(NamedTuple):
+    """The lines of one image's file; `why` says why there are none; `clean` means UTF-8."""
+
+    lines: list[str]
+    why: str | None
+    where: str
+    clean: bool
+
+
+def open_captions(root, captions=None):
+    """The captions beside a data set, or wherever `captions` says.
+
+    Args:
+        root: the folder of the data set.
+        captions: a folder or a tar archive; by default `text_c10` or `text_c10.tar.gz` in `root`.
+
+    Raises:
+        InputError: if there is neither.
+    """
+    if captions is None:
+        options = [root / "text_c10", root / "text_c10.tar.gz"]
+        found = next((path for path in options if path.exists()), None)
+        if found is None:
+            raise InputError(f"{root}: no captions, neither text_c10 nor text_c10.tar.gz")
+    else:
+        found = Path(captions).expanduser()
+        if not found.exists():
+            raise InputError(f"{found}: no such captions")
+    return _Folder(found) if found.is_dir() else _Archive(found)
+
+
+class _Folder:
+    def __init__(self, path):
+        self.path = path
+
+    def read(self, image_names):
+        for name in image_names:
+            path = self.path / Path(name).with_suffix(".txt")
+            try:
+                yield _caption_file(path.read_bytes(), str(path))
+            except OSError as error:
+                yield CaptionFile([], error.strerror, str(path), True)
+
+
+class _Archive:
+    def __init__(self, path):
+        self.path = path
+
+    def read(self, image_names):
+        wanted = {str(PurePosixPath(name).with_suffix(".txt")) for name in image_names}
+        found = {}
+        try:
+            with tarfile.open(self.path) as archive:
+                for member in archive:
+                    key = "/".join(PurePosixPath(member.name).parts[-2:])
+                    if member.isfile() and key in wanted:
+                        found[key] = archive.extractfile(member).read()
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise InputError(f"{self.path}: not a whole tar archive ({error})") from error
+        for name in image_names:
+            key = str(PurePosixPath(name).with_suffix(".txt"))
+            where = f"{self.path}:{key}"
+            if key in found:
+                yield _caption_file(found[key], where)
+            else:
+                yield CaptionFile([], "no such file in the archive", where, True)
+
+
+def _listed(path, known, what, problems):
+    """The numbers of the classes or images that a file names, one a line."""
+    numbers = set()
+    for line, text in enumerate(read_lines(path), start=1):
+        name = text.strip()
+        if name in known:
+            numbers.add(known[name])
+        elif name:
+            problems.bad(f"unknown {what} names", f"{path}:{line}", f"unknown {what} {name!r}")
+    return numbers
+
+
+def _published(root, split, class_names, images):
+    """The real set's division, by the numbers of its classes and images."""
+    if len(class_names) != 200 or max(images, default=0) > 11788:
+        raise InputError(
+            f"{root}: no folder {_FOLDER}, and this is not CUB-200-2011, whose division is known"
+        )
+    table = json.loads(Path(__file__).with_name("cub_splits.json").read_text())
+    name = "trainval" if split == "seen_test" else split
+    return {number - 1 for number in table[name]}, set(table["seen_test_images"])
+
+
+def _caption_file(data, where):
+    text, clean = decode_caption_bytes(data)
+    lines = [line.strip() for line in lines_of(text.rstrip())]
+    return CaptionFile(lines if text.strip() else [], None, where, clean)

@@ -1,0 +1,1 @@
+"""What training draws: augmentation, batches and streams, each a function of (seed, step)."""
