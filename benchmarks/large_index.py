@@ -21,8 +21,8 @@ from benchmarks.report import Report
 from benchmarks.search_recall import SPREAD, on_sphere
 from benchmarks.timing import compare
 from zoo import collection, similarities
-from zoo.arrays import as_arrays
 from zoo.collection import Collection, Encoded, Work
+from zoo.embeddings.arrays import as_arrays
 from zoo.search import SPACES, Index, from_shards, tune
 from zoo.search.tuning import recall_of
 

@@ -19,8 +19,8 @@ from zoo.confidence import Probes
 from zoo.confidence.scores import DEPTH
 from zoo.data.text.captions import unknown_words
 from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
+from zoo.files.decoding import decoded, opened
 from zoo.models import Tower
-from zoo.pictures.decoding import decoded, opened
 from zoo.retriever import Retriever
 from zoo.retriever.retriever import bank_of
 from zoo.search import Index

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from zoo.pictures.decoding import why_unreadable
+from zoo.files.decoding import why_unreadable
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 25_000_000

@@ -15,10 +15,10 @@ from zoo.data.text.prompts import spoken
 from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
+from zoo.files.decoding import check_images
 from zoo.models import Tower
 from zoo.models.presets import shown_pictures
 from zoo.models.tower import SIDES, weights_sha256
-from zoo.pictures.decoding import check_images
 
 PRESET = "photos_pfe"
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird

@@ -11,7 +11,7 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.features import AGREEMENTS, LEAST_GAP
 from zoo.confidence.judge import ABSENCE, ABSENT, LIKELY, LOW, UNSURE, Judge
 from zoo.confidence.scores import DEPTH
-from zoo.csls import CorrectedSpace
+from zoo.embeddings.csls import CorrectedSpace
 
 ENOUGH = 0.1  # error of `first_k`, and of the interval
 

@@ -98,7 +98,7 @@ class _FromTexts(tf.Module):
 
 
 def _coordinates(embedding):
-    """`zoo.arrays.coordinates`, of tensors."""
+    """`zoo.embeddings.arrays.coordinates`, of tensors."""
     parts = {name: tf.cast(values, tf.float64) for name, values in embedding.items()}
     if "log_variance" in parts:
         mean, spread = parts["mean"], parts["log_variance"]

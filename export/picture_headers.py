@@ -4,7 +4,7 @@ import tensorflow as tf
 
 _HEADER = 32  # bytes; in every format but JPEG, width and height lie in them
 _PNG = b"\x89PNG\r\n\x1a\n"
-NAMES = "JPEG, PNG, GIF, BMP or WebP"  # `zoo.pictures.decoding.FORMATS`; MPO is JPEG's bytes
+NAMES = "JPEG, PNG, GIF, BMP or WebP"  # `zoo.files.decoding.FORMATS`; MPO is JPEG's bytes
 
 
 def size(content):

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from zoo.csls import NEIGHBOURS
-from zoo.sphere import von_mises_fisher_log_constant
+from zoo.embeddings.csls import NEIGHBOURS
+from zoo.embeddings.sphere import von_mises_fisher_log_constant
 
 
 def search_vectors(embedding, space, gallery=None, query=None):
@@ -12,7 +12,7 @@ def search_vectors(embedding, space, gallery=None, query=None):
     Args:
         embedding: a dict of tensors, see `zoo.embeddings`.
         space: a name of `zoo.search.SPACES`, where the proofs are.
-        gallery, query: the `zoo.csls.CorrectedSpace` of a gallery of such items, and
+        gallery, query: the `zoo.embeddings.csls.CorrectedSpace` of a gallery of such items, and
             of the gallery that such queries ask; None where hubs are not corrected.
 
     Returns:

@@ -29,7 +29,7 @@ from zoo.data.records.features import cached
 from zoo.data.records.sources import Features, Pictures
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.files.cache import cache_folder
+from zoo.files.environment import cache_folder
 
 import numpy as np
 

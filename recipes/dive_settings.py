@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 from zoo import encoders, models, training
 from zoo.cli import differs, setting
 from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.files.images import RESIZES
 from zoo.layers.slot_attention import NORMALIZE_OVER
 from zoo.losses.ranking import MINING
-from zoo.reading.images import RESIZES
 
 FEATURES = ("resnet152", "regions", "resnext_bert")
 NETWORKS = {"resnet152": "resnet152", "resnext_bert": "resnext101_32x8d"}

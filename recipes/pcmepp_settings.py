@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from zoo import encoders, training
 from zoo.cli import differs, setting
 from zoo.data.pipeline.random_crops import RandomCrop
-from zoo.reading.images import RESIZES
+from zoo.files.images import RESIZES
 
 # "tiny" is the convolutional one; CLIP's is for tests.
 BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))

@@ -34,7 +34,7 @@ from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
-from zoo.reading.images import read
+from zoo.files.images import read
 
 CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from studies.preset_galleries import DEPTH, DIRECTIONS, Part, of_each, sides_of
 from zoo import evaluation
-from zoo.arrays import length
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Confidence, abstention_auc, feature_names
 from zoo.confidence import guarantees as of_groups
 from zoo.confidence.calibrate import ask_probes, moved
+from zoo.embeddings.arrays import length
 from zoo.search import Index
 
 

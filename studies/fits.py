@@ -13,10 +13,10 @@ import numpy as np
 from studies.judgments import Judgments
 from studies.people_data import Encoded, add_flags
 from zoo import evaluation
-from zoo.arrays import take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, QueryScores, abstention_auc
 from zoo.confidence.scores import beside_the_first
+from zoo.embeddings.arrays import take
 from zoo.evaluation.fits import TAKEN_OUT
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.metrics import auroc

@@ -7,8 +7,8 @@ import numpy as np
 
 import own_pairs
 from zoo import evaluation, training
-from zoo.arrays import unit
 from zoo.confidence.features import Logistic
+from zoo.embeddings.arrays import unit
 
 PENALTY = 1e-4
 

@@ -23,7 +23,7 @@ from zoo.data.records.features import cached, caption_states
 from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.encoders.stored_features import RegionMask
-from zoo.files.cache import cache_folder
+from zoo.files.environment import cache_folder
 
 PHASES = ("points", "training", "variances")
 

@@ -19,7 +19,7 @@ from zoo.confidence import abstention_auc
 from zoo.data.records import Records
 from zoo.errors import require
 from zoo.evaluation import resizing_of
-from zoo.extras.mteb import MtebModel, retrieval_task
+from zoo.retriever.mteb import MtebModel, retrieval_task
 
 KS = (1, 5, 10)
 

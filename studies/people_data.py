@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.arrays import take, unit
 from zoo.confidence.probes import contents_hash
+from zoo.embeddings.arrays import take, unit
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.sentences import sentence_vectors
 from zoo.retriever import Retriever

@@ -18,10 +18,10 @@ import numpy as np
 
 from studies.opened import some_of
 from zoo import evaluation
-from zoo.arrays import joined, length, take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc, expected_calibration_error
 from zoo.data.datasets import SPLITS
+from zoo.embeddings.arrays import joined, length, take
 from zoo.retriever.retriever import HUBS, bank_of
 from zoo.search import Index
 

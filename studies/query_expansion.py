@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from zoo.arrays import as_arrays, unit
 from zoo.embeddings import SET, Embedding, EmbeddingLike, kind
+from zoo.embeddings.arrays import as_arrays, unit
 
 NEIGHBOURS, WEIGHT = 20, 0.5  # chosen on val1 of real birds, see docs/results/birds.md
 _BLOCK = 2**24  # cosines at once, 64 MiB

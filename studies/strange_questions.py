@@ -21,9 +21,9 @@ from zoo.errors import InputError
 from zoo.evaluation import EncodedSplit, encode, open_run, probes_of, resizing_of
 from zoo.evaluation.known import facts_of_split, query_facts
 from zoo.files import RunFolder
+from zoo.files.decoding import SUFFIXES
 from zoo.files.text_files import existing_folder
 from zoo.models import DualEncoder
-from zoo.pictures.decoding import SUFFIXES
 
 LENGTHS, EACH = (1, 2, 3, 4, 5, 6, 8), 20  # of texts of invented words
 PICTURES = 30  # plain squares, and photos of other things

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.arrays import as_arrays, unit
 from zoo.embeddings import SET, kind
+from zoo.embeddings.arrays import as_arrays, unit
 from zoo.evaluation.retrieval import EncodedSplit
 
 

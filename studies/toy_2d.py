@@ -23,7 +23,7 @@ from matplotlib.lines import Line2D
 from zoo import cli, losses, models, similarities, training
 from zoo.cli import setting
 from zoo.files import RunFolder
-from zoo.reading.seeding import step_seed, uniform
+from zoo.files.seeding import step_seed, uniform
 from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 
 DISTANCES = {

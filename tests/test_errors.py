@@ -21,9 +21,9 @@ from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.encoders import weight_files
 from zoo.errors import MissingPackageError, require
-from zoo.extras.mteb import retrieval_task
 from zoo.metrics import read_instance_labels
 from zoo.models.frozen import write_onnx
+from zoo.retriever.mteb import retrieval_task
 from zoo.training import Execution, RunSettings
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -170,7 +170,7 @@ def test_an_extra_brings_what_its_commands_import(extra):
 
 
 def test_the_extra_of_mteb_is_the_one_that_is_named(remove, monkeypatch):
-    monkeypatch.delitem(sys.modules, "zoo.extras.mteb")
+    monkeypatch.delitem(sys.modules, "zoo.retriever.mteb")
     remove("faiss")
     with pytest.raises(MissingPackageError, match=r"\[mteb\]"):
-        importlib.import_module("zoo.extras.mteb")
+        importlib.import_module("zoo.retriever.mteb")

@@ -32,7 +32,7 @@ from zoo.data import cub, images, own_pairs, toy_birds, toy_scenes
 from zoo.data.text.captions import WordTokenizer, read_glove
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
-from zoo.pictures.decoding import check_images, decoded
+from zoo.files.decoding import check_images, decoded
 from zoo.search import Index, ShardedIndex
 from zoo.training.history import read_history
 from zoo.training.resume import Resume

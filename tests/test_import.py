@@ -59,7 +59,7 @@ LAZY = """
 import sys
 import zoo
 print("keras" in sys.modules)
-import zoo.registered
+import zoo.training.registered
 import keras
 print(keras.saving.get_registered_object("halo>AdamP") is zoo.training.AdamP)
 """

@@ -17,10 +17,10 @@ from demo.gallery import Gallery
 from export.signatures import Signatures
 from relative import difference
 from zoo import data, embeddings, models, report, similarities
-from zoo.arrays import as_arrays
 from zoo.confidence.judge import UNSURE, Judgement
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, TOKENS
+from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.report.page import sections_of

@@ -17,8 +17,8 @@ from pixel_model import SIZE, pixel_model
 from zoo.collection import encode_work, of_items
 from zoo.data import images
 from zoo.errors import InputError
+from zoo.files.decoding import check_images, decoded
 from zoo.models import Tower
-from zoo.pictures.decoding import check_images, decoded
 from zoo.retriever.sent_pictures import picture_of
 
 FILES = odd_pictures.files()
@@ -97,7 +97,7 @@ def _by_demo(tower, path):
 
 
 def _by_mteb(tower, path):
-    mteb = pytest.importorskip("zoo.extras.mteb")
+    mteb = pytest.importorskip("zoo.retriever.mteb")
     model = object.__new__(mteb.MtebModel)
     model.towers = {"images": tower}
     given = [{"bytes": path.read_bytes(), "path": None}, {"bytes": None, "path": str(path)}]
@@ -237,4 +237,4 @@ def test_only_the_decoder_opens_pictures():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Attribute) and ast.unparse(node) == "Image.open":
                     found.append(path.relative_to(ROOT).as_posix())
-    assert found == ["zoo/pictures/decoding.py"]
+    assert found == ["zoo/files/decoding.py"]

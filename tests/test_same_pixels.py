@@ -18,8 +18,8 @@ from zoo import evaluation
 from zoo.collection import encode_work, of_items
 from zoo.data import batches, datasets, images, own_pairs, sources
 from zoo.evaluation import encode as encode_split
+from zoo.files.decoding import FORMATS
 from zoo.models import Tower
-from zoo.pictures.decoding import FORMATS
 
 pytestmark = pytest.mark.usefixtures("optimized_graphs")
 

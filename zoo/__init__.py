@@ -1,11 +1,11 @@
 """Halo Zoo: image-text retrieval that says how sure it is.
 
 `import zoo` imports Keras and registers every layer, similarity, loss, tokenizer and model
-(`zoo.registered`), so that `keras.saving.load_model(path)` reads what the zoo saved.
+(`zoo.training.registered`), so that `keras.saving.load_model(path)` reads what the zoo saved.
 
 With the environment variable `HALO_LAZY=1`, `import zoo` imports nothing, and each name below
 imports its module at first use (PEP 562). The command `halo` starts that way: help needs no Keras.
-A program that does so and loads models imports `zoo.registered` first.
+A program that does so and loads models imports `zoo.training.registered` first.
 """
 
 import importlib
@@ -91,4 +91,4 @@ def __dir__() -> list[str]:
 
 
 if os.environ.get("HALO_LAZY") != "1":
-    importlib.import_module("zoo.registered")
+    importlib.import_module("zoo.training.registered")

@@ -5,13 +5,24 @@ Nothing else here calls them. `tests/test_compat.py` notices when a new version 
 
 import contextlib
 import importlib
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import keras
+from zoo.errors import InputError, require
 
-from zoo.errors import require
+try:
+    import keras
+except (ImportError, ValueError) as error:
+    backend = os.environ.get("KERAS_BACKEND", "none")
+    # Keras' own error names no variable to change.
+    if isinstance(error, ValueError) or error.name == backend:
+        raise InputError(
+            "KERAS_BACKEND, or keras.json, must name an installed backend, as tensorflow; "
+            f"received {backend!r}: {error}"
+        ) from error
+    raise
 
 
 def all_layers(layer: keras.layers.Layer) -> list[keras.layers.Layer]:

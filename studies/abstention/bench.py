@@ -20,11 +20,11 @@ from studies.abstention.questions import (
 )
 from studies.abstention.told import Asked, Told
 from zoo import data
-from zoo.arrays import take
 from zoo.confidence.judge import NOT_UNDERSTOOD
 from zoo.confidence.scores import QueryScores, best_first
 from zoo.data import toy_birds
 from zoo.embeddings import log_uncertainty
+from zoo.embeddings.arrays import take
 from zoo.evaluation.runs import data_of
 
 # By name: the preset that is asked, and where in the folder of data its pictures lie.

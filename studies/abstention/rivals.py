@@ -13,7 +13,7 @@ from scipy.special import log_expit
 
 from studies.abstention.told import columns
 from studies.confidence_study import entropy as entropy_of
-from zoo.arrays import unit
+from zoo.embeddings.arrays import unit
 
 DRAWS = 30  # of noise
 NOISES = (0.05, 0.1, 0.2, 0.4, 0.8)  # lengths of it, beside unit vectors

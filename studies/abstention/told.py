@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 from scipy.special import expit
 
-from zoo.arrays import take
 from zoo.confidence import guarantees
 from zoo.confidence.calibrate import ask_probes
 from zoo.confidence.features import Logistic
 from zoo.confidence.scores import DEPTH, QueryScores
+from zoo.embeddings.arrays import take
 from zoo.search import Index
 
 PENALTY = 0.01

@@ -17,7 +17,7 @@ import sentencepiece
 
 import released
 import zoo
-from zoo.checkpoints.tokenizers import siglip_tokenizer
+from zoo.checkpoints.family import siglip_tokenizer
 from zoo.data import read_clip_tokenizer
 
 NOUNS = ("dog", "red-crowned bird", "Ferris wheel", "café", "T-shirt", "bus_stop", "snowboarder",
@@ -171,8 +171,7 @@ def test_a_model_with_its_tokenizer_is_saved_whole(pieces, tmp_path):
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     """PCME's file of a vocabulary that is not the network's."""
-    from zoo.checkpoints.family import Source
-    from zoo.checkpoints.tokenizers import vocabulary_tokenizer
+    from zoo.checkpoints.family import Source, vocabulary_tokenizer
 
     words = ["<pad>", "<start>", "<end>", "<unk>", "a"]
     path = tmp_path / "vocab.json"

@@ -19,12 +19,12 @@ from pyarrow import parquet
 import zoo
 from export import export_model
 from zoo import collection, embeddings
-from zoo.arrays import parts_of
 from zoo.cli.choices import DTYPES
 from zoo.collection import Collection, Encoded, Work, containers, direct, encode_work, shards
 from zoo.collection.shards import shard_name
 from zoo.data import images
 from zoo.data.text.captions import word_tokenizer
+from zoo.embeddings.arrays import parts_of
 from zoo.errors import InputError
 from zoo.models import Tower
 

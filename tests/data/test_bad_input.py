@@ -10,8 +10,8 @@ from PIL import Image
 
 from zoo.data import cub
 from zoo.errors import InputError
+from zoo.files.decoding import check_images
 from zoo.files.text_files import decode_caption_bytes, read_lines, read_numbered
-from zoo.pictures.decoding import check_images
 
 
 def _first_image(root, split="trainval"):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from zoo.data import captions
 from zoo.errors import InputError
-from zoo.reading.seeding import step_seed
+from zoo.files.seeding import step_seed
 
 TEXTS = ["A red bird.", "a RED-winged bird, small", "the bird's beak", "red"]
 

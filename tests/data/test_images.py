@@ -8,9 +8,9 @@ import tensorflow as tf
 from PIL import Image, ImageOps
 
 from zoo.data import images
-from zoo.pictures import decoding as pictures
-from zoo.reading.orientation import jpeg_orientation
-from zoo.reading.seeding import step_seed
+from zoo.files import decoding as pictures
+from zoo.files.orientation import jpeg_orientation
+from zoo.files.seeding import step_seed
 
 
 def _picture(height=40, width=60):
@@ -132,7 +132,7 @@ def test_what_a_cut_jpeg_states_is_not_read_outside_of_it():
 
 
 def one_of_each_format():
-    """`{format: bytes}`, a photo in each format of `zoo.pictures.decoding.FORMATS`."""
+    """`{format: bytes}`, a photo in each format of `zoo.files.decoding.FORMATS`."""
     photo = Image.fromarray(_picture())
     return {kind: _encode(photo, format=kind) for kind in pictures.FORMATS}
 

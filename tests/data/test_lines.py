@@ -13,11 +13,10 @@ from zoo.collection.listing import list_captions
 from zoo.data.loaders.own_rows import read_rows
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
-from zoo.files.lines import lines_of
-from zoo.files.text_files import read_lines, read_text
+from zoo.files.tables import read_table
+from zoo.files.text_files import lines_of, read_lines, read_text
+from zoo.files.vector_files import read_column
 from zoo.metrics.annotations import read_ids
-from zoo.reading.tables import read_table
-from zoo.reading.vector_files import read_column
 from zoo.retriever import query
 
 ROOT = Path(__file__).parents[2]

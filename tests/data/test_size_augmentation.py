@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.data.text.captions import PADDING_ID, UNKNOWN_ID, WordIds
-from zoo.reading.seeding import step_seed
+from zoo.files.seeding import step_seed
 
 START, END = 2, 3
 WORDS = WordIds(first=10, end=1000, special=(START, END))

@@ -9,7 +9,7 @@ from PIL import Image
 
 from zoo.data import own_pairs, write_skipped
 from zoo.errors import InputError
-from zoo.pictures.decoding import check_images
+from zoo.files.decoding import check_images
 
 
 def _png_head(width, height):

@@ -13,7 +13,7 @@ from zoo.data import Augmentation, captions
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.errors import InputError
-from zoo.reading.seeding import step_seed
+from zoo.files.seeding import step_seed
 
 MERGES = '"version\nt h\nth e</w>\nd o\ndo g</w>\na n\nan d</w>\n! !</w>\n1 2</w>\n'
 PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",

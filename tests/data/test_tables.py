@@ -8,7 +8,7 @@ from PIL import Image
 from zoo import data
 from zoo.data import own_pairs
 from zoo.errors import InputError
-from zoo.reading.tables import read_table
+from zoo.files.tables import read_table
 
 
 @pytest.fixture

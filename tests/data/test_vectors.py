@@ -6,7 +6,7 @@ import pytest
 from zoo import data
 from zoo.data import batches, vectors
 from zoo.errors import InputError
-from zoo.reading.vector_files import read_column, read_vectors
+from zoo.files.vector_files import read_column, read_vectors
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.normal(size=(40, 5)).astype("float32")

@@ -6,7 +6,7 @@ import pytest
 from demo import elements, erasing
 from demo.erasing import Box
 from zoo import encoders
-from zoo.reading.images import IMAGENET_MEAN
+from zoo.files.images import IMAGENET_MEAN
 
 
 def test_erasing_fills_the_box_alone():

@@ -12,7 +12,7 @@ from zoo.confidence.fits import priors
 from zoo.evaluation import fits as learning
 from zoo.evaluation.fits import Captioned, learn_fits, with_fits
 from zoo.evaluation.pair_gallery import PairGallery
-from zoo.files.packed import pack, unpack
+from zoo.files.json_files import pack, unpack
 from zoo.questions.caption_bank import CaptionBank
 from zoo.questions.words import stems, words_of
 from zoo.similarities import Cosine

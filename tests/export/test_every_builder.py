@@ -15,9 +15,9 @@ import tiny_models
 from export import export_model
 from relative import difference
 from zoo import embeddings
-from zoo.arrays import as_arrays
 from zoo.data import captions, sources
-from zoo.spaces import SPACES
+from zoo.embeddings.arrays import as_arrays
+from zoo.embeddings.spaces import SPACES
 
 pytestmark = pytest.mark.slow
 # Of the others test_matrix.py runs the signatures in this process, and test_features.py exports

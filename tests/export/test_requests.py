@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from export import grpc_client, picture_headers
 from tools import stand_in
 from zoo.data import images as pipeline
-from zoo.pictures.decoding import FORMATS, check_images
+from zoo.files.decoding import FORMATS, check_images
 
 REST_CLIENT = pathlib.Path(grpc_client.__file__).parent / "rest_client.sh"
 

@@ -19,8 +19,8 @@ from zoo.encoders.weight_files import open_weights
 from zoo.errors import InputError
 from zoo.files import json_files
 from zoo.files.array_files import read_array, read_arrays
+from zoo.files.vector_files import read_vectors
 from zoo.metrics.annotations import read_ids
-from zoo.reading.vector_files import read_vectors
 from zoo.training.resume import Resume
 
 

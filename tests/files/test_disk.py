@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from zoo.files.disk import open_memmap
+from zoo.files.array_files import open_memmap
 
 FULL_DISK = """
 import os

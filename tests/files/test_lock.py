@@ -13,11 +13,11 @@ from filelock import Timeout
 import forked
 from zoo.errors import InputError
 from zoo.files import RunFolder, locked
-from zoo.files.lock import in_turn
+from zoo.files.atomic import in_turn
 
 HOLDER = """
 import sys, time
-from zoo.files.lock import locked
+from zoo.files.atomic import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)

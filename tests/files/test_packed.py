@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from json_values import changed
-from zoo.files.packed import pack, unpack
+from zoo.files.json_files import pack, unpack
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ def test_settings_do_not_change_below_a_run_that_trains(tmp_path):
     RunFolder.open(tmp_path / "run", Settings())
     script = f"""
 import sys
-from zoo.files.lock import locked
+from zoo.files.atomic import locked
 with locked({str(tmp_path / "run")!r}):
     print("holds it", flush=True)
     sys.stdin.read()

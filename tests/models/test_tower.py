@@ -12,8 +12,8 @@ from PIL import Image
 import zoo
 from pixel_model import SIZE, pixel_model
 from zoo.errors import InputError
+from zoo.files.decoding import decoded
 from zoo.models import ExportedModel, Forward, Tower
-from zoo.pictures.decoding import decoded
 
 
 @pytest.fixture(scope="module")

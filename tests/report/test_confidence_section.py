@@ -7,12 +7,12 @@ import pytest
 
 from synthetic_run import encoded, picture, records
 from zoo.confidence import QueryScores, abstention_auc, expected_calibration_error
+from zoo.embeddings.spaces import SPACES
 from zoo.evaluation import Answers, make_probes
 from zoo.evaluation.calibration import calibrated, cross_fitted
 from zoo.report import ReportedRun, confidence_section
 from zoo.report.confidence_section import RUNS_OWN, SCORES, UNION
 from zoo.similarities import ClosedFormSampledDistance, Cosine
-from zoo.spaces import SPACES
 
 SIMILARITY = ClosedFormSampledDistance()
 

@@ -11,12 +11,12 @@ from PIL import Image
 
 import zoo
 from zoo import collection
-from zoo.arrays import as_arrays
 from zoo.collection import Collection
 from zoo.commands.search import main
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
 from zoo.data.text.captions import word_tokenizer
+from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.retriever import Retriever

@@ -11,7 +11,7 @@ import zoo
 from export.search_vectors import search_vectors
 from zoo.confidence import Probes
 from zoo.confidence.probes import OF_CORRECTED
-from zoo.csls import NEIGHBOURS, CorrectedSpace
+from zoo.embeddings.csls import NEIGHBOURS, CorrectedSpace
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.evaluation.hub_gain import hub_gain

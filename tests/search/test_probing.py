@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from zoo import similarities as S
-from zoo.arrays import take
 from zoo.confidence import calibrate_on, expected_calibration_error
+from zoo.embeddings.arrays import take
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.search import SPACES, Index, ShardedIndex
 

@@ -8,7 +8,8 @@ import tensorflow_probability as tfp
 from scipy.special import gammaln, ive
 
 import zoo
-from zoo import embeddings, similarities, sphere
+from zoo import embeddings, similarities
+from zoo.embeddings import sphere
 
 RNG = np.random.default_rng(0)
 DIMS = (2, 3, 5, 16, 512, 4096)

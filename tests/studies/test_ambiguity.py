@@ -6,7 +6,7 @@ import pytest
 from studies import ambiguity, ambiguity_heads
 from studies.fitting import Points, halves
 from studies.judgments import Judgments
-from zoo.arrays import unit
+from zoo.embeddings.arrays import unit
 
 RNG = np.random.default_rng(0)
 TOPICS, PHOTOS = 6, 60

@@ -12,10 +12,10 @@ from studies import publishing
 from studies.confidence_study import confidence_study, study_table, summarise_studies
 from synthetic_run import encoded, records
 from zoo.confidence import Confidence, QueryScores, abstention_auc
+from zoo.embeddings.spaces import SPACES
 from zoo.errors import InputError
 from zoo.evaluation.calibration import SHRINKAGE
 from zoo.similarities import ClosedFormSampledDistance, Cosine
-from zoo.spaces import SPACES
 
 SIMILARITY = ClosedFormSampledDistance()
 

@@ -7,9 +7,23 @@ from typing import Any
 
 import keras
 
+from zoo.data.text.bert_tokenizer import read_bert_tokenizer
+from zoo.data.text.clip_tokenizer import read_clip_tokenizer
+from zoo.data.text.vocabulary_tokenizer import of_word_ids, read_vocabulary_tokenizer
+from zoo.encoders.subwords import CLIP, WEB, HubTokenizer
 from zoo.encoders.weight_arrays import WeightArrays
-from zoo.errors import InputError
+from zoo.errors import InputError, require
 from zoo.models.dual_encoder import DualEncoder
+
+# Names under which the files lie in folders on hubs, the first that is there is read.
+_MERGES = ("bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt", "merges.txt")
+_VOCABULARIES = (
+    "coco_vocab.pkl",
+    "vocab.json",
+    "coco_precomp_vocab.json",
+    "f30k_precomp_vocab.json",
+)
+_PIECES = ("spiece.model", "sentencepiece.model", "tokenizer.model")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,3 +99,122 @@ def check_no_order(source: Source) -> None:
     options = source.arrays.extra.get("opt")
     if any(getattr(options, name, False) for name in ("use_abs", "order")):
         raise InputError(f"{source.arrays.path}: order embeddings are not hosted (`use_abs`)")
+
+
+def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
+    """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder.
+
+    Raises:
+        InputError: if the file is no such file.
+    """
+    given = _given(source, _MERGES)
+    if given is None or isinstance(given, keras.layers.Layer):
+        return given
+    return read_clip_tokenizer(given, max_words)
+
+
+def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
+    """ProLIP's tokenizer: SigLIP's of SentencePiece with canonical text, or CLIP's (H/14).
+
+    SigLIP's fills rows with its end token, as CLIP's of Hugging Face does.
+
+    Raises:
+        InputError: if the file is no such file.
+    """
+    given = _given(source, (*_PIECES, *_MERGES))
+    if given is None or isinstance(given, keras.layers.Layer):
+        return given
+    if given.suffix == ".model":
+        return siglip_tokenizer(given, max_words)
+    clip = read_clip_tokenizer(given, max_words)
+    return HubTokenizer(
+        clip.tokenizer, max_words, clip.ends, padding=clip.ends[1], cleaning=CLIP, name="tokenizer"
+    )
+
+
+def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
+    """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text.
+
+    Raises:
+        InputError: if it is no SentencePiece file.
+    """
+    hub = require("keras_hub", extra="text")
+    try:
+        tokenizer = hub.models.SigLIPTokenizer(str(path))
+    except Exception as error:  # SentencePiece's own
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"{path}: not a SentencePiece model of SigLIP: {reason}") from error
+    end = int(tokenizer.end_token_id)
+    return HubTokenizer(
+        tokenizer, max_words, (None, end), padding=end, cleaning=WEB, name="tokenizer"
+    )
+
+
+def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
+    """BERT's tokenizer, of its `vocab.txt`.
+
+    Raises:
+        InputError: if the file is no vocabulary, or has another number of words.
+    """
+    given = _given(source, ("vocab.txt",))
+    if given is None or isinstance(given, keras.layers.Layer):
+        return given
+    return _checked(read_bert_tokenizer(given, max_words), words, given)
+
+
+def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
+    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own.
+
+    Args:
+        source: the checkpoint; a file of PyTorch may hold `word2idx`.
+        words: ids that the network has vectors for.
+        max_words: length of a row.
+
+    Raises:
+        InputError: if the file is no vocabulary, or has another number of words.
+    """
+    given = _given(source, _VOCABULARIES)
+    stored = source.arrays.extra.get("word2idx")
+    if isinstance(given, keras.layers.Layer):
+        return given
+    if given is not None:
+        tokenizer = read_vocabulary_tokenizer(given, max_words)
+    elif isinstance(stored, dict):
+        given, tokenizer = source.arrays.path, of_word_ids(stored, source.arrays.path, max_words)
+    else:
+        return None
+    return _checked(tokenizer, words, given)
+
+
+def _checked(tokenizer, words, given):
+    """A tokenizer with as many words as the network has vectors."""
+    if tokenizer.vocabulary_size() != words:
+        raise InputError(
+            f"{given}: expected {words:,} words, as the network has; received "
+            f"{tokenizer.vocabulary_size():,}"
+        )
+    return tokenizer
+
+
+def _given(source, names):
+    """The tokenizer that was given, or a path, or None."""
+    given = source.tokenizer
+    if isinstance(given, keras.layers.Layer):
+        return given
+    if given is not None:
+        path = pathlib.Path(given).expanduser()
+        if path.is_file():
+            if path.suffix not in {pathlib.PurePath(name).suffix for name in names}:
+                raise InputError(f"`tokenizer`: {path}: expected a file such as {', '.join(names)}")
+            return path
+        folder = path
+        if not folder.is_dir():
+            raise InputError(f"`tokenizer`: {path}: no such file; expected {', '.join(names)}")
+    elif source.folder is None:
+        return None
+    else:
+        folder = source.folder
+    found = next((folder / name for name in names if (folder / name).is_file()), None)
+    if found is None and given is not None:
+        raise InputError(f"`tokenizer`: {folder}: expected one of {', '.join(names)} in it")
+    return found

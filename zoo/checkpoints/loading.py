@@ -6,10 +6,9 @@ import pathlib
 import keras
 
 from zoo.checkpoints.family import Source
-from zoo.checkpoints.pcme import PCME
+from zoo.checkpoints.pcme import PCME, PVSE
 from zoo.checkpoints.pcmepp import PCMEPP
 from zoo.checkpoints.prolip import PROLIP
-from zoo.checkpoints.pvse import PVSE
 from zoo.checkpoints.sgraf import SGRAF
 from zoo.checkpoints.vse_infinity import VSE_INFINITY
 from zoo.checkpoints.vsepp import VSEPP, VSRN

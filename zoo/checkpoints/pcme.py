@@ -1,8 +1,7 @@
-"""PCME as published: a ResNet of torchvision, bidirectional GRUs, log σ."""
+"""PCME and PVSE: a ResNet of torchvision, words, and heads of local attention."""
 
 from zoo import encoders, models
-from zoo.checkpoints.family import Family, Source
-from zoo.checkpoints.tokenizers import vocabulary_tokenizer
+from zoo.checkpoints.family import Family, Source, check_no_order, vocabulary_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry
@@ -13,6 +12,7 @@ _NETWORKS = {6: "resnet50", 23: "resnet101", 36: "resnet152"}  # by the third st
 _LENGTH = 64  # the released code cuts no caption
 # Initial a and b of the released sigmoid(2x), for a file without its criterion, by dimension.
 _SCALES = {1024: 15.0, 512: 5.0}
+_NET = "img_enc.pie_net"
 
 
 def build(source: Source) -> DualEncoder:
@@ -75,6 +75,49 @@ def network_name(arrays: WeightArrays, prefix: str) -> str:
     return _NETWORKS[blocks]
 
 
+def build_pvse(source: Source) -> DualEncoder:
+    """PVSE of images and captions, of the arrays of `model.py`.
+
+    Published (MIT): yalesong/pvse. Encoders of videos (TGIF, MRW) and order embeddings are
+    refused. PIE-Net and the GRU are compared with the official code's answers at a small size, the
+    ResNet by PCME's.
+
+    Raises:
+        InputError: see `zoo.from_checkpoint`.
+    """
+    arrays = source.arrays
+    check_no_order(source)
+    if arrays.has("img_enc.rnn."):
+        raise InputError(f"{arrays.path}: `img_enc` reads videos; expected one of pictures")
+    name = network_name(arrays, "img_enc.cnn.")
+    image = encoders.torchvision_backbone(name)
+    dim = arrays.shape("img_enc.fc.weight")[0]
+    words, word_dim = arrays.shape("txt_enc.embed.weight")
+    tokenizer = vocabulary_tokenizer(source, words, _LENGTH)
+    length = None if tokenizer is None else tokenizer.max_words
+    text = encoders.gru(words, dim, word_dim, max_length=length, at_last_word=True)
+    model = models.pvse(
+        image,
+        tokenizer,
+        dim=dim,
+        num_embeddings=arrays.shape(f"{_NET}.attention.w_2.weight")[0],
+        caption_backbone=text,
+    )
+    images, captions = (
+        encoder.get_layer("head") for encoder in (model.image_encoder, model.caption_encoder)
+    )
+    entries = [
+        *weight_layouts.torchvision(image.get_layer(name), "img_enc.cnn."),
+        *weight_layouts.linear(images.get_layer("global"), "img_enc.fc"),
+        *weight_layouts.pie_net(images.get_layer("image_set"), _NET),
+        Entry(text.get_layer("words").embeddings, ("txt_enc.embed.weight",)),
+        *weight_layouts.sentence_gru(text.get_layer("gru"), "txt_enc.rnn"),
+        *weight_layouts.pie_net(captions.get_layer("caption_set"), "txt_enc.pie_net"),
+    ]
+    weight_layouts.fill(arrays, entries, "PVSE", (*weight_layouts.COUNTERS, "img_enc.cnn.fc."))
+    return model
+
+
 def _scale_and_shift(arrays, dim):
     names = ("criterion.negative_scale", "criterion.shift")
     if not arrays.has("criterion."):
@@ -106,3 +149,6 @@ def _text_head(model):
 
 
 PCME = Family("pcme", ("img_enc.uncertain_net.fc.weight", "txt_enc.embed.weight"), build)
+
+
+PVSE = Family("pvse", (f"{_NET}.fc.weight", "txt_enc.pie_net.fc.weight"), build_pvse)

@@ -1,9 +1,8 @@
 """PCME++ as published on Hugging Face: CLIP's towers with two blocks of their own for log σ²."""
 
 from zoo import encoders, models
-from zoo.checkpoints.family import Family, Source
+from zoo.checkpoints.family import Family, Source, clip_tokenizer
 from zoo.checkpoints.open_clip_settings import image_settings, text_settings
-from zoo.checkpoints.tokenizers import clip_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError

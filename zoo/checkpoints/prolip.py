@@ -5,9 +5,8 @@ import math
 import numpy as np
 
 from zoo import encoders, losses, similarities
-from zoo.checkpoints.family import Family, Source
+from zoo.checkpoints.family import Family, Source, prolip_tokenizer
 from zoo.checkpoints.open_clip_settings import image_settings, text_settings
-from zoo.checkpoints.tokenizers import prolip_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_layouts import Entry
 from zoo.models.dual_encoder import DualEncoder
@@ -23,7 +22,7 @@ _EPSILON = 1e-6  # of the published text towers
 _SCALES = ("logit_scale", "logit_bias")
 
 
-def build(source: Source) -> DualEncoder:
+def build_prolip(source: Source) -> DualEncoder:
     """ProLIP, of the arrays of `ProLIPHF`: B/16, L/16, SO400M/14, H/14 and LongProLIP.
 
     Its logit s · (μᵀμ′ − ½ Σσ² − ½ Σσ′²) + b, s = exp(logit_scale), is −(s/2) · CSD + s + b of
@@ -86,4 +85,4 @@ def _exact(first, second):
     return (first.astype(np.float64) @ second.astype(np.float64)).astype(np.float32)
 
 
-PROLIP = Family("prolip", ("text.unc_emb", "visual.unc_embedding"), build)
+PROLIP = Family("prolip", ("text.unc_emb", "visual.unc_embedding"), build_prolip)

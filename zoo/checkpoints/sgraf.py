@@ -1,8 +1,7 @@
 """SGRAF, and the SAF and SGR of DAA, which have its layout."""
 
 from zoo import models
-from zoo.checkpoints.family import Family, Source
-from zoo.checkpoints.tokenizers import vocabulary_tokenizer
+from zoo.checkpoints.family import Family, Source, vocabulary_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError

@@ -3,8 +3,7 @@
 import numpy as np
 
 from zoo import encoders, models
-from zoo.checkpoints.family import Family, Source
-from zoo.checkpoints.tokenizers import bert_tokenizer
+from zoo.checkpoints.family import Family, Source, bert_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError

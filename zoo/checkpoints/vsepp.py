@@ -1,9 +1,8 @@
 """VSE++ and VSRN: a linear map of images or a reasoning over regions, and a GRU of words."""
 
 from zoo import encoders, models
-from zoo.checkpoints.family import Family, Source, check_no_order
+from zoo.checkpoints.family import Family, Source, check_no_order, vocabulary_tokenizer
 from zoo.checkpoints.pcme import network_name
-from zoo.checkpoints.tokenizers import vocabulary_tokenizer
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError

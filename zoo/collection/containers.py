@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from zoo.collection import places
 from zoo.errors import InputError, require
-from zoo.pictures.decoding import SUFFIXES as PICTURES
-from zoo.reading.folders import is_hidden, printable
+from zoo.files.decoding import SUFFIXES as PICTURES
+from zoo.files.folders import is_hidden, printable
 
 TAR, TFRECORD, PARQUET = ".tar", ".tfrecord", ".parquet"
 KINDS = (TAR, TFRECORD, PARQUET)

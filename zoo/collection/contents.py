@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from zoo.arrays import joined
 from zoo.collection import places
 from zoo.collection.shards import Encoded, read_contents, read_rejected, read_shard
 from zoo.collection.work import CONTAINER, FILES, ROWS, TEXTS, Work, read
+from zoo.embeddings.arrays import joined
 from zoo.errors import InputError
-from zoo.reading.vector_files import located, read_vectors
+from zoo.files.vector_files import located, read_vectors
 
 _FRESH, _TICK = "-fresh", 2 * 10**9  # nanoseconds; FAT's clock ticks every two seconds
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from zoo.arrays import joined, parts_of
 from zoo.collection import contents
 from zoo.collection.shards import Encoded
 from zoo.collection.work import ROWS, Work, read
+from zoo.embeddings.arrays import joined, parts_of
 from zoo.errors import InputError
+from zoo.files.vector_files import read_vectors
 from zoo.models import Tower
-from zoo.reading.vector_files import read_vectors
 
 _AT_ONCE = 8  # batches whose files are in memory together
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from zoo.collection import places
 from zoo.errors import InputError
+from zoo.files.decoding import SUFFIXES
+from zoo.files.folders import is_hidden, matches, pictures_in, printable
+from zoo.files.tables import SEPARATORS, read_table
 from zoo.files.text_files import existing_folder, portable, read_lines
-from zoo.pictures.decoding import SUFFIXES
-from zoo.reading.folders import is_hidden, matches, pictures_in, printable
-from zoo.reading.tables import SEPARATORS, read_table
 
 
 def list_images(
@@ -22,7 +22,7 @@ def list_images(
             its own folder.
         column: of the paths in a table.
         exclude: patterns of names to leave out of a folder, see
-            `zoo.reading.folders.pictures_in`, which leaves out hidden files too.
+            `zoo.files.folders.pictures_in`, which leaves out hidden files too.
 
     Returns:
         `(names, paths)`: names relative to the folder, sorted in the case of a folder, with what

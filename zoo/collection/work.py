@@ -10,9 +10,9 @@ from typing import Any
 
 from zoo.collection import containers, listing, places
 from zoo.errors import InputError
-from zoo.reading.folders import printable
-from zoo.reading.tables import SEPARATORS
-from zoo.reading.vector_files import read_vectors
+from zoo.files.folders import printable
+from zoo.files.tables import SEPARATORS
+from zoo.files.vector_files import read_vectors
 
 FILES, TEXTS, ROWS, CONTAINER = "files", "texts", "rows", "container"
 
@@ -92,7 +92,7 @@ def plan(
         shard_size: items a shard, of everything else.
         column: of a table or a container, see `containers.read`.
         names_column: likewise.
-        of_vectors: whether the source is a file of vectors, see `zoo.reading.vector_files`.
+        of_vectors: whether the source is a file of vectors, see `zoo.files.vector_files`.
         names: what to call the rows of a file of vectors; None for their numbers.
         exclude: patterns of files to leave out of a folder of pictures, see `list_images`.
 

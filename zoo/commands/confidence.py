@@ -23,7 +23,7 @@ def main(argv=None):
             "checkout"
         )
     options = _parser().parse_args(words)
-    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
+    importlib.import_module("zoo.training.registered")  # after the flags: it imports Keras
     probes(options)
 
 

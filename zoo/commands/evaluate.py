@@ -32,7 +32,7 @@ def main(argv=None):
         parser.error("--pairs and --image-dir need --model")
     if options.model is not None and options.coco:
         parser.error("--coco needs EMBEDDINGS.npz")
-    importlib.import_module("zoo.registered")  # after the flags: it imports Keras
+    importlib.import_module("zoo.training.registered")  # after the flags: it imports Keras
     results = _of_file(options) if options.model is None else _of_model(options)
     if options.out:
         options.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

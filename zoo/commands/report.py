@@ -20,7 +20,7 @@ from zoo.errors import InputError
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    import zoo.registered  # after the flags: it imports Keras
+    import zoo.training.registered  # after the flags: it imports Keras
     from zoo.files.run_folder import RunFolder
     from zoo.report.page import write_report
 

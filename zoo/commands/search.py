@@ -36,7 +36,7 @@ from zoo.commands import search_flags
 def main(argv=None):
     options = search_flags.parse(__doc__, argv)
     if options.command not in ("check", "query", "serve"):  # which may do without Keras
-        importlib.import_module("zoo.registered")
+        importlib.import_module("zoo.training.registered")
     rooms = {
         "check": "zoo.retriever.check",
         "query": "zoo.retriever.query",

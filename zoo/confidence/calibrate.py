@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 from scipy.special import expit, logit
 
-from zoo.arrays import as_arrays, centres, length
 from zoo.confidence import checks, guarantees
 from zoo.confidence.confidence import (
     LEAST,
@@ -22,6 +21,7 @@ from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows, thinne
 from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
+from zoo.embeddings.arrays import as_arrays, centres, length
 
 FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration

@@ -15,8 +15,7 @@ from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import QueryScores
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
-from zoo.files.json_files import read_json
-from zoo.files.packed import pack, unpack
+from zoo.files.json_files import pack, read_json, unpack
 
 FORMAT, VERSION = "halo-confidence", 5
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones

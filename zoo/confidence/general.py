@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from zoo.arrays import take
 from zoo.confidence import guarantees
 from zoo.confidence.calibrate import ask_probes, moved
+from zoo.embeddings.arrays import take
 
 # What `python -m studies.generic_probes` prints, see docs/results/generic_probes.md: the standard
 # deviation of the shift of all log odds between photos of one kind and of another, and the mean

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from zoo.arrays import unit
 from zoo.confidence import checks
 from zoo.confidence.scores import DEPTH, QueryScores, beside_the_first, cosines
+from zoo.embeddings.arrays import unit
 
 SHARE = 0.999  # of pairs of different kinds, which are less alike than the bound
 SEEN = 2000  # items of the gallery that are looked at

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from zoo.arrays import unit
 from zoo.confidence import checks
 from zoo.confidence.features import Logistic
+from zoo.embeddings.arrays import unit
 
 KEPT = 1000  # held-out distances that are kept to compare with
 # Held-out queries that may be declined for their vectors. Of 201 strange questions to `photos_pfe`

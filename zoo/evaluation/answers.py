@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo import metrics, similarities
-from zoo.arrays import as_arrays, centres
 from zoo.confidence import QueryScores, without_matches
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
+from zoo.embeddings.arrays import as_arrays, centres
+from zoo.embeddings.spaces import SPACES, SearchSpace
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
-from zoo.spaces import SPACES, SearchSpace
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from zoo.arrays import centres, length, take, thinned, unit
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
@@ -17,9 +16,10 @@ from zoo.confidence.fits import Fits, Trial
 from zoo.confidence.guarantees import one_of_each
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
-from zoo.csls import LEAST as LEAST_QUESTIONS
-from zoo.csls import MOST as MOST_QUESTIONS
-from zoo.csls import CorrectedSpace, can_correct, padded
+from zoo.embeddings.arrays import centres, length, take, thinned, unit
+from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
+from zoo.embeddings.csls import MOST as MOST_QUESTIONS
+from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
 from zoo.evaluation.answers import space_of
 from zoo.evaluation.hub_gain import Gain
 from zoo.evaluation.pair_gallery import PairGallery

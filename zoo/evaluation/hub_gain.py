@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from zoo.arrays import as_arrays, length, take, thinned
 from zoo.confidence.guarantees import halves, numbered
 from zoo.confidence.insertion import own_rows
 from zoo.confidence.probes import direction_of
-from zoo.csls import LEAST, CorrectedSpace, can_correct
+from zoo.embeddings.arrays import as_arrays, length, take, thinned
+from zoo.embeddings.csls import LEAST, CorrectedSpace, can_correct
 from zoo.evaluation.pair_gallery import PairGallery
 
 LEVEL = 0.1  # of the test

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from zoo.arrays import centres, coordinates
 from zoo.confidence import KnownQueries
 from zoo.confidence.known import LEAST, SeenTexts
 from zoo.data.records.features import pooled_vectors
 from zoo.data.records.sources import Split
 from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words
 from zoo.embeddings import Embedding
+from zoo.embeddings.arrays import centres, coordinates
 from zoo.evaluation.phrases import made_up, phrases
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder

@@ -8,7 +8,7 @@ from importlib import resources
 import numpy as np
 from scipy.special import expit
 
-from zoo.arrays import unit
+from zoo.embeddings.arrays import unit
 
 ORACLE = "oracle.json"
 COLUMNS = ("greatest", "second", "mean")  # cosines with an image's captions

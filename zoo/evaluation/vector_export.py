@@ -11,7 +11,7 @@ from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import data_of
 from zoo.files.atomic import atomic, write_text
-from zoo.files.cache import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object, write_json
 from zoo.models import Tower
 from zoo.models.presets import from_preset

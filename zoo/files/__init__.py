@@ -1,9 +1,8 @@
 """Files and folders that are either whole or not there."""
 
-from zoo.files.atomic import atomic, remove_leftovers, write_text
-from zoo.files.cache import cache_folder
-from zoo.files.disk import open_memmap
-from zoo.files.lock import locked
+from zoo.files.array_files import open_memmap
+from zoo.files.atomic import atomic, locked, remove_leftovers, write_text
+from zoo.files.environment import cache_folder
 from zoo.files.run_folder import RunFolder
 
 __all__ = [

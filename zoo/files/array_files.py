@@ -1,5 +1,6 @@
 """NumPy's archives, read within bounds: damaged and inflated ones are refused in a sentence."""
 
+import errno
 import math
 import os
 import zipfile
@@ -13,6 +14,7 @@ import numpy as np
 from zoo.errors import InputError
 
 LEAST, TIMES = 2**29, 32  # bytes of all arrays together that any file may hold, and times its size
+_BLOCK = 1 << 20
 
 
 class ArrayFile(Mapping):
@@ -152,9 +154,51 @@ def refusing(path: str | os.PathLike) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read: {reason}") from error
 
 
+def open_memmap(path, dtype, shape):
+    """Makes an `.npy` file whose whole room on the disk is taken at once, mapped for writing.
+
+    A map of a file with holes takes its room page by page, and a full disk then kills the process
+    (SIGBUS). Here the disk is asked first.
+
+    Args:
+        path: the file, replaced if it is there.
+        dtype: of the array.
+        shape: of the array.
+
+    Returns:
+        An `np.memmap` of zeros, open for reading and writing.
+
+    Raises:
+        OSError: if there is no room for it, or the file cannot be written. Nothing is left of it.
+    """
+    path = Path(path)
+    try:
+        array = np.lib.format.open_memmap(path, "w+", dtype, tuple(shape))
+        if array.size:
+            _take_room(path, array.offset, path.stat().st_size)
+        return array
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        needed = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
+        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            why = f"{os.strerror(error.errno)} ({needed / 2**20:,.0f} MiB are needed)"
+            raise OSError(error.errno, why, str(path)) from error
+        raise
+
+
 def _header(file):
     version = np.lib.format.read_magic(file)
     header = np.lib.format.read_array_header_1_0
     if version != (1, 0):
         header = np.lib.format.read_array_header_2_0
     return header(file)
+
+
+def _take_room(path, start, size):
+    with open(path, "r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        file.seek(start)
+        while start < size:
+            start += file.write(bytes(min(_BLOCK, size - start)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from zoo.errors import InputError
-from zoo.files.cache import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_json, write_json
 
 

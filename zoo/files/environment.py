@@ -1,9 +1,12 @@
-"""What a run is computed on: versions of software, and hardware."""
+"""The machine of a run: its cache folder, versions of software, hardware."""
 
 import importlib.metadata
 import os
 import platform
+from pathlib import Path
 from typing import Any
+
+VARIABLE = "HALO_CACHE"
 
 
 def versions() -> dict[str, str | None]:
@@ -28,3 +31,23 @@ def hardware() -> dict[str, Any]:
         "cpus": cpus,
         "gpus": [details(device).get("device_name", device.name) for device in accelerators],
     }
+
+
+def cache_folder(*parts: str) -> Path:
+    """A place below the user's cache folder.
+
+    The environment variable `HALO_CACHE` moves it; else it is `$XDG_CACHE_HOME/halo-zoo`, else
+    `~/.cache/halo-zoo`. Nothing is created.
+
+    Args:
+        *parts: names of folders and of a file below it.
+
+    Returns:
+        A `pathlib.Path`.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given).expanduser().joinpath(*parts)
+    base = os.environ.get("XDG_CACHE_HOME")
+    base = Path(base) if base else Path("~/.cache").expanduser()
+    return base.joinpath("halo-zoo", *parts)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from zoo.errors import InputError
-from zoo.files.atomic import atomic, remove_leftovers
+from zoo.files.atomic import LOCK_FILE, atomic, locked, remove_leftovers
 from zoo.files.environment import hardware, versions
 from zoo.files.json_files import as_json, json_kind, read_json, read_object, write_json
-from zoo.files.lock import LOCK_FILE, locked
 
 MODEL_SUFFIX = ".keras"
 _OF_A_RUN = {"settings", "data", "command", "versions"}  # keys of its config.json

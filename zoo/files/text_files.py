@@ -1,13 +1,13 @@
-"""Reading the text of a data set, with errors that say where."""
+"""Text and its lines, names of files: read with errors that say where."""
 
 import codecs
+import io
 import os
 import re
 import unicodedata
 from pathlib import Path, PurePosixPath
 
 from zoo.errors import InputError
-from zoo.files.lines import lines_of
 
 _REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
 
@@ -147,3 +147,18 @@ def name_on_disk(folder, name):
             return name
         found /= there
     return str(found)
+
+
+def lines_of(text: str) -> list[str]:
+    r"""The lines of a text without their ends: `\n`, `\r\n` and `\r` end a line, nothing else.
+
+    `str.splitlines` also ends lines at U+2028, U+2029, U+0085 and the separators of ASCII, which
+    are ordinary characters of a caption.
+
+    ```python
+    from zoo.files.text_files import lines_of
+
+    lines_of("a cat\r\na\u2028dog\n")  # ["a cat", "a\u2028dog"]
+    ```
+    """
+    return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]

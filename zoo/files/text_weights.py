@@ -6,7 +6,7 @@ import pathlib
 import keras
 
 from zoo.errors import InputError
-from zoo.files.cache import cache_folder
+from zoo.files.environment import cache_folder
 
 SITE = "https://huggingface.co"
 OWNER = "sentence-transformers"  # of a name without one

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
-from zoo.numerics import unit
+from zoo.embeddings.numerics import unit
 
 
 def unit_length(features: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor, as_embedding, elements, points
+from zoo.embeddings.numerics import common_centre, safe_sqrt, squared_distance
 from zoo.losses.base import Auxiliary, positive
-from zoo.numerics import common_centre, safe_sqrt, squared_distance
 
 _BLOCK = 800  # points; enough for the speed of a matrix product
 

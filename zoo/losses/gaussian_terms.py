@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor, gaussian
+from zoo.embeddings.numerics import gaussian_rows
 from zoo.losses.base import Auxiliary, choice, positive
-from zoo.numerics import gaussian_rows
 
 _LOG_2 = 0.6931471805599453
 _LARGEST = 60.0  # an exponent whose square in a gradient is a finite float32

@@ -7,8 +7,8 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
+from zoo.embeddings.numerics import product, unit
 from zoo.losses.base import Auxiliary, MatrixLoss, choice
-from zoo.numerics import product, unit
 from zoo.similarities.sampled import sample
 
 MINING = ("sum", "hardest", "semi_hard")

@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor, as_embedding, elements, points
+from zoo.embeddings.numerics import safe_sqrt, squared_distance, unit
 from zoo.losses.base import Auxiliary
-from zoo.numerics import safe_sqrt, squared_distance, unit
 from zoo.similarities.sampled import sample
 
 

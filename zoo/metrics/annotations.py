@@ -13,7 +13,7 @@ from scipy import sparse
 from zoo.errors import InputError, require
 from zoo.files.array_files import read_array
 from zoo.files.json_files import read_json
-from zoo.files.lines import lines_of
+from zoo.files.text_files import lines_of
 from zoo.metrics.relevance import MatrixRelevance
 
 

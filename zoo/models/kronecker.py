@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from zoo.arrays import unit
+from zoo.embeddings.arrays import unit
 
 _BLOCK = 2048  # items of a side that are contrasted with each other
 _PRECISIONS = (-8.0, 12.0)  # log λ that are searched

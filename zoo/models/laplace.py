@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from zoo import similarities
-from zoo.arrays import unit
+from zoo.embeddings.arrays import unit
 from zoo.encoders.stored_features import vectors
 from zoo.layers.covariance import LaplaceProjection
 from zoo.models.dual_encoder import DualEncoder

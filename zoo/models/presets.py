@@ -11,6 +11,7 @@ import keras
 from zoo.encoders import resizing_of_tower
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.array_files import check_hdf5
+from zoo.files.fitting import resizing
 from zoo.files.json_files import read_object
 from zoo.files.run_folder import RunFolder
 from zoo.models.dual_encoder import DualEncoder
@@ -29,7 +30,6 @@ from zoo.models.preset_folder import (
     check_inflation,
     read_folder,
 )
-from zoo.reading.resizing import resizing
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"

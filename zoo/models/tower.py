@@ -12,8 +12,8 @@ import keras
 import numpy as np
 
 from zoo import embeddings
-from zoo.arrays import joined
 from zoo.embeddings import Embedding
+from zoo.embeddings.arrays import joined
 from zoo.errors import InputError
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.exported import ExportedModel, is_export
@@ -105,7 +105,7 @@ class Tower:
         Two batches of pixels are in memory at most, however many files there are.
 
         Args:
-            files: what `zoo.pictures.decoding.decoded` takes: paths, the bytes of files, Pillow
+            files: what `zoo.files.decoding.decoded` takes: paths, the bytes of files, Pillow
                 images, arrays of any size.
             names: what to call each in an error; default: its path, or its row.
             progress: True draws a bar; a function is told how many more are done.
@@ -115,7 +115,7 @@ class Tower:
         Raises:
             InputError: if one cannot be read, by its name; or if the model reads no pictures.
         """
-        from zoo.reading.folders import printable  # here, for backends without TensorFlow
+        from zoo.files.folders import printable  # here, for backends without TensorFlow
 
         self.expect("pictures")
         files = list(files)
@@ -196,7 +196,7 @@ class Tower:
         Raises:
             InputError: if it cannot be read, or the model reads no pictures.
         """
-        from zoo.pictures.decoding import decoded  # here, for backends without TensorFlow
+        from zoo.files.decoding import decoded  # here, for backends without TensorFlow
 
         self.expect("pictures")
         return _fit(self.image_size, *self.resizing)(decoded(picture)).numpy()
@@ -313,7 +313,7 @@ def _shown(model, name):
 def _fit(size, mode, crop_fraction):
     import tensorflow as tf
 
-    from zoo.reading import images
+    from zoo.files import images
 
     fit = tf.function(
         lambda picture: images.fit(picture, size, mode, crop_fraction),

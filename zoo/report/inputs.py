@@ -8,9 +8,9 @@ import tensorflow as tf
 from zoo.data import images
 from zoo.data.text.captions import drop_words, normalise, token_ids
 from zoo.embeddings import uncertainty
+from zoo.files.seeding import step_seed
 from zoo.metrics import bootstrap, spearman
 from zoo.metrics.statistics import nan_mean, percentage
-from zoo.reading.seeding import step_seed
 from zoo.report.section import Number, Section
 from zoo.report.style import MARKERS, PALETTE, new_figure, styled
 

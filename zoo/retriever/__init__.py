@@ -1,8 +1,7 @@
 """Retrieval that says how sure it is: a model, a gallery and a judge in one object."""
 
-from typing import TYPE_CHECKING
-
-from zoo.lazy import names_of
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zoo.confidence.judge import VERDICTS, Judge, Judgement
@@ -20,10 +19,19 @@ __all__ = [
     "training_note",
 ]
 
-_WHERE = {
+_WHERE = {  # imported at first use (PEP 562): a search box answers without Keras
     **dict.fromkeys(("VERDICTS", "Judge", "Judgement"), "zoo.confidence.judge"),
     **dict.fromkeys(("trained_on", "training_note"), "zoo.retriever.training_photos"),
     "Answer": "zoo.retriever.answer",
     "Retriever": "zoo.retriever.retriever",
 }
-__getattr__, __dir__ = names_of(__name__, _WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.arrays import coordinates
+from zoo.embeddings.arrays import coordinates
 from zoo.errors import InputError
 from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from zoo.arrays import coordinates
 from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD
 from zoo.confidence.monitor import LEVEL, monitored
+from zoo.embeddings.arrays import coordinates
 from zoo.errors import InputError
 from zoo.files.text_files import read_lines
 from zoo.retriever import canaries

@@ -15,10 +15,10 @@ from zoo.evaluation import probes_of
 from zoo.evaluation.captioned_probes import with_own
 from zoo.evaluation.hub_gain import MOST_ITEMS
 from zoo.files.atomic import write_text
+from zoo.files.vector_files import read_column
 from zoo.models import Tower
 from zoo.models.presets import from_preset, preset_folder, shown_pictures
 from zoo.models.tower import weights_sha256
-from zoo.reading.vector_files import read_column
 from zoo.retriever import canaries
 from zoo.retriever.retriever import HUBS, Retriever, bank_of
 from zoo.retriever.training_photos import training_note

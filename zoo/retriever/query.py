@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from zoo.errors import InputError
+from zoo.files.decoding import SUFFIXES
 from zoo.files.text_files import read_lines
-from zoo.pictures.decoding import SUFFIXES
 from zoo.retriever.retriever import Retriever
 
 _AT_ONCE = 256  # questions

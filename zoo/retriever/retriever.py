@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from zoo.arrays import as_arrays, coordinates, joined, length
 from zoo.confidence import Confidence, GalleryIdentity, Probes
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.guarantees import numbered
@@ -19,6 +18,7 @@ from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
+from zoo.embeddings.arrays import as_arrays, coordinates, joined, length
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, write_text
 from zoo.questions.caption_bank import packaged_bank
@@ -741,7 +741,7 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
 
 def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
     """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
-    import zoo.registered  # noqa: F401
+    import zoo.training.registered  # noqa: F401
     from zoo.models import DualEncoder
     from zoo.models.presets import from_preset, shown_pictures
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from zoo.errors import InputError
-from zoo.pictures.decoding import decoded
+from zoo.files.decoding import decoded
 
 MAX_PIXELS = 16_000_000  # some 150 MB while it is decoded and resized
 _EXPECTED = "image: expected the base64 of a picture's file, or a data: URL of one"

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from zoo.arrays import joined
+from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
+from zoo.files.decoding import decoded
+from zoo.files.fitting import fit
 from zoo.files.json_files import read_object
 from zoo.files.onnx_file import open_onnx
-from zoo.pictures.decoding import decoded
-from zoo.pictures.fitting import fit
 from zoo.questions.words import named_words
 from zoo.search.built import TOWERS
 

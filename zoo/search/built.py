@@ -16,9 +16,8 @@ from filelock import Timeout
 
 from zoo.collection.collection import Collection
 from zoo.errors import InputError
-from zoo.files.atomic import remove_leftovers, write_text
+from zoo.files.atomic import in_turn, remove_leftovers, write_text
 from zoo.files.json_files import read_json, read_object
-from zoo.files.lock import in_turn
 from zoo.search import scoring, sharded
 
 SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"

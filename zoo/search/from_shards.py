@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from zoo import collection
-from zoo.arrays import as_arrays, length, take, thinned
 from zoo.collection import Collection
+from zoo.embeddings.arrays import as_arrays, length, take, thinned
 from zoo.search import kinds
 from zoo.search.columns import Scratch
 from zoo.search.index import Index

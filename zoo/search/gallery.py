@@ -3,14 +3,14 @@
 import numpy as np
 
 from zoo import embeddings
-from zoo.arrays import as_arrays, element_owners, length, take, total_variance
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
+from zoo.embeddings.arrays import as_arrays, element_owners, length, take, total_variance
+from zoo.embeddings.spaces import SPACES, straight_line
 from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
 from zoo.search.pair_scores import PairScores
 from zoo.search.sharing import SharedLock, changes, reads
-from zoo.spaces import SPACES, straight_line
 
 CHUNK = 16384  # items turned into vectors at once
 
@@ -26,7 +26,7 @@ class Gallery(PairScores):
         columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
             one an entry of `ids`.
         scratch: a `zoo.search.columns.Scratch` for new columns, or None for memory.
-        hubs: a `zoo.csls.CorrectedSpace`, or None.
+        hubs: a `zoo.embeddings.csls.CorrectedSpace`, or None.
     """
 
     def __init__(self, description, similarity, faiss_index, columns, scratch=None, hubs=None):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from zoo.arrays import length, take
 from zoo.confidence import GalleryMoments
+from zoo.embeddings.arrays import length, take
+from zoo.embeddings.spaces import straight_line
 from zoo.search import kinds, scoring
-from zoo.spaces import straight_line
 
 CHUNK = 65536  # vectors that are read from FAISS at once
 _BLOCK = 2**22  # scores at once that are a product of vectors

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.arrays import as_arrays, length, thinned
 from zoo.embeddings import EmbeddingLike
+from zoo.embeddings.arrays import as_arrays, length, thinned
 
 FIRST = 10  # answers that are looked at, fewer in a small gallery
 LEAST = 40  # items of a gallery, below which every item is often among the first ones

@@ -8,9 +8,10 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.arrays import as_arrays, length, take, thinned, total_variance
-from zoo.csls import CorrectedSpace
 from zoo.embeddings import SET, EmbeddingLike
+from zoo.embeddings.arrays import as_arrays, length, take, thinned, total_variance
+from zoo.embeddings.csls import CorrectedSpace
+from zoo.embeddings.spaces import SPACES
 from zoo.search import kinds, plan, scoring, storage
 from zoo.search.columns import Scratch
 from zoo.search.gallery import Gallery
@@ -18,7 +19,6 @@ from zoo.search.neighbours import first
 from zoo.search.rerank import Reranker, best, by_query, unique_candidates
 from zoo.search.searchable import Searchable
 from zoo.search.sharing import changes, reads
-from zoo.spaces import SPACES
 
 
 class Index(Searchable, Gallery):
@@ -102,7 +102,7 @@ class Index(Searchable, Gallery):
                 instead of to memory.
             hubs: embeddings of a bank of some hundred questions, such as those of a model's
                 probes. An item that is near to all questions answers too many of them: it is
-                ranked lower by as much as it is near, see `zoo.csls`, and scores are
+                ranked lower by as much as it is near, see `zoo.embeddings.csls`, and scores are
                 the corrected ones. For CSD, the cosine and what else is a straight line in what
                 FAISS compares. None: no correction.
 

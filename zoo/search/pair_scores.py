@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zoo.arrays import unit
 from zoo.embeddings import SET
+from zoo.embeddings.arrays import unit
 from zoo.search import gallery_scores, kinds, scoring
 from zoo.search.rerank import by_query
 from zoo.search.sharing import reads

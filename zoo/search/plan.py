@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 
 from zoo import embeddings
-from zoo.arrays import as_arrays, element_owners, length
 from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
+from zoo.embeddings.arrays import as_arrays, element_owners, length
+from zoo.embeddings.spaces import SPACES
 from zoo.search import scoring
 from zoo.search.kinds import KINDS
-from zoo.spaces import SPACES
 
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets

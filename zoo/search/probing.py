@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from zoo.arrays import as_arrays, length, take
 from zoo.confidence.insertion import put_there
 from zoo.confidence.scores import DEPTH
+from zoo.embeddings.arrays import as_arrays, length, take
 from zoo.search import plan
 
 _BYTES = 2**28  # of answers' vectors that are kept

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from zoo.arrays import take
+from zoo.embeddings.arrays import take
 from zoo.search.columns import rows_of
 
 _BLOCK_ROWS = 16

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.arrays import as_arrays, length
 from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.insertion import Probed
 from zoo.confidence.scores import DEPTH, beside_the_first, reached_ranks
 from zoo.embeddings import EmbeddingLike
+from zoo.embeddings.arrays import as_arrays, length
 from zoo.search import plan, scoring
 from zoo.search.probing import probe
 from zoo.search.sharing import reads

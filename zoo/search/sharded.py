@@ -14,16 +14,15 @@ import numpy as np
 
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import EmbeddingLike
+from zoo.embeddings.spaces import SearchSpace
 from zoo.errors import InputError
-from zoo.files.atomic import remove_leftovers, write_text
+from zoo.files.atomic import in_turn, remove_leftovers, write_text
 from zoo.files.json_files import read_object
-from zoo.files.lock import in_turn
 from zoo.search import rerank, scoring, storage
 from zoo.search.columns import refuse_missing
 from zoo.search.index import Index
 from zoo.search.searchable import Searchable
 from zoo.search.sharing import reads
-from zoo.spaces import SearchSpace
 
 PARTS = "parts.json"
 _PART = re.compile(r"part-(\d{3,})")

@@ -25,8 +25,7 @@ import numpy as np
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.array_files import read_array, read_arrays
-from zoo.files.atomic import remove_leftovers, write_text
-from zoo.files.lock import LOCK_FILE, in_turn
+from zoo.files.atomic import LOCK_FILE, in_turn, remove_leftovers, write_text
 from zoo.search import kinds, plan, scoring
 from zoo.search.columns import open_column
 

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import TOKENS, tokens
-from zoo.numerics import unit
+from zoo.embeddings.numerics import unit
 from zoo.similarities.base import Similarity
 
 # Numbers of one intermediate tensor: 64 MiB.

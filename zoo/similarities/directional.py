@@ -5,12 +5,12 @@ import numpy as np
 from keras import ops
 
 from zoo.embeddings import DIRECTION, POINT, as_embedding, direction, points
-from zoo.numerics import outer_sum, product, unit
-from zoo.similarities.base import Bounded, Similarity, unchanged
-from zoo.sphere import (
+from zoo.embeddings.numerics import outer_sum, product, unit
+from zoo.embeddings.sphere import (
     power_spherical_log_constant,
     von_mises_fisher_log_constant,
 )
+from zoo.similarities.base import Bounded, Similarity, unchanged
 
 FAMILIES = ("von_mises_fisher", "power_spherical")
 
@@ -18,7 +18,7 @@ FAMILIES = ("von_mises_fisher", "power_spherical")
 def von_mises_fisher_log_likelihood(images, captions):
     """log of each caption's von Mises–Fisher density at each image, over the uniform density.
 
-    κ (μᵀx − 1) + `zoo.sphere.von_mises_fisher_log_constant`(κ).
+    κ (μᵀx − 1) + `zoo.embeddings.sphere.von_mises_fisher_log_constant`(κ).
 
     Args:
         images: points, N of dimension dim, which are brought to unit length.
@@ -41,7 +41,7 @@ def von_mises_fisher_log_likelihood(images, captions):
 def power_spherical_log_likelihood(images, captions):
     """log of each caption's Power Spherical density at each image, over the uniform density.
 
-    κ log((1 + μᵀx)/2) + `zoo.sphere.power_spherical_log_constant`(κ).
+    κ log((1 + μᵀx)/2) + `zoo.embeddings.sphere.power_spherical_log_constant`(κ).
 
     Args, Returns, Raises: as of `von_mises_fisher_log_likelihood`.
 

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import GAUSSIAN
-from zoo.numerics import about_common_centre, gaussian_pair, outer_sum, product
+from zoo.embeddings.numerics import about_common_centre, gaussian_pair, outer_sum, product
 from zoo.similarities.base import Similarity
 from zoo.similarities.summed_variance import SummedVarianceTerms
 

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from zoo.embeddings import GAUSSIAN, POINT
-from zoo.numerics import (
+from zoo.embeddings.numerics import (
     gaussian_pair,
     joint_squared_distance,
     outer_sum,

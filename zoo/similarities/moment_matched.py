@@ -5,7 +5,7 @@ import math
 import numpy as np
 from keras import ops
 
-from zoo.numerics import (
+from zoo.embeddings.numerics import (
     common_centre,
     gaussian_pair,
     outer_sum,

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import GAUSSIAN, POINT
-from zoo.numerics import point_pair, product, unit
+from zoo.embeddings.numerics import point_pair, product, unit
 from zoo.similarities.base import Bounded, Similarity, unchanged
 
 

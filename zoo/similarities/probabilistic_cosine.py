@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import GAUSSIAN
-from zoo.numerics import gaussian_pair, product
+from zoo.embeddings.numerics import gaussian_pair, product
 from zoo.similarities.base import Similarity, unchanged
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from zoo.embeddings import GAUSSIAN, SET, elements, gaussian, kind
-from zoo.numerics import (
+from zoo.embeddings.numerics import (
     element_pair,
     elements_first,
     safe_sqrt,

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import SET
-from zoo.numerics import element_pair, elements_first, product, sizes, unit
+from zoo.embeddings.numerics import element_pair, elements_first, product, sizes, unit
 from zoo.similarities.base import Similarity, add_scale_and_shift
 
 

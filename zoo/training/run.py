@@ -15,8 +15,8 @@ from zoo.data.records.features import cached
 from zoo.data.records.provenance import data_sha256, write_skipped
 from zoo.data.records.sources import Features
 from zoo.errors import InputError
-from zoo.files.cache import cache_folder
-from zoo.files.lock import locked
+from zoo.files.atomic import locked
+from zoo.files.environment import cache_folder
 from zoo.files.run_folder import RunFolder
 from zoo.training.checks import check_rankings, one_line
 from zoo.training.execution import Execution, on_one_device

@@ -10,9 +10,9 @@ from zoo.cli import setting
 from zoo.data.pipeline.streams import Stream
 from zoo.data.records.sources import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
+from zoo.files.fitting import RESIZING
+from zoo.files.images import RESIZES
 from zoo.metrics.cider_score import VARIANTS
-from zoo.reading.images import RESIZES
-from zoo.reading.resizing import RESIZING
 
 OWN = "own"  # the similarity that the model was trained with
 

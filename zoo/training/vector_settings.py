@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from zoo.cli import setting
-from zoo.reading.vector_files import located
+from zoo.files.vector_files import located
 from zoo.training.settings import RunSettings
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from zoo.data.loaders.own_rows import OTHER_NAMES, Row, split_of
 from zoo.errors import InputError, require
-from zoo.files.cache import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_json
 from zoo.files.text_files import safe_relative
 

@@ -8,9 +8,9 @@ from zoo.data.pipeline.batches import image_batches
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
+from zoo.files.decoding import SUFFIXES, check_images
+from zoo.files.folders import UNPRINTABLE, is_hidden, printable
 from zoo.files.text_files import existing_folder, read_lines
-from zoo.pictures.decoding import SUFFIXES, check_images
-from zoo.reading.folders import UNPRINTABLE, is_hidden, printable
 
 
 def load(

@@ -7,8 +7,8 @@ from zoo.data.loaders.cub_files import SPLITS, open_captions, read_split
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
+from zoo.files.decoding import check_images
 from zoo.files.text_files import existing_folder, read_numbered, safe_relative, whole_number
-from zoo.pictures.decoding import check_images
 
 CAPTIONS_PER_IMAGE = 10
 

@@ -6,8 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from zoo.errors import InputError
-from zoo.files.lines import lines_of
-from zoo.files.text_files import decode_caption_bytes, existing_folder, read_lines
+from zoo.files.text_files import decode_caption_bytes, existing_folder, lines_of, read_lines
 
 _FOLDER = "splits_pcme_xian"
 _FILES = {

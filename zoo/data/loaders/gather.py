@@ -8,9 +8,9 @@ import numpy as np
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
+from zoo.files.decoding import check_images
+from zoo.files.folders import UNPRINTABLE, printable
 from zoo.files.text_files import existing_folder, safe_relative
-from zoo.pictures.decoding import check_images
-from zoo.reading.folders import UNPRINTABLE, printable
 
 SPLITS = ("train", "val", "test", "restval")
 

@@ -20,10 +20,10 @@ from zoo.data.loaders.own_rows import (
 )
 from zoo.data.records import Problems
 from zoo.errors import InputError
+from zoo.files.folders import is_hidden
 from zoo.files.json_files import read_json
+from zoo.files.tables import SEPARATORS
 from zoo.files.text_files import name_on_disk
-from zoo.reading.folders import is_hidden
-from zoo.reading.tables import SEPARATORS
 
 TABLES = ("pairs.csv", "pairs.tsv", "pairs.jsonl")
 LAYOUTS = (
@@ -69,7 +69,7 @@ def recognised(
             the first pictures that the table names.
         columns: names of the columns, or keys, of pictures and captions. For the default ones their
             usual other names stand in, such as `file_name` and `text`.
-        separator: see `zoo.reading.tables.separator_of`.
+        separator: see `zoo.files.tables.separator_of`.
 
     Raises:
         InputError: if there is nothing at `path`, or it has none of these layouts.

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from zoo.errors import InputError
-from zoo.files.lines import lines_of
-from zoo.files.text_files import portable, read_lines, read_text
-from zoo.reading.folders import is_hidden, pictures_in
-from zoo.reading.tables import SEPARATORS, read_header, read_table
+from zoo.files.folders import is_hidden, pictures_in
+from zoo.files.tables import SEPARATORS, read_header, read_table
+from zoo.files.text_files import lines_of, portable, read_lines, read_text
 
 JSON_LINES = (".jsonl", ".ndjson")
 # What stands in for a column that is called `image` or `caption`.
@@ -58,7 +57,7 @@ def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
         columns: names of the columns, or keys, of image, caption and split; a table that has no
             column of the last name says nothing about splits.
         problems: a `Problems`, which is told of what is wrong.
-        separator: see `zoo.reading.tables.separator_of`.
+        separator: see `zoo.files.tables.separator_of`.
 
     Raises:
         InputError: if the source is of no such kind, or as `problems` decides.

@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from zoo.data.records import Problems, Records
 from zoo.data.records.sources import Features, Split
 from zoo.errors import InputError
-from zoo.reading.vector_files import lengths, located, read_column, read_vectors
+from zoo.files.vector_files import lengths, located, read_column, read_vectors
 
 SPLITS = ("train", "validation", "test")
 MOST = 5000  # images of the validation and of the test split
@@ -27,7 +27,7 @@ def load(
     held_out="test",
     seed=0,
 ):
-    """Stored vectors; every file is `FILE` or `FILE:NAME`, see `zoo.reading.vector_files`.
+    """Stored vectors; every file is `FILE` or `FILE:NAME`, see `zoo.files.vector_files`.
 
     One image in ten is for validation and one in ten for the test, up to 5,000 each; which ones
     follows from the seed. Images that share a caption stay together.

@@ -9,7 +9,7 @@ from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.data.text import captions
 from zoo.data.text.captions import WordIds, drop_words
 from zoo.embeddings import Tensor
-from zoo.reading import images
+from zoo.files import images
 
 # Of the words that are lost: how many are deleted, replaced, masked (BERT's and VSE∞'s shares).
 _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))

@@ -14,8 +14,8 @@ import tensorflow as tf
 from zoo.data.pipeline.training_steps import check_sizes, training
 from zoo.data.records import Records
 from zoo.data.text.captions import token_ids
-from zoo.reading import images
-from zoo.reading.seeding import epoch_order, step_seed, uniform
+from zoo.files import images
+from zoo.files.seeding import epoch_order, step_seed, uniform
 
 _CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24
 

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data.records import Records
-from zoo.reading import images
+from zoo.files import images
 
 
 class CropTriplet(NamedTuple):

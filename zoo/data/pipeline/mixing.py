@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from zoo.reading.seeding import step_seed, uniform
+from zoo.files.seeding import step_seed, uniform
 
 _CHOICE, _KIND, _SHARE, _PLACE = 41, 42, 43, 44
 

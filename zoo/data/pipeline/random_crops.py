@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from zoo.reading.images import decode, resize
-from zoo.reading.seeding import step_seed, uniform
+from zoo.files.images import decode, resize
+from zoo.files.seeding import step_seed, uniform
 
 _CROP = 1  # the purpose of these draws, see `seeding.uniform`
 _ATTEMPTS = 10

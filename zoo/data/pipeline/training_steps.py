@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.text.captions import token_ids
-from zoo.reading.seeding import step_seed
+from zoo.files.seeding import step_seed
 
 _FOREVER = np.iinfo(np.int64).max
 

@@ -15,8 +15,8 @@ from zoo.data.records import Records
 from zoo.data.records.provenance import pictures_sha256
 from zoo.data.records.sources import Features
 from zoo.data.text.captions import token_ids
+from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
-from zoo.files.disk import open_memmap
 from zoo.models.forward import Forward
 
 _BATCH = 64

@@ -12,7 +12,7 @@ from zoo.data.records import Records
 from zoo.files import RunFolder
 from zoo.files.atomic import write_text
 from zoo.files.contents import hashes
-from zoo.reading.vector_files import located
+from zoo.files.vector_files import located
 
 FILE_NAME = "skipped.jsonl"
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from zoo.data.records import Records
 from zoo.errors import InputError
-from zoo.reading import images
+from zoo.files import images
 
 _CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
 _SMALL = 1 << 29  # bytes, of files that are read whole

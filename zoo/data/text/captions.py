@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from zoo.embeddings import Tensor
 from zoo.errors import InputError
+from zoo.files.seeding import uniform
 from zoo.files.text_files import read_lines
 from zoo.questions.words import named_words
-from zoo.reading.seeding import uniform
 
 PADDING_ID, UNKNOWN_ID = 0, 1
 _DROP, _WORD = 11, 12

@@ -12,8 +12,7 @@ from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
 from zoo.encoders.subwords import SubwordTokenizer
 from zoo.errors import InputError, require
-from zoo.files.lines import lines_of
-from zoo.files.text_files import read_lines
+from zoo.files.text_files import lines_of, read_lines
 
 START, END = "<|startoftext|>", "<|endoftext|>"
 _MOST_CHARACTERS = 64 * 2**20  # of the unpacked file, which has 3 million

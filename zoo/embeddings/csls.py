@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zoo.arrays import as_arrays, length, thinned
-from zoo.spaces import SearchSpace, straight_line
+from zoo.embeddings.arrays import as_arrays, length, thinned
+from zoo.embeddings.spaces import SearchSpace, straight_line
 
 NEIGHBOURS = 10
 LEAST = 100  # questions of a bank

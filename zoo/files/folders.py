@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from zoo.pictures.decoding import SUFFIXES
+from zoo.files.decoding import SUFFIXES
 
 # What systems put beside photos: copies that nobody took for pictures of their own.
 SYSTEM_FOLDERS = ("@eaDir", "__MACOSX", "#recycle", "$RECYCLE.BIN")
@@ -71,7 +71,7 @@ def printable(name: str) -> str:
     r"""A name on one line of UTF-8: bytes that are not UTF-8 and control characters are escaped.
 
     ```python
-    from zoo.reading.folders import printable
+    from zoo.files.folders import printable
 
     printable("a\nb.jpg")  # "a\\nb.jpg"
     ```

@@ -7,8 +7,8 @@ import numpy as np
 
 from zoo.errors import InputError, require
 from zoo.files.array_files import ArrayFile
+from zoo.files.tables import SEPARATORS, read_table
 from zoo.files.text_files import read_lines
-from zoo.reading.tables import SEPARATORS, read_table
 
 NPY, NPZ, SAFETENSORS, PARQUET = ".npy", ".npz", ".safetensors", ".parquet"
 SUFFIXES = (NPY, NPZ, SAFETENSORS, PARQUET)

@@ -1,8 +1,8 @@
 """A model of the zoo before MTEB's evaluator, and data sets of one's own as its tasks.
 
 ```text
-model = zoo.extras.mteb.MtebModel("photos_pfe")
-task = zoo.extras.mteb.retrieval_task("Flickr8kT2I", split.records, "t2i")
+model = zoo.retriever.mteb.MtebModel("photos_pfe")
+task = zoo.retriever.mteb.retrieval_task("Flickr8kT2I", split.records, "t2i")
 results = mteb.evaluate(model, [task], cache=None)
 ```
 
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.arrays import joined
 from zoo.embeddings import has_uncertainty
+from zoo.embeddings.arrays import joined
 from zoo.errors import require
 from zoo.evaluation import probes_of
 from zoo.models import Tower

@@ -1,23 +1,26 @@
 """Pictures as an image encoder is shown them, in NumPy: the pixels of `zoo.data.images.fit`."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 _BLOCK = 2**24  # numbers of a picture that are float32 at once
+RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, their defaults
 
 
 def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float = 1.0):
     """A decoded picture to what an image encoder is fed, uint8 `(size, size, 3)`.
 
     ```python
-    from zoo.pictures.fitting import fit
+    from zoo.files.fitting import fit
 
     fit(np.zeros((480, 640, 3), "uint8"), 224).shape  # (224, 224, 3)
     ```
 
     Args:
-        picture: uint8 `(height, width, 3)`, see `zoo.pictures.decoding.decoded`.
+        picture: uint8 `(height, width, 3)`, see `zoo.files.decoding.decoded`.
         size, mode, crop_fraction: see `zoo.data.images.resize`.
 
     Relations: `zoo.data.images.fit` is the same within TensorFlow; a sum in another order may round
@@ -38,6 +41,21 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
         found += rows[:, start : start + step] @ part.astype(np.float32)
     found = np.einsum("ow,hwc->hoc", columns, found.reshape(size, width, channels), optimize=True)
     return np.rint(np.clip(found, 0.0, 255.0)).astype(np.uint8)
+
+
+def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
+    """How the pictures of a description become squares.
+
+    Whatever shows other pictures to a run's model (search, demo, serving) must do the same.
+
+    Args:
+        description: for `zoo.data.open`.
+
+    Returns:
+        `{"mode", "crop_fraction"}`, for `zoo.data.images.prepare`.
+    """
+    given = {**RESIZING, **{name: description[name] for name in RESIZING if name in description}}
+    return {"mode": given["resize"], "crop_fraction": given["crop_fraction"]}
 
 
 def _weights(before, after):

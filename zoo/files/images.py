@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from zoo.embeddings import Tensor
-from zoo.pictures.decoding import decoded
-from zoo.reading.orientation import (
+from zoo.files.decoding import decoded
+from zoo.files.orientation import (
     chunk_orientation,
     jpeg_orientation,
     may_be_turned,
     upright,
 )
-from zoo.reading.seeding import uniform
+from zoo.files.seeding import uniform
 
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
@@ -130,7 +130,7 @@ def fit(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0
     """A decoded picture to what an image encoder is fed, uint8 `(size, size, 3)`.
 
     Args:
-        image: `(height, width, 3)`, see `zoo.pictures.decoding.decoded`.
+        image: `(height, width, 3)`, see `zoo.files.decoding.decoded`.
         size, mode, crop_fraction: see `resize`.
     """
     picture = resize(image, size, mode, crop_fraction)

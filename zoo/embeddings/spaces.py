@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from zoo.arrays import element_owners, total_variance, unit
+from zoo.embeddings.arrays import element_owners, total_variance, unit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _density(arrays):
     mean = unit(arrays["mean"])
     if "log_concentration" not in arrays:
         return _with_coordinate(mean, 1.0)
-    from zoo.sphere import von_mises_fisher_log_constant  # which needs Keras
+    from zoo.embeddings.sphere import von_mises_fisher_log_constant  # which needs Keras
 
     concentration = np.exp(arrays["log_concentration"].astype(np.float64))
     constant = np.asarray(von_mises_fisher_log_constant(concentration, mean.shape[1]), np.float64)

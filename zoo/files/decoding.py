@@ -1,6 +1,6 @@
 """One decoder of pictures: files, bytes, Pillow images and arrays to the same pixels.
 
-`zoo.reading.images` decodes inside of TensorFlow graphs and calls this for what TensorFlow
+`zoo.files.images` decodes inside of TensorFlow graphs and calls this for what TensorFlow
 reads only in part. Nothing here starts another program: Pillow opens the formats of `FORMATS` and
 no other.
 """
