@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data.pipeline.augmentation import mixing
+from zoo.data.pipeline import mixing
 from zoo.files.seeding import step_seed
 
 
