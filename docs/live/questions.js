@@ -84,7 +84,7 @@ function words(text) {
   return text.split(BLANK).filter(Boolean);
 }
 
-// As `zoo.data.text.captions.words_of`.
+// As `zoo.questions.words.words_of`.
 function wordsOf(text) {
   const plain = text.toLowerCase().replace(/['’]/g, "");
   return plain.replace(/[^\p{L}\p{M}\p{N}]+/gu, " ").split(" ").filter(Boolean);

@@ -8,7 +8,7 @@ Rooms, each of which imports the ones before it:
     loaders   one file for each data set, from its files to records
     toy       drawn data sets with the truth about ambiguity
 
-In the hall: `datasets`, the loaders that `open` knows. `zoo.reading` reads files below the models,
+In the hall: `datasets`, the loaders that `open` knows. `zoo.files` reads files below the models,
 whose towers read too.
 
 What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
