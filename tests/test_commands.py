@@ -259,9 +259,10 @@ def test_what_make_does_is_read_too(only_read):
 
 def test_what_a_page_offers_beside_a_command_is_read_too(only_read):
     text = (DOCS / "models" / "settings.md").read_text()
-    offers = re.findall(r"`(python recipes/[^`]+)`; or with ([^|\n]+)", text)
+    offers = re.findall(r"```bash\n([^`]+)\n```\n\nOr with ([^\n]+)\.", text)
     assert offers
     for command, others in offers:
+        command = command.replace("\\\n", " ")
         for flags in re.findall(r"`([^`]+)`", others):
             check(shlex.split(f"{command} {flags}"))
 
