@@ -184,7 +184,7 @@ def fit(settings, run):
     phase = training.Phase(
         "training",
         settings.epochs,
-        rate=training.cosine_after_a_twentieth(settings.learning_rate),
+        rate=training.cosine_decay_after_a_twentieth(settings.learning_rate),
         model=run.reader(),
     )
 

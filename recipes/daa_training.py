@@ -156,13 +156,13 @@ def fit(settings, run, pairs):
         training.Phase(
             "pre_training",
             settings.pre_training_epochs,
-            rate=training.cosine(rate, settings.warm_up_epochs),
+            rate=training.cosine_decay(rate, settings.warm_up_epochs),
             frozen=[backbone],
         ),
         training.Phase(
             "fine_tuning",
             settings.fine_tuning_epochs,
-            rate=training.cosine(rate * settings.fine_tuning_rate),
+            rate=training.cosine_decay(rate * settings.fine_tuning_rate),
         ),
     ]
 

@@ -118,7 +118,7 @@ def fit(settings, run):
     model, constant = run.model, settings.learning_rate
     easy, frozen = settings.warm_up_epochs, settings.frozen_epochs
     before = max(easy, frozen)
-    falling = training.cosine(constant)
+    falling = training.cosine_decay(constant)
     if settings.drop_epoch is not None:
         falling = training.drop_after(constant, max(settings.drop_epoch - before, 0))
     network = [model.image_encoder.get_layer("backbone")] if frozen else []

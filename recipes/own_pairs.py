@@ -345,7 +345,7 @@ def fit(settings, run, points, epochs):
     """The points alone, then the variances of the frozen points, which lose nothing by it."""
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
-    rate = training.cosine_after_a_twentieth
+    rate = training.cosine_decay_after_a_twentieth
 
     def asked_for():  # a variance is of the point that will be asked for
         for tower in towers:

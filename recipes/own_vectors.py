@@ -20,13 +20,14 @@ layouts of `--data-dir` are those of `own_pairs.py`. The same command resumes a 
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import own_vectors_methods
 from zoo import cli, report, training
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches, vectors
 from zoo.evaluation import toy_vectors, write_vectors
+from zoo.files.vector_files import located
 
 import keras
 
@@ -34,7 +35,45 @@ METHODS = tuple(own_vectors_methods.METHODS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.VectorSettings):
+class VectorSettings(training.RunSettings):
+    """Where the vectors are: files are `FILE` or `FILE:NAME`, see `zoo.data.vectors`."""
+
+    annotations_dir: ClassVar[None] = None
+
+    images: str | None = setting(None, "vectors of images (N, dim); without: those of Toy Birds")
+    captions: str | None = setting(None, "vectors of captions (M, dim)")
+    pairs: str | None = setting(None, "rows (P, 2) of image and caption; default: i with i")
+    labels: str | None = setting(None, "class of each image, which its captions share")
+    splits: str | None = setting(None, "train, validation or test of each image; default: random")
+    texts: str | None = setting(None, "what the captions say, for pages and lists")
+    paths: str | None = setting(None, "paths or addresses of the pictures, likewise")
+    held_out: Literal["test", "val"] = setting(
+        "test", "the split to evaluate on; choose settings on val"
+    )
+    select: Literal["best", "last"] = setting(
+        "best", "whose weights to keep: of the epoch with the best validation, or of the last"
+    )
+
+    def __post_init__(self):
+        if (self.images is None) != (self.captions is None):
+            raise ValueError("--images and --captions must be given together")
+        if self.data_dir is not None and self.images is None:
+            raise ValueError("--data-dir is the folder of --images and --captions; give them too")
+
+    def data(self):
+        """The description of the data for `zoo.data.open`; files by their whole paths."""
+        names = ("images", "captions", "pairs", "labels", "splits", "texts", "paths")
+        given = {name: getattr(self, name) for name in names}
+        return {
+            "loader": "vectors",
+            **{name: _whole(spec, self.data_dir) for name, spec in given.items() if spec},
+            "held_out": self.held_out,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(VectorSettings):
     """What to read, and what to make of it."""
 
     out: Path = differs(Path("runs/own_vectors"))
@@ -101,7 +140,7 @@ def fit(settings, run):
         batch_size = a_class * min(batch_size, records.num_classes)
         options["pairs_per_class"] = a_class
     phase = training.Phase(
-        "training", settings.epochs, rate=training.cosine(settings.learning_rate)
+        "training", settings.epochs, rate=training.cosine_decay(settings.learning_rate)
     )
 
     def pairs(train, seed):
@@ -119,6 +158,14 @@ def fit(settings, run):
         return keras.optimizers.AdamW(rate, weight_decay=1e-4, global_clipnorm=1.0)
 
     training.fit(run, [phase], pairs, adamw, settings.seed)
+
+
+def _whole(spec, folder):
+    if folder is not None:
+        spec = folder / spec
+    path, name = located(spec)
+    whole = Path(path).resolve()
+    return str(whole) if name is None else f"{whole}:{name}"
 
 
 if __name__ == "__main__":

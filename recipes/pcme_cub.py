@@ -182,14 +182,14 @@ def fit(settings, run):
         training.Phase(
             "warm_up",
             settings.warm_up_epochs,
-            rate=training.cosine(rate),
+            rate=training.cosine_decay(rate),
             frozen=[backbone, words] if settings.freeze_text else [backbone],
             **heads,
         ),
         training.Phase(
             "fine_tuning",
             settings.fine_tuning_epochs,
-            rate=training.cosine(rate * settings.fine_tuning_rate),
+            rate=training.cosine_decay(rate * settings.fine_tuning_rate),
         ),
     ]
 

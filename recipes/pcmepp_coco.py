@@ -234,7 +234,7 @@ def hand_over(learned, model):
 def falling_rate(settings):
     """A linear warm-up, then steps for COCO or a cosine for RedCaps."""
     if settings.schedule == "cosine":
-        return training.cosine(settings.learning_rate, settings.warm_up_epochs)
+        return training.cosine_decay(settings.learning_rate, settings.warm_up_epochs)
 
     def steps_down(epochs, steps):
         drop = (epochs - settings.last_epochs) * steps

@@ -8,6 +8,7 @@ from zoo import encoders, training
 from zoo.cli import differs, setting
 from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.files.images import RESIZES
+from zoo.training.settings import UNSAID, check_weights
 
 # "tiny" is the convolutional one; CLIP's is for tests.
 BACKBONES = tuple(dict.fromkeys((*encoders.CLIP, *encoders.CONVOLUTIONAL)))
@@ -34,7 +35,7 @@ class Settings(training.RetrievalSettings):
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"
     )
     weights: str | None = setting(
-        training.UNSAID,
+        UNSAID,
         "weights of the backbone: a local file, or none; must be said with --data-dir",
     )
     bpe: Path | None = setting(None, "CLIP's bpe_simple_vocab_16e6.txt.gz, for a CLIP backbone")
@@ -164,7 +165,7 @@ class Settings(training.RetrievalSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        training.check_weights(self, "weights", self.network)
+        check_weights(self, "weights", self.network)
         is_new = self.method in ("pcmepp", "mean_only")  # baselines and table 4 go without
         alpha = 0.1 if self.data_dir else 0.02
         for name, value in (

@@ -119,13 +119,13 @@ def fit(settings, run, points):
         training.Phase(
             "points",
             settings.epochs,
-            rate=training.cosine(settings.learning_rate),
+            rate=training.cosine_decay(settings.learning_rate),
             model=points,
         ),
         training.Phase(
             "variances",
             settings.variance_epochs,
-            rate=training.cosine(settings.variance_rate),
+            rate=training.cosine_decay(settings.variance_rate),
             frozen=[points.image_encoder, points.caption_encoder],
         ),
     ]

@@ -102,7 +102,7 @@ def build(settings, train):
 
 def fit(settings, run):
     """Warm-up with a frozen backbone, then everything."""
-    rate = training.cosine(settings.learning_rate)
+    rate = training.cosine_decay(settings.learning_rate)
     backbone = run.model.image_encoder.get_layer("backbone")
     phases = [
         training.Phase("warm_up", settings.warm_up_epochs, rate=rate, frozen=[backbone]),

@@ -125,7 +125,7 @@ def fitted(head, train, oracle, seed):
     signature = tf.nest.map_structure(
         lambda array: tf.TensorSpec(array.shape, array.dtype), next(batches())
     )
-    rate = training.cosine_after_a_twentieth(RATE)(EPOCHS, of_epoch)
+    rate = training.cosine_decay_after_a_twentieth(RATE)(EPOCHS, of_epoch)
     model.compile(keras.optimizers.Adam(rate, beta_2=0.98), loss=head.loss)
     model.fit(
         tf.data.Dataset.from_generator(batches, output_signature=signature),

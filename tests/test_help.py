@@ -10,6 +10,7 @@ import pytest
 import halo_zoo
 from zoo import similarities
 from zoo.cli import choices
+from zoo.similarities import by_name
 
 ROOT = Path(halo_zoo.__file__).parent
 CODE = """if True:
@@ -43,4 +44,4 @@ def test_no_help_imports_tensorflow():
 def test_the_names_that_help_lists_are_the_library_s():
     assert choices.SIMILARITIES == similarities.NAMES
     with pytest.raises(ValueError, match="must be one of"):
-        similarities.check_name("nothing")
+        by_name.check_name("nothing")

@@ -5,6 +5,7 @@ import pytest
 
 import released
 import zoo
+from zoo.encoders.point_towers import resizing_of_tower
 
 
 def build(name, tmp_path):
@@ -34,7 +35,7 @@ def test_it_is_the_official_model(name, tmp_path):
     # p = sigmoid(2x) as released
     assert float(model.similarity.scale) == 13.0
     assert float(model.similarity.shift) == 10.5
-    assert zoo.encoders.resizing_of_tower(model.image_encoder) == {
+    assert resizing_of_tower(model.image_encoder) == {
         "mode": "crop",
         "crop_fraction": 224 / 256,
     }

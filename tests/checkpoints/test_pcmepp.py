@@ -5,6 +5,7 @@ import pytest
 
 import released
 import zoo
+from zoo.encoders.point_towers import resizing_of_tower
 
 
 def config(about):
@@ -72,7 +73,7 @@ def test_a_preset_of_it_gives_the_same(tiny, tmp_path):
 
 
 def test_pictures_are_shown_as_the_official_processor_shows_them(tiny):
-    assert zoo.encoders.resizing_of_tower(tiny[0].image_encoder) == {
+    assert resizing_of_tower(tiny[0].image_encoder) == {
         "mode": "crop",
         "crop_fraction": 1.0,
     }

@@ -10,6 +10,7 @@ import oracles
 import zoo
 from zoo import losses, similarities
 from zoo.search import SPACES
+from zoo.similarities import by_name
 
 CLASSES = [
     cls
@@ -22,7 +23,7 @@ KINDS = {"a point", "a Gaussian", "a set", "a token sequence", "a direction"}
 @pytest.mark.parametrize("name", similarities.NAMES)
 def test_every_name_leads_to_a_layer_and_back(name):
     assert similarities.name_of(similarities.get(name)) == name
-    assert similarities.current_name(type(similarities.get(name)).__name__) == name
+    assert by_name.current_name(type(similarities.get(name)).__name__) == name
 
 
 def test_every_class_has_a_name_of_its_own():
@@ -39,7 +40,7 @@ def test_what_a_class_states_is_known_elsewhere(cls):
     assert cls.space is None or cls.space in SPACES
     assert cls.from_space is None or cls.space
     if cls.function is not None:
-        assert similarities.owner_of(cls.function) is cls
+        assert by_name.owner_of(cls.function) is cls
         assert getattr(similarities, cls.function.__name__) is cls.function
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from zoo import encoders, models
 from zoo.checkpoints.family import Family, Source, bert_tokenizer
 from zoo.encoders import weight_layouts
+from zoo.encoders.stored_features import regions_and_hidden
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError
 from zoo.models.dual_encoder import DualEncoder
@@ -84,7 +85,7 @@ def _grid(arrays):
 
 def _regions(arrays):
     hidden, region_dim = arrays.shape("img_enc.mlp.layers.0.weight")
-    return encoders.regions_and_hidden(region_dim, hidden)
+    return regions_and_hidden(region_dim, hidden)
 
 
 def _hidden(backbone):

@@ -23,10 +23,11 @@ def main(argv=None):
     import zoo.training.registered  # after the flags: it imports Keras
     from zoo.files.run_folder import RunFolder
     from zoo.report.page import write_report
+    from zoo.similarities.by_name import check_name
 
     if options.ranking != "own":
         try:
-            zoo.similarities.check_name(options.ranking)
+            check_name(options.ranking)
         except ValueError as error:
             raise InputError(f"--ranking must be 'own' or a similarity: {error}") from error
     for name in ("items", "resamples"):

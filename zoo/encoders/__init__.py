@@ -1,6 +1,6 @@
 """Encoders: images and captions to features, and to embeddings."""
 
-from zoo.encoders.clip import CLIP, clip_blocks, clip_image, clip_text
+from zoo.encoders.clip import CLIP, clip_image, clip_text
 from zoo.encoders.convolutional import (
     CONVOLUTIONAL,
     FROM_SCRATCH,
@@ -20,7 +20,6 @@ from zoo.encoders.point_towers import (
     hub_image_encoder,
     mean_image_encoder,
     reasoning_image_encoder,
-    resizing_of_tower,
     sentence_caption_encoder,
     vector_encoder,
 )
@@ -35,7 +34,7 @@ from zoo.encoders.set_towers import (
     with_attention,
     word_token_encoder,
 )
-from zoo.encoders.stored_features import regions, regions_and_hidden, vectors
+from zoo.encoders.stored_features import regions, vectors
 from zoo.encoders.words import bert, gru
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "FROM_SCRATCH",
     "backbone_of_file",
     "bert",
-    "clip_blocks",
     "clip_image",
     "clip_text",
     "convolutional",
@@ -66,8 +64,6 @@ __all__ = [
     "reasoning_image_encoder",
     "region_token_encoder",
     "regions",
-    "regions_and_hidden",
-    "resizing_of_tower",
     "resnext",
     "sentence_caption_encoder",
     "sentence_encoder",

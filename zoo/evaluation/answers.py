@@ -7,13 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo import metrics, similarities
+from zoo import metrics
 from zoo.confidence import QueryScores, without_matches
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
 from zoo.embeddings.arrays import as_arrays, centres
 from zoo.embeddings.spaces import SPACES, SearchSpace
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
+from zoo.similarities import by_name
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 
@@ -181,6 +182,6 @@ def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
 
 def space_of(gallery: Embedding, similarity: Callable) -> SearchSpace | None:
     """The space by which a similarity is searched, or None."""
-    owner = similarity if hasattr(similarity, "space_for") else similarities.owner_of(similarity)
+    owner = similarity if hasattr(similarity, "space_for") else by_name.owner_of(similarity)
     name = None if owner is None else owner.space_for(kind(gallery))
     return None if name is None else SPACES[name]

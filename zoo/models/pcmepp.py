@@ -8,6 +8,7 @@ from zoo import losses, similarities
 from zoo.embeddings import POINT
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.pooled import pooled_encoders
+from zoo.similarities import by_name
 
 
 def pcmepp(
@@ -91,7 +92,7 @@ def pcmepp(
 
 def _similarity(distance, scale, shift, num_samples, seed):
     """A log-odds similarity by its name, with PCME++'s initial scale and shift."""
-    chosen = similarities.get_class(distance)
+    chosen = by_name.get_class(distance)
     if not chosen.is_log_odds:
         known = similarities.names(lambda cls: cls.is_log_odds)
         raise ValueError(

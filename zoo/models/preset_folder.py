@@ -12,7 +12,7 @@ from typing import Any, Literal
 import keras
 import numpy as np
 
-from zoo.encoders import resizing_of_tower
+from zoo.encoders.point_towers import resizing_of_tower
 from zoo.errors import InputError
 from zoo.files.array_files import check_hdf5, check_sizes
 from zoo.files.atomic import atomic_folder

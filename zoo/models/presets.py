@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from zoo.encoders import resizing_of_tower
+from zoo.encoders.point_towers import resizing_of_tower
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.array_files import check_hdf5
 from zoo.files.fitting import resizing

@@ -13,6 +13,7 @@ from zoo.report import retrieval_sheets, style, uncertainty_plots
 from zoo.report.curves import training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.gaussian_shape import items_of
+from zoo.similarities import by_name
 from zoo.training import Run, read_history
 
 
@@ -80,7 +81,7 @@ def draw(
 def _ranking(name, model):
     """The similarity with this name in the results."""
     own = model.similarity
-    name = similarities.current_name(name) or name  # of a run that is older than its name
+    name = by_name.current_name(name) or name  # of a run that is older than its name
     return own if similarities.name_of(own) == name else similarities.get(name, model)
 
 

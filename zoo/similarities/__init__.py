@@ -6,15 +6,7 @@ gives it its name.
 """
 
 from zoo.similarities.base import AverageSimilarity, Similarity
-from zoo.similarities.by_name import (
-    check_name,
-    current_name,
-    get,
-    get_class,
-    name_of,
-    names,
-    owner_of,
-)
+from zoo.similarities.by_name import get, name_of, names
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
 from zoo.similarities.directional import (
     PowerSphericalLikelihood,
@@ -102,14 +94,11 @@ __all__ = [
     "average_l2",
     "bhattacharyya_distance",
     "chamfer",
-    "check_name",
     "closed_form_sampled_distance",
     "cosine",
     "cosine_variance",
-    "current_name",
     "expected_cosine",
     "get",
-    "get_class",
     "jeffreys_divergence",
     "kl_divergence",
     "log_expected_likelihood",
@@ -119,7 +108,6 @@ __all__ = [
     "moment_matched_match_probability",
     "name_of",
     "names",
-    "owner_of",
     "power_spherical_log_likelihood",
     "reverse_kl_divergence",
     "sample",

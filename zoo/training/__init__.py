@@ -1,5 +1,8 @@
 """Settings, run folders, exact resumption, optimizers and averaging around Keras' own `fit`."""
 
+import warnings
+from typing import Any
+
 from zoo.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
@@ -15,24 +18,25 @@ from zoo.training.layerwise import (
 )
 from zoo.training.one_phase import fit_phase
 from zoo.training.phases import Phase, fit
-from zoo.training.rates import WarmUpThenDrops, cosine, cosine_after_a_twentieth, drop_after
+from zoo.training.rates import (
+    WarmUpThenDrops,
+    cosine_decay,
+    cosine_decay_after_a_twentieth,
+    drop_after,
+)
 from zoo.training.recipe import finish, finish_ensemble, show, train
 from zoo.training.resume import Resume
-from zoo.training.run import Run, check_benchmark, start
+from zoo.training.run import Run, start
 from zoo.training.settings import (
-    UNSAID,
     CUBSettings,
     PretrainedSettings,
     RetrievalSettings,
     RunSettings,
-    check_weights,
 )
 from zoo.training.strategies import strategy, synchronize_batch_normalization
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
-from zoo.training.vector_settings import VectorSettings
 
 __all__ = [
-    "UNSAID",
     "AdamP",
     "BestEpoch",
     "CUBSettings",
@@ -52,13 +56,10 @@ __all__ = [
     "RunSettings",
     "StochasticWeightAveraging",
     "Validation",
-    "VectorSettings",
     "WarmUpThenDrops",
-    "check_benchmark",
-    "check_weights",
     "clip_after_the_sum",
-    "cosine",
-    "cosine_after_a_twentieth",
+    "cosine_decay",
+    "cosine_decay_after_a_twentieth",
     "distribute",
     "drop_after",
     "dual_encoder_rates",
@@ -78,3 +79,18 @@ __all__ = [
     "synchronize_batch_normalization",
     "train",
 ]
+
+_FORMER = {  # until the next version
+    "cosine": "cosine_decay",
+    "cosine_after_a_twentieth": "cosine_decay_after_a_twentieth",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    now = _FORMER[name]
+    warnings.warn(
+        f"zoo.training.{name} is zoo.training.{now} now", DeprecationWarning, stacklevel=2
+    )
+    return globals()[now]

@@ -17,9 +17,10 @@ class Phase:
 
     ```python
     network = model.image_encoder.get_layer("backbone")
+    rate = zoo.training.cosine_decay
     [
-        zoo.training.Phase("warm_up", epochs=10, rate=zoo.training.cosine(1e-4), frozen=[network]),
-        zoo.training.Phase("fine_tuning", epochs=50, rate=zoo.training.cosine(1e-5)),
+        zoo.training.Phase("warm_up", epochs=10, rate=rate(1e-4), frozen=[network]),
+        zoo.training.Phase("fine_tuning", epochs=50, rate=rate(1e-5)),
     ]
     ```
 

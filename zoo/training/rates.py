@@ -11,11 +11,11 @@ from zoo.embeddings import Tensor
 Rate = Callable[[int, int], Any]
 
 
-def cosine(peak: float, warm_up_epochs: int = 0) -> Rate:
+def cosine_decay(peak: float, warm_up_epochs: int = 0) -> Rate:
     """A cosine from a peak to 0 over a phase, after a linear warm-up.
 
     ```python
-    zoo.training.cosine(1e-4)(epochs=2, steps=100)(100)  # 5e-5
+    zoo.training.cosine_decay(1e-4)(epochs=2, steps=100)(100)  # 5e-5
     ```
 
     Args:
@@ -29,7 +29,7 @@ def cosine(peak: float, warm_up_epochs: int = 0) -> Rate:
     return of
 
 
-def cosine_after_a_twentieth(peak: float) -> Rate:
+def cosine_decay_after_a_twentieth(peak: float) -> Rate:
     """A cosine whose linear warm-up is a twentieth of the phase's steps.
 
     Args:

@@ -13,6 +13,7 @@ from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.files.fitting import RESIZING
 from zoo.files.images import RESIZES
 from zoo.metrics.cider_score import VARIANTS
+from zoo.similarities import by_name
 
 OWN = "own"  # the similarity that the model was trained with
 
@@ -166,7 +167,7 @@ class RetrievalSettings(RankingSettings):
             raise ValueError(f"--crop-fraction must be in (0, 1]; received {self.crop_fraction}")
         for name in set(self.test_similarities) - {OWN}:
             try:
-                similarities.check_name(name)
+                by_name.check_name(name)
             except ValueError as error:
                 raise ValueError(f"--test-similarities: {error}") from error
 
