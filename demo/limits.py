@@ -1,15 +1,17 @@
 """What a query may be: sizes of texts and uploads. What is refused is refused in a sentence."""
 
+import threading
 from pathlib import Path
 
 from zoo.files.decoding import why_unreadable
+from zoo.retriever.sent_pictures import MAX_PIXELS
 
 MAX_BYTES = 10 * 2**20
-MAX_PIXELS = 25_000_000
 MAX_CHARACTERS = 400
 MAX_WORDS = 60
 MAX_RESULTS = 24
 MAX_PHOTOS = 200
+_ONE_PICTURE = threading.Lock()
 
 
 class RefusedError(ValueError):
@@ -35,8 +37,8 @@ def text(value):
     return value
 
 
-def picture(path):
-    """The bytes of an uploaded picture.
+def picture(path, read=bytes):
+    """What `read` makes of the bytes of an uploaded picture; one at a time, as `halo search serve`.
 
     Raises:
         RefusedError: if it is no picture, damaged, or too large in bytes or pixels.
@@ -53,10 +55,11 @@ def picture(path):
         contents = path.read_bytes()
     except OSError:
         raise RefusedError("That file cannot be read.") from None
-    reason = why_unreadable(contents, MAX_PIXELS)
-    if reason is not None:
-        raise RefusedError(f"That image cannot be used: {reason}.")
-    return contents
+    with _ONE_PICTURE:  # each takes much memory while it is decoded
+        reason = why_unreadable(contents, MAX_PIXELS)
+        if reason is not None:
+            raise RefusedError(f"That image cannot be used: {reason}.")
+        return read(contents)
 
 
 def whole(value, name, least, most):

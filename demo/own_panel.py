@@ -84,7 +84,7 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
     kept, parts, pixels = [], [], []
     for place, path in enumerate(map(Path, paths)):
         try:
-            pixels.append(gallery.pixels(limits.picture(path)))
+            pixels.append(limits.picture(path, gallery.pixels))
             kept.append(path)
         except limits.RefusedError:
             continue

@@ -137,7 +137,7 @@ class Service:
 
     def pixels(self, image):
         """The pixels of an uploaded file as the model sees them."""
-        return self.gallery.pixels(limits.picture(image))
+        return limits.picture(image, self.gallery.pixels)
 
     def _judged(self, side):
         """What is known of the answers to one side's questions, in JSON values."""

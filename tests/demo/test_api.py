@@ -171,7 +171,7 @@ def test_too_many_bytes_pixels_or_no_image(client, tmp_path):
         ask(vector)
     large = tmp_path / "large.png"
     Image.new("1", (6000, 5000)).save(large)  # 30 million pixels in a few kilobytes
-    with pytest.raises(AppError, match="6000 x 5000 pixels, more than the 25,000,000 allowed"):
+    with pytest.raises(AppError, match="6000 x 5000 pixels, more than the 16,000,000 allowed"):
         ask(large)
     cut = tmp_path / "cut.jpg"
     Image.effect_noise((300, 300), 90).convert("RGB").save(cut)

@@ -1,10 +1,13 @@
 """What the server gives away: nothing but its own page and what was sent to it."""
 
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from PIL import Image
 
 from demo import cards, guard, limits, verdict_card
 from demo.map_plot import figure, items_of
@@ -238,3 +241,19 @@ def test_texts_are_escaped(gaussians, monkeypatch):
 def test_an_upload_that_is_no_file_is_refused(tmp_path):
     with pytest.raises(limits.RefusedError, match="cannot be read"):
         limits.picture(tmp_path)
+
+
+def test_pictures_are_read_one_at_a_time(tmp_path):
+    path, reading, most = tmp_path / "a.png", [], []
+    Image.new("RGB", (9, 7)).save(path)
+
+    def read(contents):
+        reading.append(contents)
+        time.sleep(0.01)
+        most.append(len(reading))
+        reading.clear()
+        return len(most)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: limits.picture(path, read), range(16)))
+    assert most == [1] * 16
