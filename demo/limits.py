@@ -1,6 +1,6 @@
 """What a query may be: sizes of texts and uploads. What is refused is refused in a sentence."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from zoo.files.decoding import why_unreadable
@@ -11,7 +11,8 @@ MAX_CHARACTERS = 400
 MAX_WORDS = 60
 MAX_RESULTS = 24
 MAX_PHOTOS = 200
-_ONE_PICTURE = threading.Lock()
+# Each picture takes much memory while it is decoded, and every thread would keep some of it.
+_DECODER = ThreadPoolExecutor(1, "picture")
 
 
 class RefusedError(ValueError):
@@ -55,11 +56,14 @@ def picture(path, read=bytes):
         contents = path.read_bytes()
     except OSError:
         raise RefusedError("That file cannot be read.") from None
-    with _ONE_PICTURE:  # each takes much memory while it is decoded
-        reason = why_unreadable(contents, MAX_PIXELS)
-        if reason is not None:
-            raise RefusedError(f"That image cannot be used: {reason}.")
-        return read(contents)
+    return _DECODER.submit(_read, contents, read).result()
+
+
+def _read(contents, read):
+    reason = why_unreadable(contents, MAX_PIXELS)
+    if reason is not None:
+        raise RefusedError(f"That image cannot be used: {reason}.")
+    return read(contents)
 
 
 def whole(value, name, least, most):
