@@ -86,8 +86,8 @@ def test_a_certificate_is_broken_as_rarely_as_promised(unfit, told):
     rng = np.random.default_rng(0)
     every, broken, answered = world(rng, 20_000, told=told), [], []
     for _ in range(200):
-        chosen = rng.choice(20_000, 250, replace=False)
-        trial = Trial(300, every.probability[chosen], every.fit[chosen], 250)
+        chosen = rng.choice(20_000, 400, replace=False)
+        trial = Trial(300, every.probability[chosen], every.fit[chosen], 400)
         found = fits(trials=(trial,)).cut(unfit, 300)
         if found is None:
             broken.append(False)

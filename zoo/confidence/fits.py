@@ -8,7 +8,6 @@ from scipy.special import expit, logit, stdtr
 
 from zoo.confidence import checks
 from zoo.confidence.features import LEAST_GAP, Logistic
-from zoo.confidence.guarantees import FAILURE
 from zoo.questions.words import is_short
 
 REFERENCE = 10  # best scores over the probes' items, whose mean is r
@@ -18,6 +17,9 @@ LEAST_ASKED = 50  # questions from which that share is estimated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
 REACH = 6.0  # standard deviations below the mean that count
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
+# Of each test of a cut-off, that it passes unjustly. Half of what is promised of a gallery: its
+# questions share its items, so that they tell less than as many independent ones.
+TEST_LEVEL = 0.05
 NEAR_SIZE = 2.0  # a certificate is of a captioned gallery at most this much smaller or larger
 
 
@@ -151,7 +153,7 @@ class Fits:
     def cut(self, unfit, size):
         """The `Cut` at a share of shown results that do not fit, or None.
 
-        Learn-then-test: thresholds are tested strictest first, until one fails at 0.1. The test is
+        Learn-then-test: thresholds are tested strictest first, until one fails at 0.05. The test is
         of the results that are shown to all questions of the next gallery of that size: whether
         more than a share `unfit` of them does not fit. It is a t-test of one number per question,
         results that do not fit less `unfit` times the results shown, whose variance is that of the
@@ -178,7 +180,7 @@ class Fits:
             if count < max(10, LEAST_ANSWERED * len(shown)):
                 continue
             error = left.std(ddof=1) * np.sqrt(1 / len(left) + 1 / trial.asked)
-            if stdtr(len(left) - 1, left.mean() / max(error, 1e-12)) > FAILURE:
+            if stdtr(len(left) - 1, left.mean() / max(error, 1e-12)) > TEST_LEVEL:
                 break
             found = Cut(unfit, float(threshold), count / len(left), trial.size)
         return found
