@@ -1,5 +1,7 @@
 """The flat index against the similarity itself, in float64 where rounding matters."""
 
+import threading
+
 import faiss
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from zoo import similarities as S
 from zoo.data import cub, toy_birds
 from zoo.data.records.sources import Pictures
 from zoo.evaluation import encode
-from zoo.search import SPACES, Index, exact
+from zoo.search import SPACES, Index, exact, products
 from zoo.search.products import matrix_products
 
 
@@ -173,6 +175,36 @@ def test_faiss_has_its_own_settings_back(gaussians, monkeypatch):
     with pytest.raises(ZeroDivisionError), matrix_products():
         raise ZeroDivisionError
     assert settings() == before
+
+
+def test_a_small_search_keeps_to_its_thread(gaussians, monkeypatch):
+    before, during = faiss.omp_get_max_threads(), []
+    faiss.omp_set_num_threads(2)
+    try:
+        index, query = Index.build(gaussians(200), "csd"), gaussians(3)
+        search = exact.candidates
+        monkeypatch.setattr(
+            exact,
+            "candidates",
+            lambda *more: during.append(faiss.omp_get_max_threads()) or search(*more),
+        )
+        small = index.search(query, 5)
+        assert faiss.omp_get_max_threads() == 2
+        monkeypatch.setattr(products, "_SMALL", 0)
+        large = index.search(query, 5)
+        assert during == [1, 2]
+        np.testing.assert_array_equal(small, large)
+        monkeypatch.undo()
+        with pytest.raises(ZeroDivisionError), products.one_thread_if_small(index.faiss, 1):
+            other = []
+            thread = threading.Thread(target=lambda: other.append(faiss.omp_get_max_threads()))
+            thread.start()
+            thread.join()
+            assert other[0] == before  # the number is of a thread, not of the process
+            raise ZeroDivisionError
+        assert faiss.omp_get_max_threads() == 2
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def test_match_probability_and_average_l2_find_sets(sets):

@@ -16,6 +16,7 @@ ERROR = 0.015
 LEAST = 99  # of fewer held-out queries hardly one could be declined
 MOSTLY = 0.5  # share of unknown words from which a question is not understood
 NEAREST = 5  # kept texts that are looked at
+FEW = 8  # questions whose products take less than to wake BLAS' threads
 TILT = 0.5  # standard deviations of the direction that weigh as one of nearness
 PENALTY = 0.01
 
@@ -175,7 +176,10 @@ class SeenTexts:
         if points.shape[1] < dim:
             raise ValueError(f"`means` must be (queries, {dim}); received shape {points.shape}")
         points = unit(points[:, :dim].astype(np.float32))
-        cosines = points @ self._rows.T
+        if len(points) <= FEW:
+            cosines = np.einsum("qd,nd->qn", points, self._rows)
+        else:
+            cosines = points @ self._rows.T
         nearest = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
         return (1 - nearest - points @ self.tilt).astype(np.float64)
 

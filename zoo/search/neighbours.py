@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.search import exact, kinds
-from zoo.search.products import matrix_products
+from zoo.search.products import matrix_products, one_thread_if_small
 from zoo.search.rerank import best
 
 SPARE = 8
@@ -34,12 +34,18 @@ def first(kind, index, queries, k, ids, score_of, ascending, longest=None, mask=
     Returns:
         `(scores, rows)`, both `(queries, k)`, the best first; NaN and −1 where there are no more.
     """
-    queries, every = np.ascontiguousarray(queries, np.float32), slice(None)
+    queries = np.ascontiguousarray(queries, np.float32)
     if mask is not None and not mask.any():
         return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), -1)
     if kind == "hnsw" and mask is not None and np.count_nonzero(mask) < FEW * len(mask):
         kind, index = "flat", kinds.flat_part(kind, index)
-    total = len(ids)
+    more = k, ids, score_of, ascending, longest, mask, effort
+    with one_thread_if_small(index, len(queries)):
+        return _first(kind, index, queries, *more)
+
+
+def _first(kind, index, queries, k, ids, score_of, ascending, longest, mask, effort):
+    total, every = len(ids), slice(None)
     # All that a graph's search holds at its end, so that it is the same for every smaller k.
     count = min(total, max(k + SPARE, effort) if kind == "hnsw" else k + SPARE)
     values, rows, bound = _found(kind, index, queries, count, longest, mask, effort)

@@ -1,4 +1,4 @@
-"""FAISS' settings for matrix products, in force during our own searches only."""
+"""FAISS' settings for products and threads, in force during our own searches only."""
 
 import contextlib
 import threading
@@ -13,6 +13,10 @@ _SETTINGS = {
     # a fifth slower.
     "distance_compute_blas_database_bs": 2048,
 }
+# Products of numbers up to which a search runs on the calling thread: it takes some 4 ms there at
+# most. OpenMP's threads spin while they wait for each other, which costs a server of single
+# questions ten times the search's own CPU time, and on a busy machine as much of the wall clock.
+_SMALL = 2**23
 _lock, _before = threading.Lock(), []
 _searches = 0
 
@@ -42,3 +46,24 @@ def matrix_products():
 def _set(values):
     for name, value in zip(_SETTINGS, values, strict=True):
         setattr(faiss.cvar, name, value)
+
+
+@contextlib.contextmanager
+def one_thread_if_small(index, count):
+    """Keeps FAISS to the calling thread where a search is small.
+
+    OpenMP has one number of threads for every calling thread, so other threads keep theirs.
+
+    Args:
+        index: the FAISS index.
+        count: number of queries.
+    """
+    before = faiss.omp_get_max_threads()
+    if before == 1 or count * index.ntotal * index.d > _SMALL:
+        yield
+        return
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
