@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from zoo.cli import parse, run, setting
+from zoo.cli import OneLineParser, naming, parse, run, setting
 from zoo.errors import InputError
 from zoo.training.settings import RunSettings
 
@@ -141,3 +141,41 @@ def test_run_keeps_the_traceback_of_a_defect_and_the_code_of_main():
     with pytest.raises(SystemExit) as ended:
         run(lambda code: code, 3)
     assert ended.value.code == 3
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["build", "--modle", "x"], "unknown argument '--modle', did you mean --model?"),
+        (["build", "--model", "x", "--knid=flat"], "unknown argument '--knid', did you mean"),
+        (["build"], "required: --model"),
+        (["build", "--model", "x", "--kind", "tree"], "argument --kind: invalid choice: 'tree'"),
+        (["--modle", "build"], "unknown argument '--modle' (--help"),
+    ],
+)
+def test_an_unknown_flag_is_reported_first(argv, says, capsys):
+    whole = OneLineParser(prog="halo")
+    build = whole.add_subparsers(dest="command", required=True).add_parser("build")
+    build.add_argument("--model", required=True)
+    build.add_argument("--kind", choices=("flat",))
+    with pytest.raises(SystemExit) as ended:
+        whole.parse_args(argv)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+    found = whole.parse_args(["build", "--mod", "--  not a flag"])
+    assert (found.model, found.kind) == ("--  not a flag", None)
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "names"),
+    [
+        ("nope: not a model", "nope", "--model nope: not a model"),
+        ("a model must be one of X; received 'nope'", "nope", "--model: a model must be one of"),
+        ("photos: no such folder", "nope", "photos: no such folder"),
+        ("None: no such folder", None, "None: no such folder"),
+    ],
+)
+def test_an_error_about_a_value_names_its_flag(said, value, names):
+    with pytest.raises(InputError) as error, naming("--model", value):
+        raise InputError(said)
+    assert str(error.value).startswith(names)

@@ -16,13 +16,14 @@ if __name__ == "__main__":
 """
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import logging
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NoReturn, TypeVar
 
 from zoo.cli import bounds
@@ -210,8 +211,47 @@ def verbosity(shown: bool = True) -> int:
     return 1 if is_interactive() else 2
 
 
+@contextlib.contextmanager
+def naming(flag: str, value: Any) -> Iterator[None]:
+    """Lets an `InputError` about the value of a flag name the flag.
+
+    Args:
+        flag: `"--model"`.
+        value: what was given; None where nothing was.
+    """
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        if value is not None and said.startswith(str(value)):
+            raise InputError(f"{flag} {said}") from error
+        if value is not None and f"received {str(value)!r}" in said:
+            raise InputError(f"{flag}: {said}") from error
+        raise
+
+
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors are one line on stderr, with exit code 2."""
+    """A parser whose errors are one line on stderr, with exit code 2.
+
+    It reports an unknown flag before anything else, with the flag that was likely meant: with
+    `--modle x` the typo is the cause, and the missing `--model` follows from it.
+    """
+
+    def parse_known_args(self, args=None, namespace=None):
+        words = sys.argv[1:] if args is None else list(args)
+        for word in words:
+            if word == "--" or (self._subparsers is not None and not word.startswith("-")):
+                break  # what follows is of others
+            if word.startswith("--") and " " not in word and not self._knows(word):
+                self.error(_unknown_flag(word, list(self._option_string_actions)))
+        return super().parse_known_args(words, namespace)
+
+    def _knows(self, word):
+        name = word.partition("=")[0]
+        flags = self._option_string_actions
+        return name in flags or (
+            self.allow_abbrev and any(flag.startswith(name) for flag in flags)
+        )
 
     def error(self, message: str) -> NoReturn:
         # argparse prints the whole usage first, which buries the one line that matters.

@@ -16,7 +16,7 @@ import importlib
 import json
 from pathlib import Path
 
-from zoo.cli import OneLineParser
+from zoo.cli import OneLineParser, naming
 from zoo.cli.choices import BY_KIND, SIMILARITIES
 from zoo.errors import InputError
 
@@ -33,7 +33,8 @@ def main(argv=None):
     if options.model is not None and options.coco:
         parser.error("--coco needs EMBEDDINGS.npz")
     importlib.import_module("zoo.training.registered")  # after the flags: it imports Keras
-    results = _of_file(options) if options.model is None else _of_model(options)
+    with naming("--model", options.model):
+        results = _of_file(options) if options.model is None else _of_model(options)
     if options.out:
         options.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     width = max(map(len, results))

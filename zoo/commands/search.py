@@ -30,6 +30,7 @@ with the reason. `index` reads shards.
 
 import importlib
 
+from zoo.cli import naming
 from zoo.commands import search_flags
 
 
@@ -43,4 +44,5 @@ def main(argv=None):
         "serve": "zoo.retriever.server",
     }
     room = rooms.get(options.command, "zoo.retriever.commands")
-    getattr(importlib.import_module(room), options.command)(options)
+    with naming("--model", options.model):
+        getattr(importlib.import_module(room), options.command)(options)
