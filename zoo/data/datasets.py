@@ -29,13 +29,9 @@ SPLITS = ("train", "validation", "test")
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How the pictures of a split are read: options that every loader of pictures takes.
-
-    Attributes:
-        image_size, resize, crop_fraction: see `zoo.data.records.sources.pictures`.
-        held_out: the split that `"test"` means.
-        skip_bad: whether to leave out and count what is bad.
-    """
+    """How the pictures of a split are read, as every loader of pictures takes it: `image_size`,
+    `resize` and `crop_fraction` as of `zoo.data.records.sources.pictures`; `held_out`, the split
+    that `"test"` means; `skip_bad`, whether to leave out and count what is bad."""
 
     image_size: int = 224
     held_out: str = "test"

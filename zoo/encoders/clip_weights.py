@@ -14,7 +14,8 @@ from zoo.errors import InputError, require
 
 
 def load_clip_weights(encoder, path, tower):
-    """Copies pretrained CLIP weights into a tower.
+    """Copies pretrained CLIP weights into a tower: a built KerasHub `CLIPVisionEncoder` or
+    `CLIPTextEncoder`, `"vision"` or `"text"`.
 
     Reads, by what is there:
 
@@ -25,11 +26,6 @@ def load_clip_weights(encoder, path, tower):
     - a folder with a KerasHub preset of a `CLIPBackbone`.
 
     Positions of another image size are interpolated bicubically; text positions are cut.
-
-    Args:
-        encoder: a `keras_hub` `CLIPVisionEncoder` or `CLIPTextEncoder`, built.
-        path: the file or folder.
-        tower: `"vision"` or `"text"`.
 
     Raises:
         InputError: if there is no such file, it is of another kind, an array is missing, has

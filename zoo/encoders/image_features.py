@@ -51,15 +51,9 @@ def image_features(
 
 
 def positions(output: Embedding | Tensor) -> tuple[Tensor, Tensor | None]:
-    """The local features of a backbone's output `(batch, positions, channels)`, and their mask.
-
-    Args:
-        output: a map `(batch, height, width, channels)`, a sequence `(batch, positions,
-            channels)`, or a dict with one of them under `"features"`, and perhaps a `"mask"`.
-
-    Returns:
-        `(features, mask)`; the mask is None where nothing is padding.
-    """
+    """The local features of a backbone's output `(batch, positions, channels)`, and their mask or
+    None: of a map `(batch, height, width, channels)`, a sequence, or a dict with `"features"` and
+    `"mask"`."""
     mask = None
     if isinstance(output, dict):
         output, mask = output["features"], output.get("mask")

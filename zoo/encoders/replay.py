@@ -4,16 +4,8 @@ import keras
 
 
 def replay(encoder, is_wanted):
-    """The same encoder, weights included, and what some of its layers give in it.
-
-    Args:
-        encoder: a Functional `keras.Model`.
-        is_wanted: function of a layer of it.
-
-    Returns:
-        `(model, outputs)`: a model with the encoder's own layers, and symbolic outputs of it by
-        layer. `keras.Model(model.input, {**model.output, "more": output})` gives both.
-    """
+    """A model with the encoder's own layers, and symbolic outputs of those that are wanted, by
+    layer. `keras.Model(model.input, {**model.output, "more": output})` gives both."""
     outputs = {}
 
     def call(layer, *args, **kwargs):

@@ -115,17 +115,9 @@ def regions_and_hidden(
 
 @keras.saving.register_keras_serializable(package="halo")
 class RegionMask(layers.Layer):
-    """Where there is a region: in rows that are not all zeros.
-
-    Args:
-        drop_rate: share of the regions that a training step leaves out, never all of an image.
-        seed: of that.
-
-    Call arguments:
-        regions: `(batch, num_regions, channels)`.
-
-    Output: bool `(batch, num_regions)`.
-    """
+    """Where there is a region, bool `(batch, num_regions)`: rows of `(batch, num_regions,
+    channels)` that are not all zeros. A training step leaves out `drop_rate` of them, never all of
+    an image."""
 
     def __init__(self, drop_rate: float = 0.0, seed: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)

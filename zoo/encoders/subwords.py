@@ -22,18 +22,13 @@ _PUNCTUATION = r"[!-/:-@\[-`{-~]"  # Python's `string.punctuation`
 
 
 class SubwordTokenizer(keras.layers.Layer):
-    """Strings to rows of start, tokens, end and padding.
+    """Strings `(batch,)` to int32 rows `(batch, max_words)` of start, tokens, end and padding.
 
     Args:
         tokenizer: KerasHub's, from strings `(batch,)` to ragged ids.
         ends: the ids of the start and of the end; None where there is none.
         max_words: the length of every row; longer captions are cut before the end.
         padding: the id that fills a row.
-
-    Call arguments:
-        inputs: strings `(batch,)`, as they come.
-
-    Output: int32 `(batch, max_words)`.
     """
 
     def __init__(self, tokenizer, ends, max_words, padding=0, **kwargs):
@@ -103,17 +98,10 @@ class HubTokenizer(SubwordTokenizer):
 
     Args:
         tokenizer: KerasHub's `CLIPTokenizer`, or one of SentencePiece.
-        max_words: the length of every row; longer captions are cut.
-        ends: the ids of the start and of the end; None where there is none.
-        padding: the id that fills a row: SigLIP's is the end's.
+        max_words, ends, padding: of `SubwordTokenizer`; SigLIP's padding is the end's id.
         cleaning: of the text. `"clip"` is that of CLIP; `"lower"` lowers ASCII letters, as
             MetaCLIP 2; `"canonical"` takes out punctuation too, as KerasHub's SigLIP; `"web"` is
             OpenCLIP's and big_vision's: `_` is a space, all letters are lowered; `"nothing"`.
-
-    Call arguments:
-        inputs: strings `(batch,)`, as they come.
-
-    Output: int32 `(batch, max_words)`.
     """
 
     def __init__(
@@ -132,12 +120,8 @@ class HubTokenizer(SubwordTokenizer):
 
     @classmethod
     def of(cls, preprocessor: keras.layers.Layer, most: int) -> "HubTokenizer":
-        """That of a KerasHub preprocessor of CLIP, SigLIP or MetaCLIP 2.
-
-        Args:
-            preprocessor: KerasHub's.
-            most: ids that the network has positions for.
-        """
+        """That of a KerasHub preprocessor of CLIP, SigLIP or MetaCLIP 2, with at most as many ids
+        as the network has positions for."""
         tokenizer = preprocessor.tokenizer
         if hasattr(tokenizer, "merges"):
             cleaning = CLIP

@@ -133,16 +133,8 @@ class WeightArrays:
     def check_all_used(
         self, network: str, entries: Iterable[Any], ignored: tuple[str, ...] = COUNTERS
     ) -> None:
-        """Checks that nothing would be left over.
-
-        Args:
-            network: what is filled, for the error.
-            entries: with `names` of the arrays that fill it.
-            ignored: ends or starts of names that may be left over.
-
-        Raises:
-            InputError: if no entry names some arrays; it says how many, and the first three.
-        """
+        """Raises InputError if arrays of the file are in no entry's `names`, and not `ignored` by
+        the start or end of their name; it says how many, and the first three."""
         used = {name for entry in entries for name in entry.names}
         left = [
             name

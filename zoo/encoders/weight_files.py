@@ -17,18 +17,12 @@ _OLDEST_TORCH = (2, 6)  # before it `weights_only=True` could be made to run cod
 
 
 def open_weights(path):
-    """The arrays of a file by name, and what a file of PyTorch holds beside them.
-
-    Args:
-        path: a `pathlib.Path` with one of `SUFFIXES`.
-
-    Returns:
-        `(stored, extra)`: `stored` iterates over names, `stored[name]` reads an array, and
-        `stored.shape(name)` reads its shape alone.
+    """`(stored, extra)`: the arrays of a file with one of `SUFFIXES`, and what a file of PyTorch
+    holds beside them. `stored` iterates over names, `stored[name]` reads an array, and
+    `stored.shape(name)` its shape alone.
 
     Raises:
-        InputError: if the file cannot be read, or holds code.
-        MissingPackageError: if it needs torch, and it is not installed.
+        InputError: if the file cannot be read, or holds code; without the torch that it needs.
     """
     if path.suffix in TORCH:
         return _read_torch(path)
@@ -74,11 +68,7 @@ class _Tensors:
 
 
 def load_weights(model, path):
-    """Loads a Keras weights file into `model`.
-
-    Args:
-        model: a built keras.Model.
-        path: a `.weights.h5` file (`model.save_weights`) or a legacy `.h5` one.
+    """Loads a `.weights.h5` file (`model.save_weights`) or a legacy `.h5` one into a built model.
 
     Raises:
         InputError: if there is no such file, its name ends otherwise, it is not HDF5, or its

@@ -10,13 +10,7 @@ from zoo.encoders.weight_arrays import COUNTERS, WeightArrays
 
 
 class Entry(NamedTuple):
-    """One variable of a network, and the arrays of a file that fill it.
-
-    Attributes:
-        variable: of Keras.
-        names: of the arrays.
-        make: the variable's value of these arrays.
-    """
+    """A variable of Keras, the names of the arrays that fill it, and what makes its value of them."""
 
     variable: Any
     names: tuple[str, ...]
@@ -33,7 +27,6 @@ def fill(
     """Gives a network its weights, one array after the other.
 
     Args:
-        arrays: the file.
         entries: of all variables of the network.
         network: its name, for errors.
         ignored: starts or ends of names that may be left over.

@@ -45,17 +45,9 @@ class UnitLength(keras.layers.Layer):
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None, axis: int = -1) -> Tensor:
-    """Softmax that gives masked positions a weight of exactly zero, in float32.
-
-    Args:
-        scores: a tensor of any shape.
-        mask: True where a position counts, broadcastable to `scores`, or None.
-        axis: the axis that sums to one.
-
-    Returns:
-        float32 weights of the shape of `scores`. Where every position of a row is masked, all
-        its weights are zero (a plain masked softmax would weigh padding uniformly).
-    """
+    """Softmax in float32 that gives masked positions a weight of exactly zero. Where every position
+    of a row is masked, all its weights are zero (a plain masked softmax would weigh padding
+    uniformly). The mask is True where a position counts, and broadcastable."""
     scores = ops.cast(scores, "float32")
     if mask is None:
         return _softmax(scores, axis)
@@ -71,15 +63,8 @@ def _softmax(scores, axis):
 
 
 def masked_mean(features: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean of every channel over the positions that count.
-
-    Args:
-        features: `(batch, positions, channels)`.
-        mask: `(batch, positions)`, True where a position counts, or None.
-
-    Returns:
-        `(batch, channels)`; zeros where no position counts.
-    """
+    """Mean of every channel of `(batch, positions, channels)` over the positions that count, those
+    that are True in the mask `(batch, positions)`: `(batch, channels)`; zeros where none does."""
     if mask is None:
         return ops.mean(features, axis=1)
     present = ops.cast(ops.expand_dims(mask, -1), features.dtype)
@@ -88,15 +73,7 @@ def masked_mean(features: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def masked_max(features: Tensor, mask: Tensor) -> Tensor:
-    """Largest value of every channel over the positions that count.
-
-    Args:
-        features: `(batch, positions, channels)`.
-        mask: `(batch, positions)`, True where a position counts.
-
-    Returns:
-        `(batch, channels)`; zeros where no position counts.
-    """
+    """As `masked_mean`, the largest value of every channel."""
     mask = ops.expand_dims(ops.cast(mask, "bool"), -1)
     # Below every feature and inside of half precision.
     largest = ops.max(ops.where(mask, features, ops.full_like(features, -6e4)), axis=1)
@@ -110,13 +87,10 @@ def drop_positions(
     seed: keras.random.SeedGenerator,
     varied: bool = False,
 ) -> Tensor:
-    """The mask that is left when every position is lost with some probability, but never all.
+    """The mask `(batch, positions)` that is left when every position is lost with a probability,
+    but never all of them.
 
     Args:
-        shape: `(batch, positions)`.
-        mask: of that shape, True where a position counts, or None.
-        rate: the probability.
-        seed: a `keras.random.SeedGenerator`.
         varied: whether each item draws u in [0, 1) and its positions are lost with the probability
             `rate` · u, none of them where u ≤ `rate`. The mean share lost is then
             `rate` (1 − `rate`²) / 2.

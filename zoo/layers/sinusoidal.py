@@ -8,14 +8,8 @@ from zoo.embeddings import Tensor
 
 
 def sinusoidal_encoding(positions: Tensor, dim: int) -> Tensor:
-    """Sine and cosine in turn, of `positions / 10000^(2i / dim)`.
-
-    Args:
-        positions: float tensor of any shape, in radians at the highest frequency.
-        dim: number of channels, even.
-
-    Returns:
-        float32, the shape of `positions` and `dim`.
+    """Sine and cosine in turn, of `positions / 10000^(2i / dim)`: float32, the shape of `positions`
+    (radians at the highest frequency) and `dim`.
 
     Raises:
         ValueError: if `dim` is odd.
@@ -31,17 +25,9 @@ def sinusoidal_encoding(positions: Tensor, dim: int) -> Tensor:
 
 
 def sequence_encoding(length: int, dim: int, mask: Tensor | None = None) -> Tensor:
-    """Encodings of the relative place in a sequence, 2π at its last position.
-
-    Args:
-        length: number of positions.
-        dim: number of channels, even.
-        mask: bool `(batch, length)`, True for words, which come before the padding. Places are
-            relative to the number of words, so padding more changes nothing.
-
-    Returns:
-        float32 `(batch, length, dim)`, or `(1, length, dim)` without mask.
-    """
+    """Encodings of the relative place in a sequence, 2π at its last position: `(batch, length,
+    dim)`, or `(1, length, dim)` without mask. Places are relative to the number of words, those
+    that are True in the mask `(batch, length)`, so padding more changes nothing."""
     places = ops.expand_dims(ops.arange(1, length + 1, dtype="float32"), 0)
     count = length
     if mask is not None:
@@ -50,15 +36,8 @@ def sequence_encoding(length: int, dim: int, mask: Tensor | None = None) -> Tens
 
 
 def map_encoding(height: int, width: int, dim: int) -> Tensor:
-    """Encodings of the cells of a feature map: half the channels for the row, half the column.
-
-    Args:
-        height, width: size of the map.
-        dim: number of channels, a multiple of four.
-
-    Returns:
-        float32 `(1, height · width, dim)`, row by row.
-    """
+    """Encodings of the cells of a feature map, `(1, height · width, dim)` row by row: half the
+    channels for the row, half the column; `dim` is a multiple of four."""
     if dim % 4:
         raise ValueError(f"`dim` must be a multiple of 4 to encode a map; received {dim}")
     rows = ops.expand_dims(sequence_encoding(height, dim // 2), 2)

@@ -15,12 +15,8 @@ NOTHING = (
 def pictures(
     backbone: str | keras.Model, size: int = 224, weights: str | os.PathLike | None = None
 ) -> keras.Model:
-    """A network over pictures, given or by its name.
-
-    Args:
-        backbone: a `keras.Model`, or a name of `zoo.encoders.convolutional`.
-        size, weights: of a named one.
-    """
+    """A network over pictures: a `keras.Model` as it is, else by its name in
+    `zoo.encoders.convolutional`, of that size and these weights."""
     if isinstance(backbone, keras.Model):
         return backbone
     return encoders.convolutional(backbone, size, weights)

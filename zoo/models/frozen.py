@@ -14,14 +14,8 @@ _MAPPED = 65536  # bytes of a weight
 
 
 class FrozenTower(NamedTuple):
-    """One side of a model.
-
-    Attributes:
-        side: `"images"` or `"captions"`, which is the name of its input.
-        spec: of the input.
-        encoder: of Keras.
-        outputs: names of the embedding's parts, sorted.
-    """
+    """One side of a model: `side` names its input, `"images"` or `"captions"`, of `spec`; `outputs`
+    are the sorted names of the embedding's parts."""
 
     side: str
     spec: tf.TensorSpec
@@ -103,12 +97,8 @@ def with_batch(tower, size):
 
 
 def frozen(tower, fits_half=False):
-    """A tower as a `tf.function` from its input to a dict, without variables.
-
-    Args:
-        tower: a `FrozenTower`.
-        fits_half: whether constants stay in float16's range, for weights that are stored so.
-    """
+    """A tower as a `tf.function` from its input to a dict, without variables. With `fits_half`
+    constants stay in float16's range, for weights that are stored so."""
 
     def call(inputs):
         found = tower.encoder(inputs, training=False)
@@ -130,12 +120,7 @@ def frozen(tower, fits_half=False):
 
 
 def write_onnx(function, tower, path):
-    """Writes a file.
-
-    Args:
-        function: of `zoo.models.frozen.frozen`.
-        tower: the `FrozenTower` that it is of.
-        path: of the file.
+    """Writes a `FrozenTower`, whose function `frozen` made, to an ONNX file.
 
     Raises:
         MissingPackageError: if tf2onnx is not installed.
@@ -150,10 +135,8 @@ def write_onnx(function, tower, path):
 def move_weights_out(path):
     """Moves the large weights of a file into `NAME.data` beside it, which an engine maps to memory.
 
-    The captions of `photos_pfe` are then opened in 60 MB less.
-
-    Args:
-        path: a `pathlib.Path`; both files have to stay in one folder.
+    The captions of `photos_pfe` are then opened in 60 MB less. Both files have to stay in one
+    folder.
     """
     onnx = require("onnx", extra="search")
     model, data = onnx.load(path), path.with_suffix(".data")

@@ -44,13 +44,9 @@ def gather(batch, images, captions):
 
     Everything travels as float32, whatever its dtype. Replicas may have different numbers of rows,
     or none. Nothing travels backwards: the whole loss is known on every replica, and so is its
-    gradient for the rows that came from there.
-
-    Args:
-        batch: a training batch, this replica's rows of it. `"images"` stay behind, as nothing
-            after the encoders reads them. Matrices such as `"matches"` are this replica's rows and
-            all columns.
-        images, captions: the embeddings of these rows.
+    gradient for the rows that came from there. `"images"` of the batch stay behind, as nothing
+    after the encoders reads them. Matrices such as `"matches"` are this replica's rows and all
+    columns.
 
     Returns:
         `(batch, images, captions)` of all replicas; what was given where there is only one.

@@ -23,15 +23,10 @@ def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pat
 
     Args:
         handle: `"hf://user/model"` or `"kaggle://user/model/keras/variation"`.
-        names: of the files, relative to the folder.
         may_lack: whether files that the folder lacks are left out of the result.
 
-    Returns:
-        Where they lie on this machine.
-
     Raises:
-        InputError: if the hub has no such folder or file, or cannot be reached.
-        MissingPackageError: without keras-hub.
+        InputError: if the hub has no such folder or file, or cannot be reached; without keras-hub.
     """
     paths = []
     for name in names:
@@ -53,13 +48,8 @@ def fetch_config(handle: str) -> dict:
 
 
 def fetch_weights(handle: str) -> pathlib.Path:
-    """The folder on this machine of a model that other libraries or authors wrote.
-
-    Args:
-        handle: see `fetch`.
-
-    Returns:
-        A folder with `config.json`, one file of weights, and its tokenizer's files if it has some.
+    """The folder on this machine of a model that other libraries or authors wrote: `config.json`,
+    one file of weights, and its tokenizer's files if it has some.
 
     Raises:
         InputError: see `fetch`; or if the folder has no safetensors.

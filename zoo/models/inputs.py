@@ -28,14 +28,8 @@ def check_gives_points(encoder, name):
 
 
 def check_training_batch(data):
-    """Raises unless a batch is what `DualEncoder.fit` and `evaluate` read.
-
-    Args:
-        data: what the dataset gave, tensors or symbolic tensors.
-
-    Raises:
-        ValueError: if it is no dict, lacks a key, or holds strings in place of numbers.
-    """
+    """Raises ValueError unless a batch, of tensors or symbolic ones, is what `DualEncoder.fit`
+    reads: a dict with all keys, and numbers in place of strings."""
     batch, *_ = keras.utils.unpack_x_y_sample_weight(data)
     expected = (
         "a training batch must be a dict with 'images', 'captions' (token ids or vectors) and "
@@ -122,12 +116,8 @@ def is_text(captions):
 def image_array(images, shape=None):
     """Images as `predict` takes them: an array that was checked, or the dataset that was given.
 
-    Args:
-        images: what the user gave.
-        shape: the encoder's input shape `(None, …)`, or None where it is not known.
-
     Raises:
-        ValueError: if it is no such array.
+        ValueError: if it is no array that fits the encoder's input shape, where that is known.
     """
     array = _array(images, "images", "pictures (N, height, width, 3) or features")
     if not hasattr(array, "shape"):

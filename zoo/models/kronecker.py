@@ -19,13 +19,8 @@ _PRECISIONS = (-8.0, 12.0)  # log λ that are searched
 
 
 class Posterior(NamedTuple):
-    """What `zoo.layers.LaplaceProjection` needs.
-
-    Attributes:
-        root: `(p, p)`, R of Ã⁻¹ = R Rᵀ.
-        diagonal: `(q,)`, of B̃⁻¹.
-        prior_precision: λ.
-    """
+    """What `zoo.layers.LaplaceProjection` needs: `root` R of Ã⁻¹ = R Rᵀ `(p, p)`, the `diagonal` of
+    B̃⁻¹ `(q,)`, and the prior precision λ."""
 
     root: np.ndarray
     diagonal: np.ndarray
@@ -65,13 +60,8 @@ def factors(features, projected, others, scale, block=_BLOCK):
 def log_marginal_likelihood(eigenvalues, squared_norm, precision, pseudo_count=10.0):
     """The part of log p(data | λ) that depends on the prior precision λ.
 
-    −½ λ ‖W‖² + ½ pq log λ − ½ (q log|Ã| + p log|B̃|), Ã = √m A + √λ I and B̃ = √m B + √λ I.
-
-    Args:
-        eigenvalues: `(of A, of B)`.
-        squared_norm: ‖W‖².
-        precision: λ.
-        pseudo_count: m, how many items each item stands for.
+    −½ λ ‖W‖² + ½ pq log λ − ½ (q log|Ã| + p log|B̃|), Ã = √m A + √λ I and B̃ = √m B + √λ I. The
+    eigenvalues are those of A and of B, and m is how many items each item stands for.
     """
     first, second = eigenvalues
     p, q, root, more = len(first), len(second), np.sqrt(precision), np.sqrt(pseudo_count)
@@ -80,17 +70,8 @@ def log_marginal_likelihood(eigenvalues, squared_norm, precision, pseudo_count=1
 
 
 def posterior(first, second, squared_norm, pseudo_count=10.0, prior_precision=None):
-    """The posterior out of its factors, its prior precision by marginal likelihood.
-
-    Args:
-        first, second: A and B of `factors`.
-        squared_norm: ‖W‖².
-        pseudo_count: m of `log_marginal_likelihood`.
-        prior_precision: λ, or None for the one of the greatest marginal likelihood.
-
-    Returns:
-        A `Posterior`.
-    """
+    """The `Posterior` out of the factors A and B, ‖W‖² and m of `log_marginal_likelihood`; a prior
+    precision of None is that of the greatest marginal likelihood."""
     values, vectors = np.linalg.eigh(first)
     other_values, other_vectors = np.linalg.eigh(second)
     eigenvalues = np.maximum(values, 0.0), np.maximum(other_values, 0.0)
@@ -110,15 +91,8 @@ def posterior(first, second, squared_norm, pseudo_count=10.0, prior_precision=No
 
 
 def softmax_scale(images, captions, block=_BLOCK):
-    """The factor t of cosines under which the matches of a sample are most likely.
-
-    Args:
-        images, captions: `(n, q)`, row i of one the match of row i of the other.
-        block: rows that are contrasted with each other.
-
-    Returns:
-        t, by maximum likelihood of both softmaxes, between 1 and 200.
-    """
+    """The factor t of cosines, 1 to 200, by maximum likelihood of both softmaxes over blocks of
+    matched rows `(n, q)`."""
     images, captions = (np.asarray(side[:block], np.float32) for side in (images, captions))
     cosines = unit(images) @ unit(captions).T
 

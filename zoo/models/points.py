@@ -19,12 +19,9 @@ POINTS_FILE = "points_of.json"
 
 
 def points_of(model: DualEncoder) -> DualEncoder:
-    """The means of a model of Gaussians as a model of points, compared by cosine.
+    """The means of a `DualEncoder` of Gaussians as a model of points, compared by cosine.
 
     It shares the weights: `photos_points` is this of `photos_pfe`, and has no file of its own.
-
-    Args:
-        model: a `DualEncoder` whose Functional encoders give `"mean"`.
     """
     towers = (
         keras.Model(tower.input, {"mean": tower.output["mean"]}, name=tower.name)
@@ -40,9 +37,6 @@ def frozen_points(model: DualEncoder) -> DualEncoder:
 
     It shares the weights. `zoo.encoders.head_alone` of its towers reads stored points, so that
     variances over them (`zoo.models.pfe`) are learnt without encoding anything again.
-
-    Args:
-        model: a `DualEncoder` of points, such as CLIP or SigLIP.
 
     Raises:
         ValueError: if its embeddings are not points, or its encoders not Functional.
@@ -68,12 +62,8 @@ def frozen_points(model: DualEncoder) -> DualEncoder:
 def save_points(
     path: str | os.PathLike, of: str, card: dict[str, Any], files: Sequence[str | os.PathLike] = ()
 ) -> None:
-    """Writes a preset that is `points_of` another in the same folder, and has no weights itself.
-
-    Args:
-        path: the folder to make.
-        of: name of the other preset's folder, beside this one.
-        card, files: see `save_preset`.
+    """Writes a preset that is `points_of` the preset `of` in the same folder, and has no weights
+    itself; `card` and `files` as of `save_preset`.
 
     Raises:
         InputError: if the folder exists, or a file is missing.

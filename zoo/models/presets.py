@@ -184,14 +184,9 @@ def _is_ours(config):
 
 
 def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
-    """Where the files of a preset lie: its model, its card and its probes.
-
-    Args:
-        name_or_path: see `from_preset`. What lies on a hub is fetched.
-
-    Returns:
-        A folder, or the `.keras` file that was given; None if there is neither, and of models on a
-        hub that are not of the zoo.
+    """Where the files of a preset lie: its model, its card and its probes. What lies on a hub is
+    fetched. A `.keras` file is returned as it is; None of what is not there, and of models on a hub
+    that are not of the zoo.
 
     Raises:
         InputError: if a hub has no such preset, or cannot be reached.

@@ -83,17 +83,8 @@ def set_similarity(name, alpha=16.0):
 
 
 def set_model(backbones, dim, set_layer, terms, name, project_map=False, **parts):
-    """A `DualEncoder` of sets.
-
-    Args:
-        backbones: of `set_backbones`.
-        dim: dimension of the elements.
-        set_layer: function from the name of the layer that makes the sets to the layer.
-        terms: the auxiliary ones; those without weight are left out.
-        name: of the model.
-        project_map: of `zoo.encoders.set_image_encoder`.
-        **parts: of `DualEncoder`.
-    """
+    """A `DualEncoder` of sets, of `set_backbones`; `set_layer` makes the layer of a name, and terms
+    without weight are left out."""
     images, captions = backbones
     return DualEncoder(
         encoders.set_image_encoder(images, dim, set_layer("image_set"), project_map),

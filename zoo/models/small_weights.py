@@ -72,14 +72,9 @@ def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
 
 
 def to_int8(values):
-    """`(levels, steps)`, int8 and float16, of which the product is about `values`.
-
-    What is such a product already comes back exactly.
-
-    Args:
-        values: float32 of two or three axes: a kernel has steps for all but its first axis, a table
-            of word vectors for each row.
-    """
+    """`(levels, steps)`, int8 and float16, of which the product is about `values`, float32 of two
+    or three axes: a kernel has steps for all but its first axis, a table of word vectors for each
+    row. What is such a product already comes back exactly."""
     by_row = values.ndim == 2 and values.shape[0] > 8 * values.shape[1]  # a table of vectors
     largest = np.abs(values).max(axis=-1 if by_row else 0, keepdims=True)
     steps = np.maximum((largest / _LEVELS).astype(np.float16), np.finfo(np.float16).tiny)

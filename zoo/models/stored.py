@@ -59,11 +59,8 @@ def flat_model(
     """A Functional model of both towers, `{"images_mean": …, "captions_mean": …}` its outputs.
 
     Args:
-        model: a `DualEncoder`.
-        signature: what it takes, a dict of `keras.InputSpec`s or a list of that dict; None for
-            what the encoders say.
-        called_with: `(shape, dtype)` of the inputs that it has been called with, by side: of
-            encoders that are layers and say nothing.
+        signature: a dict of `keras.InputSpec`s or a list of it; None for what the encoders say.
+        called_with: `(shape, dtype)` of the inputs so far, by side, of encoders that say nothing.
 
     Raises:
         ValueError: if what a side takes is not known.

@@ -20,20 +20,13 @@ def is_datasets_folder(path):
 
 
 def read_rows(folder, columns, problems):
-    """The rows of a `datasets` folder.
+    """An iterator of the `Row`s of a `datasets` folder, of one data set or of a dictionary of
+    splits.
 
-    Pictures are bytes inside of the Arrow files; they become files in `pictures_folder`. Each
-    has the time of change of the file that it is out of: where that is another, the contents are
-    compared.
-
-    Args:
-        folder: of one data set, or of a dictionary of splits.
-        columns: names of the columns of pictures and of captions, text or lists of text. A column
-            `captions`, `text` or `sentences` stands in for `caption`.
-        problems: a `Problems`.
-
-    Returns:
-        An iterator of `Row`s, whose paths are relative to `pictures_folder`.
+    Pictures are bytes inside of the Arrow files; they become files in `pictures_folder`, to which
+    the rows' paths are relative. Each has the time of change of the file that it is out of: where
+    that is another, the contents are compared. A column `captions`, `text` or `sentences`, of text
+    or lists of text, stands in for `caption`.
 
     Raises:
         InputError: if a file is damaged or a column is not there.

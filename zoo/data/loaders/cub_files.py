@@ -20,19 +20,14 @@ SPLITS = tuple(_FILES)
 
 
 def read_split(root, folder, split, class_names, images, problems):
-    """Which classes a split has, and which of their images.
+    """The labels of a split's classes, and a function that says of an image number of these classes
+    whether it belongs to the split.
 
     Args:
-        root: the folder of the data set.
-        folder: the folder with the split's files, or None to look for it.
+        folder: with the split's files; None to look for it in `root`.
         split: one of `SPLITS`.
         class_names: all classes, by label.
         images: `{image number: (file name, label)}`.
-        problems: where unknown classes and images are reported.
-
-    Returns:
-        `(labels, in_split)`: the set of the split's labels, and a function that says of an
-        image number of these classes whether it belongs to the split.
 
     Raises:
         InputError: if the files are not there or name what does not exist.
@@ -62,11 +57,8 @@ class CaptionFile(NamedTuple):
 
 
 def open_captions(root, captions=None):
-    """The captions beside a data set, or wherever `captions` says.
-
-    Args:
-        root: the folder of the data set.
-        captions: a folder or a tar archive; by default `text_c10` or `text_c10.tar.gz` in `root`.
+    """The captions in a folder or tar archive, by default `text_c10` or `text_c10.tar.gz` in
+    `root`.
 
     Raises:
         InputError: if there is neither.

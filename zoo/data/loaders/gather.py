@@ -16,16 +16,9 @@ SPLITS = ("train", "val", "test", "restval")
 
 
 class Record(NamedTuple):
-    """One image as an annotation file lists it.
-
-    Attributes:
-        files: names relative to the folder of the images, the first that exists is taken.
-        image_id: the data set's own id.
-        captions: strings.
-        caption_ids: their ids, or None.
-        where: the file and the line or id, for messages.
-        caption_boxes: (x, y, width, height) of what each describes, or None.
-    """
+    """One image as an annotation file lists it, from `where` in it. Of `files`, names relative to
+    the folder of the images, the first that exists is taken; `caption_boxes` are (x, y, width,
+    height)."""
 
     files: tuple[str, ...]
     image_id: int | str
@@ -36,13 +29,8 @@ class Record(NamedTuple):
 
 
 def has_fields(entry, **kinds):
-    """Whether an entry of a JSON file is an object with these keys and kinds of values.
-
-    Args:
-        entry: whatever JSON gave.
-        kinds: for each key `str`, `int` (one that an id may be: 64 bits, no truth value), `list`,
-            or `object` for anything.
-    """
+    """Whether an entry of a JSON file is an object with these keys and kinds of values: `str`,
+    `int` (one that an id may be: 64 bits, no truth value), `list`, or `object` for anything."""
     return isinstance(entry, dict) and all(
         key in entry
         and isinstance(entry[key], kind)
@@ -52,21 +40,15 @@ def has_fields(entry, **kinds):
 
 
 def gather(name, listed, images, image_size, problems=None, missing="skip", verbose=True):
-    """Records of the images that can be used, each a class of its own.
+    """A `Loaded` tuple of the images that can be used, each a class of its own.
 
     Args:
         name: of the split.
         listed: `Record`s, in order.
         images: the folder with the images, or None for captions without them: then paths are
             only names, nothing is looked up, and the dataset yields the names.
-        image_size: of the images in the dataset.
         problems: where problems so far were collected.
-        missing: `"skip"` continues without missing photos and reports them, `"error"`
-            raises.
-        verbose: print one line with the counts.
-
-    Returns:
-        A `Loaded` tuple.
+        missing: `"skip"` reports photos that are not there, `"error"` raises.
 
     Raises:
         ValueError: if `missing` is unknown.
@@ -115,15 +97,8 @@ def is_karpathy(content):
 
 
 def karpathy_records(path, content, split, problems, id_key):
-    """The images of a split.
-
-    Args:
-        path: of the file, for messages.
-        content: what it holds.
-        split: one of `SPLITS`, or None for all; `"train"` has `restval` in it.
-        problems: where bad entries are reported.
-        id_key: the key of an image's id; where it is not there, the file name is the id.
-    """
+    """The images of a split; `"train"` has `restval` in it, and None is all. Without `id_key` an
+    image's id is its file name."""
     splits = {None: SPLITS, "train": ("train", "restval")}.get(split, (split,))
     for record, _ in karpathy_entries(path, content, problems, id_key, splits):
         yield record

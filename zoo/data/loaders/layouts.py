@@ -40,14 +40,9 @@ _DEEP, _SAMPLE = 2, 20  # folders below the table's; names that are looked for i
 
 
 class Layout(NamedTuple):
-    """A folder of photos with captions, recognised.
-
-    Attributes:
-        what: its layout in words.
-        source: the file or folder that holds the captions.
-        images: the folder that the rows' paths are relative to.
-        rows: function of a `Problems` to an iterator of `Row`s.
-    """
+    """A folder of photos with captions, recognised: `what` it is in words, the `source` that holds
+    the captions, the folder `images` that the paths are relative to, and `rows`, from a `Problems`
+    to an iterator of `Row`s."""
 
     what: str
     source: Path
@@ -64,7 +59,6 @@ def recognised(
     """The layout of a folder, or of a table in it.
 
     Args:
-        path: the folder, or the file that holds the captions.
         images: the folder of the pictures; None finds the one below the table's folder that has
             the first pictures that the table names.
         columns: names of the columns, or keys, of pictures and captions. For the default ones their

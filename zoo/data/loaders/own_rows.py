@@ -34,14 +34,9 @@ _LISTS = {
 
 
 class Row(NamedTuple):
-    """What one row says.
-
-    Attributes:
-        where: file and line, for messages.
-        image: path of a picture, relative to the folder of the pictures.
-        captions: of it; not checked yet.
-        split: `"train"`, `"validation"` or `"test"`, or None where nothing says so.
-    """
+    """What one row says: `where` it is (file and line), the path of a picture relative to the
+    folder of the pictures, captions that are not checked yet, and `"train"`, `"validation"` or
+    `"test"`, or None where nothing says so."""
 
     where: str
     image: str
@@ -53,10 +48,8 @@ def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
     """The rows of a table, of JSON Lines, or of a folder with a text file a picture.
 
     Args:
-        source: the file or the folder.
         columns: names of the columns, or keys, of image, caption and split; a table that has no
             column of the last name says nothing about splits.
-        problems: a `Problems`, which is told of what is wrong.
         separator: see `zoo.files.tables.separator_of`.
 
     Raises:
@@ -141,12 +134,8 @@ def has_text_files(folder):
 
 
 def token_captions(path, problems):
-    """Yields `(line, name of the picture, caption)` of `name.jpg#0<tab>caption`.
-
-    Args:
-        path: of the file.
-        problems: a `Problems`, which is told of other lines.
-    """
+    """Yields `(line, name of the picture, caption)` of `name.jpg#0<tab>caption`; `problems` are
+    told of other lines."""
     for line, text in enumerate(read_lines(path), start=1):
         key, tab, caption = text.partition("\t")
         name, mark, number = key.partition("#")

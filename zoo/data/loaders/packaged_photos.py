@@ -17,14 +17,8 @@ COLUMNS = ("file", "flickr_id", "licence", "licence_url", "page")
 
 
 class Credit(NamedTuple):
-    """Who may do what with a photo.
-
-    Attributes:
-        flickr_id: of the photo.
-        licence: its name, `"CC BY 2.0"`.
-        licence_url: the text of the licence.
-        page: the photo's page on Flickr, which names its author.
-    """
+    """Who may do what with a photo: its id and page on Flickr, which names its author, and its
+    licence, `"CC BY 2.0"`, with the address of the text."""
 
     flickr_id: str
     licence: str
@@ -72,15 +66,9 @@ def photo_credits() -> dict[str, Credit]:
 
 
 def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
-    """The embeddings of the packaged photos by one model, which come with them.
-
-    Args:
-        weights_sha256: of the model's weights, as a collection's encoder has it.
-
-    Returns:
-        The embedding of `packaged_photos()`, float32 arrays `(170, dim)`, as that model gives it
-        and rounded to half precision, in which they are kept; None for any other model.
-    """
+    """The embedding of `packaged_photos()` by the model whose weights have this hash, float32
+    arrays `(170, dim)`, rounded to half precision, in which they are kept; None for any other
+    model."""
     path = FOLDER / VECTORS
     if not path.is_file():
         return None

@@ -11,13 +11,8 @@ from zoo.files import images
 
 
 class CropTriplet(NamedTuple):
-    """Two described regions of a picture, and the one around both.
-
-    Attributes:
-        image: index of the picture.
-        first, second: indices of the captions of A and B.
-        boxes: float32 `(3, 4)`, (x, y, width, height) of A, B and C in pixels, inside the picture.
-    """
+    """Two described regions of a picture, by the indices of their captions A and B, and the one
+    around both; `boxes` are float32 `(3, 4)`, (x, y, width, height) of A, B and C in pixels."""
 
     image: int
     first: int
@@ -78,30 +73,17 @@ def crop_triplets(
 
 
 def crop(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
-    """A part of a picture, stretched to a square.
-
-    Args:
-        picture: `(height, width, 3)`.
-        box: (x, y, width, height) in pixels; whole pixels that it touches are taken.
-        size: the new height and width.
-
-    Returns:
-        uint8 `(size, size, 3)`.
-    """
+    """A part of a picture, stretched to a square, uint8 `(size, size, 3)`; of the box (x, y, width,
+    height) whole pixels that it touches are taken."""
     part = np.asarray(picture)[_pixels(box)]
     return np.asarray(tf.cast(tf.round(images.resize(part, size, "stretch")), tf.uint8))
 
 
 def in_place(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
-    """A picture of which a part alone is shown, where it was, in the picture's mean colour.
+    """A picture of which a part alone is shown, where it was, in the picture's mean colour: uint8
+    `(size, size, 3)`, the square in the middle as `zoo.data.sources.Pictures` takes it.
 
     A crop that is stretched is larger than what a model has seen of such things; this one is not.
-
-    Args:
-        picture, box, size: of `crop`.
-
-    Returns:
-        uint8 `(size, size, 3)`, the square in the middle as `zoo.data.sources.Pictures` takes it.
     """
     picture = np.asarray(picture)
     rows, columns = _pixels(box)

@@ -64,17 +64,9 @@ def mix_batches(
 
 
 def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
-    """The images, some of them mixed with their partners in the reversed batch.
-
-    Args:
-        images: float32 `(batch, height, width, channels)`.
-        share, alpha, mixup, whole_batches: see `mix_batches`.
-        seed: int64 `(2,)`, see `seeding.step_seed`.
-
-    Returns:
-        `(images, kept)`: `kept` float32 `(batch,)` is λ, the share of each image that is its own:
-        1 where it is not mixed; for CutMix that of its pixels.
-    """
+    """The images, float32 `(batch, height, width, channels)`, some of them mixed with their
+    partners in the reversed batch, and λ `(batch,)`, the share of each that is its own: 1 where it
+    is not mixed; for CutMix that of its pixels. Options as of `mix_batches`."""
     rows, height, width = images.shape[:3]
     choice = uniform(seed, _CHOICE, rows, 1)[:, 0]
     if whole_batches:
@@ -97,12 +89,7 @@ def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
 
 
 def mix_matches(matches, kept):
-    """The labels of mixed images: λ · own row + (1 − λ) · row of the reversed batch.
-
-    Args:
-        matches: float32 `(N, M)` of the images before mixing.
-        kept: λ, float32 `(N,)`.
-    """
+    """The labels `(N, M)` of mixed images: λ · own row + (1 − λ) · row of the reversed batch."""
     kept = kept[:, None]
     return kept * matches + (1.0 - kept) * tf.reverse(matches, [0])
 

@@ -47,23 +47,13 @@ class RandomCrop:
             raise ValueError(f"a range of shares must be within (0, 1]; received {(low, high)}")
 
     def draws(self, seed, rows, shard=(0, 1)):
-        """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`.
-
-        Args:
-            seed: int64 `(2,)`, see `seeding.step_seed`.
-            rows: pictures of this shard.
-            shard: see `seeding.uniform`.
-        """
+        """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`; seed and shard as of
+        `seeding.uniform`."""
         return uniform(seed, _CROP, rows, NUMBERS, shard)
 
     def cut(self, contents, size, numbers):
-        """A part of one picture, uint8 `(size, size, 3)`.
-
-        Args:
-            contents: a string scalar, the bytes of a file.
-            size: height and width.
-            numbers: `(NUMBERS,)`, a row of `draws`.
-        """
+        """A part of one picture, uint8 `(size, size, 3)`, of the bytes of its file and a row of
+        `draws`."""
         picture = decode(contents)
         top, left, tall, wide = self.box(tf.shape(picture)[0], tf.shape(picture)[1], numbers)
         part = resize(picture[top : top + tall, left : left + wide], size, mode="stretch")
@@ -110,23 +100,11 @@ class Views:
 
     View 0 is the picture as it is, view 1 its mirror image; of the others each is a random part,
     every other one mirrored. The parts follow from the seed, so that a file of features says what
-    it holds.
+    it holds: `resizing` is what the pixels follow from.
 
     ```python
-    views = Views(zoo.data.sources.Pictures(records, 224), records, count=4)
+    views = Views(zoo.data.sources.Pictures(records, 224), records, count=4)  # 4 N rows
     ```
-
-    Args:
-        pictures: `sources.Pictures`, which say how a whole picture is read.
-        records: whose pictures.
-        count: views of a picture.
-        crop: a `RandomCrop`, of the parts.
-        seed: of the parts.
-
-    Attributes:
-        count: rows in all, view after view, `count · N`.
-        shape: of a picture.
-        resizing: what the pixels follow from, for names of files.
     """
 
     def __init__(self, pictures, records, count, crop=None, seed=0):

@@ -32,22 +32,16 @@ def cached(
     batch_size: int = 32,
     verbose: bool = True,
 ) -> np.ndarray:
-    """The features of all images of a split as a float16 memory map on disk.
+    """The features of all images of a split as a float16 memory map on disk, read-only, for
+    `zoo.data.sources.Features`.
 
     The name of the file follows from the contents of the images, how they are resized and the
     weights, so features of other pixels or other weights are never taken for these. It appears
     whole or not at all.
 
     Args:
-        folder: where the file lies.
         backbone: a `keras.Model` from images to features, run in inference mode.
-        records: the split, whose images these are.
-        source: the split's pictures, see `zoo.data.sources`.
-        batch_size: images at once.
-        verbose: show a progress bar.
-
-    Returns:
-        A read-only `np.memmap` `(source.count, …)`, for `zoo.data.sources.Features`.
+        records, source: of the split.
 
     Raises:
         InputError: if the file cannot be written, such as on a full disk, or an image not read.
@@ -76,18 +70,15 @@ def cached(
 def caption_vectors(
     folder: str | os.PathLike, backbone: keras.Model, tokenizer: Any, captions: Sequence[str]
 ) -> np.ndarray:
-    """The vectors of some captions, float32 `(M, width)`.
+    """The vectors of some captions, float32 `(M, width)`; what is there twice is encoded once.
 
     Captions of one length are encoded together, so that nothing is spent on padding: of Flickr8k's
     captions a fifth of what rows of 64 ids cost. The name of the file follows from the ids and the
     weights, and it appears whole or not at all.
 
     Args:
-        folder: where the file lies.
         backbone: a `keras.Model` from ids to a dict with `"pooled"`, which masks padding, such as
             `zoo.encoders.sentences`, or from full rows of ids to one array; run in inference mode.
-        tokenizer: strings to ids.
-        captions: strings; what is there twice is encoded once.
 
     Raises:
         InputError: if the file cannot be written, such as on a full disk.
@@ -105,16 +96,9 @@ def caption_states(
     folder: str | os.PathLike, backbone: keras.Model, tokenizer: Any, captions: Sequence[str]
 ) -> Features:
     """The states of all word pieces of some captions, float16 `(M, max_words, width)` on the disk;
-    rows of padding are zeros.
+    rows of padding are zeros. They are `Features`, for records' `caption_vectors`.
 
-    Args:
-        folder, backbone, tokenizer, captions: see `caption_vectors`; of the backbone `"features"`.
-
-    Returns:
-        A `zoo.data.sources.Features` of a memory map, for records' `caption_vectors`.
-
-    Raises:
-        InputError: if the file cannot be written, such as on a full disk.
+    Args, Raises: as of `caption_vectors`; of the backbone's dict `"features"` is read.
     """
     distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
     ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)
@@ -131,12 +115,8 @@ def caption_states(
 
 
 def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
-    """The vectors of rows of ids, float32 `(M, width)`, those of one length together.
-
-    Args:
-        backbone: see `caption_vectors`.
-        ids: int32 `(M, max_words)`, padded with zeros.
-    """
+    """The vectors of rows of ids padded with zeros, float32 `(M, width)`, those of one length
+    together; the backbone is that of `caption_vectors`."""
     if not isinstance(backbone.output, dict):  # it may read padding too
         forward = Forward(backbone)
         starts = range(0, len(ids), _BATCH)

@@ -18,12 +18,10 @@ FILE_NAME = "skipped.jsonl"
 
 
 def pictures_sha256(records: Records) -> list[str]:
-    """The hash of the contents of each picture's file; of what is no file, its path.
+    """The hash of the contents of each picture's file; of what is no file, its path. A row `FILE#7`
+    of a file of features has the file's hash.
 
     Wherever the files lie, the same pictures have the same hashes.
-
-    Args:
-        records: whose pictures. A row `FILE#7` of a file of features has the file's hash.
 
     Raises:
         InputError: if a file cannot be read.
@@ -35,11 +33,8 @@ def pictures_sha256(records: Records) -> list[str]:
 
 
 def data_sha256(records: Records, description: Mapping[str, Any]) -> str:
-    """The hash of what a run reads of a split: pictures or vectors, captions and their matches.
-
-    Args:
-        records: of the split.
-        description: for `zoo.data.open`; the files that it names count with their contents.
+    """The hash of what a run reads of a split: pictures or vectors, captions and their matches. The
+    files that the description for `zoo.data.open` names count with their contents.
 
     Raises:
         InputError: as `pictures_sha256`.

@@ -62,12 +62,9 @@ class Semantics:
         return tf.ensure_shape(part, (images.shape[0], captions.shape[0]))
 
     def matrix(self):
-        """All of it, for `zoo.metrics.average_semantic_precision`.
-
-        Returns:
-            A `SimilarityMatrix` `(N, M)` over a dense `(groups, M)`, of which images that share
-            their positives share a row. For a split to evaluate on, not for a training split.
-        """
+        """All of it, for `zoo.metrics.average_semantic_precision`: a `SimilarityMatrix` `(N, M)`
+        over a dense `(groups, M)`, of which images that share their positives share a row. For a
+        split to evaluate on, not for a training split."""
         groups, captions = self.factors.shape
         values = np.empty((groups, captions), np.float32)
         every = np.arange(captions)

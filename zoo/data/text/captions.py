@@ -21,14 +21,9 @@ _MODES = ("mask", "random", "delete")
 
 
 class WordIds(NamedTuple):
-    """Which ids of a tokenizer are words.
-
-    Attributes:
-        first: the smallest id that a random word may have.
-        end: one more than the largest, or None where it is not known.
-        unknown: what stands for a word that is not told.
-        special: ids that are no words, such as that of the end, and are never lost.
-    """
+    """Which ids of a tokenizer are words: a random one is in `first` … `end` − 1, None where that
+    is not known; `unknown` stands for a word that is not told; `special` ids, such as that of the
+    end, are never lost."""
 
     first: int = UNKNOWN_ID + 1
     end: int | None = None
@@ -144,18 +139,10 @@ def word_tokenizer(
 def unknown_words(
     tokenizer: Any, texts: Sequence[str]
 ) -> tuple[np.ndarray, list[list[str]] | None]:
-    """How many words of texts name something, and which of these a tokenizer does not know.
-
-    Args:
-        tokenizer: of the model.
-        texts: strings, as they come; all of their words count, also those that are cut, but for
-            `FUNCTION_WORDS`.
-
-    Returns:
-        `(words, unknown)`: int array `(len(texts),)`, and for each text the list of its unknown
-        words, normalised. `unknown` is None of a tokenizer that spells every word out of pieces, as
-        CLIP's and BERT's do.
-    """
+    """How many words of texts name something, int `(len(texts),)`, and for each text the list of
+    those that a tokenizer does not know, normalised; None of a tokenizer that spells every word out
+    of pieces, as CLIP's and BERT's do. All words count, also those that are cut, but for
+    `FUNCTION_WORDS`."""
     known = _vocabulary(tokenizer) if isinstance(tokenizer, WordTokenizer) else None
     return named_words(texts, known)
 
@@ -179,19 +166,8 @@ def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:
 def word_vectors(
     glove: str | os.PathLike | None, tokenizer: WordTokenizer, word_dim: int, seed: int = 0
 ) -> tuple[np.ndarray | None, int]:
-    """What a builder takes as `word_vectors` and `word_dim`, with or without a file of vectors.
-
-    Args:
-        glove: see `read_glove`, whose coverage is printed; None for random words.
-        tokenizer, seed: see `read_glove`.
-        word_dim: dimensions of random words.
-
-    Returns:
-        `(word_vectors, word_dim)`: the file's matrix and width, or None and `word_dim`.
-
-    Raises:
-        InputError: as `read_glove`.
-    """
+    """What a builder takes as `word_vectors` and `word_dim`: the matrix and width of a file that
+    `read_glove` reads, whose coverage is printed; without a file None and `word_dim`."""
     if not glove:
         return None, word_dim
     matrix, coverage = read_glove(glove, tokenizer, seed)
@@ -202,18 +178,15 @@ def word_vectors(
 def read_glove(
     path: str | os.PathLike, tokenizer: WordTokenizer, seed: int = 0
 ) -> tuple[np.ndarray, float]:
-    """Word vectors from a text file, as an embedding matrix for a tokenizer.
+    """Word vectors from a text file, as an embedding matrix for a tokenizer: float32
+    `(vocabulary_size, dim)`, padding all zero, and the fraction of the vocabulary (without padding
+    and unknown) that was found.
 
     Args:
         path: lines of `word number number …`, as GloVe and word2vec's text form have them (a
             first line with the counts, as word2vec writes, is passed over).
-        tokenizer: whose vocabulary the rows follow.
         seed: of the rows of words that the file lacks: normal, with the mean and the standard
             deviation of the vectors that were found.
-
-    Returns:
-        `(matrix, coverage)`: float32 `(vocabulary_size, dim)`, padding all zero, and the fraction
-        of the vocabulary (without padding and unknown) that was found.
 
     Raises:
         InputError: if a line has another number of values, or one that is no number, or no word

@@ -122,12 +122,7 @@ def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> V
 
 
 def of_word_ids(ids: Any, path: pathlib.Path, max_words: int) -> VocabularyTokenizer:
-    """A `VocabularyTokenizer` from a dict of words to ids.
-
-    Args:
-        ids: the dict.
-        path: where it is from, for the error.
-        max_words: the length of a row of ids.
+    """A `VocabularyTokenizer` from a dict of words to ids; `path` is where it is from.
 
     Raises:
         InputError: if these are no ids 0, 1, … with the four special words first.

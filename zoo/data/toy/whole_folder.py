@@ -9,17 +9,8 @@ from zoo.files.atomic import atomic_folder
 
 
 def write_whole(root, manifest, what, wanted, write):
-    """Makes a folder, unless it already holds what is wanted.
-
-    Args:
-        root: the folder. It must not exist, be empty, or hold this very set.
-        manifest: name of the JSON file in it that says what it holds.
-        what: the name of such a set, for messages.
-        wanted: JSON values that determine the set.
-        write: function of a folder that fills it.
-
-    Returns:
-        The folder, a `pathlib.Path`.
+    """Makes a folder by `write(folder)`, unless it already holds what is wanted: JSON values, which
+    its file `manifest` says.
 
     Raises:
         InputError: if the folder holds anything else; it is left as it is.

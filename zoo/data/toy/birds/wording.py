@@ -41,17 +41,8 @@ _DULL = {"wing_bars": "no", "eye_ring": "no", "crest": "no", "breast_pattern": "
 
 
 def describe(rng, bird, visible):
-    """One caption.
-
-    Args:
-        rng: a NumPy generator.
-        bird: its attributes.
-        visible: the attributes that can be told from the picture; nobody describes the others.
-
-    Returns:
-        `(caption, named)`: the sentence, and the names of the attributes it gives, in the order
-        of `attributes.NAMES`.
-    """
+    """One caption of a bird, and the names of the attributes it gives, in the order of
+    `attributes.NAMES`. Nobody describes what is not `visible` in the picture."""
     named = choose(rng, bird, visible)
     parts = _parts(rng, bird, named)
     size = _spell(rng, bird, "size") if "size" in named else ""

@@ -16,16 +16,9 @@ _OFFSETS = np.cumsum([0, *(len(values) for values in ATTRIBUTES.values())])
 
 
 class Scene(NamedTuple):
-    """One scene as it goes to disk.
-
-    Attributes:
-        number: from 1, in the names of its files and ids.
-        split: Karpathy's: `"train"`, `"restval"`, `"val"` or `"test"`.
-        jpeg: the bytes of its picture.
-        size: width and height.
-        birds: what it shows, from left to right.
-        captions: five strings.
-    """
+    """One scene as it goes to disk: its number from 1, in the names of its files and ids;
+    Karpathy's split, `"train"`, `"restval"`, `"val"` or `"test"`; the bytes and (width, height) of
+    its picture; its birds from left to right; five captions."""
 
     number: int
     split: str
@@ -55,12 +48,8 @@ class Scene(NamedTuple):
 
 
 def write_coco(folder, scenes, species):
-    """`annotations/` with captions, instances and Karpathy's division; `train2014/`, `val2014/`.
-
-    Args:
-        folder: to fill.
-        scenes: `Scene`s in the order of their numbers.
-        species: names; the categories of the instances, numbered from 1.
+    """Fills a folder with `annotations/` (captions, instances and Karpathy's division),
+    `train2014/` and `val2014/`. The species are the categories of the instances, numbered from 1.
     """
     annotations = folder / "annotations"
     annotations.mkdir(parents=True)
@@ -125,17 +114,12 @@ def tokens_of(caption):
 
 
 def write_regions(folder, scenes, seed, num_regions, region_dim):
-    """`{train,dev,test,testall}_{ims.npy,caps.txt,ids.txt}`.
+    """Fills a folder with `{train,dev,test,testall}_{ims.npy,caps.txt,ids.txt}`, at least two
+    regions for each bird.
 
     As in the published files, `test` is the first fifth of `testall`, and images are stored once
-    (`train`, `testall`) or once for every caption (`dev`, `test`): readers must take both.
-
-    Args:
-        folder: to fill.
-        scenes: `Scene`s.
-        seed: integers, of the projection and of the noise.
-        num_regions: regions an image, at least two for each bird.
-        region_dim: size of a feature.
+    (`train`, `testall`) or once for every caption (`dev`, `test`): readers must take both. The
+    projection and the noise follow from `seed`.
     """
     folder.mkdir(parents=True)
     rng = np.random.default_rng([*seed, 1])

@@ -31,14 +31,8 @@ _LAYOUTS = {
 
 
 class Bird(NamedTuple):
-    """One bird of a scene.
-
-    Attributes:
-        species: its number, from 0.
-        attributes: dict of `toy_birds.attributes`.
-        visible: the attributes that can be told from the picture.
-        box: (x, y, width, height) in pixels of what is seen of it.
-    """
+    """One bird of a scene: the number of its species, its `toy_birds.attributes`, which of them can
+    be told from the picture, and the (x, y, width, height) in pixels of what is seen of it."""
 
     species: int
     attributes: dict[str, str]
@@ -47,16 +41,8 @@ class Bird(NamedTuple):
 
 
 def draw_scene(rng, species, size):
-    """Draws a scene.
-
-    Args:
-        rng: a NumPy generator; everything comes from it.
-        species: attribute dicts to draw birds from.
-        size: width and height in pixels.
-
-    Returns:
-        `(picture, birds)`: a Pillow image, and its `Bird`s from left to right.
-    """
+    """Draws a scene of `size` (width, height): a Pillow image, and its `Bird`s from left to right.
+    Everything comes from the generator; species are attribute dicts."""
     side = size * OVERSAMPLE
     margin = int(_MARGIN * side)
     count = 1 + rng.choice(MAX_BIRDS, p=_HOW_MANY)

@@ -52,15 +52,7 @@ class Statement(NamedTuple):
 
 
 def describe_scene(rng, birds):
-    """One caption.
-
-    Args:
-        rng: a NumPy generator.
-        birds: the scene's, from left to right.
-
-    Returns:
-        `(caption, statement)`.
-    """
+    """`(caption, statement)` of the birds of a scene, from left to right."""
     kinds = [kind for kind in _KINDS if len(birds) > 1 or kind in ("count", "one")]
     weights = [_KINDS[kind] for kind in kinds]
     kind = kinds[rng.choice(len(kinds), p=[w / sum(weights) for w in weights])]
@@ -141,17 +133,9 @@ def truth_matrix(root, records):
 
 
 def true_of(statement, table, counts):
-    """Of which scenes a statement is true.
-
-    Args:
-        statement: what a caption says.
-        table: int `(N, MAX_BIRDS, attributes)`, each scene's birds from left to right as `codes`,
-            −1 where there is none.
-        counts: `(N,)`, how many birds each scene has.
-
-    Returns:
-        bool `(N,)`.
-    """
+    """Of which scenes a statement is true, bool `(N,)`. The table is int `(N, MAX_BIRDS,
+    attributes)`, each scene's birds from left to right as `codes`, −1 where there is none; `counts`
+    are how many birds each has."""
     agrees = []
     for named in statement.birds:
         fit = table[:, :, 0] >= 0
