@@ -69,7 +69,6 @@ def check_settings(
     """Checks that a part of `config.json` describes a network that can be hosted exactly.
 
     Args:
-        config: the part.
         expected: what settings may be; a missing one is its first value.
         known: settings with values of their own.
         where: the file and the part, for errors.
@@ -114,9 +113,8 @@ def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 
 def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
-    """ProLIP's tokenizer: SigLIP's of SentencePiece with canonical text, or CLIP's (H/14).
-
-    SigLIP's fills rows with its end token, as CLIP's of Hugging Face does.
+    """ProLIP's tokenizer: SigLIP's of SentencePiece with canonical text, or CLIP's (H/14). SigLIP's
+    fills rows with its end token, as CLIP's of Hugging Face does.
 
     Raises:
         InputError: if the file is no such file.
@@ -163,15 +161,11 @@ def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | N
 
 
 def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
-    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own.
-
-    Args:
-        source: the checkpoint; a file of PyTorch may hold `word2idx`.
-        words: ids that the network has vectors for.
-        max_words: length of a row.
+    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own
+    `word2idx`.
 
     Raises:
-        InputError: if the file is no vocabulary, or has another number of words.
+        InputError: if the file is no vocabulary, or has another number of words than the network.
     """
     given = _given(source, _VOCABULARIES)
     stored = source.arrays.extra.get("word2idx")

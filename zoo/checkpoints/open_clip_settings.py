@@ -47,12 +47,9 @@ _TEXT_KNOWN = (
 def image_settings(
     source: Source, tokens: int, expected: dict[str, tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """Options of `zoo.encoders.open_clip_image`, but for those of its variance.
-
-    Args:
-        source: the checkpoint.
-        tokens: learned tokens beside the patches.
-        expected: further settings of `config.json`, see `check_settings`.
+    """Options of `zoo.encoders.open_clip_image`, but for those of its variance. There are learned
+    tokens beside the patches; `expected` are further settings of `config.json`, see
+    `check_settings`.
 
     Raises:
         InputError: if `config.json` and the arrays disagree, or the network is another.
@@ -80,16 +77,8 @@ def text_settings(
     expected: dict[str, tuple[Any, ...]],
     epsilon: float = CLIP_EPSILON,
 ) -> dict[str, Any]:
-    """Options of `zoo.encoders.open_clip_text`, but for those of its variance.
-
-    Args:
-        source, tokens, expected: as for `image_settings`.
-        prefix: of the names of the arrays.
-        epsilon: of the LayerNorms where `config.json` does not say it.
-
-    Raises:
-        InputError: as `image_settings`.
-    """
+    """Options of `zoo.encoders.open_clip_text`, as `image_settings`, whose arrays' names have a
+    prefix; `epsilon` is of the LayerNorms where `config.json` does not say it."""
     config = _part(source, "text_cfg", {**_TEXT, **expected}, _TEXT_KNOWN)
     arrays = source.arrays.under(prefix)
     words, width = arrays.shape("token_embedding.weight")

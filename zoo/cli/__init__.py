@@ -178,14 +178,8 @@ def run(main: Callable[..., Any], *args: Any) -> NoReturn:
 
 
 def program(command: str) -> str:
-    """What the usage of a command line calls it.
-
-    Args:
-        command: its own name, `"python -m export"`.
-
-    Returns:
-        `"halo export"` where it runs as a subcommand of `halo` (`halo_zoo`), else `command`.
-    """
+    """What the usage of a command line calls it: `"halo export"` where it runs as a subcommand of
+    `halo` (`halo_zoo`), else its own name, `"python -m export"`."""
     return sys.argv[0] if sys.argv[0].startswith("halo ") else command
 
 
@@ -195,16 +189,10 @@ def is_interactive() -> bool:
 
 
 def verbosity(shown: bool = True) -> int:
-    """Keras' `verbose` for a progress bar.
+    """Keras' `verbose` for a progress bar: 0 for nothing, 1 for a bar, 2 for one line at the end,
+    where standard output is a file or a pipe, so that it holds no control characters.
 
     Keras itself takes every standard output of a POSIX system for a terminal.
-
-    Args:
-        shown: whether progress is to be seen at all.
-
-    Returns:
-        0 for nothing, 1 for a bar, 2 for one line at the end, where standard output is a file or
-        a pipe, so that it holds no control characters.
     """
     if not shown:
         return 0

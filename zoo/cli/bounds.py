@@ -58,12 +58,8 @@ _NAMES = {
 
 
 def kind_of(name: str, kind: type) -> str:
-    """The kind of a setting: a key of `KINDS`.
-
-    Args:
-        name: of the field, such as `"batch_size"`.
-        kind: `int` or `float`.
-    """
+    """The kind of a setting, a key of `KINDS`, by its name, such as `"batch_size"`, and whether it
+    is `int` or `float`."""
     for known in ("signed", "size", "share", "positive"):  # `_log_variance` before `_variance`
         for word in _NAMES[known]:
             if name == word or (word.startswith("_") and name.endswith(word)):
@@ -72,17 +68,8 @@ def kind_of(name: str, kind: type) -> str:
 
 
 def check(flag: str, name: str, value: Any, kind: str | None = None) -> None:
-    """Raises unless a number, or each of several, is one that a setting may have.
-
-    Args:
-        flag: for the error.
-        name: of the field.
-        value: what was read; what is no number is fine.
-        kind: a key of `KINDS`; default: by the name.
-
-    Raises:
-        ValueError: if it is not.
-    """
+    """Raises ValueError, naming the flag, unless a number, or each of several, is one that a
+    setting of this name or kind may have; what is no number is fine."""
     for one in value if isinstance(value, tuple) else (value,):
         if isinstance(one, bool) or not isinstance(one, (int, float)):
             continue

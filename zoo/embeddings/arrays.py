@@ -21,11 +21,8 @@ def parts_of(embedding, name="embedding"):
 
 
 def as_arrays(embedding, name="embedding"):
-    """A checked embedding as a dict of NumPy arrays, float32; a mask stays boolean.
-
-    Args:
-        embedding: what `zoo.embeddings.as_embedding` takes, token sequences excepted.
-        name: what to call it in an error.
+    """An embedding as `as_embedding` takes it, token sequences excepted, as a dict of checked NumPy
+    arrays, float32; a mask stays boolean.
 
     Raises:
         ValueError: if it is no embedding, its parts do not fit, or it holds NaN or infinities.
@@ -57,13 +54,8 @@ def length(arrays):
 
 
 def take(arrays, rows, reader=operator.getitem):
-    """Some items of an embedding, which may be kept in float16.
-
-    Args:
-        arrays: dict of arrays.
-        rows: a slice, a mask, or row numbers.
-        reader: function of an array and the rows.
-    """
+    """Some items of an embedding, which may be kept in float16; rows are a slice, a mask or
+    numbers, which `reader` applies to each array."""
     some = {key: reader(value, rows) for key, value in arrays.items()}
     return {key: v.astype(np.float32) if v.dtype == np.float16 else v for key, v in some.items()}
 

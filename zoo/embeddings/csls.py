@@ -93,12 +93,8 @@ class CorrectedSpace:
         return offset
 
     def gallery(self, arrays, left_out=None):
-        """Items' coordinates, float32 `(items, dim' + 1)`.
-
-        Args:
-            arrays: embeddings, a dict of arrays.
-            left_out: `(items, n)`, rows of the bank that must not count for an item; −1 is none.
-        """
+        """Items' coordinates, float32 `(items, dim' + 1)`; `left_out` `(items, n)` are rows of the
+        bank that must not count for an item, −1 is none."""
         vectors = self.base.gallery(arrays)
         near = self._nearness(vectors, left_out)
         if self.metric == "l2":
@@ -120,15 +116,11 @@ class CorrectedSpace:
         return -straight_line(score)[0] * self._nearness(self.base.gallery(arrays), left_out) / 2
 
     def left_out(self, queries, rows, count):
-        """The rows of the bank that are questions for each of some items, `(count, n)`, −1 padded.
+        """The rows of the bank that are questions for each of `count` items, `(count, n)`, −1
+        padded. `rows` `(Q, m)` are the items that each of Q probes wants, −1 where it wants fewer.
 
         A probe's own item was not there when its questions were asked: they are no questions of
         others.
-
-        Args:
-            queries: embeddings of Q probes, a dict of arrays.
-            rows: `(Q, m)`, the items that each wants, −1 where it wants fewer.
-            count: number of items.
         """
         vectors = np.ascontiguousarray(self.base.queries(queries), np.float32)
         asked = np.array([self._rows.get(row.tobytes(), -1) for row in vectors])

@@ -10,7 +10,7 @@ from zoo.encoders.weight_arrays import COUNTERS, WeightArrays
 
 
 class Entry(NamedTuple):
-    """A variable of Keras, the names of the arrays that fill it, and what makes its value of them."""
+    """A variable of Keras, names of the arrays that fill it, and what makes its value of them."""
 
     variable: Any
     names: tuple[str, ...]

@@ -109,11 +109,8 @@ def check_sizes(archive: zipfile.ZipFile, limit: int) -> None:
 
 
 def check_hdf5(file: Any, size: int) -> None:
-    """Refuses an HDF5 file whose arrays are larger than its size allows, or lie in other files.
-
-    Args:
-        file: a path, or a binary file that can seek.
-        size: bytes on the disk.
+    """Refuses an HDF5 file, a path or a binary file that can seek, of `size` bytes, whose arrays
+    are larger than that allows, or lie in other files.
 
     Raises:
         ValueError: as above; nothing of an array has been read.

@@ -27,18 +27,13 @@ _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 def temporary_file(folder: str | os.PathLike, name: str) -> tuple[Path, int]:
-    """Makes an empty file that no other writer has, and that nobody cleans away meanwhile.
+    """Makes an empty file that no other writer has, and that nobody cleans away meanwhile: its path
+    and descriptor.
 
     Its name is random, so that threads, processes, containers and hosts on one volume have their
-    own. A lock on it says that its writer lives, see `remove_leftovers`: a number of a process
-    would say nothing in another container.
-
-    Args:
-        folder: where to make it.
-        name: of the file that it is to become; its end, with the suffix, is kept.
-
-    Returns:
-        `(path, descriptor)`. The lock ends with the descriptor, which the caller closes.
+    own; the end of `name`, with the suffix, is kept. A lock on it says that its writer lives, see
+    `remove_leftovers`: a number of a process would say nothing in another container. The lock ends
+    with the descriptor, which the caller closes.
     """
     while True:
         path = Path(folder) / f".tmp-{secrets.token_hex(8)}-{name[-_TAIL:]}"

@@ -11,13 +11,11 @@ from zoo.files.json_files import read_json, write_json
 
 
 def hashes(paths: Iterable[str | os.PathLike]) -> dict[str, str]:
-    """The SHA-256 of the contents of files, `{absolute path: hash}`.
+    """The SHA-256 of the contents of files, `{absolute path: hash}`; what names no file has the
+    hash "".
 
     A file is read when it is met first and when its size or its time of change is another. What was
     found is kept in the user's cache folder.
-
-    Args:
-        paths: what names no file of this machine has the hash "".
 
     Raises:
         InputError: if a file cannot be read.

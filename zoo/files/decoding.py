@@ -103,14 +103,7 @@ def opened(contents: bytes, max_pixels: int = MAX_PIXELS) -> Image.Image:
 
 
 def check_images(paths: Sequence[str | os.PathLike]) -> list[str | None]:
-    """Decodes every picture as training would, to find those that it could not read.
-
-    Args:
-        paths: files.
-
-    Returns:
-        One entry per path: None, or why it cannot be used.
-    """
+    """For each path None, or why it cannot be used: every picture is decoded as training would."""
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
         return list(pool.map(_why_unreadable_file, paths))
 

@@ -44,16 +44,9 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
 
 
 def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
-    """How the pictures of a description become squares.
-
-    Whatever shows other pictures to a run's model (search, demo, serving) must do the same.
-
-    Args:
-        description: for `zoo.data.open`.
-
-    Returns:
-        `{"mode", "crop_fraction"}`, for `zoo.data.images.prepare`.
-    """
+    """How the pictures of a description for `zoo.data.open` become squares, `{"mode",
+    "crop_fraction"}` for `zoo.data.images.prepare`. Whatever shows other pictures to a run's model
+    (search, demo, serving) must do the same."""
     given = {**RESIZING, **{name: description[name] for name in RESIZING if name in description}}
     return {"mode": given["resize"], "crop_fraction": given["crop_fraction"]}
 

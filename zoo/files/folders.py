@@ -19,19 +19,12 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of 
 def pictures_in(
     folder: str | os.PathLike, exclude: Sequence[str] = ()
 ) -> tuple[list[Path], dict[str, int]]:
-    """The pictures of a folder and of all folders below it, by their suffix.
+    """The pictures of a folder and of all folders below it, by their suffix, sorted; and how many
+    files were left out, by suffix, `HIDDEN` or `EXCLUDED`, most first.
 
     Hidden files and folders are left out, as are the folders in which systems keep thumbnails and
-    deleted files (`SYSTEM_FOLDERS`).
-
-    Args:
-        folder: an existing folder.
-        exclude: patterns of names or of paths below `folder`, `"*_small.jpg"` or `"raw/*"`, see
-            `matches`.
-
-    Returns:
-        `(paths, left out)`: paths sorted; how many files were left out, by suffix, `HIDDEN` or
-        `EXCLUDED`, most first. Hidden files that are no pictures are not counted.
+    deleted files (`SYSTEM_FOLDERS`), and what `exclude` `matches`: patterns of names or of paths
+    below `folder`, `"*_small.jpg"` or `"raw/*"`. Hidden files that are no pictures are not counted.
     """
     folder, found, others = Path(folder), [], Counter()
     for path in sorted(folder.rglob("*")):

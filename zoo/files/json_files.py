@@ -98,12 +98,8 @@ def pack(value: Any) -> Any:
 
 
 def unpack(kind: Any, value: Any, name: str = "value") -> Any:
-    """The inverse of `pack`.
-
-    Args:
-        kind: a dataclass or another type as it is written at a field.
-        value: JSON values.
-        name: what to call it in an error.
+    """The inverse of `pack`: JSON values as a dataclass or another type as it is written at a
+    field, which errors call `name`.
 
     Raises:
         ValueError: if something is missing, surplus, of another kind or not finite; or as the

@@ -11,15 +11,11 @@ from zoo.errors import InputError, require
 def open_onnx(
     path: str | os.PathLike, threads: int = 0
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    """The function from a dict of inputs to a dict of outputs that a file computes.
-
-    Args:
-        path: of the file.
-        threads: of an operation; 0 for as many as there are cores.
+    """The function from a dict of inputs to a dict of outputs that a file computes; 0 threads for
+    as many as there are cores.
 
     Raises:
-        InputError: if it cannot be read.
-        MissingPackageError: if onnxruntime is not installed.
+        InputError: if it cannot be read, or onnxruntime is not installed.
     """
     onnxruntime = require("onnxruntime", extra="search")
     options = onnxruntime.SessionOptions()

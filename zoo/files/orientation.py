@@ -9,15 +9,10 @@ _LARGEST_SEGMENT = 1 << 16
 
 
 def jpeg_orientation(contents):
-    """The orientation that a JPEG's EXIF data state, int32, 1 where they state none.
+    """The orientation that the EXIF data of a JPEG's bytes state, an int32 scalar from 1 to 8; 1
+    where they state none, or are damaged, as they give Pillow nothing.
 
     EXIF lies in an APP1 segment before the first table of the JPEG; later segments are not read.
-
-    Args:
-        contents: a string scalar, the bytes of a JPEG.
-
-    Returns:
-        An int32 scalar from 1 to 8. Damaged EXIF data give 1, as they give Pillow nothing.
 
     Reference: CIPA DC-008 (Exif 3.0), sections 4.5.4 and 4.6.5.
     """
@@ -39,16 +34,11 @@ def jpeg_orientation(contents):
 
 
 def may_be_turned(contents):
-    """Whether a JPEG may have EXIF data, from its first two segments.
+    """Whether a JPEG may have EXIF data, from its first two segments; where not, `jpeg_orientation`
+    is 1.
 
     `jpeg_orientation` walks through the segments by a loop, and control flow costs more than its
     few numbers. Most photos have at most one segment before their tables, and no EXIF data.
-
-    Args:
-        contents: as for `jpeg_orientation`.
-
-    Returns:
-        A bool scalar; where it is False, `jpeg_orientation` is 1.
     """
     size = tf.strings.length(contents)
     other, length, exif = _segment(contents, tf.minimum(2, size))
@@ -57,10 +47,7 @@ def may_be_turned(contents):
 
 
 def chunk_orientation(contents):
-    """The orientation that the EXIF chunk of a PNG or a WebP states, int32, else 1.
-
-    Args:
-        contents: a string scalar, the bytes of a file.
+    """The orientation that the EXIF chunk in the bytes of a PNG or a WebP states, int32, else 1.
 
     Reference: Portable Network Graphics (third edition), 11.3.4.5; WebP Container Specification.
     """
@@ -85,15 +72,8 @@ def chunk_orientation(contents):
 
 
 def upright(image, orientation):
-    """A picture turned and mirrored as an EXIF orientation says.
-
-    Args:
-        image: `(height, width, channels)`.
-        orientation: an int32 scalar from 1 to 8, such as `jpeg_orientation` gives.
-
-    Returns:
-        The picture, `(width, height, channels)` for orientations 5 to 8.
-    """
+    """A picture turned and mirrored as an EXIF orientation says, of the shape `(width, height,
+    channels)` for orientations 5 to 8."""
 
     def reverse(picture, axis, mirrored):
         says_so = tf.reduce_any(orientation == tf.constant(mirrored))

@@ -12,11 +12,8 @@ _OTHERS = (";", "\t", "|", ",")
 
 
 def separator_of(path, separator=None):
-    """The character between the fields of a table.
-
-    Args:
-        path: the file.
-        separator: one character, or `"tab"`; None follows the file's suffix.
+    """The character between the fields of a table: one character, or `"tab"`; None follows the
+    suffix.
 
     Raises:
         InputError: if it is no such character.
@@ -30,10 +27,7 @@ def separator_of(path, separator=None):
 
 
 def read_header(path, separator=None):
-    """The names of the columns of a table.
-
-    Args:
-        path, separator: see `read_table`.
+    """The names of the columns of a table, as `read_table` reads it.
 
     Raises:
         InputError: if the file cannot be read, or its first line is no row.

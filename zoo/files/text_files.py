@@ -26,11 +26,8 @@ def existing_folder(path, what="folder"):
 
 def read_text(path, bad=None):
     """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
-
-    Args:
-        path: the file.
-        bad: function `(where, why)` that is told of a line that is not UTF-8, which is then empty;
-            by default it is an error.
+    `bad(where, why)` is told of a line that is not UTF-8, which is then empty; by default it is an
+    error.
 
     Raises:
         InputError: if it cannot be read or decoded, with the line of the first bad byte.
@@ -74,11 +71,8 @@ def whole_number(text):
 
 
 def read_numbered(path, count=1):
-    """A CUB table: lines of `number value …`, as `{number: (line, values)}`.
-
-    Args:
-        path: the file.
-        count: how many values follow the number; a path may contain no spaces.
+    """A CUB table: lines of `number value …`, so many values and none with a space, as `{number:
+    (line, values)}`.
 
     Raises:
         InputError: if a line has another form or a number occurs twice.
@@ -97,13 +91,9 @@ def read_numbered(path, count=1):
 
 
 def decode_caption_bytes(data):
-    """Text of a caption file, whatever its encoding.
-
-    Returns:
-        `(text, clean)`: clean is False where bytes were not UTF-8, or where another program had
-        replaced some by U+FFFD. Such bytes were hard spaces in Reed's files, so runs of U+FFFD
-        become a space; other bytes are read as Windows-1252.
-    """
+    """`(text, clean)` of a caption file, whatever its encoding: clean is False where bytes were not
+    UTF-8, or where another program had replaced some by U+FFFD. Such bytes were hard spaces in
+    Reed's files, so runs of U+FFFD become a space; other bytes are read as Windows-1252."""
     try:
         text = data.decode("utf-8-sig")
         clean = _REPLACEMENT not in text
@@ -124,17 +114,10 @@ def portable(name):
 
 
 def name_on_disk(folder, name):
-    """The name of a file as the disk has it.
+    """The name of a file in a folder as the disk has it, or as it is where no form of it is there.
 
     An accented letter is one character or two (Unicode's NFC and NFD): macOS writes the one and a
     table the other.
-
-    Args:
-        folder: that the name is relative to.
-        name: as a table has it, with `/` between folders.
-
-    Returns:
-        `name`, where there is such a file or none in any form, else the form that is there.
     """
     folder = Path(folder)
     if name.isascii() or os.path.isfile(folder / name):

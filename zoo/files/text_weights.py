@@ -16,11 +16,8 @@ OPTIONAL = FILES[:1]
 
 
 def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
-    """The folder of a checkpoint, which is fetched the first time it is named.
-
-    Args:
-        name_or_folder: a folder; or a name on Hugging Face, `"all-MiniLM-L6-v2"` or
-            `"intfloat/e5-small-v2"`.
+    """The folder of a checkpoint, or that of a name on Hugging Face, `"all-MiniLM-L6-v2"` or
+    `"intfloat/e5-small-v2"`, which is fetched the first time it is named.
 
     Raises:
         InputError: if there is no such folder, and nothing of that name can be fetched.

@@ -16,12 +16,8 @@ _BLOCK = 1 << 14  # rows that are checked at once
 
 
 def located(spec, root=None):
-    """`(path, name)` of `FILE` or `FILE:NAME`, NAME being an array or a column of the file.
-
-    Args:
-        spec: text or a path.
-        root: a folder that the file has moved to, or None.
-    """
+    """`(path, name)` of `FILE` or `FILE:NAME`, NAME being an array or a column of the file, which
+    may have moved to a folder `root`."""
     text, name = str(spec), None
     if not Path(text).expanduser().exists() and ":" in text:
         head, _, tail = text.rpartition(":")
@@ -59,15 +55,8 @@ def lengths(array):
 
 
 def read_column(spec, root=None):
-    """One value a row: numbers or texts, out of any of the files, a table or a text file.
-
-    Args:
-        spec: `FILE` or `FILE:NAME`; of `.csv` and `.tsv` the name is a column's, any other text
-            file gives its lines.
-        root: see `located`.
-
-    Returns:
-        `(rows, …)`, an array of numbers or a list of texts.
+    """One value a row, numbers `(rows, …)` or a list of texts, out of any of the files, a table or
+    a text file: of `.csv` and `.tsv` the name is a column's, any other text file gives its lines.
 
     Raises:
         InputError: if it cannot be read.

@@ -13,11 +13,8 @@ _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 
 
 def single_loss(loss: Any) -> Callable:
-    """A loss as `compile(loss=…)` takes it, as a Keras loss object or a function.
-
-    Args:
-        loss: a `keras.losses.Loss`, a function `(matches, logits) -> values`, or a name that Keras
-            knows, such as `"mse"`.
+    """A loss as `compile(loss=…)` takes it, `keras.losses.Loss`, function `(matches, logits) ->
+    values` or a name that Keras knows, as a Keras loss object or a function.
 
     Raises:
         ValueError: if it is several losses, or nothing that Keras knows.
@@ -34,14 +31,6 @@ def reduced(loss: Any, matches: Tensor, logits: Tensor) -> Tensor:
 
     Keras' own reductions also divide by the number of replicas. Here they do not, since every
     replica knows the whole batch: `DualEncoder` divides once.
-
-    Args:
-        loss: see `single_loss`.
-        matches: `(N, M)` in [0, 1].
-        logits: `(N, M)` similarities.
-
-    Returns:
-        A scalar.
 
     Raises:
         ValueError: if there are several losses, if Keras knows no such loss, or if the values of a

@@ -102,16 +102,10 @@ def _xla(function):
 
 
 def _sum_over_pairs(compare, values):
-    """What every item receives from its pairs with all others.
-
-    Args:
-        compare: from the values of some first and some second items, which broadcast, to what the
-            first receive and what is taken from the second.
-        values: tuple of `(items, queries)` matrices, the scores before all others.
-
-    Returns:
-        `(items, queries)`.
-    """
+    """What every item receives from its pairs with all others, `(items, queries)`. From values of
+    some first and some second items, which broadcast, `compare` gives what the first receive and
+    what is taken from the second; values are matrices `(items, queries)`, the scores before all
+    others."""
     items = ops.shape(values[0])[0]
     blocks = tuple(
         _in_blocks(value, LAST if number == 0 else 0.0) for number, value in enumerate(values)

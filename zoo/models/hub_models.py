@@ -159,7 +159,7 @@ def is_hub_config(config: dict[str, Any]) -> bool:
 
 
 def nearest(name: str, others: list[str]) -> str:
-    """`"; did you mean …?"` with the name nearest to a name or path that is not there, or nothing."""
+    """`"; did you mean …?"` with the name nearest to one that is not there, or nothing."""
     path = pathlib.Path(name).expanduser()
     beside = []
     if path.parent.is_dir():

@@ -196,12 +196,8 @@ def add_scale_and_shift(layer, scale, shift):
 
 
 class ScaledSimilarity(Similarity):
-    """Base of the closed forms −scale · distance + shift with both learned.
-
-    Args:
-        scale: initial value of the learned scale, > 0.
-        shift: initial value of the learned shift.
-    """
+    """Base of the closed forms −scale · distance + shift with both learned, from these initial
+    values."""
 
     def __init__(self, scale, shift, **kwargs):
         super().__init__(**kwargs)

@@ -14,15 +14,8 @@ _BLOCK = 2**24
 @keras.saving.register_keras_serializable(package="halo")
 class AlignmentGraph(keras.layers.Layer):
     """ReLU(W·(E·s)), E = softmax(W_q s · W_k s): each node gathers all others of its pair.
-
-    Args:
-        dim: channels of an alignment.
-
-    Call arguments:
-        alignments: `(N, M, nodes, dim)`.
-        mask: bool, broadcastable to `(N, M, nodes)`, True for nodes that are there.
-
-    Output: `(N, M, nodes, dim)`.
+    Alignments are `(N, M, nodes, dim)`, and the mask, broadcastable to `(N, M, nodes)`, is True for
+    nodes that are there.
 
     Reference: SGRAF (Diao et al., AAAI 2021), equations 6 and 7.
     """
@@ -48,16 +41,8 @@ class AlignmentGraph(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="halo")
 class AlignmentFiltration(keras.layers.Layer):
-    """Σ_i g_i s_i of unit length, g = sigmoid(BatchNorm(w·s_i)), which sum to one.
-
-    Args:
-        dim: channels of an alignment.
-
-    Call arguments:
-        alignments: `(N, M, nodes, dim)`.
-        mask: bool, broadcastable to `(N, M, nodes)`, True for nodes that are there.
-
-    Output: `(N, M, dim)`.
+    """Σ_i g_i s_i of unit length, g = sigmoid(BatchNorm(w·s_i)), which sum to one: `(N, M, dim)` of
+    what `AlignmentGraph` takes.
 
     Reference: SGRAF (Diao et al., AAAI 2021), equations 8 and 9.
     """
@@ -85,19 +70,11 @@ class AlignmentFiltration(keras.layers.Layer):
 
 
 def attended_regions(regions, words, region_mask, word_mask, sharpness=9.0):
-    """What each word sees of each image: a mean of its regions, of unit length.
+    """What each word sees of each image, `(N, M, L, dim)`: a mean of its regions, of unit length.
 
-    Regions are weighted by softmax over regions of λ · ŝ, where ŝ is the leaky ReLU (slope 0.1) of
-    the product of word and region, of unit length over the words of the caption.
-
-    Args:
-        regions: `(N, R, dim)`.
-        words: `(M, L, dim)`.
-        region_mask, word_mask: bool `(N, R)` and `(M, L)`, True where there is one.
-        sharpness: λ.
-
-    Returns:
-        `(N, M, L, dim)`.
+    Regions `(N, R, dim)` are weighted by softmax over regions of λ · ŝ, where ŝ is the leaky ReLU
+    (slope 0.1) of the product of word `(M, L, dim)` and region, of unit length over the words of
+    the caption. Masks are True where there is one.
 
     Reference: SCAN (Lee et al., ECCV 2018), equations 1 to 3.
     """

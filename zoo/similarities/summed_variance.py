@@ -15,19 +15,11 @@ BLOCK = 2**17  # numbers (pairs × dim) in one block, half a MiB
 
 
 class SummedVarianceTerms(keras.Operation):
-    """quadratic · Σ_d (μ − μ')² / (σ² + σ'²) + log · Σ_d log(σ² + σ'²) of every pair.
+    """quadratic · Σ_d (μ − μ')² / (σ² + σ'²) + log · Σ_d log(σ² + σ'²) of every pair, `(N, M)` of
+    means and log variances `(N, dim)` and `(M, dim)`.
 
-    Memory beyond inputs and output is a few blocks, forwards and backwards: the gradient is written
-    out and recomputes the blocks.
-
-    Args:
-        quadratic: weight of the first sum.
-        log: weight of the second sum.
-        block: how many numbers (pairs × dim) a block may hold.
-
-    Call arguments: mean and log variance `(N, dim)`, mean and log variance `(M, dim)`.
-
-    Output: `(N, M)`.
+    Memory beyond inputs and output is a few blocks of so many numbers (pairs × dim), forwards and
+    backwards: the gradient is written out and recomputes the blocks.
     """
 
     def __init__(self, quadratic, log, block=BLOCK, **kwargs):

@@ -105,13 +105,9 @@ def training_batch_normalizations(model):
 
 
 def estimate_batch_normalization(model, batches):
-    """Replaces the moving statistics of BatchNorm layers by their mean over batches.
-
-    Each batch weighs the same. Weights do not change.
-
-    Args:
-        model: a built model.
-        batches: a finite iterable of model inputs, called with `training=True`.
+    """Replaces the moving statistics of BatchNorm layers by their mean over a finite iterable of
+    model inputs, each called with `training=True`. Each batch weighs the same. Weights do not
+    change.
 
     Raises:
         ValueError: if there are no batches.

@@ -21,17 +21,12 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """In here a `ValueError` becomes an `InputError` of one line; its traceback goes into a file.
+    """In here a `ValueError` becomes an `InputError` of one line, without Keras' frame and colours;
+    its traceback goes into `traceback.txt` of the run's folder.
 
     Which sizes go together is known to the layers, the pipelines and Keras' networks that are made
     of them: an even width for two directions, 32 pixels for a ResNet. They raise `ValueError`, and
     so does a defect of ours, so that nothing of it may be lost.
-
-    Args:
-        folder: of the run; `traceback.txt` is written there.
-
-    Raises:
-        InputError: the same sentence without Keras' frame and colours, and where the rest is.
     """
     try:
         yield
@@ -52,14 +47,11 @@ def sentence(error: ValueError) -> str:
 
 
 def check_rankings(model: Any, names: Sequence[str]) -> None:
-    """Refuses, before hours of training, a similarity that cannot rank a model's embeddings.
-
-    Args:
-        model: a `DualEncoder`.
-        names: similarities by name, or "own".
+    """Refuses, before hours of training, a similarity by name that cannot rank a model's
+    embeddings, as CSD of points; `"own"` always can.
 
     Raises:
-        InputError: if one takes other embeddings, as CSD of points.
+        InputError: if one takes other embeddings.
     """
     encoders = (model.image_encoder, model.caption_encoder)
     embeddings = [_zeros(encoder.output) for encoder in encoders]
@@ -182,15 +174,8 @@ class CollapseCheck(keras.callbacks.Callback):
 
 
 def spread(similarity):
-    """How much the similarities of a query differ.
-
-    Args:
-        similarity: `(images, captions)`.
-
-    Returns:
-        The standard deviation over a row, mean of all rows, or over a column, mean of all
-        columns, whichever is less.
-    """
+    """How much the similarities of a query differ: the standard deviation over a row, mean of all
+    rows, or over a column, mean of all columns, whichever is less."""
     values = np.asarray(similarity, np.float64)
     return float(min(values.std(axis=1).mean(), values.std(axis=0).mean()))
 

@@ -99,12 +99,7 @@ def fit(
 
 
 def freeze(frozen: Sequence[keras.layers.Layer], among: Sequence[keras.layers.Layer]) -> None:
-    """Freezes some layers, and makes all of others trainable, whatever of them was frozen.
-
-    Args:
-        frozen: what does not train.
-        among: layers that train unless they are frozen.
-    """
+    """Freezes some layers, and makes all of others trainable, whatever of them was frozen."""
     kept = {id(part) for part in frozen}
     for part in among:
         if id(part) not in kept:

@@ -24,12 +24,8 @@ UNSAID = ""  # the weights of a backbone, where nobody has said which
 def check_weights(settings: Any, name: str, network: str | None) -> None:
     """Refuses to train a network of random weights on real data unless that was asked for.
 
-    For `__post_init__` of settings whose field's default is `UNSAID`, which becomes None.
-
-    Args:
-        settings: with `data_dir`.
-        name: of the field.
-        network: name of the network, or None where there is none; a tiny one has no weights.
+    For `__post_init__` of settings whose field's default is `UNSAID`, which becomes None. A tiny
+    network has no weights, and None is no network.
 
     Raises:
         ValueError: if real data are given and nothing was said of the weights.
