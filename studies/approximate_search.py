@@ -21,7 +21,7 @@ import numpy as np
 from studies import columns, opened, seed_table
 from zoo import cli, metrics, search, similarities
 from zoo.cli import setting
-from zoo.cli.choices import KINDS
+from zoo.cli.bounds import KINDS
 from zoo.files import write_text
 
 EXACT = {"Mean only": "squared_euclidean", "2-Wasserstein": "squared_wasserstein_2", "CSD": "csd"}

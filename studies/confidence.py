@@ -13,7 +13,7 @@ from pathlib import Path
 from studies.confidence_study import confidence_study, study_table
 from studies.publishing import publish, ranking
 from zoo.cli import OneLineParser, run
-from zoo.cli.choices import DIVISIONS, SIMILARITIES
+from zoo.cli.bounds import DIVISIONS, SIMILARITIES
 from zoo.errors import InputError
 from zoo.evaluation.calibration import same_split
 from zoo.evaluation.retrieval import encode

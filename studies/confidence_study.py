@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from zoo.cli.choices import DIVISIONS
+from zoo.cli.bounds import DIVISIONS
 from zoo.confidence import (
     QueryScores,
     absence_p_values,

@@ -9,7 +9,7 @@ import pytest
 
 import halo_zoo
 from zoo import similarities
-from zoo.cli import choices
+from zoo.cli import bounds
 from zoo.similarities import by_name
 
 ROOT = Path(halo_zoo.__file__).parent
@@ -42,6 +42,6 @@ def test_no_help_imports_tensorflow():
 
 
 def test_the_names_that_help_lists_are_the_library_s():
-    assert choices.SIMILARITIES == similarities.NAMES
+    assert bounds.SIMILARITIES == similarities.NAMES
     with pytest.raises(ValueError, match="must be one of"):
         by_name.check_name("nothing")

@@ -19,7 +19,7 @@ from pyarrow import parquet
 import zoo
 from export import export_model
 from zoo import collection, embeddings
-from zoo.cli.choices import DTYPES
+from zoo.cli.bounds import DTYPES
 from zoo.collection import Collection, Encoded, Work, containers, direct, encode_work, shards
 from zoo.collection.shards import shard_name
 from zoo.data import images

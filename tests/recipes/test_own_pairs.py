@@ -17,9 +17,9 @@ from demo.service import Service
 from tiny_sentence import random_weights, write_checkpoint
 from zoo import cli
 from zoo.data.records.features import caption_states, caption_vectors, pooled_vectors
+from zoo.encoders.sentence import text_folder
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.files.text_weights import text_folder
 from zoo.models.points import points_of
 from zoo.retriever import VERDICTS
 

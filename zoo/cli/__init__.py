@@ -57,7 +57,7 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
-        kind: of a number, a key of `zoo.cli.bounds.KINDS`, where its name does not say it.
+        kind: of a number, a key of `zoo.cli.bounds.BOUNDS`, where its name does not say it.
     """
     metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
     if toy is not ...:

@@ -1,9 +1,26 @@
-"""What numbers a setting may have: by its kind, which its name says, or `setting(kind=…)`."""
+"""What flags may say: numbers by their kind, names and defaults of rooms that need TensorFlow."""
 
 import math
 from typing import Any, NamedTuple
 
 LARGEST = 2**31 - 1  # what TensorFlow counts to
+# `zoo.similarities.NAMES`, which the classes themselves give.
+SIMILARITIES = (
+    "average_l2", "bhattacharyya", "chamfer", "cosine", "csd", "elk", "euclidean", "jeffreys",
+    "kl", "match_probability", "maximum_pair", "min_kl", "power_spherical",
+    "probabilistic_cosine", "reverse_kl", "set_match_probability", "smooth_chamfer",
+    "squared_euclidean", "squared_wasserstein_2", "von_mises_fisher", "wasserstein_2",
+)  # fmt: skip
+# The similarity that ranks embeddings of a kind by default.
+BY_KIND = {
+    "a point": "cosine",
+    "a Gaussian": "csd",
+    "a set": "smooth_chamfer",
+}
+KINDS = ("flat", "hnsw", "ivfpq")  # of an index
+DTYPES = ("float32", "float16")  # of vectors in shards
+RESAMPLES = 500  # of the bootstrap
+DIVISIONS = 5  # of the test queries, each used both ways
 
 
 class Bounds(NamedTuple):
@@ -29,7 +46,9 @@ class Bounds(NamedTuple):
 
 
 INFINITE = float("inf")
-KINDS = {
+
+
+BOUNDS = {
     "size": Bounds(1, LARGEST, "a whole number of at least 1"),
     "count": Bounds(0, LARGEST, "a whole number of at least 0"),
     "share": Bounds(0, 1, "a share from 0 to 1"),
@@ -37,6 +56,8 @@ KINDS = {
     "positive": Bounds(0, INFINITE, "a finite number above 0", above=True),
     "signed": Bounds(-INFINITE, INFINITE, "a finite number"),
 }
+
+
 # Names and the ends of names. What is in neither is a count or a rate.
 _NAMES = {
     "size": (
@@ -58,7 +79,7 @@ _NAMES = {
 
 
 def kind_of(name: str, kind: type) -> str:
-    """The kind of a setting, a key of `KINDS`, by its name, such as `"batch_size"`, and whether it
+    """The kind of a setting, a key of `BOUNDS`, by its name, such as `"batch_size"`, and whether it
     is `int` or `float`."""
     for known in ("signed", "size", "share", "positive"):  # `_log_variance` before `_variance`
         for word in _NAMES[known]:
@@ -73,7 +94,7 @@ def check(flag: str, name: str, value: Any, kind: str | None = None) -> None:
     for one in value if isinstance(value, tuple) else (value,):
         if isinstance(one, bool) or not isinstance(one, (int, float)):
             continue
-        bounds = KINDS[kind or kind_of(name, type(one))]
+        bounds = BOUNDS[kind or kind_of(name, type(one))]
         if not bounds.holds(one):
             words = f"at most {LARGEST}" if bounds.high == LARGEST < one else bounds.words
             raise ValueError(f"{flag} must be {words}; received {one}")

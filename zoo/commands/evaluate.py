@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
-from zoo.cli.choices import BY_KIND, SIMILARITIES
+from zoo.cli.bounds import BY_KIND, SIMILARITIES
 from zoo.errors import InputError
 
 PARTS = ("mean", "log_variance", "elements")

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from zoo.cli import OneLineParser
-from zoo.cli.choices import RESAMPLES, SIMILARITIES
+from zoo.cli.bounds import RESAMPLES, SIMILARITIES
 from zoo.errors import InputError
 
 

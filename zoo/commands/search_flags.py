@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from zoo.cli import OneLineParser
-from zoo.cli.choices import DTYPES, KINDS, SIMILARITIES
+from zoo.cli.bounds import DTYPES, KINDS, SIMILARITIES
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'

@@ -1,6 +1,7 @@
 """Sentences by a pretrained BERT: MiniLM, E5, BGE and BERT itself, as a caption tower."""
 
 import os
+import pathlib
 from typing import Any
 
 import keras
@@ -10,14 +11,19 @@ from zoo.compat import all_layers
 from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.encoders.words import PADDING, activate_exactly, network_of_folder
 from zoo.errors import InputError
+from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object
-from zoo.files.text_weights import text_folder
 from zoo.layers.pooling import MeanPooling
 
 MEAN, FIRST = POOLINGS = ("mean", "first")
 OF_MODE = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": FIRST}
 # Of `hidden_act`: whether it is GELU's approximation by tanh.
 IS_APPROXIMATE = {"gelu": False, "gelu_new": True, "gelu_pytorch_tanh": True}
+SITE = "https://huggingface.co"
+OWNER = "sentence-transformers"  # of a name without one
+# The weights come last: where they are, everything has been asked for.
+FILES = ("1_Pooling/config.json", "config.json", "tokenizer.json", "model.safetensors")
+OPTIONAL = FILES[:1]
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -131,6 +137,43 @@ def sentences(
     pooled = MeanPooling(name="pooling")(states, mask=mask) if by_mean else states[:, 0]
     outputs = {"features": states, "mask": mask, "pooled": pooled}
     return keras.Model(ids, outputs, name="backbone")
+
+
+def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
+    """The folder of a checkpoint, or that of a name on Hugging Face, `"all-MiniLM-L6-v2"` or
+    `"intfloat/e5-small-v2"`, which is fetched the first time it is named.
+
+    Raises:
+        InputError: if there is no such folder, and nothing of that name can be fetched.
+    """
+    path = pathlib.Path(os.fspath(name_or_folder)).expanduser()
+    name = str(name_or_folder)
+    is_name = name.count("/") <= 1 and not name.startswith((".", "/", "~"))
+    if path.exists() or not name or not is_name:
+        return path
+    name = name if "/" in name else f"{OWNER}/{name}"
+    folder = cache_folder("text", *name.split("/"))
+    if (folder / FILES[-1]).exists():
+        return folder
+    for file in FILES:
+        place = folder / file
+        if place.exists():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            keras.utils.get_file(
+                place.name,
+                f"{SITE}/{name}/resolve/main/{file}",
+                cache_dir=place.parent,
+                cache_subdir=".",
+            )
+        except Exception as error:  # `get_file` raises a bare Exception when offline
+            if file in OPTIONAL and "404" in str(error):
+                continue
+            raise InputError(
+                f"{name_or_folder}: no such folder, and {name} could not be fetched ({error})"
+            ) from error
+    return folder
 
 
 def _pooling_of_folder(folder):

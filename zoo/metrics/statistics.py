@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from zoo.cli.choices import RESAMPLES
+from zoo.cli.bounds import RESAMPLES
 
 _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled in more steps
 

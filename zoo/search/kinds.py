@@ -5,7 +5,7 @@ import threading
 import faiss
 import numpy as np
 
-from zoo.cli.choices import KINDS
+from zoo.cli.bounds import KINDS
 
 REMOVED = -1  # id of a row that is passed over, which is also how FAISS says "none"
 METRICS = {"l2": faiss.METRIC_L2, "inner_product": faiss.METRIC_INNER_PRODUCT}

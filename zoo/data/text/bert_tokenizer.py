@@ -8,11 +8,11 @@ import keras
 
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
+from zoo.encoders.sentence import text_folder
 from zoo.encoders.subwords import SubwordTokenizer
 from zoo.errors import InputError, require
 from zoo.files.json_files import read_object
 from zoo.files.text_files import read_lines
-from zoo.files.text_weights import text_folder
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_FILES = ("vocab.txt", "tokenizer.json", "assets/tokenizer/vocabulary.txt")
