@@ -237,9 +237,7 @@ class OneLineParser(argparse.ArgumentParser):
     def _knows(self, word):
         name = word.partition("=")[0]
         flags = self._option_string_actions
-        return name in flags or (
-            self.allow_abbrev and any(flag.startswith(name) for flag in flags)
-        )
+        return name in flags or (self.allow_abbrev and any(flag.startswith(name) for flag in flags))
 
     def error(self, message: str) -> NoReturn:
         # argparse prints the whole usage first, which buries the one line that matters.

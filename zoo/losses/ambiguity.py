@@ -41,8 +41,7 @@ class Ambiguity(Auxiliary):
         name: under which it is logged.
 
     Call arguments:
-        images: Gaussians `(N, dim)`.
-        captions: Gaussians `(M, dim)`.
+        images, captions: Gaussians, `(N, dim)` and `(M, dim)`.
         matches: `(N, M)`. An image and a caption match where it is above 0, and two captions
             where they match the same image. Matches do not count in n: the captions of one photo
             say how alike its authors write. Items that match all captions are left out.

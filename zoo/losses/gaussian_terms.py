@@ -205,8 +205,7 @@ class KLRegularizer(Auxiliary):
         name: under which it is logged.
 
     Call arguments:
-        images: Gaussians, `(N, dim)`.
-        captions: Gaussians, `(M, dim)`.
+        images, captions: Gaussians, `(N, dim)` and `(M, dim)`.
 
     Output: a float32 scalar in nats, unweighted.
 

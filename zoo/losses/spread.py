@@ -61,8 +61,7 @@ class Uniformity(Auxiliary):
         name: under which it is logged.
 
     Call arguments:
-        images: points or Gaussians, `(N, dim)`.
-        captions: points or Gaussians, `(M, dim)`.
+        images, captions: points or Gaussians, `(N, dim)` and `(M, dim)`.
 
     Output: a float32 scalar, unweighted.
 

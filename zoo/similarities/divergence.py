@@ -17,8 +17,7 @@ def kl_divergence(images, captions):
     ½ Σ_d [ log σ_t² − log σ_v² + (σ_v² + (μ_v − μ_t)²) / σ_t² − 1 ]
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0. The absolute error is a few float32 roundings of
@@ -48,8 +47,7 @@ def min_kl_divergence(images, captions):
     """min(KL(image ‖ caption), KL(caption ‖ image)) in nats, pair by pair.
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0, symmetric in its arguments.
@@ -68,8 +66,7 @@ def jeffreys_divergence(images, captions):
     """½ KL(image ‖ caption) + ½ KL(caption ‖ image), in nats.
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0, symmetric in its arguments.
@@ -174,8 +171,7 @@ def log_expected_likelihood(images, captions):
     Computed in blocks, as it is no matrix product: see `SummedVarianceTerms`.
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32, in nats.
@@ -202,8 +198,7 @@ def bhattacharyya_distance(images, captions):
     Computed in blocks, as it is no matrix product: see `SummedVarianceTerms`.
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0, in nats.

@@ -22,8 +22,7 @@ def closed_form_sampled_distance(images, captions):
     ‖μ_v − μ_t‖² + Σ_d σ_v² + Σ_d σ_t²
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0, in squared units of the space.
@@ -46,8 +45,7 @@ def wasserstein_2(images, captions, squared=False):
     """The 2-Wasserstein distance of diagonal Gaussians, √(‖μ_v − μ_t‖² + ‖σ_v − σ_t‖²).
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
         squared: whether to leave the root out.
 
     Returns:
@@ -83,12 +81,10 @@ class ClosedFormSampledDistance(ScaledSimilarity):
     ```
 
     Args:
-        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
-        shift: initial value of the learned shift.
+        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
 
     Call arguments:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Output: `(N, M)` float32 logits; their sigmoid is the matching probability.
 
@@ -126,8 +122,7 @@ class Wasserstein2(Similarity):
         squared: whether to leave the root out, −W2².
 
     Call arguments:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Output: `(N, M)` float32 ≤ 0.
 
@@ -168,12 +163,10 @@ class SquaredWasserstein2(ScaledSimilarity):
     ```
 
     Args:
-        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
-        shift: initial value of the learned shift.
+        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
 
     Call arguments:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Output: `(N, M)` float32 logits.
 
@@ -205,12 +198,10 @@ class SquaredEuclidean(ScaledSimilarity):
     ```
 
     Args:
-        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
-        shift: initial value of the learned shift.
+        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
 
     Call arguments:
-        images: points or Gaussians (their means), N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: points or Gaussians (their means), N and M of one dimension dim.
 
     Output: `(N, M)` float32 logits.
 
@@ -243,12 +234,10 @@ class EuclideanDistance(ScaledSimilarity):
     ```
 
     Args:
-        scale: initial value of the learned scale, > 0. See `Bounded` on how it stays positive.
-        shift: initial value of the learned shift.
+        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
 
     Call arguments:
-        images: points or Gaussians (their means), N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: points or Gaussians (their means), N and M of one dimension dim.
 
     Output: `(N, M)` float32 logits.
 

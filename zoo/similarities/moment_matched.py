@@ -33,8 +33,7 @@ def moment_matched_match_probability(images, captions, scale, shift):
     over which nine Gauss–Hermite points integrate.
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: Gaussians, M of the same dimension.
+        images, captions: Gaussians, N and M of one dimension dim.
         scale: a > 0, in 1 / units of the space.
         shift: b.
 

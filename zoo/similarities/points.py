@@ -14,8 +14,8 @@ def cosine(images, captions):
     """Cosine of every pair of points.
 
     Args:
-        images: points (or Gaussians, of which the mean is taken), N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: points (or Gaussians, of which the mean is taken), N and M of one
+            dimension dim.
 
     Returns:
         `(N, M)` float32 in [−1, 1]. A zero vector has cosine 0 with everything.
@@ -46,8 +46,7 @@ class Cosine(Similarity):
         max_scale: the learned scale is clipped to it after every step; CLIP takes 100.
 
     Call arguments:
-        images: points or Gaussians (their means), N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: points or Gaussians (their means), N and M of one dimension dim.
 
     Output: `(N, M)` float32 in [−scale, scale].
 
@@ -120,8 +119,7 @@ class CosineLogit(Similarity):
         shift: initial summand.
 
     Call arguments:
-        images: points, N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: points, N and M of one dimension dim.
 
     Output: `(N, M)` float32.
 

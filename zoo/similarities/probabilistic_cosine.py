@@ -16,8 +16,7 @@ def expected_cosine(images, captions):
     E[cos] ≈ μ_g·μ_h / √(E_g E_h) with E = Σ(μ² + σ²), the expected squared length.
 
     Args:
-        images: Gaussians, N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 in [−1, 1].
@@ -63,8 +62,7 @@ class ProbabilisticCosine(Similarity):
             the expected sigmoid). Without it the logit is scale · E[cos].
 
     Call arguments:
-        images: Gaussians, N of dimension dim.
-        captions: M embeddings, in the same form.
+        images, captions: Gaussians, N and M of one dimension dim.
 
     Output: `(N, M)` float32.
 

@@ -14,8 +14,7 @@ def maximum_pair(images, captions):
     """The best cosine over all pairs of elements (multiple-instance learning).
 
     Args:
-        images: sets `(N, K, dim)`, optionally with a mask.
-        captions: sets `(M, L, dim)`, optionally with a mask.
+        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
 
     Returns:
         `(N, M)` float32 in [−1, 1]. A set without a valid element has −1 with everything.
@@ -38,8 +37,7 @@ def chamfer(images, captions):
     1/(2|S₁|) Σ_x max_y c(x, y) + 1/(2|S₂|) Σ_y max_x c(x, y)
 
     Args:
-        images: sets `(N, K, dim)`, optionally with a mask.
-        captions: sets `(M, L, dim)`, optionally with a mask.
+        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
 
     Returns:
         `(N, M)` float32 in [−1, 1].
@@ -65,8 +63,7 @@ def smooth_chamfer(images, captions, alpha=16.0):
     1/(2α|S₁|) Σ_x log Σ_y e^{α c(x, y)} + 1/(2α|S₂|) Σ_y log Σ_x e^{α c(x, y)}
 
     Args:
-        images: sets `(N, K, dim)`, optionally with a mask.
-        captions: sets `(M, L, dim)`, optionally with a mask.
+        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
         alpha: α > 0, the sharpness.
 
     Returns:
@@ -151,8 +148,7 @@ class SmoothChamfer(Similarity):
         alpha: α > 0, the sharpness.
 
     Call arguments:
-        images: sets `(N, K, dim)`, optionally with a mask.
-        captions: sets `(M, L, dim)`, optionally with a mask.
+        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
 
     Output: `(N, M)` float32.
     """
@@ -192,8 +188,7 @@ class SetMatchProbability(Similarity):
         shift: initial value of the learned β.
 
     Call arguments:
-        images: sets `(N, K, dim)`, optionally with a mask.
-        captions: sets `(M, L, dim)`, optionally with a mask.
+        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
 
     Output: `(N, M)` float32 in [0, 1]; 0 for a set without a valid element.
 
