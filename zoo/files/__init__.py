@@ -1,4 +1,4 @@
-"""Files and folders that are either whole or not there."""
+"""Files: read with errors that say where, written whole or not at all."""
 
 from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic, locked, remove_leftovers, write_text

@@ -135,7 +135,7 @@ def _write(
         made = dict(zip(indices, pool.map(make, indices), strict=True))
     stems = {i: stem_of(i) for i in made}
     labels = {i: i // images_per_class for i in made}
-    _lines(folder / "classes.txt", _numbered(names))
+    _lines(folder / "classes.txt", [f"{i} {name}" for i, name in enumerate(names, start=1)])
     _table(folder / "images.txt", {i: f"{stem}.jpg" for i, stem in stems.items()})
     _table(folder / "image_class_labels.txt", {i: label + 1 for i, label in labels.items()})
     boxes = {i: " ".join(f"{v:.1f}" for v in box) for i, (box, *_) in made.items()}
@@ -173,10 +173,6 @@ def _write_splits(rng, folder, names, num_classes, test, stems, labels):
 def _table(path, values):
     """A CUB table of `{index: value}`; its numbers count from 1."""
     _lines(path, [f"{index + 1} {value}" for index, value in values.items()])
-
-
-def _numbered(values):
-    return [f"{number} {value}" for number, value in enumerate(values, start=1)]
 
 
 def _lines(path, values):
