@@ -90,22 +90,16 @@ def check_settings(
 
 
 def check_no_order(source: Source) -> None:
-    """Checks that a file of PyTorch is not of order embeddings, which its options say alone.
-
-    Raises:
-        InputError: if it is: their absolute values and their similarity are not in the zoo.
-    """
+    """Checks that a file of PyTorch is not of order embeddings, which its options say alone. Raises
+    InputError if it is: their absolute values and their similarity are not in the zoo."""
     options = source.arrays.extra.get("opt")
     if any(getattr(options, name, False) for name in ("use_abs", "order")):
         raise InputError(f"{source.arrays.path}: order embeddings are not hosted (`use_abs`)")
 
 
 def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
-    """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder.
-
-    Raises:
-        InputError: if the file is no such file.
-    """
+    """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder. Raises
+    InputError if the file is no such file."""
     given = _given(source, _MERGES)
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -114,11 +108,8 @@ def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
     """ProLIP's tokenizer: SigLIP's of SentencePiece with canonical text, or CLIP's (H/14). SigLIP's
-    fills rows with its end token, as CLIP's of Hugging Face does.
-
-    Raises:
-        InputError: if the file is no such file.
-    """
+    fills rows with its end token, as CLIP's of Hugging Face does. Raises InputError if the file is
+    no such file."""
     given = _given(source, (*_PIECES, *_MERGES))
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -131,11 +122,8 @@ def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 
 def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
-    """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text.
-
-    Raises:
-        InputError: if it is no SentencePiece file.
-    """
+    """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text. Raises InputError
+    if it is no SentencePiece file."""
     hub = require("keras_hub", extra="text")
     try:
         tokenizer = hub.models.SigLIPTokenizer(str(path))
@@ -149,11 +137,8 @@ def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
 
 
 def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
-    """BERT's tokenizer, of its `vocab.txt`.
-
-    Raises:
-        InputError: if the file is no vocabulary, or has another number of words.
-    """
+    """BERT's tokenizer, of its `vocab.txt`. Raises InputError if the file is no vocabulary, or has
+    another number of words."""
     given = _given(source, ("vocab.txt",))
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -162,11 +147,8 @@ def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | N
 
 def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
     """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own
-    `word2idx`.
-
-    Raises:
-        InputError: if the file is no vocabulary, or has another number of words than the network.
-    """
+    `word2idx`. Raises InputError if the file is no vocabulary, or has another number of words than
+    the network."""
     given = _given(source, _VOCABULARIES)
     stored = source.arrays.extra.get("word2idx")
     if isinstance(given, keras.layers.Layer):

@@ -61,11 +61,7 @@ def build(source: Source) -> DualEncoder:
 
 
 def network_name(arrays: WeightArrays, prefix: str) -> str:
-    """Which ResNet of torchvision has these arrays.
-
-    Raises:
-        InputError: if none has.
-    """
+    """Which ResNet of torchvision has these arrays. Raises InputError if none has."""
     blocks = arrays.count(f"{prefix}layer3.{{}}.")
     if blocks not in _NETWORKS:
         raise InputError(

@@ -89,11 +89,8 @@ def differs(default: Any, **changes: Any) -> Any:
 
 
 def inherit(settings_class: type) -> None:
-    """Completes the settings of a class that are declared by `differs`.
-
-    Raises:
-        TypeError: if no parent has the setting.
-    """
+    """Completes the settings of a class that are declared by `differs`. Raises TypeError if no
+    parent has the setting."""
     for name, own in list(vars(settings_class).items()):
         if not isinstance(own, dataclasses.Field) or "differs" not in own.metadata:
             continue

@@ -163,11 +163,8 @@ def hub_caption_encoder(backbone: keras.Model, max_length: int) -> keras.Model:
 
 
 def hub_scaling(converter: keras.layers.Layer) -> PictureScaling:
-    """What a KerasHub `ImageConverter` does to pixels once a picture has its size.
-
-    Raises:
-        InputError: if it pads pictures to a square.
-    """
+    """What a KerasHub `ImageConverter` does to pixels once a picture has its size. Raises
+    InputError if it pads pictures to a square."""
     if converter.pad_to_aspect_ratio:
         raise InputError(
             "the preset pads pictures to squares (`pad_to_aspect_ratio`); here they are cropped or "

@@ -141,11 +141,8 @@ def sentences(
 
 def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
     """The folder of a checkpoint, or that of a name on Hugging Face, `"all-MiniLM-L6-v2"` or
-    `"intfloat/e5-small-v2"`, which is fetched the first time it is named.
-
-    Raises:
-        InputError: if there is no such folder, and nothing of that name can be fetched.
-    """
+    `"intfloat/e5-small-v2"`, which is fetched the first time it is named. Raises InputError if
+    there is no such folder, and nothing of that name can be fetched."""
     path = pathlib.Path(os.fspath(name_or_folder)).expanduser()
     name = str(name_or_folder)
     is_name = name.count("/") <= 1 and not name.startswith((".", "/", "~"))

@@ -65,11 +65,7 @@ class WeightArrays:
         return any(name.startswith(self.prefix + prefix) for name in self._names)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array, without reading it.
-
-        Raises:
-            InputError: if it is missing.
-        """
+        """The shape of an array, without reading it. Raises InputError if it is missing."""
         return tuple(self._stored.shape(self._stored_name(name)))
 
     def count(self, pattern: str) -> int:
@@ -79,11 +75,8 @@ class WeightArrays:
         return len({match.group(1) for match in found if match})
 
     def get(self, name: str) -> np.ndarray:
-        """An array by name, float32.
-
-        Raises:
-            InputError: if it is missing, damaged, no numbers, or not finite.
-        """
+        """An array by name, float32. Raises InputError if it is missing, damaged, no numbers, or
+        not finite."""
         stored = self._stored_name(name)
         try:
             array = np.asarray(self._stored[stored]).astype(np.float32, copy=False)
@@ -94,22 +87,16 @@ class WeightArrays:
         return array
 
     def scalar(self, name: str) -> float:
-        """An array of one number.
-
-        Raises:
-            InputError: if it is missing, not finite, or has more numbers.
-        """
+        """An array of one number. Raises InputError if it is missing, not finite, or has more
+        numbers."""
         array = self.get(name).ravel()
         if len(array) != 1:
             raise InputError(f"{self.path}: {name!r} should be one number; it has {len(array)}")
         return float(array[0])
 
     def assign(self, variable: Any, name: str, array: np.ndarray) -> None:
-        """Gives a variable an array in Keras' layout, `name` being where it comes from.
-
-        Raises:
-            InputError: if the shapes differ.
-        """
+        """Gives a variable an array in Keras' layout, `name` being where it comes from. Raises
+        InputError if the shapes differ."""
         if tuple(variable.shape) != array.shape:
             raise InputError(
                 f"{self.path}: {self.prefix + name!r} should have the shape "
@@ -118,11 +105,8 @@ class WeightArrays:
         variable.assign(array)
 
     def require(self, names: Iterable[str], network: str) -> None:
-        """Checks that arrays are there, all at once.
-
-        Raises:
-            InputError: if some are missing; it says how many, and the first three.
-        """
+        """Checks that arrays are there, all at once. Raises InputError if some are missing; it says
+        how many, and the first three."""
         missing = [name for name in names if self.prefix + name not in self._names]
         if missing:
             raise InputError(

@@ -19,11 +19,8 @@ _OLDEST_TORCH = (2, 6)  # before it `weights_only=True` could be made to run cod
 def open_weights(path):
     """`(stored, extra)`: the arrays of a file with one of `SUFFIXES`, and what a file of PyTorch
     holds beside them. `stored` iterates over names, `stored[name]` reads an array, and
-    `stored.shape(name)` its shape alone.
-
-    Raises:
-        InputError: if the file cannot be read, or holds code; without the torch that it needs.
-    """
+    `stored.shape(name)` its shape alone. Raises InputError if the file cannot be read,
+    holds code, or needs the torch that is not installed."""
     if path.suffix in TORCH:
         return _read_torch(path)
     try:
@@ -69,11 +66,8 @@ class _Tensors:
 
 def load_weights(model, path):
     """Loads a `.weights.h5` file (`model.save_weights`) or a legacy `.h5` one into a built model.
-
-    Raises:
-        InputError: if there is no such file, its name ends otherwise, it is not HDF5, or its
-            weights are not those of `model`.
-    """
+    Raises InputError if there is no such file, its name ends otherwise, it is not HDF5, or its
+    weights are not those of `model`."""
     path = pathlib.Path(os.fspath(path)).expanduser()
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected the weights of {model.name!r}")

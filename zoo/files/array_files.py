@@ -77,21 +77,14 @@ class ArrayFile(Mapping):
 
 
 def read_arrays(path: str | os.PathLike, limit: int | None = None) -> dict[str, np.ndarray]:
-    """All arrays of an `ArrayFile`.
-
-    Raises:
-        InputError: as `ArrayFile`.
-    """
+    """All arrays of an `ArrayFile`. Raises InputError as `ArrayFile`."""
     with ArrayFile(path, limit) as stored:
         return dict(stored)
 
 
 def read_array(path: str | os.PathLike) -> np.ndarray:
     """The array of an `.npy` file, mapped: a shape that the file does not hold takes no memory.
-
-    Raises:
-        InputError: if it is missing, damaged, holds objects or is an archive of several.
-    """
+    Raises InputError if it is missing, damaged, holds objects or is an archive of several."""
     with refusing(path):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     if not isinstance(array, np.ndarray):

@@ -81,11 +81,8 @@ def decoded(picture: Any, max_pixels: int = MAX_PIXELS) -> np.ndarray:
 
 
 def opened(contents: bytes, max_pixels: int = MAX_PIXELS) -> Image.Image:
-    """The Pillow image of a file's bytes, its header read and its pixels not yet decoded.
-
-    Raises:
-        InputError: if it is of another format than `FORMATS`, or has more pixels.
-    """
+    """The Pillow image of a file's bytes, its header read and its pixels not yet decoded. Raises
+    InputError if it is of another format than `FORMATS`, or has more pixels."""
     if not contents:
         raise InputError("an empty file")
     try:

@@ -28,11 +28,8 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """Reads a value; `.gz` is unpacked.
-
-    Raises:
-        InputError: if the file is missing, cannot be read or is not JSON, with the line.
-    """
+    """Reads a value; `.gz` is unpacked. Raises InputError if the file is missing, cannot be read or
+    is not JSON, with the line."""
     path = Path(path).expanduser()
     try:
         return json.loads(_unpacked(path) if path.suffix == ".gz" else path.read_bytes())
@@ -57,11 +54,8 @@ def _unpacked(path):
 
 
 def read_object(path: str | os.PathLike) -> dict[str, Any]:
-    """`read_json` of a file that has to hold an object.
-
-    Raises:
-        InputError: as `read_json`, and if it holds something else.
-    """
+    """`read_json` of a file that has to hold an object. Raises InputError as `read_json`, and if it
+    holds something else."""
     value = read_json(path)
     if not isinstance(value, dict):
         raise InputError(f"{path}: expected a JSON object, found {json_kind(value)}")
@@ -99,12 +93,8 @@ def pack(value: Any) -> Any:
 
 def unpack(kind: Any, value: Any, name: str = "value") -> Any:
     """The inverse of `pack`: JSON values as a dataclass or another type as it is written at a
-    field, which errors call `name`.
-
-    Raises:
-        ValueError: if something is missing, surplus, of another kind or not finite; or as the
-            dataclass itself, which checks that its parts fit.
-    """
+    field, which errors call `name`. Raises ValueError if something is missing, surplus, of another
+    kind or not finite; or as the dataclass itself, which checks that its parts fit."""
     if isinstance(kind, types.UnionType):
         return _one_of(typing.get_args(kind), value, name)
     if dataclasses.is_dataclass(kind):

@@ -12,11 +12,8 @@ def open_onnx(
     path: str | os.PathLike, threads: int = 0
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
     """The function from a dict of inputs to a dict of outputs that a file computes; 0 threads for
-    as many as there are cores.
-
-    Raises:
-        InputError: if it cannot be read, or onnxruntime is not installed.
-    """
+    as many as there are cores. Raises InputError if it cannot be read, or onnxruntime is not
+    installed."""
     onnxruntime = require("onnxruntime", extra="search")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -13,11 +13,7 @@ _OTHERS = (";", "\t", "|", ",")
 
 def separator_of(path, separator=None):
     """The character between the fields of a table: one character, or `"tab"`; None follows the
-    suffix.
-
-    Raises:
-        InputError: if it is no such character.
-    """
+    suffix. Raises InputError if it is no such character."""
     if separator is None:
         return SEPARATORS[Path(path).suffix]
     one = "\t" if separator == "tab" else separator
@@ -27,11 +23,8 @@ def separator_of(path, separator=None):
 
 
 def read_header(path, separator=None):
-    """The names of the columns of a table, as `read_table` reads it.
-
-    Raises:
-        InputError: if the file cannot be read, or its first line is no row.
-    """
+    """The names of the columns of a table, as `read_table` reads it. Raises InputError if the file
+    cannot be read, or its first line is no row."""
     path = Path(path)
     lines = _lines(path, lambda *_: None)  # the rows' own problems are told by who reads them
     return next((row for _, row in _rows(path, lines, separator_of(path, separator))), [])

@@ -13,11 +13,7 @@ _REPLACEMENT = "\ufffd"  # what another program has already put for bytes it cou
 
 
 def existing_folder(path, what="folder"):
-    """The path as a `Path`, if it is a folder.
-
-    Raises:
-        InputError: if it is not.
-    """
+    """The path as a `Path`, if it is a folder. Raises InputError if it is not."""
     path = Path(path).expanduser()
     if not path.is_dir():
         raise InputError(f"{path}: no such {what}")
@@ -27,10 +23,7 @@ def existing_folder(path, what="folder"):
 def read_text(path, bad=None):
     """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
     `bad(where, why)` is told of a line that is not UTF-8, which is then empty; by default it is an
-    error.
-
-    Raises:
-        InputError: if it cannot be read or decoded, with the line of the first bad byte.
+    error. Raises InputError if it cannot be read or decoded, with the line of the first bad byte.
     """
     try:
         data = Path(path).read_bytes()
@@ -56,11 +49,7 @@ def _decoded(path, data, bad):
 
 
 def read_lines(path):
-    """The lines of a UTF-8 file without their ends.
-
-    Raises:
-        InputError: as `read_text`.
-    """
+    """The lines of a UTF-8 file without their ends. Raises InputError as `read_text`."""
     return lines_of(read_text(path))
 
 
@@ -72,11 +61,7 @@ def whole_number(text):
 
 def read_numbered(path, count=1):
     """A CUB table: lines of `number value …`, so many values and none with a space, as `{number:
-    (line, values)}`.
-
-    Raises:
-        InputError: if a line has another form or a number occurs twice.
-    """
+    (line, values)}`. Raises InputError if a line has another form or a number occurs twice."""
     table = {}
     for line, text in enumerate(read_lines(path), start=1):
         fields = text.split()

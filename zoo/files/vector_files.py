@@ -57,10 +57,7 @@ def lengths(array):
 def read_column(spec, root=None):
     """One value a row, numbers `(rows, …)` or a list of texts, out of any of the files, a table or
     a text file: of `.csv` and `.tsv` the name is a column's, any other text file gives its lines.
-
-    Raises:
-        InputError: if it cannot be read.
-    """
+    Raises InputError if it cannot be read."""
     path, name = located(spec, root)
     _version(path)
     if path.suffix in SEPARATORS:
@@ -186,11 +183,7 @@ def _blocks(array):
 
 
 def _version(path):
-    """What tells whether a file is still the same.
-
-    Raises:
-        InputError: if there is no such file.
-    """
+    """What tells whether a file is still the same. Raises InputError if there is no such file."""
     try:
         found = path.stat()
     except OSError as error:

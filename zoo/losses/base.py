@@ -14,11 +14,8 @@ _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 
 def single_loss(loss: Any) -> Callable:
     """A loss as `compile(loss=…)` takes it, `keras.losses.Loss`, function `(matches, logits) ->
-    values` or a name that Keras knows, as a Keras loss object or a function.
-
-    Raises:
-        ValueError: if it is several losses, or nothing that Keras knows.
-    """
+    values` or a name that Keras knows, as a Keras loss object or a function. Raises ValueError if
+    it is several losses, or nothing that Keras knows."""
     if isinstance(loss, (list, tuple, dict)) and "class_name" not in loss:
         raise ValueError(
             f"`loss` must be one loss over (matches, logits); received {len(loss)}: {loss!r:.60}"
@@ -134,22 +131,14 @@ class MatrixLoss(keras.losses.Loss):
 
 
 def choice(name: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """`value`, if it is one of the allowed ones.
-
-    Raises:
-        ValueError: if it is not.
-    """
+    """`value`, if it is one of the allowed ones. Raises ValueError if it is not."""
     if value not in allowed:
         raise ValueError(f"`{name}` must be one of {allowed}; received {value!r}")
     return value
 
 
 def positive(name: str, value: Any) -> float:
-    """`value` as a float, if it is above zero.
-
-    Raises:
-        ValueError: if it is not.
-    """
+    """`value` as a float, if it is above zero. Raises ValueError if it is not."""
     if not value > 0:
         raise ValueError(f"`{name}` must be above 0; received {value!r}")
     return float(value)

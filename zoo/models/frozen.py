@@ -44,11 +44,7 @@ class FrozenTower(NamedTuple):
 
 
 def towers_of(model, image_only=False, batch_size=None, image_size=None):
-    """The `FrozenTower`s of a model.
-
-    Raises:
-        InputError: if an encoder does not say what it takes.
-    """
+    """The `FrozenTower`s of a model. Raises InputError if an encoder does not say what it takes."""
     numbers, _ = image_inputs(model.image_encoder, batch_size, image_size)
     found = [("images", numbers.shape, tf.float32, model.image_encoder)]
     if not image_only:
@@ -120,11 +116,8 @@ def frozen(tower, fits_half=False):
 
 
 def write_onnx(function, tower, path):
-    """Writes a `FrozenTower`, whose function `frozen` made, to an ONNX file.
-
-    Raises:
-        MissingPackageError: if tf2onnx is not installed.
-    """
+    """Writes a `FrozenTower`, whose function `frozen` made, to an ONNX file. Raises
+    MissingPackageError if tf2onnx is not installed."""
     handlers = {"Erfc": (_complementary_error, [])}
     with sound_tf2onnx(optimised=tower.is_recurrent) as tf2onnx:
         tf2onnx.convert.from_function(

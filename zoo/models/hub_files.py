@@ -26,7 +26,8 @@ def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pat
         may_lack: whether files that the folder lacks are left out of the result.
 
     Raises:
-        InputError: if the hub has no such folder or file, or cannot be reached; without keras-hub.
+        InputError: if the hub has no such folder or file, or cannot be reached, or keras-hub is
+            not installed.
     """
     paths = []
     for name in names:
@@ -39,21 +40,14 @@ def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pat
 
 
 def fetch_config(handle: str) -> dict:
-    """The `config.json` of a folder on a hub.
-
-    Raises:
-        InputError: see `fetch`.
-    """
+    """The `config.json` of a folder on a hub. Raises InputError as `fetch`."""
     return read_object(fetch(handle, [CONFIG_FILE])[0])
 
 
 def fetch_weights(handle: str) -> pathlib.Path:
     """The folder on this machine of a model that other libraries or authors wrote: `config.json`,
-    one file of weights, and its tokenizer's files if it has some.
-
-    Raises:
-        InputError: see `fetch`; or if the folder has no safetensors.
-    """
+    one file of weights, and its tokenizer's files if it has some. Raises InputError as `fetch`; or
+    if the folder has no safetensors."""
     (config,) = fetch(handle, [CONFIG_FILE])
     if not any(fetch(handle, [name], may_lack=True) for name in WEIGHTS):
         raise InputError(f"{handle}: expected a file {' or '.join(WEIGHTS)}; it has neither")

@@ -16,11 +16,8 @@ _STRINGS = ("str", "bytes", "object")  # beginnings of the names of dtypes
 
 
 def check_gives_points(encoder, name):
-    """Raises unless an encoder can be continued, and gives points.
-
-    Raises:
-        ValueError: if it is no Functional model, or its embeddings are of another kind.
-    """
+    """Raises unless an encoder can be continued, and gives points. Raises ValueError if it is no
+    Functional model, or its embeddings are of another kind."""
     output = getattr(encoder, "output", None) if isinstance(encoder, keras.Model) else None
     found = kind(output) if isinstance(output, dict) else type(encoder).__name__
     if found != POINT:
@@ -49,11 +46,8 @@ def check_training_batch(data):
 
 
 def check_nothing_else(y, sample_weight):
-    """Raises unless a batch came alone.
-
-    Raises:
-        ValueError: if answers or weights came beside it, which no loss of pairs reads.
-    """
+    """Raises unless a batch came alone. Raises ValueError if answers or weights came beside it,
+    which no loss of pairs reads."""
     for name, value, instead in (
         ("y", y, "what matches is in the batch, as labels or as 'matches'"),
         ("sample_weight", sample_weight, "the items of the loss are pairs, which have no weights"),
@@ -63,11 +57,7 @@ def check_nothing_else(y, sample_weight):
 
 
 def check_no_strings(inputs, has_tokenizer):
-    """Raises unless a model is called with numbers.
-
-    Raises:
-        ValueError: if it holds strings.
-    """
+    """Raises unless a model is called with numbers. Raises ValueError if it holds strings."""
     for name in ("images", "captions") if isinstance(inputs, dict) else ():
         if _kind(inputs.get(name)) == "string":
             raise ValueError(_no_strings(name, has_tokenizer))
@@ -94,11 +84,8 @@ def _described(value):
 
 
 def is_text(captions):
-    """Whether captions are strings.
-
-    Raises:
-        ValueError: if only some of them are, with the first that is not.
-    """
+    """Whether captions are strings. Raises ValueError if only some of them are, with the first that
+    is not."""
     if isinstance(captions, np.ndarray) and captions.dtype.kind in "SU":
         return True
     if isinstance(captions, (list, tuple)) or _kind(captions) == "object":
@@ -115,10 +102,7 @@ def is_text(captions):
 
 def image_array(images, shape=None):
     """Images as `predict` takes them: an array that was checked, or the dataset that was given.
-
-    Raises:
-        ValueError: if it is no array that fits the encoder's input shape, where that is known.
-    """
+    Raises ValueError if it is no array that fits the encoder's input shape, where that is known."""
     array = _array(images, "images", "pictures (N, height, width, 3) or features")
     if not hasattr(array, "shape"):
         return array

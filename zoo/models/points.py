@@ -63,11 +63,8 @@ def save_points(
     path: str | os.PathLike, of: str, card: dict[str, Any], files: Sequence[str | os.PathLike] = ()
 ) -> None:
     """Writes a preset that is `points_of` the preset `of` in the same folder, and has no weights
-    itself; `card` and `files` as of `save_preset`.
-
-    Raises:
-        InputError: if the folder exists, or a file is missing.
-    """
+    itself; `card` and `files` as of `save_preset`. Raises InputError if the folder exists, or a
+    file is missing."""
 
     def write(folder):
         text = json.dumps({"points_of": of}) + "\n"

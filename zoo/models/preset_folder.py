@@ -86,10 +86,7 @@ def write_preset(
     overwrite: bool = False,
 ) -> None:
     """Makes a preset's folder whole or not at all: what `write(folder)` puts there, card and files.
-
-    Raises:
-        InputError: if the folder exists and is not to be replaced, or a file is missing.
-    """
+    Raises InputError if the folder exists and is not to be replaced, or a file is missing."""
     path = pathlib.Path(path)
     if path.exists() and not overwrite:
         raise InputError(f"{path}: exists already; `overwrite=True` replaces a preset")
@@ -110,12 +107,9 @@ def write_preset(
 
 
 def check_inflation(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuses a `.keras` file that inflates beyond what a model can be, by its headers.
-
-    Raises:
-        ValueError: if its JSON has more than `MOST_CONFIG` bytes, or the whole archive more than
-            16 times its own size.
-    """
+    """Refuses a `.keras` file that inflates beyond what a model can be, by its headers. Raises
+    ValueError if its JSON has more than `MOST_CONFIG` bytes, or the whole archive more than 16
+    times its own size."""
     check_sizes(archive, 16 * size + MOST_CONFIG)
     for info in archive.infolist():
         if info.filename.endswith(".json") and info.file_size > MOST_CONFIG:

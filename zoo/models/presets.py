@@ -186,11 +186,7 @@ def _is_ours(config):
 def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
     """Where the files of a preset lie: its model, its card and its probes. What lies on a hub is
     fetched. A `.keras` file is returned as it is; None of what is not there, and of models on a hub
-    that are not of the zoo.
-
-    Raises:
-        InputError: if a hub has no such preset, or cannot be reached.
-    """
+    that are not of the zoo. Raises InputError if a hub has no such preset, or cannot be reached."""
     if str(name_or_path).startswith(HUBS):
         return _fetched(str(name_or_path))
     path = pathlib.Path(name_or_path).expanduser()
@@ -210,11 +206,8 @@ def _model_path(folder):
 
 
 def whole_of(path: pathlib.Path) -> pathlib.Path:
-    """The folder of the preset that a preset of points names in its file.
-
-    Raises:
-        InputError: if it names none that is there.
-    """
+    """The folder of the preset that a preset of points names in its file. Raises InputError if it
+    names none that is there."""
     name = read_object(path).get("points_of")
     folder = path.parent.parent / str(name)
     if not isinstance(name, str) or pathlib.PurePath(name).name != name or not folder.is_dir():

@@ -72,11 +72,8 @@ def set_backbones(
 
 
 def set_similarity(name, alpha=16.0):
-    """The similarity of two sets by its name in DivE's ablation.
-
-    Raises:
-        ValueError: if it is none of `SIMILARITIES`.
-    """
+    """The similarity of two sets by its name in DivE's ablation. Raises ValueError if it is none of
+    `SIMILARITIES`."""
     if name not in SIMILARITIES:
         raise ValueError(f"`similarity` must be one of {SIMILARITIES}; received {name!r}")
     return similarities.SmoothChamfer(alpha) if name == "smooth_chamfer" else similarities.get(name)

@@ -36,11 +36,8 @@ def check_name(name):
 
 
 def get_class(name):
-    """The class of a similarity by its name.
-
-    Raises:
-        ValueError: if the name is unknown; of a former name it says what it is now.
-    """
+    """The class of a similarity by its name. Raises ValueError if the name is unknown; of a former
+    name it says what it is now."""
     if name in REGISTERED:
         return REGISTERED[name]
     if new := current_name(name):

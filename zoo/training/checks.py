@@ -48,11 +48,8 @@ def sentence(error: ValueError) -> str:
 
 def check_rankings(model: Any, names: Sequence[str]) -> None:
     """Refuses, before hours of training, a similarity by name that cannot rank a model's
-    embeddings, as CSD of points; `"own"` always can.
-
-    Raises:
-        InputError: if one takes other embeddings.
-    """
+    embeddings, as CSD of points; `"own"` always can. Raises InputError if one takes other
+    embeddings."""
     encoders = (model.image_encoder, model.caption_encoder)
     embeddings = [_zeros(encoder.output) for encoder in encoders]
     for name in names:

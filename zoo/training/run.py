@@ -76,11 +76,8 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
 
 
 def check_benchmark(records, annotations_dir):
-    """Whether a test split holds COCO's benchmark, before hours of training.
-
-    Raises:
-        InputError: if it does not.
-    """
+    """Whether a test split holds COCO's benchmark, before hours of training. Raises InputError if
+    it does not."""
     try:
         metrics.check_coco_ids(records.image_ids, records.caption_ids, annotations_dir)
     except InputError:

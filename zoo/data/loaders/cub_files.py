@@ -58,11 +58,7 @@ class CaptionFile(NamedTuple):
 
 def open_captions(root, captions=None):
     """The captions in a folder or tar archive, by default `text_c10` or `text_c10.tar.gz` in
-    `root`.
-
-    Raises:
-        InputError: if there is neither.
-    """
+    `root`. Raises InputError if there is neither."""
     if captions is None:
         options = [root / "text_c10", root / "text_c10.tar.gz"]
         found = next((path for path in options if path.exists()), None)

@@ -111,11 +111,8 @@ def features(records: Records) -> Features:
 
 
 def open_array(path: str | os.PathLike) -> np.ndarray:
-    """A memory map of an array of features.
-
-    Raises:
-        InputError: if it is no whole `.npy` file of floating-point numbers `(rows, regions, dim)`.
-    """
+    """A memory map of an array of features. Raises InputError if it is no whole `.npy` file of
+    floating-point numbers `(rows, regions, dim)`."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

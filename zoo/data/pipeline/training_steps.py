@@ -100,11 +100,7 @@ def _captions(records, tokenizer, augmentation, shard):
 
 
 def check_sizes(batch_size, most, of_what, shard):
-    """Whether a batch can be made of so many, and divided.
-
-    Raises:
-        ValueError: if not.
-    """
+    """Whether a batch can be made of so many, and divided. Raises ValueError if not."""
     index, count = shard
     if not 1 <= batch_size <= most or batch_size % count:
         raise ValueError(

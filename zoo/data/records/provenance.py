@@ -34,11 +34,8 @@ def pictures_sha256(records: Records) -> list[str]:
 
 def data_sha256(records: Records, description: Mapping[str, Any]) -> str:
     """The hash of what a run reads of a split: pictures or vectors, captions and their matches. The
-    files that the description for `zoo.data.open` names count with their contents.
-
-    Raises:
-        InputError: as `pictures_sha256`.
-    """
+    files that the description for `zoo.data.open` names count with their contents. Raises
+    InputError as `pictures_sha256`."""
     columns = (records.captions, records.caption_image, records.image_labels)
     specs = [value for value in description.values() if isinstance(value, str)]
     roots = {None, description.get("root")}  # of files that have moved

@@ -122,11 +122,8 @@ def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> V
 
 
 def of_word_ids(ids: Any, path: pathlib.Path, max_words: int) -> VocabularyTokenizer:
-    """A `VocabularyTokenizer` from a dict of words to ids; `path` is where it is from.
-
-    Raises:
-        InputError: if these are no ids 0, 1, … with the four special words first.
-    """
+    """A `VocabularyTokenizer` from a dict of words to ids; `path` is where it is from. Raises
+    InputError if these are no ids 0, 1, … with the four special words first."""
     words = sorted(ids, key=ids.get) if isinstance(ids, dict) and _are_numbers(ids) else []
     if tuple(words[: len(SPECIAL)]) != SPECIAL or sorted(ids.values()) != list(range(len(ids))):
         raise InputError(
