@@ -39,8 +39,10 @@ class Settings(training.CUBSettings):
     """Settings chosen on val1 to val3 of the crops; `toy` is for a quick look at Toy Birds."""
 
     out: Path = differs(Path("runs/birds"))
-    system: Literal[(*birds_systems.BUILDERS, "pfe")] = setting("pcme", "what to train")
-    points: Path | None = setting(None, "run folder of points on the same data, for pfe")
+    system: Literal[(*birds_systems.BUILDERS, "pfe")] = setting("pcme", "system to train")
+    points: Path | None = setting(
+        None, "for pfe: run folder of points that were trained on the same data"
+    )
     held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
         "test", help="classes to evaluate on; choose settings on val1 to val3"
     )
@@ -50,34 +52,38 @@ class Settings(training.CUBSettings):
         "training's classes",
     )
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "mobilenet_v2", "image network, frozen", toy="tiny"
+        "mobilenet_v2", "image network, whose weights stay as they are", toy="tiny"
     )
-    max_words: int = setting(24, "words of a caption that are read: 95 % of CUB's are whole")
+    max_words: int = setting(24, "words read per caption: 95 % of CUB's captions are shorter")
     views: int = setting(4, "views of each training picture: whole, mirrored, random parts", toy=2)
     glove: Path | None = setting(None, "text file of word vectors to start from")
     dim: int = setting(512, "dimensions of the embedding", toy=64)
     word_dim: int = setting(256, "dimensions of a word vector", toy=64)
-    min_count: int = setting(4, "rarer words are unknown", toy=1)
-    batch_size: int = setting(94, "pairs")
-    pairs_per_class: int = setting(1, "pairs of a class in a batch")
+    min_count: int = setting(
+        4, "least occurrences of a word; rarer words become one unknown word", toy=1
+    )
+    batch_size: int = setting(94, "pairs per batch")
+    pairs_per_class: int = setting(1, "pairs of each class in a batch")
     steps_per_epoch: int | None = setting(400, "steps between two validations", toy=20, smoke=2)
-    epochs: int = setting(2, "epochs of so many steps", toy=4, smoke=1)
-    learning_rate: float = setting(5e-4, "rate of AdamP, peak of a cosine", toy=2e-3)
+    epochs: int = setting(2, "number of epochs, each of --steps-per-epoch steps", toy=4, smoke=1)
+    learning_rate: float = setting(5e-4, "peak learning rate of AdamP, with cosine decay", toy=2e-3)
     weight_decay: float = setting(0.0, "weight decay of AdamP")
-    clip_norm: float = setting(2.0, "largest norm of a gradient")
+    clip_norm: float = setting(2.0, "gradients with a larger norm are scaled to it")
     cutout: float = setting(0.0, "probability that a feature map loses a rectangle")
-    drop_rate: float = setting(0.2, "cells of the map left out, of pooled towers")
-    word_dropping: float = setting(0.1, "probability of losing a word")
+    drop_rate: float = setting(0.2, "share of the feature map's cells left out, in pooled towers")
+    word_dropping: float = setting(0.1, "probability that a word is left out")
     temperature: float = setting(0.07, "initial temperature of infonce")
     scale: float = setting(5.0, "initial a of pcmepp and csd_softmax")
     shift: float = setting(5.0, "initial b of pcmepp and csd_softmax")
     log_variance_bias: float | None = setting(None, "initial log variance; default: the builder's")
-    kl_weight: float = setting(1e-4, "weight of KL to N(0, I), for Gaussians")
-    uniformity_weight: float = setting(10.0, "weight of uniformity, for pcme")
-    pseudo_positive_weight: float = setting(0.0, "alpha of pcmepp")
-    margin: float = setting(0.2, "margin of triplets")
-    mining: Literal["sum", "hardest", "semi_hard"] = setting("hardest", "negatives of triplets")
-    num_slots: int = setting(4, "elements of a set")
+    kl_weight: float = setting(1e-4, "weight of the KL divergence from N(0, I), for Gaussians")
+    uniformity_weight: float = setting(10.0, "weight of the uniformity loss, for pcme")
+    pseudo_positive_weight: float = setting(0.0, "weight of pseudo-positives (alpha), for pcmepp")
+    margin: float = setting(0.2, "margin of the triplet loss")
+    mining: Literal["sum", "hardest", "semi_hard"] = setting(
+        "hardest", "which negatives the triplet loss takes"
+    )
+    num_slots: int = setting(4, "elements per set")
     select: Literal["best", "last"] = setting(
         "last", "validation has the training's classes, or the test's: neither may choose an epoch"
     )

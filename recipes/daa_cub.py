@@ -42,7 +42,7 @@ class Settings(daa_training.DAASettings, training.CUBSettings):
     kl_weight: float = differs(1e-3)
     uniformity_weight: float = differs(10.0)
     fine_tuning_rate: float = setting(
-        1.0, "factor of the rate in fine-tuning", source="DAA, released code"
+        1.0, "factor of the learning rate in fine-tuning", source="DAA, released code"
     )
     batch_size: int = differs(150, help="pairs, one a class")
     crop_and_flip: bool = differs(

@@ -44,30 +44,48 @@ class Settings(training.RetrievalSettings):
     )
     daa_temperature: float = differs(0.001, help="temperature of the ranks", toy=0.01)
     asp: bool = setting(True, "measure ASP, the average semantic precision")
-    module: Literal[MODULES] = setting("sgr", "similarity of the pairs")
+    module: Literal[MODULES] = setting("sgr", "how image and caption are compared")
     dim: int = setting(
-        1024, "channels of a region and of a word", source="SGRAF, section 4.2", toy=64
+        1024, "channels per region and per word", source="SGRAF, section 4.2", toy=64
     )
     similarity_dim: int = setting(
-        256, "channels of an alignment", source="SGRAF, section 4.2", toy=16
+        256, "channels per alignment", source="SGRAF, section 4.2", toy=16
     )
     word_dim: int = setting(300, "dimensions of a word vector", source="SGRAF, section 4.2", toy=64)
-    num_steps: int = setting(3, "graph convolutions of SGR", source="SGRAF, section 4.2")
+    num_steps: int = setting(3, "number of graph convolutions in SGR", source="SGRAF, section 4.2")
     dropout: float = setting(
-        0.4, "dropout of words and within pooling", source="DAA, released code", toy=0.1
+        0.4, "dropout rate of words and inside the pooling", source="DAA, released code", toy=0.1
     )
-    min_count: int = setting(4, "rarer words are unknown", source="SCAN, released code", toy=1)
-    margin: float = setting(0.2, "margin of the triplets", source="SGRAF, section 4.2")
+    min_count: int = setting(
+        4,
+        "least occurrences of a word; rarer words become one unknown word",
+        source="SCAN, released code",
+        toy=1,
+    )
+    margin: float = setting(0.2, "margin of the triplet loss", source="SGRAF, section 4.2")
     mining: Literal[MINING] = setting(
-        "hardest", "negatives after the warm-up", source="SGRAF, section 4.2", toy="sum"
+        "hardest",
+        "which negatives the triplet loss takes after the warm-up",
+        source="SGRAF, section 4.2",
+        toy="sum",
     )
-    learning_rate: float = setting(6e-4, "rate of Adam", source="DAA, section 5.2", toy=2e-3)
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="DAA, released code")
-    batch_size: int = setting(128, "pairs", source="DAA, section 5.2", toy=48)
-    warm_up_epochs: int = setting(0, "epochs with the sum of hinges, against collapse", smoke=1)
-    epochs: int = setting(50, "epochs in all", source="DAA, section 5.2", toy=4, smoke=2)
+    learning_rate: float = setting(
+        6e-4, "learning rate of Adam", source="DAA, section 5.2", toy=2e-3
+    )
+    clip_norm: float = setting(
+        2.0, "gradients with a larger norm are scaled to it", source="DAA, released code"
+    )
+    batch_size: int = setting(128, "pairs per batch", source="DAA, section 5.2", toy=48)
+    warm_up_epochs: int = setting(
+        0, "first epochs, which sum over all negatives so that training does not collapse", smoke=1
+    )
+    epochs: int = setting(50, "total number of epochs", source="DAA, section 5.2", toy=4, smoke=2)
     drop_epoch: int = setting(
-        40, "epoch after which the rate is a tenth", source="DAA, section 5.2", toy=3, smoke=1
+        40,
+        "epoch after which the learning rate is a tenth",
+        source="DAA, section 5.2",
+        toy=3,
+        smoke=1,
     )
 
     def __post_init__(self):

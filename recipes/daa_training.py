@@ -43,59 +43,78 @@ class DAASettings(training.PretrainedSettings):
     )
     image_size: int = differs(224, source="PCME, released code")
     bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
-    bert_vocabulary: Path | None = setting(None, "its vocab.txt")
+    bert_vocabulary: Path | None = setting(None, "BERT's vocab.txt")
     crop_fraction: float = setting(
         224 / 256,
-        "side of a photo's middle, of the shorter side",
+        "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
         toy=1.0,
     )
     dim: int = setting(1024, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
-    num_samples: int = setting(5, "samples J of an embedding", source="DAA, section 5.2")
+    num_samples: int = setting(5, "samples per embedding, J", source="DAA, section 5.2")
     method: Literal["sampled", "moment_matched"] = setting(
-        "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
+        "sampled", "match probability from samples (the paper) or by quadrature (no noise)"
     )
     scale: float = setting(
         30.0,
-        "initial a of sigmoid(b - a d), twice the printed 15",
+        "initial a in sigmoid(b - a d); twice the printed 15",
         source="PCME, appendix C.2",
         toy=10.0,
     )
-    shift: float = setting(30.0, "initial b", source="PCME, appendix C.2", toy=10.0)
+    shift: float = setting(
+        30.0, "initial b in the match probability", source="PCME, appendix C.2", toy=10.0
+    )
     log_variance_bias: float = setting(-6.0, "initial log variance", toy=-5.0)
     kl_weight: float = setting(
-        1e-5, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=1e-4
+        1e-5, "weight of the KL divergence from N(0, I)", source="PCME, appendix C.2", toy=1e-4
     )
     uniformity_weight: float = setting(
-        0.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
+        0.0, "weight of the uniformity loss", source="PCME, appendix C.2", toy=30.0
     )
     learning_rate: float = setting(
-        1.5e-4, "rate of AdamP, cosine decay per phase", source="DAA, section 5.2", toy=2e-3
+        1.5e-4,
+        "learning rate of AdamP, with cosine decay in each phase",
+        source="DAA, section 5.2",
+        toy=2e-3,
     )
     fine_tuning_rate: float = setting(
-        0.1, "its factor in fine-tuning", source="DAA, released code", toy=1.0
+        0.1, "factor of the learning rate in fine-tuning", source="DAA, released code", toy=1.0
     )
     clip_norm: float = setting(
-        2.0, "largest norm of a gradient", source="DAA, released code", toy=100.0
+        2.0, "gradients with a larger norm are scaled to it", source="DAA, released code", toy=100.0
     )
-    batch_size: int = setting(128, "pairs", source="DAA, section 5.2", toy=90)
-    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
+    batch_size: int = setting(128, "pairs per batch", source="DAA, section 5.2", toy=90)
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
+    )
     warm_up_epochs: int = setting(
-        3, "epochs of pre-training, with a rising rate", source="DAA, section 5.2", toy=0, smoke=1
+        3,
+        "epochs of pre-training, in which the learning rate rises",
+        source="DAA, section 5.2",
+        toy=0,
+        smoke=1,
     )
     pre_training_epochs: int = setting(
-        30, "image network frozen, warm-up included", source="DAA, figure 4", toy=0, smoke=1
+        30,
+        "epochs with the image network frozen, warm-up included",
+        source="DAA, figure 4",
+        toy=0,
+        smoke=1,
     )
-    fine_tuning_epochs: int = setting(40, "everything", source="DAA, figure 4", toy=20, smoke=1)
-    cutout: float = setting(0.2, "probability of Cutout", source="DAA, section 5.2")
+    fine_tuning_epochs: int = setting(
+        40, "epochs in which everything trains", source="DAA, figure 4", toy=20, smoke=1
+    )
+    cutout: float = setting(
+        0.2, "probability that Cutout hides part of a picture", source="DAA, section 5.2"
+    )
     crop_and_flip: bool = setting(
         True,
-        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        "train on random crops of 8 to 100 % of the area, mirrored half of the time",
         source="PCME, released code",
         toy=False,
     )
     word_dropping: float = setting(
-        0.1, "probability of losing a word", source="DAA, section 5.2", toy=0.3
+        0.1, "probability that a word is left out", source="DAA, section 5.2", toy=0.3
     )
 
     def __post_init__(self):

@@ -64,45 +64,48 @@ class Settings(training.PretrainedSettings):
 
     out: Path = differs(Path("runs/dive_coco"))
     ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
-    method: Literal["dive", "pvse"] = setting("dive", "slots or PIE-Net")
+    method: Literal["dive", "pvse"] = setting("dive", "what makes the sets: slots or PIE-Net")
     features: Literal[FEATURES] = setting(
-        "resnet152", "image features, and with resnext_bert BERT for the captions", toy="regions"
+        "resnet152", "image features; resnext_bert also reads captions by BERT", toy="regions"
     )
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
-        None, "another network than that of --features", toy="tiny"
+        None, "image network, if not the one of --features", toy="tiny"
     )
     bert: Path | None = setting(None, "folder of BERT's preset, for resnext_bert")
-    bert_vocabulary: Path | None = setting(None, "its vocab.txt")
+    bert_vocabulary: Path | None = setting(None, "BERT's vocab.txt")
     glove: Path | None = setting(None, "text file of word vectors to start from")
     image_size: int | None = setting(
-        None, "pixels; default: 224, 512 for resnext_bert", source="DivE, section 4.3", toy=64
+        None,
+        "side in pixels; default: 512 for resnext_bert, else 224",
+        source="DivE, section 4.3",
+        toy=64,
     )
     resize: Literal[RESIZES] | None = setting(
         None,
-        "a photo to a square; default: its middle, for resnext_bert the whole of it stretched",
+        "how a photo becomes a square; default: stretch it for resnext_bert, else crop",
         source="DivE, released code",
         toy="crop",
     )
     crop_fraction: float | None = setting(
         None,
-        "side of that middle, of the shorter side; default: 0.875 for resnet152, else 1",
+        "side of the crop, as a share of the shorter side; default: 0.875 for resnet152, else 1",
         source="DivE, released code",
         toy=1.0,
     )
     crop_and_flip: bool = setting(
         True,
-        "train on random parts of the originals of pictures, mirrored or not",
+        "train on random crops of the original pictures, mirrored half of the time",
         source="DivE, released code",
         toy=False,
     )
     max_words: int = differs(40, toy=48)
     dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
     word_dim: int = setting(300, "length of a word vector", source="DivE, released code", toy=64)
-    num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
+    num_slots: int = setting(4, "elements per set, K", source="DivE, section 4.2")
     num_iterations: int = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
     normalize_over: Literal[NORMALIZE_OVER] = setting(
         "slots",
-        "what the attention's softmax is over; positions are a transformer's",
+        "what the attention's softmax runs over; a transformer's runs over positions",
         source="DivE, table 3",
     )
     num_heads: int | None = setting(
@@ -117,69 +120,89 @@ class Settings(training.PretrainedSettings):
         source="DivE, released code",
     )
     similarity: Literal[models.SET_SIMILARITIES] | None = setting(
-        None, "default: smooth_chamfer, or maximum_pair for pvse", source="DivE, table 3"
+        None,
+        "similarity of sets; default: maximum_pair for pvse, else smooth_chamfer",
+        source="DivE, table 3",
     )
     alpha: float = setting(16.0, "sharpness of smooth-Chamfer", source="DivE, section 4.2")
     margin: float | None = setting(
         None,
-        "margin of the triplets; default: 0.2 for regions, else 0.1",
+        "margin of the triplet loss; default: 0.2 for regions, else 0.1",
         source="DivE, section 4.2",
     )
     mining: Literal[MINING] = setting(
-        "hardest", "negatives after the warm-up", source="DivE, released code", toy="sum"
+        "hardest",
+        "which negatives the triplet loss takes after the warm-up",
+        source="DivE, released code",
+        toy="sum",
     )
-    discrepancy_weight: float = setting(0.01, "weight of MMD", source="DivE, section 4.2")
+    discrepancy_weight: float = setting(0.01, "weight of the MMD loss", source="DivE, section 4.2")
     diversity_weight: float | None = setting(
-        None, "default: 0.01, or 0.1 for pvse", source="DivE, section 4.2"
+        None,
+        "weight of the diversity loss; default: 0.1 for pvse, else 0.01",
+        source="DivE, section 4.2",
     )
-    dropout: float = setting(0.1, "dropout of the regions' features", source="DivE, released code")
-    drop_rate: float = setting(0.2, "regions left out", source="DivE, released code")
-    word_dropping: float = setting(0.2, "words left out", source="DivE, released code")
+    dropout: float = setting(
+        0.1, "dropout rate of the regions' features", source="DivE, released code"
+    )
+    drop_rate: float = setting(0.2, "share of regions left out", source="DivE, released code")
+    word_dropping: float = setting(0.2, "share of words left out", source="DivE, released code")
     learning_rate: float | None = setting(
         None,
-        "peak; default: 1e-3 for regions, 2e-4 for resnet152, 5e-4 for resnext_bert",
+        "peak learning rate; default: 1e-3 for regions, 2e-4 for resnet152, else 5e-4",
         source="DivE, section 4.2; DivE, released code; VSE∞, released code",
         toy=4e-3,
     )
-    set_rate: float = setting(0.1, "factor of the slots", source="DivE, released code", toy=1.0)
+    set_rate: float = setting(
+        0.1, "factor of the slots' learning rate", source="DivE, released code", toy=1.0
+    )
     image_rate: float | None = setting(
         None,
-        "factor of the network over pictures; default: 0.01 for resnext_bert, else 1",
+        "factor of the image network's learning rate; default: 0.01 for resnext_bert, else 1",
         source="VSE∞, released code",
         toy=1.0,
     )
-    caption_rate: float = setting(0.1, "factor of BERT", source="VSE∞, released code", toy=1.0)
+    caption_rate: float = setting(
+        0.1, "factor of BERT's learning rate", source="VSE∞, released code", toy=1.0
+    )
     weight_decay: float = setting(1e-4, "weight decay of AdamW", source="DivE, released code")
     clip_norm: float | None = setting(
         None,
-        "largest norm of a gradient; default: 1 for regions, else 2",
+        "gradients with a larger norm are scaled to it; default: 1 for regions, else 2",
         source="DivE, released code",
         toy=1.0,
     )
     batch_size: int = setting(
-        200, "images, with their captions", source="DivE, section 4.2", toy=64
+        200, "images per batch, with their captions", source="DivE, section 4.2", toy=64
     )
     captions_per_image: int | None = setting(
-        None, "drawn anew each time; default: all", source="DivE, section 4.2", toy=2
+        None,
+        "captions per image, drawn anew each time; default: all",
+        source="DivE, section 4.2",
+        toy=2,
     )
-    steps_per_epoch: int | None = setting(None, "default: images / batch size", smoke=2)
-    warm_up_epochs: int = setting(1, "epochs with all negatives, not the hardest", toy=0, smoke=1)
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: images / batch size", smoke=2
+    )
+    warm_up_epochs: int = setting(
+        1, "first epochs, which take all negatives, not the hardest", toy=0, smoke=1
+    )
     frozen_epochs: int | None = setting(
         None,
-        "epochs of these with the network over pictures frozen; default: 30 for resnet152, else 0",
+        "of these, epochs with the image network frozen; default: 30 for resnet152, else 0",
         source="DivE, released code",
         toy=0,
     )
     epochs: int | None = setting(
         None,
-        "epochs in all; default: 80 for regions, 60 for resnet152, 50 for resnext_bert",
+        "total number of epochs; default: 80 for regions, 60 for resnet152, else 50",
         source="DivE, section 4.2; DivE, released code",
         toy=40,
         smoke=2,
     )
     drop_epoch: int | None = setting(
         None,
-        "epoch after which the rate is a tenth; default: 20 for resnext_bert, else none: a cosine",
+        "epoch after which the rate is a tenth; default: 20 for resnext_bert, else cosine decay",
         source="DivE, released code",
     )
 

@@ -77,7 +77,7 @@ class Settings(training.RetrievalSettings):
         "sentence", "what reads captions: a pretrained MiniLM, or a GRU trained here"
     )
     model: str | None = setting(
-        None, "model of points that stays as it is; its pictures' size replaces --image-size"
+        None, "model whose points stay as they are; its picture size replaces --image-size"
     )
     text_weights: str | None = setting(
         None,
@@ -103,26 +103,31 @@ class Settings(training.RetrievalSettings):
     held_out_share: float = setting(
         0.1, "images for validation and for the test each, without a column split"
     )
-    max_words: int = setting(32, "word pieces of a caption that are read")
+    max_words: int = setting(32, "word pieces read per caption")
     dim: int = setting(256, "dimensions of the embedding")
-    image_size: int = setting(256, "pixels")
+    image_size: int = setting(256, "side in pixels")
     resize: Literal[RESIZES] = differs("stretch")
-    batch_size: int = setting(512, "pairs")
-    drop_rate: float = setting(0.7, "channels of a picture's vector that a step leaves out")
-    caption_drop_rate: float = setting(0.2, "likewise, of a caption's")
+    batch_size: int = setting(512, "pairs per batch")
+    drop_rate: float = setting(0.7, "share of a picture's channels that a step leaves out")
+    caption_drop_rate: float = setting(0.2, "share of a caption's channels that a step leaves out")
     temperature: float = setting(0.05, "initial temperature of the softmax")
-    learning_rate: float = setting(1e-3, "rate of Adam, peak of a cosine")
-    epochs: int = setting(10, "epochs of the points", smoke=1)
+    learning_rate: float = setting(1e-3, "peak learning rate of Adam, with cosine decay")
+    epochs: int = setting(10, "epochs that train the points", smoke=1)
     least_steps: int = setting(
-        30, "least steps in an epoch: few captions are drawn several times", smoke=1, kind="size"
+        30,
+        "least steps per epoch; with few captions each is drawn several times",
+        smoke=1,
+        kind="size",
     )
-    variance_epochs: int = setting(3, "epochs of the variances", smoke=1)
-    variance_rate: float = setting(3e-3, "likewise, of the variances")
-    regularization: float = setting(0.01, "L2 penalty of the variances' maps")
+    variance_epochs: int = setting(3, "epochs that train the variances", smoke=1)
+    variance_rate: float = setting(3e-3, "peak learning rate for the variances, with cosine decay")
+    regularization: float = setting(0.01, "L2 penalty on the maps that give the variances")
     ambiguity_weight: float = setting(
         100.0, "weight of the term by which a variance follows how many captions lie near; 0: none"
     )
-    select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
+    select: Literal["last"] = setting(
+        "last", "validation ranks by points, so that it cannot choose an epoch of variances"
+    )
 
     def __post_init__(self):
         super().__post_init__()

@@ -60,14 +60,22 @@ class Settings(pcmepp_settings.Settings):
     method: Literal[pcmepp_settings.METHODS] = differs("pcmepp")
     dim: int = differs(256, source="")
     text: Literal["gru"] = setting("gru", "what reads captions")
-    max_words: int = setting(24, "words of a caption that are read", toy=48)
-    pseudo_positive_weight: float | None = setting(0.0, "alpha; 0: none")
-    kl_reduction: Literal["mean", "mean_per_dimension"] = setting("mean", "VIB of an item")
+    max_words: int = setting(24, "words read per caption", toy=48)
+    pseudo_positive_weight: float | None = setting(
+        0.0, "weight of pseudo-positives (alpha); 0: none"
+    )
+    kl_reduction: Literal["mean", "mean_per_dimension"] = setting(
+        "mean", "how the VIB loss of an item is counted"
+    )
     log_variance_bias: float | None = setting(-6.5, "initial log variance", toy=-5.0)
-    learning_rate: float = setting(2e-3, "rate of AdamP")
-    image_rate: float = setting(0.1, "factor of the image backbone, once it trains", toy=1.0)
+    learning_rate: float = setting(2e-3, "learning rate of AdamP")
+    image_rate: float = setting(
+        0.1, "factor of the image backbone's learning rate, once it trains", toy=1.0
+    )
     caption_rate: float | None = setting(
-        None, "factor of the text backbone; default: 1 for a GRU, 0.1 for CLIP's", toy=1.0
+        None,
+        "factor of the text backbone's learning rate; default: 1 for a GRU, 0.1 for CLIP's",
+        toy=1.0,
     )
     batch_size: int = differs(128, toy=AS_DEFAULT)
     steps_per_epoch: int | None = differs(None, toy=32)
@@ -80,21 +88,26 @@ class Settings(pcmepp_settings.Settings):
     )
     frozen_epochs: int | None = setting(
         None,
-        "then, the image backbone frozen; default: all others, 2 with CLIP's",
+        "further epochs with the image backbone frozen; default: 2 with CLIP's, else all others",
         toy=0,
         smoke=1,
     )
-    warm_up_epochs: int = setting(1, "linear, at the start of the last phase", smoke=1)
+    warm_up_epochs: int = setting(
+        1, "epochs of linear warm-up at the start of the last phase", smoke=1
+    )
     last_epochs: int = setting(
-        0, "epochs at a tenth of the rate, with --schedule steps", toy=6, smoke=1
+        0, "last epochs, at a tenth of the learning rate, with --schedule steps", toy=6, smoke=1
     )
     schedule: Literal["steps", "cosine"] = setting(
-        "cosine", "schedule of the last phase's rate", toy="steps"
+        "cosine", "schedule of the learning rate in the last phase", toy="steps"
     )
     averaged_epochs: int | None = setting(
-        0, "epochs of SWA; 0: none, the best epoch is kept", toy=6, smoke=1
+        0,
+        "last epochs whose weights are averaged (SWA); 0: none, the best epoch is kept",
+        toy=6,
+        smoke=1,
     )
-    mixed_share: float | None = setting(0.25, "images mixed by Mixup or CutMix")
+    mixed_share: float | None = setting(0.25, "share of images mixed by Mixup or CutMix")
 
     def __post_init__(self):
         if self.start_from is not None:

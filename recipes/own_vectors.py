@@ -48,7 +48,7 @@ class VectorSettings(training.RunSettings):
     texts: str | None = setting(None, "what the captions say, for pages and lists")
     paths: str | None = setting(None, "paths or addresses of the pictures, likewise")
     held_out: Literal["test", "val"] = setting(
-        "test", "the split to evaluate on; choose settings on val"
+        "test", "split to evaluate on; choose settings on val"
     )
     select: Literal["best", "last"] = setting(
         "best", "whose weights to keep: of the epoch with the best validation, or of the last"
@@ -62,7 +62,7 @@ class VectorSettings(training.RunSettings):
 
     def data(self):
         """The description of the data for `zoo.data.open`; files by their whole paths."""
-        names = ("images", "captions", "pairs", "labels", "splits", "texts", "paths")
+        names = ("images", "captions", "pairs per batch", "labels", "splits", "texts", "paths")
         given = {name: getattr(self, name) for name in names}
         return {
             "loader": "vectors",
@@ -84,9 +84,13 @@ class Settings(VectorSettings):
     method: Literal[METHODS] = setting("none", "what to make of the vectors")
     dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
     batch_size: int = setting(1024, "pairs; of data with classes as many of each")
-    learning_rate: float = setting(5e-4, "peak of AdamW, which falls by a cosine")
-    epochs: int = setting(10, "over all captions; none and laplace have none", smoke=1)
-    steps_per_epoch: int | None = setting(None, "default: all there are", smoke=2)
+    learning_rate: float = setting(5e-4, "peak learning rate of AdamW, with cosine decay")
+    epochs: int = setting(
+        10, "epochs over all captions; the methods none and laplace train none", smoke=1
+    )
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: all captions once", smoke=2
+    )
 
     def __post_init__(self):
         if self.model is None:
@@ -95,7 +99,7 @@ class Settings(VectorSettings):
             return super().__post_init__()
         if self.data_dir is None:
             raise ValueError("--model needs --data-dir, a folder of photos with captions")
-        for name in ("images", "captions", "pairs", "labels", "splits", "texts", "paths"):
+        for name in ("images", "captions", "pairs per batch", "labels", "splits", "texts", "paths"):
             if getattr(self, name) is not None:
                 raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
 

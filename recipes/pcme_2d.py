@@ -38,13 +38,15 @@ class Settings(pcme_cub.Settings):
 
     out: Path = differs(Path("runs/pcme_2d"))
     classes: tuple[str, ...] = setting(
-        FIGURE_5, "names of classes to train on and to draw", source="PCME, appendix C.3"
+        FIGURE_5, "names of the classes to train on and to plot", source="PCME, appendix C.3"
     )
-    num_classes: int = setting(9, "instead of these the first ones of the toy data")
+    num_classes: int = setting(
+        9, "number of the toy data's first classes to take instead of --classes"
+    )
     image_size: int = differs(224, toy=32)
     dim: int = differs(2, source="PCME, figure 5", toy=AS_DEFAULT)
     sentence_dim: int | None = setting(
-        1024, "width of a sentence's states", source="PCME, appendix C.3", toy=64
+        1024, "width of the sentence GRU's states", source="PCME, appendix C.3", toy=64
     )
     mean_attention: bool = differs(False, source="PCME, appendix C.3")
     variance_attention: bool = differs(False, source="PCME, appendix C.3", toy=True)
@@ -54,18 +56,18 @@ class Settings(pcme_cub.Settings):
         source="PCME, appendix C.3",
     )
     unit_mean: bool = setting(
-        False, "means of unit length, which in the plane are a circle that no class gets across"
+        False, "give means unit length; in the plane they lie on a circle, which no class can cross"
     )
     scale: float = differs(10.0, help="initial a of sigmoid(b - a d)", toy=3.0)
     shift: float = differs(10.0, help="initial b", toy=3.0)
     log_variance_bias: float = setting(-5.0, "initial log variance")
     # Without it the classes come to lie on a line.
     uniformity_weight: float = differs(10.0)
-    batch_size: int = setting(90, "pairs")
-    pairs_per_class: int = setting(10, "pairs of a class in a batch: there are few classes")
+    batch_size: int = setting(90, "pairs per batch")
+    pairs_per_class: int = setting(10, "pairs of each class in a batch: there are few classes")
     kl_weight: float = differs(1e-3, toy=0.3)
     word_dropping: float = differs(0.1, toy=AS_DEFAULT)
-    steps_per_epoch: int | None = setting(60, "a class has few captions", smoke=2)
+    steps_per_epoch: int | None = setting(60, "steps per epoch: a class has few captions", smoke=2)
     fine_tuning_epochs: int = differs(50, toy=40)
 
 

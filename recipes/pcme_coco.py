@@ -27,7 +27,7 @@ class Settings(pcme_cub.Settings):
     out: Path = differs(Path("runs/pcme_coco"))
     captions: Path | None = setting(None, "captions of CUB; COCO has them in dataset_coco.json")
     held_out: Literal["test", "val"] = setting(
-        "test", "the split to evaluate on; choose settings on val"
+        "test", "split to evaluate on; choose settings on val"
     )
     max_words: int = differs(40, toy=48)
     dim: int = differs(1024)

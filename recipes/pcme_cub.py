@@ -38,7 +38,7 @@ class Settings(training.CUBSettings):
     image_size: int = differs(224, source="PCME, released code")
     crop_fraction: float = setting(
         224 / 256,
-        "side of a photo's middle, of the shorter side",
+        "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
         toy=1.0,
     )
@@ -46,12 +46,12 @@ class Settings(training.CUBSettings):
     word_dim: int = setting(
         300, "dimensions of a word vector", source="PCME, released code", toy=64
     )
-    sentence_dim: int | None = setting(None, "width of a sentence's states; default: --dim")
+    sentence_dim: int | None = setting(None, "width of the sentence GRU's states; default: --dim")
     max_words: int = differs(40)
     mean_only: bool = setting(False, "train points instead of Gaussians", source="PCME, table 2")
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
         "ellipsoidal",
-        "variances: each dimension its own, their mean, one value",
+        "variances: one per dimension, their mean, or one value",
         source="PCME, table D.2",
     )
     mean_attention: bool = setting(True, "local attention in the mean", source="PCME, table D.3")
@@ -64,57 +64,70 @@ class Settings(training.CUBSettings):
     squash_variance: bool = setting(
         False, "sigmoid and LayerNorm in the log variance too", source="PCME, table D.3"
     )
-    unit_mean: bool = setting(True, "means of unit length", source="PCME, section 3.2.1")
-    num_samples: int = setting(7, "samples J of an embedding", source="PCME, appendix C.2")
+    unit_mean: bool = setting(True, "give means unit length", source="PCME, section 3.2.1")
+    num_samples: int = setting(7, "samples per embedding, J", source="PCME, appendix C.2")
     method: Literal["sampled", "moment_matched"] = setting(
-        "sampled", "match probability by samples, as the paper, or by quadrature, without noise"
+        "sampled", "match probability from samples (the paper) or by quadrature (no noise)"
     )
     scale: float = setting(
         10.0,
-        "initial a of sigmoid(b - a d), twice what is printed: the code has sigmoid(2x)",
+        "initial a in sigmoid(b - a d); twice the printed value: the code has sigmoid(2x)",
         source="PCME, appendix C.2",
     )
-    shift: float = setting(10.0, "initial b, likewise", source="PCME, appendix C.2")
+    shift: float = setting(10.0, "initial b; twice the printed value", source="PCME, appendix C.2")
     log_variance_bias: float = setting(
         -6.0,
         "initial log variance; at 0, as released, first distances are near sqrt(2 dim)",
         toy=-5.0,
     )
     kl_weight: float = setting(
-        1e-3, "weight of KL to N(0, I)", source="PCME, appendix C.2", toy=1e-4
+        1e-3, "weight of the KL divergence from N(0, I)", source="PCME, appendix C.2", toy=1e-4
     )
     uniformity_weight: float = setting(
-        10.0, "weight of uniformity", source="PCME, appendix C.2", toy=30.0
+        10.0, "weight of the uniformity loss", source="PCME, appendix C.2", toy=30.0
     )
     learning_rate: float = setting(
-        1e-4, "peak, cosine decay per phase", source="PCME, appendix C.2", toy=2e-3
+        1e-4,
+        "peak learning rate, with cosine decay in each phase",
+        source="PCME, appendix C.2",
+        toy=2e-3,
     )
-    batch_size: int = setting(150, "pairs", source="PCME, released code", toy=90)
-    pairs_per_class: int = setting(1, "pairs of a class in a batch", source="PCME, released code")
-    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
+    batch_size: int = setting(150, "pairs per batch", source="PCME, released code", toy=90)
+    pairs_per_class: int = setting(
+        1, "pairs of each class in a batch", source="PCME, released code"
+    )
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
+    )
     fine_tuning_rate: float = setting(
-        1.0, "factor of the rate in fine-tuning", source="PCME, released code"
+        1.0, "factor of the learning rate in fine-tuning", source="PCME, released code"
     )
     warm_up_epochs: int = setting(
-        10, "heads and GRUs only", source="PCME, appendix C.2", toy=0, smoke=1
+        10,
+        "epochs in which the heads and GRUs alone train",
+        source="PCME, appendix C.2",
+        toy=0,
+        smoke=1,
     )
     freeze_text: bool = setting(
         True, "freeze the word vectors in the warm-up too", source="PCME, appendix C.2"
     )
     fine_tuning_epochs: int = setting(
-        50, "everything", source="PCME, appendix C.2", toy=20, smoke=1
+        50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
     )
     cache_features: bool = setting(
         True, "warm up on stored features of the frozen backbone; Cutout then cuts feature maps"
     )
     crop_and_flip: bool = setting(
         False,
-        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        "train on random crops of 8 to 100 % of the area, mirrored half of the time",
         source="PCME, released code",
     )
-    cutout: float = setting(0.2, "probability of Cutout", source="PCME, appendix C.2")
+    cutout: float = setting(
+        0.2, "probability that Cutout hides part of a picture", source="PCME, appendix C.2"
+    )
     word_dropping: float = setting(
-        0.1, "probability of losing a word", source="PCME, appendix C.2", toy=0.3
+        0.1, "probability that a word is left out", source="PCME, appendix C.2", toy=0.3
     )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME, table E.1")
 

@@ -22,7 +22,7 @@ class Settings(pcmepp_coco.Settings):
 
     out: Path = differs(Path("runs/pcmepp_noisy_coco"))
     noise: float = setting(
-        0.2, "share of the captions shuffled", source="PCME++, section 3.2", kind="share"
+        0.2, "share of the captions that are shuffled", source="PCME++, section 3.2", kind="share"
     )
 
 

@@ -54,7 +54,7 @@ class Settings(pcmepp_coco.Settings):
     )
     prompt_mean: Literal["embeddings", "similarities"] = setting(
         "embeddings",
-        "what is averaged over a class' prompts: their text embeddings, or their similarities",
+        "what is averaged over a class's prompts: their text embeddings, or their similarities",
         source="PCME++, appendix C.4",
     )
     weights: str | None = setting(
@@ -62,11 +62,11 @@ class Settings(pcmepp_coco.Settings):
     )
     dim: int = differs(128)
     pseudo_positive_weight: float | None = setting(
-        0.0, "alpha; 0: none", source="PCME++, table B.1", toy=None
+        0.0, "weight of pseudo-positives (alpha); 0: none", source="PCME++, table B.1", toy=None
     )
     kl_weight: float = differs(1e-6, toy=1e-4)
     mixed_share: float | None = setting(
-        0.0, "images mixed by Mixup or CutMix", source="PCME++, table B.1", toy=None
+        0.0, "share of images mixed by Mixup or CutMix", source="PCME++, table B.1", toy=None
     )
     drop_rate: float = differs(0.0, source="PCME++, table B.1", toy=0.2)
     word_dropping: float = differs(0.0, source="PCME++, table B.1", toy=0.2)
@@ -75,7 +75,7 @@ class Settings(pcmepp_coco.Settings):
     weight_decay: float = differs(0.2, toy=1e-4)
     schedule: Literal["steps", "cosine"] = setting(
         "cosine",
-        "schedule of the rate after the linear warm-up",
+        "schedule of the learning rate after the linear warm-up",
         source="PCME++, table B.1",
         toy="steps",
     )
@@ -83,10 +83,14 @@ class Settings(pcmepp_coco.Settings):
     image_rate: float = differs(1.0, toy=AS_DEFAULT)
     caption_rate: float = differs(1.0, toy=AS_DEFAULT)
     layer_decay: float = differs(1.0)
-    frozen_epochs: int = setting(0, "image backbone frozen")
+    frozen_epochs: int = setting(0, "epochs with the image backbone frozen")
     warm_up_epochs: int = differs(1, source="")  # table B.1 prints no length
-    last_epochs: int = setting(0, "epochs at a tenth of the rate, with steps", toy=6, smoke=1)
-    averaged_epochs: int | None = setting(0, "epochs of SWA; 0: none", toy=None)
+    last_epochs: int = setting(
+        0, "last epochs, at a tenth of the learning rate, with --schedule steps", toy=6, smoke=1
+    )
+    averaged_epochs: int | None = setting(
+        0, "last epochs whose weights are averaged (SWA); 0: none", toy=None
+    )
 
     def __post_init__(self):
         super().__post_init__()

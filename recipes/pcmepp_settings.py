@@ -28,64 +28,74 @@ class Settings(training.RetrievalSettings):
     crop: ClassVar[RandomCrop] = RandomCrop(sides=(0.6, 1.0))
 
     out: Path = differs(Path("runs/pcmepp_coco"))
-    toy: Literal["birds", "scenes"] = setting("birds", "the drawn data, without --data-dir")
+    toy: Literal["birds", "scenes"] = setting("birds", "which toy data to draw, without --data-dir")
     toy_images: int | None = setting(None, "scenes to draw for --toy scenes; default: 1200")
-    method: Literal[METHODS] = setting("pcmepp", "what to train on these towers")
+    method: Literal[METHODS] = setting("pcmepp", "what to train over the two encoders")
     backbone: Literal[BACKBONES] | None = setting(
         None, "CLIP's ViT or a convolutional network; default: vit_b_32, tiny on the toy data"
     )
     weights: str | None = setting(
         UNSAID,
-        "weights of the backbone: a local file, or none; must be said with --data-dir",
+        "weights of the backbone: a local file, or none; required with --data-dir",
     )
     bpe: Path | None = setting(None, "CLIP's bpe_simple_vocab_16e6.txt.gz, for a CLIP backbone")
     image_size: int = differs(224, source="PCME++, released code", toy=32)
     resize: Literal[RESIZES] = setting(
         "stretch",
-        "a photo to a square: its middle, or the whole of it",
+        "how a photo becomes a square: crop its middle, or stretch all of it",
         source="PCME++, released code",
         toy="crop",
     )
     dim: int = setting(1024, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
     word_dim: int = setting(300, "length of a word vector, without CLIP", toy=64)
-    max_words: int = setting(77, "tokens of a caption that are read", toy=20)
-    scale: float = setting(5.0, "initial a of b - a CSD", source="PCME++, section 3.1")
-    shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
+    max_words: int = setting(77, "tokens read per caption", toy=20)
+    scale: float = setting(5.0, "initial a in b - a CSD", source="PCME++, section 3.1")
+    shift: float = setting(5.0, "initial b in the match probability", source="PCME++, section 3.1")
     pseudo_positive_weight: float | None = setting(
         None,
-        "alpha; 0: none; default: 0.1, 0.02 on the toy data, for pcmepp and mean_only, else 0",
+        "weight of pseudo-positives (alpha); default for pcmepp and mean_only: 0.1, toy 0.02",
         source="PCME++, section 3.1",
     )
-    kl_weight: float = setting(1e-4, "beta of VIB; 0: none", source="PCME++, table B.1")
+    kl_weight: float = setting(
+        1e-4, "weight of the VIB loss (beta); 0: none", source="PCME++, table B.1"
+    )
     kl_reduction: Literal["mean", "mean_per_dimension"] = setting(
         "mean_per_dimension",
-        "VIB of an item: its mean over dim, or summed",
+        "VIB loss of an item: mean over dimensions, or sum",
         source="PCME++, figure A.1",
         toy="mean",
     )
     temperature: float = setting(
         1.0, "initial temperature of infonce", source="PCME++, section 3.1", toy=0.07
     )
-    num_samples: int = setting(8, "samples of an embedding for pcme", source="PCME++, section 3.1")
+    num_samples: int = setting(8, "samples per embedding, for pcme", source="PCME++, section 3.1")
     variance_blocks: int = setting(
-        1, "last blocks of CLIP that the variance has of its own", source="PCME++, table 5"
+        1,
+        "last CLIP blocks that the variance does not share with the mean",
+        source="PCME++, table 5",
     )
-    pooling: Literal["generalized", "mean"] = setting("generalized", "GPO or the mean")
+    pooling: Literal["generalized", "mean"] = setting("generalized", "pooling: GPO or the mean")
     mixed_share: float | None = setting(
         None,
-        "images mixed by Mixup or CutMix; default: 0.25 for pcmepp and mean_only, else 0",
+        "share mixed by Mixup or CutMix; default: 0.25 for pcmepp and mean_only, else 0",
         source="PCME++, section 3.1",
     )
     mixing_beta: float = setting(
-        2.0, "both numbers of the Beta distribution of λ", source="PCME++, section 3.1"
+        2.0, "both parameters of the Beta distribution of λ", source="PCME++, section 3.1"
     )
-    mixup: float = setting(0.5, "share of Mixup, the rest is CutMix", source="PCME++, section 2.4")
+    mixup: float = setting(
+        0.5,
+        "share of mixed images that Mixup takes; CutMix takes the rest",
+        source="PCME++, section 2.4",
+    )
     mix_whole_batches: bool = setting(
         False,
-        "mix all of that share of the batches instead of that share of each",
+        "mix whole batches, that share of them, instead of that share of each batch",
         source="PCME++, table C.3",
     )
-    drop_rate: float = setting(0.2, "visual tokens left out", source="PCME++, released code")
+    drop_rate: float = setting(
+        0.2, "share of visual tokens left out", source="PCME++, released code"
+    )
     drop_varies: bool = setting(
         True,
         "leave out the share --drop-rate × u, u uniform in [0, 1], and none where u ≤ --drop-rate",
@@ -93,11 +103,13 @@ class Settings(training.RetrievalSettings):
         toy=False,
     )
     word_dropping: float = setting(
-        0.2, "words masked, replaced, deleted", source="PCME++, released code"
+        0.2,
+        "probability that a word is masked, replaced or deleted",
+        source="PCME++, released code",
     )
     crop_and_flip: bool = setting(
         True,
-        "train on random parts, 60 to 100 % high and wide, mirrored or not",
+        "train on random crops, 60 to 100 % of height and width, mirrored half of the time",
         source="PCME++, released code",
         toy=False,
     )
@@ -112,12 +124,14 @@ class Settings(training.RetrievalSettings):
         "vse_infinity takes the sum of hinges, not the hardest negatives, in --frozen-epochs",
         source="PCME++, released code",
     )
-    learning_rate: float = setting(5e-4, "rate of AdamP", source="PCME++, table B.1", toy=2e-3)
+    learning_rate: float = setting(
+        5e-4, "learning rate of AdamP", source="PCME++, table B.1", toy=2e-3
+    )
     image_rate: float = setting(
-        0.01, "factor of the image backbone", source="PCME++, table B.1", toy=1.0
+        0.01, "factor of the image backbone's learning rate", source="PCME++, table B.1", toy=1.0
     )
     caption_rate: float = setting(
-        0.1, "factor of the text backbone", source="PCME++, table B.1", toy=1.0
+        0.1, "factor of the text backbone's learning rate", source="PCME++, table B.1", toy=1.0
     )
     layer_decay: float = setting(
         0.7, "factor from a block to the one below", source="PCME++, table B.1"
@@ -130,35 +144,47 @@ class Settings(training.RetrievalSettings):
     )
     beta_2: float = setting(0.999, "β₂ of AdamP", source="PCME++, table B.1")
     epsilon: float = setting(1e-8, "ε of AdamP", source="PCME++, table B.1")
-    weight_decay: float = setting(1e-4, "but for scale and shift", source="PCME++, table B.1")
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="PCME++, released code")
-    batch_size: int = setting(128, "pairs", source="PCME++, table B.1", toy=90)
-    steps_per_epoch: int | None = setting(None, "default: captions / batch", toy=60, smoke=2)
+    weight_decay: float = setting(
+        1e-4, "weight decay, of all but scale and shift", source="PCME++, table B.1"
+    )
+    clip_norm: float = setting(
+        2.0, "gradients with a larger norm are scaled to it", source="PCME++, released code"
+    )
+    batch_size: int = setting(128, "pairs per batch", source="PCME++, table B.1", toy=90)
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
+    )
     cache_features: bool = setting(
         False, "while a convolutional backbone is frozen, train on its stored features, uncropped"
     )
     frozen_epochs: int = setting(
-        2, "image backbone frozen", source="PCME++, section 3.1", toy=0, smoke=1
+        2, "epochs with the image backbone frozen", source="PCME++, section 3.1", toy=0, smoke=1
     )
-    warm_up_epochs: int = setting(1, "linear, after these", source="PCME++, section 3.1", smoke=1)
+    warm_up_epochs: int = setting(
+        1, "epochs of linear warm-up after the frozen epochs", source="PCME++, section 3.1", smoke=1
+    )
     mean_epochs: int = setting(
         0,
-        "first, the means alone, where no weights of CLIP's are there to start from",
+        "first epochs, in which the means alone train, where CLIP's weights are not given",
         toy=16,
         smoke=0,
     )
     schedule: Literal["steps", "cosine"] = setting(
         "steps",
-        "schedule of the rate after the warm-up: a tenth for the last epochs, or a cosine to 0",
+        "schedule after the warm-up: a tenth of the rate for the last epochs, or a cosine to 0",
         source="PCME++, table B.1",
     )
-    epochs: int = setting(25, "epochs in all", source="PCME++, table B.1", toy=48, smoke=3)
+    epochs: int = setting(25, "total number of epochs", source="PCME++, table B.1", toy=48, smoke=3)
     last_epochs: int = setting(
-        10, "epochs at a tenth of the rate", source="PCME++, section 3.1", toy=6, smoke=1
+        10,
+        "last epochs, at a tenth of the learning rate",
+        source="PCME++, section 3.1",
+        toy=6,
+        smoke=1,
     )
     averaged_epochs: int | None = setting(
         None,
-        "epochs of SWA; 0: none; default: --last-epochs for pcmepp and mean_only, else 0",
+        "last epochs averaged (SWA); default: --last-epochs for pcmepp and mean_only, else 0",
         source="PCME++, section 3.1",
     )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME++, table C.4")

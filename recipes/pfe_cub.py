@@ -43,20 +43,24 @@ class Settings(training.CUBSettings):
     dim: int = setting(512, "dimensions of the embedding", toy=64)
     word_dim: int = setting(300, "dimensions of a word vector", toy=64)
     temperature: float = setting(0.07, "initial temperature of the softmax")
-    drop_rate: float = setting(0.2, "cells of the image's map left out", toy=0.0)
-    word_dropping: float = setting(0.1, "probability of losing a word", toy=0.0)
+    drop_rate: float = setting(0.2, "share of the image map's cells left out", toy=0.0)
+    word_dropping: float = setting(0.1, "probability that a word is left out", toy=0.0)
     flip: bool = setting(True, "mirror half of the pictures")
     batch_size: int = setting(90, "pairs, each of another class", toy=180)
-    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=125, smoke=2)
-    epochs: int = setting(10, "epochs of the points", toy=12, smoke=1)
-    learning_rate: float = setting(5e-4, "rate of AdamP, peak of a cosine", toy=2e-3)
-    variance_epochs: int = setting(2, "epochs of the variances", smoke=1)
-    variance_rate: float = setting(3e-3, "likewise, of the variances")
-    regularization: float = setting(0.01, "L2 penalty of the variances' maps", toy=0.3)
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: captions / batch size", toy=125, smoke=2
+    )
+    epochs: int = setting(10, "epochs that train the points", toy=12, smoke=1)
+    learning_rate: float = setting(5e-4, "peak learning rate of AdamP, with cosine decay", toy=2e-3)
+    variance_epochs: int = setting(2, "epochs that train the variances", smoke=1)
+    variance_rate: float = setting(3e-3, "peak learning rate for the variances, with cosine decay")
+    regularization: float = setting(0.01, "L2 penalty on the maps that give the variances", toy=0.3)
     image_features: bool = setting(
         False, "an image's variance reads the backbone's features, not the point", toy=True
     )
-    select: Literal["last"] = setting("last", "validation ranks by points, and knows no variances")
+    select: Literal["last"] = setting(
+        "last", "validation ranks by points, so that it cannot choose an epoch of variances"
+    )
 
     def __post_init__(self):
         super().__post_init__()

@@ -34,7 +34,7 @@ class Settings(training.CUBSettings):
     )
     crop_fraction: float = setting(
         224 / 256,
-        "side of a photo's middle, of the shorter side",
+        "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
         toy=1.0,
     )
@@ -45,24 +45,39 @@ class Settings(training.CUBSettings):
     image_size: int = differs(224, source="PVSE, released code")
     dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
     word_dim: int = setting(300, "length of a word vector", source="PVSE, released code", toy=64)
-    num_embeddings: int = setting(2, "embeddings an item, K", source="PCME, table 2")
-    margin: float = setting(0.1, "margin of the triplets", source="PVSE, released code")
+    num_embeddings: int = setting(2, "embeddings per item, K", source="PCME, table 2")
+    margin: float = setting(0.1, "margin of the triplet loss", source="PVSE, released code")
     mining: Literal["sum", "hardest", "semi_hard"] = setting(
-        "hardest", "negatives", source="PVSE, released code", toy="sum"
+        "hardest", "which negatives the triplet loss takes", source="PVSE, released code", toy="sum"
     )
-    discrepancy_weight: float = setting(0.01, "weight of MMD", source="PVSE, released code")
-    diversity_weight: float = setting(0.1, "weight of diversity", source="PVSE, released code")
+    discrepancy_weight: float = setting(
+        0.01, "weight of the MMD loss", source="PVSE, released code"
+    )
+    diversity_weight: float = setting(
+        0.1, "weight of the diversity loss", source="PVSE, released code"
+    )
     learning_rate: float = setting(
-        2e-4, "rate of Adam, cosine decay per phase", source="PVSE, released code", toy=2e-3
+        2e-4,
+        "learning rate of Adam, with cosine decay in each phase",
+        source="PVSE, released code",
+        toy=2e-3,
     )
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="PVSE, released code")
+    clip_norm: float = setting(
+        2.0, "gradients with a larger norm are scaled to it", source="PVSE, released code"
+    )
     batch_size: int = setting(150, "pairs, one a class", source="PCME, released code", toy=90)
-    steps_per_epoch: int | None = setting(None, "default: captions / batch size", toy=60, smoke=2)
-    warm_up_epochs: int = setting(10, "heads only", source="PCME, appendix C.2", toy=0, smoke=1)
-    fine_tuning_epochs: int = setting(
-        50, "everything", source="PCME, appendix C.2", toy=20, smoke=1
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
     )
-    word_dropping: float = setting(0.1, "words left out", source="PCME, appendix C.2", toy=0.3)
+    warm_up_epochs: int = setting(
+        10, "epochs in which the heads alone train", source="PCME, appendix C.2", toy=0, smoke=1
+    )
+    fine_tuning_epochs: int = setting(
+        50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
+    )
+    word_dropping: float = setting(
+        0.1, "share of words left out", source="PCME, appendix C.2", toy=0.3
+    )
 
 
 def main(argv=None):

@@ -22,20 +22,22 @@ class TripletSettings(training.PretrainedSettings):
 
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
-    features: Literal["pictures", "regions"] = setting("pictures", "what is read of an image")
+    features: Literal["pictures", "regions"] = setting(
+        "pictures", "features that are read of an image"
+    )
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
-        "resnet152", "network over pictures", source="Pishdad et al., section 4.2", toy="tiny"
+        "resnet152", "image network", source="Pishdad et al., section 4.2", toy="tiny"
     )
     fine_tune: bool = setting(
         False,
-        "train the network over pictures in all epochs, for one without weights",
+        "train the image network in all epochs, for one without pretrained weights",
         source="Pishdad et al., section 4.2",
         toy=True,
     )
     image_size: int = differs(224, source="VSE++, released code", toy=32)
     crop_fraction: float = setting(
         224 / 256,
-        "side of a photo's middle, of the shorter side",
+        "side of the cropped middle, as a share of the photo's shorter side",
         source="VSE++, released code",
         toy=1.0,
     )
@@ -46,42 +48,57 @@ class TripletSettings(training.PretrainedSettings):
         300, "dimensions of a word vector", source="Pishdad et al., section 4.2", toy=64
     )
     max_words: int = differs(40, toy=48)
-    min_count: int = setting(4, "rarer words are unknown", source="VSE++, released code", toy=1)
-    margin: float = setting(0.2, "margin of the triplets", source="Pishdad et al., section 4.2")
+    min_count: int = setting(
+        4,
+        "least occurrences of a word; rarer words become one unknown word",
+        source="VSE++, released code",
+        toy=1,
+    )
+    margin: float = setting(0.2, "margin of the triplet loss", source="Pishdad et al., section 4.2")
     mining: Literal[MINING] = setting(
-        "hardest", "negatives after the warm-up", source="VSE++, released code", toy="semi_hard"
+        "hardest",
+        "which negatives the triplet loss takes after the warm-up",
+        source="VSE++, released code",
+        toy="semi_hard",
     )
     learning_rate: float = setting(
-        2e-4, "rate of Adam", source="Pishdad et al., section 4.2", toy=2e-3
+        2e-4, "learning rate of Adam", source="Pishdad et al., section 4.2", toy=2e-3
     )
-    clip_norm: float = setting(2.0, "largest norm of a gradient", source="VSE++, released code")
-    batch_size: int = setting(128, "pairs", source="Pishdad et al., section 4.2")
+    clip_norm: float = setting(
+        2.0, "gradients with a larger norm are scaled to it", source="VSE++, released code"
+    )
+    batch_size: int = setting(128, "pairs per batch", source="Pishdad et al., section 4.2")
     warm_up_epochs: int = setting(
-        1, "epochs with the sum of hinges, against collapse", toy=6, smoke=1
+        1,
+        "first epochs, which sum over all negatives so that training does not collapse",
+        toy=6,
+        smoke=1,
     )
     epochs: int = setting(
-        30, "epochs in all", source="Pishdad et al., section 4.2", toy=24, smoke=2
+        30, "total number of epochs", source="Pishdad et al., section 4.2", toy=24, smoke=2
     )
     drop_epoch: int = setting(
         15,
-        "epoch after which the rate is a tenth",
+        "epoch after which the learning rate is a tenth",
         source="Pishdad et al., section 4.2",
         toy=18,
         smoke=1,
     )
     fine_tuning_epochs: int = setting(
         0,
-        "further ones, which train the network over pictures too; 15 for the papers' ft",
+        "further epochs, which train the image network too; 15 for the papers' ft rows",
         source="VSE++, section 4",
     )
-    fine_tuning_rate: float = setting(2e-5, "rate of Adam in these", source="VSE++, section 4")
+    fine_tuning_rate: float = setting(
+        2e-5, "learning rate of Adam in the fine-tuning epochs", source="VSE++, section 4"
+    )
     crop_and_flip: bool = setting(
         True,
-        "train on random parts of 8 to 100 % of the original's area, mirrored or not",
+        "train on random crops of 8 to 100 % of the area, mirrored half of the time",
         source="VSE++, released code",
         toy=False,
     )
-    word_dropping: float = setting(0.0, "probability of losing a word", toy=0.1)
+    word_dropping: float = setting(0.0, "probability that a word is left out", toy=0.1)
 
     def __post_init__(self):
         super().__post_init__()
@@ -103,7 +120,7 @@ class MeanSettings(TripletSettings):
 
     unit_features: bool = setting(
         True,
-        "bring the mean of a network's features to length one before the map; regions never",
+        "scale a network's mean feature to length one before the linear map; regions never",
         source="VSE++, released code",
     )
 
@@ -117,7 +134,7 @@ class GaussianSettings(TripletSettings):
     """What a Gaussian has besides."""
 
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
-        "ellipsoidal", "variances of the dimensions: each its own, their mean, or one value"
+        "ellipsoidal", "variances: one per dimension, their mean, or one value"
     )
     similarity: Literal[SIMILARITIES] = setting(
         "wasserstein_2",
@@ -126,13 +143,13 @@ class GaussianSettings(TripletSettings):
         toy="kl",
     )
     lowest_variance: float = setting(
-        0.1, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
+        0.1, "bound on the variance of a dimension", source="Pishdad et al., section 4.2"
     )
     highest_variance: float = setting(
-        10.0, "bound of a dimension's variance", source="Pishdad et al., section 4.2"
+        10.0, "bound on the variance of a dimension", source="Pishdad et al., section 4.2"
     )
     initial_log_variance: float = setting(
-        0.0, "log variance at the start; 0 is the middle of the bounds"
+        0.0, "initial log variance; 0 is the middle of the bounds"
     )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"))
 

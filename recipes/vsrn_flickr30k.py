@@ -27,7 +27,9 @@ class Settings(triplet_training.TripletSettings):
     features: Literal["pictures", "regions"] = differs("regions")
     dim: int = differs(2048)
     margin: float = differs(0.2, source="VSRN, released code")
-    num_layers: int = setting(4, "graph convolutions", source="VSRN, released code", toy=2)
+    num_layers: int = setting(
+        4, "number of graph convolutions", source="VSRN, released code", toy=2
+    )
     captioning_weight: float = setting(
         1.0, "weight of the second loss; 0: none", source="VSRN, released code", toy=0.0
     )

@@ -94,17 +94,19 @@ class RankingSettings(RunSettings):
     )
     daa_temperature: float = setting(
         0.01,
-        "temperature of both terms' ranks, in units of what they rank",
+        "temperature of both losses' ranks, in units of the similarity they rank",
         source="DAA, released code",
     )
     semantic_temperature: float | None = setting(
-        None, "temperature of ranks by semantics; default: the same", source="DAA, released code"
+        None,
+        "temperature of the ranks by semantics; default: the same",
+        source="DAA, released code",
     )
     daa_samples: int = setting(
-        0, "samples per Gaussian to rank by, as DAA; 0: the model's own logits"
+        0, "samples per Gaussian to rank by, as in DAA; 0: rank by the model's own logits"
     )
     semantics: Literal[VARIANTS] = setting(
-        "cider", "measure of what captions have in common, for DAA and ASP"
+        "cider", "semantic similarity of captions, for DAA and ASP"
     )
     asp: bool = setting(False, "measure ASP, the average semantic precision, after each epoch")
 
@@ -131,12 +133,12 @@ class RetrievalSettings(RankingSettings):
     ```
     """
 
-    skip_bad: bool = setting(False, "leave out what is bad in the data, and count it")
+    skip_bad: bool = setting(False, "leave out unreadable records of the data, and count them")
     held_out: Literal["test", "val"] = setting(
         "test", "split to evaluate on; choose settings on val"
     )
     select: Literal["best", "last"] = setting(
-        "best", "weights to keep: those of the epoch with the best validation, or the last"
+        "best", "which weights to keep: those of the best validation, or the last"
     )
     annotations_dir: Path | None = setting(
         None,
@@ -144,7 +146,7 @@ class RetrievalSettings(RankingSettings):
         "has annotations/instances_val2014.json",
         identity=False,
     )
-    image_size: int = setting(224, "pixels", toy=64)
+    image_size: int = setting(224, "side in pixels", toy=64)
     resize: Literal[RESIZES] = setting(
         "crop", "how a photo becomes a square: crop its middle, or stretch all of it"
     )
