@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
+from studies.crop_figures import crop_figures, crop_sheet
 from zoo import cli, report, training
 from zoo.cli import setting
 from zoo.data import crop_triplets, toy_scenes, visual_genome
@@ -172,7 +173,7 @@ def summary(measured):
 
 
 def draw(run, table, records, triplets, measured, rows=5):
-    for name, figure in report.crop_figures(table).items():
+    for name, figure in crop_figures(table).items():
         report.save(figure, run.plots / f"{name}.png")
     if "crops" not in measured:
         return
@@ -184,7 +185,7 @@ def draw(run, table, records, triplets, measured, rows=5):
 
 def sheet(records, triplets, measured):
     """Some triplets with their measurements, as a figure."""
-    return report.crop_sheet(
+    return crop_sheet(
         [read(records.image_paths[triplet.image]).numpy() for triplet in triplets],
         [triplet.boxes for triplet in triplets],
         [captions_of(records, triplet) for triplet in triplets],

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 
 from studies import daa_retrieved
+from studies.daa_plots import curves_over_seeds, positives_plot, precision_at_plot
 from zoo import cli, evaluation, metrics, report, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
@@ -121,20 +122,18 @@ def precision_at(pairs, matrix):
 
 def draw(out, results):
     out.mkdir(parents=True, exist_ok=True)
-    figure = report.positives_plot(
-        results["thresholds"], results["pairs_above"], results["annotated"]
-    )
+    figure = positives_plot(results["thresholds"], results["pairs_above"], results["annotated"])
     report.save(figure, out / "positives.png")
     curves = results["precision_at"]
     first = next(iter(curves.values()))
-    figure = report.precision_at_plot(
+    figure = precision_at_plot(
         {side: first[side]["depths"] for side in first},
         {name: {side: of[side]["asp"] for side in of} for name, of in curves.items()},
     )
     report.save(figure, out / "asp_at.png")
     histories = results["histories"]
     if any("val_i2t_asp" in history for (history,) in histories.values()):
-        report.save(report.curves_over_seeds(histories), out / "asp.png")
+        report.save(curves_over_seeds(histories), out / "asp.png")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import gaussian_vsrn_flickr30k
 import vse_coco
 import vsrn_flickr30k
 from studies import crop_ambiguity, seed_table
+from studies.crop_figures import crop_figures
 from studies.seed_table import Column, Row
 from zoo import cli, report
 from zoo.cli import setting
@@ -91,7 +92,7 @@ def draw_crops(settings, name):
     tables = [run.metrics["crop_triplets"] for run in runs if run.finished]
     if tables:
         place = settings.out / "_".join(name.split())
-        for figure_name, figure in report.crop_figures(*tables).items():
+        for figure_name, figure in crop_figures(*tables).items():
             report.save(figure, place.with_name(f"{place.name}_{figure_name}.png"))
 
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from zoo.report.dark import darken
-from zoo.report.style import save
+from zoo.report.style import darken, save
 
 
 def save_both(figure, path, dpi=150):

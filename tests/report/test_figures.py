@@ -10,6 +10,7 @@ from zoo.report import (
     confidence_ellipses,
     image_to_text_sheet,
     principal_plane,
+    prompts_plot,
     recall_by_uncertainty_plot,
     risk_coverage_plot,
     save,
@@ -18,8 +19,6 @@ from zoo.report import (
     uncertainty_against_matches,
 )
 from zoo.report.ellipses import ellipse_axes
-from zoo.report.prompt_plot import prompts_plot
-from zoo.report.semantic_plots import positives_plot, precision_at_plot
 
 RNG = np.random.default_rng(0)
 
@@ -220,27 +219,6 @@ def test_medians_lie_at_the_middle_of_their_bin():
     np.testing.assert_allclose(y, [0.5, 5, 9])
 
 
-def test_semantic_precision_has_an_axis_for_each_direction():
-    found = {
-        "DAA": {"i2t": [0.5, 0.6], "t2i": [0.3, 0.2]},
-        "base": {"i2t": [0.4, 0.4], "t2i": [0.1, 0.1]},
-    }
-    for depths in ([10, 100], {"i2t": [10, 100], "t2i": [5, 20]}):
-        figure = precision_at_plot(depths, found)
-        for axis, side in zip(figure.axes, ("i2t", "t2i"), strict=True):
-            places = depths[side] if isinstance(depths, dict) else depths
-            for line, system in zip(axis.lines, found, strict=True):
-                np.testing.assert_allclose(line.get_xdata(), places)
-                np.testing.assert_allclose(line.get_ydata(), 100 * np.array(found[system][side]))
-
-
-def test_pairs_above_a_threshold_are_drawn_beside_what_is_annotated():
-    (axis,) = positives_plot([0.1, 0.5, 0.9], [900, 40, 0], 200).axes
-    counts, annotated = axis.lines
-    np.testing.assert_allclose(counts.get_ydata(), [900, 40, 0.5])  # none: the axis' foot
-    assert set(annotated.get_ydata()) == {200}
-
-
 def test_prompts_are_counted_from_one_and_every_class_is_in_the_histogram():
     same, classes = prompts_plot([8.0, 9.5, 9.3], [1, 3, 3, 2]).axes
     accuracy, best, everything = same.lines
@@ -249,3 +227,11 @@ def test_prompts_are_counted_from_one_and_every_class_is_in_the_histogram():
     assert set(everything.get_ydata()) == {9.3}
     assert [bar.get_height() for bar in classes.patches] == [1, 1, 2]
     assert [bar.get_x() + bar.get_width() / 2 for bar in classes.patches] == [1, 2, 3]
+
+
+def test_losses_of_other_sizes_have_a_logarithmic_axis():
+    phases = ["sum_of_hinges"] * 2 + ["hardest"] * 2
+    history = {"phase": phases, "loss": [7000.0, 3000.0, 60.0, 50.0], "kl": [1.0, 2.0, 3.0, 0.5]}
+    loss, kl = training_curves(history).axes[:2]
+    assert (loss.get_yscale(), kl.get_yscale()) == ("log", "linear")
+    assert loss.get_ylim()[1] > 7000

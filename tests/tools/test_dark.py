@@ -5,8 +5,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from tools import dark, dark_pictures
-from zoo.report.dark import BLUE, GROUND, INK
-from zoo.report.style import PALETTE, RIGHT, new_figure, styled
+from zoo.report.style import BLUE, GROUND, INK, PALETTE, RIGHT, new_figure, styled
 
 
 @styled

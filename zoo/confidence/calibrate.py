@@ -32,23 +32,21 @@ LEAST_CERTIFYING = int(np.ceil(10 * np.log(FAILURE) / np.log(1 - RISK)))
 def deviation(probability, correct, groups, kinds, num_kinds):
     """The standard deviation of a shift that all log odds of one gallery have in common.
 
-    Kinds differ in difficulty by more than their scores tell. The probes are of K kinds drawn from
-    all that there are, the questions are about C others, and so what is said of them is off by the
-    mean of either. In a list of single photos each photo is a kind. C is the gallery's number of
-    kinds, and K where it has more, since users ask about a part of a large one.
+    Kinds differ in difficulty by more than their scores tell. The probes are of K kinds, the
+    questions are about C others, so what is said of them is off by the mean of either. Of single
+    photos each is a kind. C is the gallery's number of kinds, at most K: users ask about a part of
+    a large one.
 
     Args:
-        probability: `(Q,)`, said of each probe by what has not seen its kind: a fit follows the
-            kinds that it has seen, and is less off there.
+        probability: `(Q,)`, said of each probe by a fit that has not seen its kind.
         correct: `(Q,)` booleans.
         groups: `(Q,)` numbers; each counts once.
         kinds: `(Q,)` numbers from 0, what each wants.
         num_kinds: of the gallery, about.
 
     Returns:
-        A float; 0 of fewer than two kinds.
-
-    Assumptions: a kind is asked about as often as the probes ask; if more often, it is too great.
+        A float; 0 of fewer than two kinds; too great where a kind is asked about more often than
+        the probes ask.
 
     Reference: Liang and Zeger, "Longitudinal data analysis using generalized linear models",
         Biometrika 1986, for the error of a mean over clusters.
@@ -193,14 +191,12 @@ def calibrate_on(
 def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=0):
     """Puts the own items of probes into the gallery of an index, each for its own question only.
 
-    Args:
-        index, queries, own, matches, matches_in_gallery, seed: as of `calibrate_on`; the
-            embeddings dicts of arrays, the matches dense.
+    Arguments as of `calibrate_on`; embeddings are dicts of arrays, matches dense.
 
     Returns:
         `(probed, rows, copies, matches_in_gallery)`: a `zoo.confidence.insertion.Probed`, the rows
-        of the own items that each probe brings, the cosine of copies or None, and how many items
-        of a kind the gallery holds, or None.
+        of the own items of each probe, the cosine of copies or None, and how many items of a kind
+        the gallery holds, or None.
     """
     what, expected = kind(own), index.description.get("embedding")
     if expected not in (None, what):  # before its vectors are read
@@ -221,11 +217,10 @@ def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=
 
 
 def _names(probed, rows, uncertainty):
-    """The features to read: those of ranks that the probes' own items and the gallery reach.
+    """The features of ranks that the probes' own items and the gallery reach.
 
     Answers 2 … R of a real question may all be of its kind; a probe that brings fewer cannot show
-    what that looks like. Where the gallery holds its items several times, few different ones are
-    seen.
+    what that looks like. Of items that the gallery holds several times few different ones are seen.
     """
     there = feature_names(probed.scores, uncertainty)
     reach = float(np.median(probed.without.different))
@@ -253,10 +248,7 @@ def _unseen(confidence, features, correct, numbers, kinds, learning, seed):
 
 
 def moved(confidence, shift):
-    """A confidence whose log odds are all greater by a shift.
-
-    The certificate's threshold moves along, so the same questions are answered as before.
-    """
+    """A confidence whose log odds, and its certificate's threshold, are all greater by a shift."""
     logistic, certificate = confidence.logistic, confidence.certificate
     logistic = dataclasses.replace(logistic, bias=logistic.bias + shift)
     if certificate is not None and certificate.threshold is not None:

@@ -4,11 +4,7 @@ import numpy as np
 
 
 def matrix(values, name):
-    """Finite float64 `(queries, items)`, at least one of each.
-
-    Raises:
-        ValueError: if the shape differs or a number is NaN or infinite.
-    """
+    """Finite float64 `(queries, items)`, at least one of each; else a ValueError."""
     values = _numbers(values, name)
     if values.ndim != 2:
         raise ValueError(f"`{name}` must be (queries, items); received shape {values.shape}")
@@ -20,22 +16,14 @@ def matrix(values, name):
 
 
 def vector(values, name, length=None):
-    """Finite float64 `(queries,)`, at least one, of a given length where it is known.
-
-    Raises:
-        ValueError: if the shape differs or a number is NaN or infinite.
-    """
+    """Finite float64 `(queries,)`, at least one, of a given length or any; else a ValueError."""
     values = _numbers(values, name)
     _check_length(values, name, length)
     return _finite(values, name)
 
 
 def truths(values, name, length=None):
-    """Booleans `(queries,)`; 0 and 1 of any type are taken.
-
-    Raises:
-        ValueError: if the shape differs or something is neither true nor false.
-    """
+    """Booleans `(queries,)`; 0 and 1 of any type are taken. Else a ValueError."""
     values = np.asarray(values)
     _check_length(values, name, length)
     if values.dtype != bool:
@@ -50,11 +38,7 @@ def truths(values, name, length=None):
 
 
 def share(value, name):
-    """A number between 0 and 1, both excluded.
-
-    Raises:
-        ValueError: if it is not.
-    """
+    """A number between 0 and 1, both excluded; else a ValueError."""
     number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "fiu" or not 0 < number < 1:
         raise ValueError(f"`{name}` must be a number between 0 and 1; received {value!r}")
@@ -62,11 +46,7 @@ def share(value, name):
 
 
 def whole(value, name, least=1):
-    """A whole number of at least `least`.
-
-    Raises:
-        ValueError: if it is not.
-    """
+    """A whole number of at least `least`; else a ValueError."""
     number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "fiu" or number != np.floor(number):
         raise ValueError(f"`{name}` must be a whole number; received {value!r}")

@@ -24,14 +24,7 @@ PENALTY = 0.01
 
 
 def fitted(names, features, correct, groups=None, penalty=None):
-    """The `Logistic` of named features, with their signs.
-
-    Args:
-        names, penalty: of `Confidence.fit`.
-        features: `(Q, names)`.
-        correct: `(Q,)` booleans.
-        groups: `(Q,)` numbers; each group counts once.
-    """
+    """The `Logistic` of named features `(Q, names)`, with their signs; a group counts once."""
     if penalty is None:
         penalty = max(PENALTY, 1 / len(correct))
     weights = None if groups is None else guarantees.weights(groups)
@@ -44,16 +37,15 @@ class InGallery:
 
     Attributes:
         size: number of items of the gallery.
-        ranks: `(n,)`, of the probes whose rank was counted, 1 = first.
-        groups: `(n,)`, numbers of their groups.
-        match_scores: `(n,)`, scores of their own items, higher is better.
+        ranks, groups, match_scores: `(n,)`, of the probes whose rank was counted: rank, 1 = first;
+            number of the group; score of the own item, higher is better.
         brought: mean number of own items a probe.
         ranked: a `Logistic`: whether answer j ≥ 2 is an own item, see `rank_features`; or None.
         matcher: a `Logistic` of the confidence's features, which tells probes with their own items
             in the gallery from those without; or None.
         present: sorted log odds by it, of probes with their own items.
-        deviation: standard deviation of a shift that all log odds of this gallery may have in
-            common, since its kinds, and the probes', are few.
+        deviation: of a shift that all log odds of this gallery may share, see
+            `zoo.confidence.calibrate.deviation`.
         num_kinds: of the probes.
     """
 
@@ -202,19 +194,11 @@ class Confidence:
         return expit(self.logit(similarity, uncertainty))
 
     def logit(self, similarity, uncertainty=None):
-        """The log odds behind `probability`, `(Q,)`.
-
-        Raises:
-            ValueError: as `probability`.
-        """
+        """The log odds behind `probability`, `(Q,)`; raises as it does."""
         return self.logistic.logit(self.features(similarity, uncertainty))
 
     def features(self, similarity, uncertainty=None):
-        """What `probability` reads of the queries, `(Q, features)`, see `names`.
-
-        Raises:
-            ValueError: as `probability`.
-        """
+        """What `probability` reads, `(Q, features)`, see `names`; raises as it does."""
         if uncertainty is not None and "uncertainty" not in self.names:
             raise ValueError("this confidence was fitted without uncertainty; leave it out")
         return query_features(QueryScores.of(similarity), uncertainty, self.names)
@@ -227,8 +211,7 @@ class Confidence:
             scores: `(Q, k)`, of the answers, best first.
             mean, variance: `(Q,)`, of the scores over the gallery.
 
-        Returns:
-            Zeros where the calibration has seen no probes.
+        Returns zeros where the calibration has seen no probes.
         """
         ranked = None if self.in_gallery is None else self.in_gallery.ranked
         if ranked is None or scores.shape[1] < 2:
@@ -423,11 +406,8 @@ class Confidence:
 def rank_features(first, scores, mean, variance):
     """What tells whether answer j ≥ 2 is a wanted item: `(Q, k − 1, 3)`.
 
-    The log odds of the first answer; how far j is behind the first, in standard deviations of the
-    query's scores; and log j.
-
-    Args:
-        first, scores, mean, variance: as of `Confidence.later`.
+    The log odds of the first answer; how far j is behind it, in standard deviations of the query's
+    scores; and log j. Arguments as of `Confidence.later`.
     """
     rank = np.arange(2, scores.shape[1] + 1)
     deviation = np.maximum(np.sqrt(variance), 1e-12)[:, None]

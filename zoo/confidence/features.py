@@ -117,14 +117,14 @@ class Logistic:
     def fit(cls, features, correct, penalty, signs=None, weights=None):
         """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
 
-        The problem is convex, and strictly so in w: there is one minimum.
+        Strictly convex in w, so there is one minimum.
 
         Args:
             features: `(queries, features)`.
             correct: `(queries,)`, booleans or probabilities, both values present.
             penalty: positive.
-            signs: `(features,)`, 1 for a weight that must not be negative, −1 for one that must not
-                be positive, 0 for any; None for any.
+            signs: `(features,)`, 1 or −1 for a weight that must not be negative or positive, 0 for
+                any.
             weights: `(queries,)`, positive, how much each query counts; None for all the same.
         """
         share, truth = _shares(weights, len(features)), np.asarray(correct, np.float64)
@@ -140,11 +140,7 @@ class Logistic:
         return cls(centre, spread, found[:-1], float(found[-1]))
 
     def missing_bias(self, features, correct, weights=None):
-        """What b lacks for the mean probability of queries to be their share of right ones.
-
-        Args:
-            features, correct, weights: as of `fit`.
-        """
+        """What b lacks for the mean probability of queries to be their share of right ones."""
         share, away = _shares(weights, len(features)), self.logit(features)
         right = share @ correct
         ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1

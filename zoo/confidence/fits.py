@@ -151,20 +151,18 @@ class Fits:
         return found + rest * (density * likely).sum(axis=1) / density.sum(axis=1)
 
     def cut(self, unfit, size):
-        """The `Cut` at a share of shown results that do not fit, or None.
+        """The `Cut` at a share of shown results that do not fit; None where nothing can be
+        promised, or no trial is of about this size.
 
-        Learn-then-test: thresholds are tested strictest first, until one fails at 0.05. The test is
-        of the results that are shown to all questions of the next gallery of that size: whether
-        more than a share `unfit` of them does not fit. It is a t-test of one number per question,
-        results that do not fit less `unfit` times the results shown, whose variance is that of the
-        trial's mean and of the next gallery's. A question that is shown nothing counts for nothing.
+        Learn-then-test, strictest threshold first, until one fails at 0.05. The t-test of one number
+        per question, results that do not fit less `unfit` times the results shown, asks whether
+        more than a share `unfit` of the next gallery's shown results does not fit; its variance is
+        that of the trial's mean and of the next gallery's. A question that is shown nothing counts
+        for nothing.
 
         Args:
             unfit: in (0, 1).
             size: number of items of the gallery that is asked.
-
-        Returns:
-            None where no trial is of about this size, or nothing can be promised.
         """
         unfit = checks.share(unfit, "unfit")
         near = [one for one in self.trials if 1 / NEAR_SIZE <= size / one.size <= NEAR_SIZE]
@@ -192,27 +190,17 @@ def prior_of(count, size):
 
 
 def priors(texts, bank):
-    """π of short questions, NaN of sentences, `(Q,)`.
-
-    Args:
-        texts: strings, as the model is asked them.
-        bank: a `zoo.questions.caption_bank.CaptionBank`.
-    """
+    """π of short questions, NaN of sentences, `(Q,)`; of texts and a `CaptionBank`."""
     found = [prior_of(bank.count(text), bank.size) if is_short(text) else np.nan for text in texts]
     return np.array(found)
 
 
 def presence_features(scores, reference, number):
-    """What tells whether anything fits, `(Q, 5)`.
+    """What tells whether anything fits, `(Q, 5)`, of `QueryScores`.
 
-    The best score; how far it is above `reference`, the mean of the question's ten best scores
-    over the probes' items; and the logarithms of the gap to the second, of the gallery's size and
-    of the number of items that are expected to fit.
-
-    Args:
-        scores: the `QueryScores`.
-        reference: `(Q,)`.
-        number: `(Q,)`, of `Fits.number`.
+    The best score; how far it is above `reference` `(Q,)`, the mean of the question's ten best
+    scores over the probes' items; and the logarithms of the gap to the second, of the gallery's
+    size and of `number` `(Q,)`, the items that are expected to fit, of `Fits.number`.
     """
     best = scores.top[:, 0]
     gap = best - scores.second + LEAST_GAP * np.sqrt(scores.variance)
@@ -221,14 +209,9 @@ def presence_features(scores, reference, number):
 
 
 def share_answerable(odds, start=ANSWERABLE):
-    """The share of questions that have an answer, by EM over log odds at even odds.
+    """The share of questions that have an answer, in [0.02, 0.98].
 
-    Args:
-        odds: `(Q,)`, of `Fits.presence`.
-        start: where EM starts.
-
-    Returns:
-        A float in [0.02, 0.98].
+    By EM from `start` over `(Q,)` log odds at even odds, of `Fits.presence`.
     """
     share = start
     for _ in range(200):

@@ -21,20 +21,17 @@ def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
     """A `Confidence` by general probes, moved by those that are of the user's photos.
 
     People who describe other photos write longer or vaguer questions, and what was learnt is off by
-    a shift δ of all log odds. It is normal, with mean 0 and the measured deviation; the own
-    probes are asked in front of the gallery, δ is the most likely one after that, and its
+    a shift δ of all log odds: normal, with mean 0 and the measured deviation `spread`. The own
+    probes are asked in front of the gallery; δ is the most likely one after that, and its
     deviation, by Laplace, widens the interval. Nothing is certified: no promise holds for other
-    photos than those that it was made on.
+    photos.
 
     Args:
         confidence: of `calibrate_on`, by all probes.
         index: the gallery.
-        pairs: what `Probes.pairs` gave.
+        pairs: of `Probes.pairs`.
         is_own: `(Q,)` booleans, the questions of the user's kind.
         spread: the standard deviation of δ.
-
-    Returns:
-        A `Confidence` without a certificate.
     """
     variance, shift = spread**2, 0.0
     if is_own.any():
@@ -68,11 +65,8 @@ def _most_likely(logits, correct, weights, spread):
 
 
 def note_of(general, owners):
-    """What an answer says of its probes: a sentence, or an empty text where none is general.
-
-    Args:
-        general: `(M,)` booleans, or None.
-        owners: `(M,)`, the row of each caption's image.
+    """What an answer says of its probes; an empty text where none of the `(M,)` captions is
+    general. `owners` is the row of each caption's image.
     """
     if general is None:
         return ""

@@ -303,11 +303,7 @@ class Certificate:
 
 
 def numbered(groups, count, name="groups"):
-    """Group numbers 0 … K − 1 of queries, int64 `(count,)`; each query its own where None.
-
-    Args:
-        groups: `(count,)` of any kind that can be compared, or None.
-        count: number of queries.
+    """Group numbers 0 … K − 1 of `count` queries, int64 `(count,)`; each its own where None.
 
     Raises:
         ValueError: if the shape differs.
@@ -341,18 +337,10 @@ def halves(groups, seed):
 
 
 def conformal_quantile(values, error, groups=None):
-    """The value that a new query's does not exceed with probability at least 1 − error.
+    """The value of `(queries,)` that a new query's exceeds with probability ≤ error; may be ∞.
 
     Every group has the same mass, shared by its members, and so has the new query, at infinity.
     Without groups this is the ⌈(n + 1)(1 − error)⌉-th smallest value.
-
-    Args:
-        values: `(queries,)`.
-        error: in (0, 1).
-        groups: numbers of `numbered`, or None.
-
-    Returns:
-        One of the values; infinity where the groups are too few.
 
     Reference: Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023,
         for groups: a new query of a new group.

@@ -51,11 +51,9 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
     """Puts each probe's own items into the gallery for this probe alone.
 
     An own item of which G holds a copy is not put there twice: the copy is then the own item. Each
-    own item is looked at by itself, so that one copy hides none of the others.
-
-    Mean and variance of the scores over G ∪ {own items} follow from those over G: with n items of
-    mean m₁ and variance v₁ joined to N of m and v, the mean is (N m + n m₁) / (N + n), and the
-    variance (N v + n v₁) / (N + n) + N n (m − m₁)² / (N + n)².
+    is looked at by itself, so that one copy hides none of the others. With n items of mean m₁ and
+    variance v₁ joined to N of m and v, the mean is (N m + n m₁) / (N + n), and the variance (N v +
+    n v₁) / (N + n) + N n (m − m₁)² / (N + n)².
 
     Args:
         without: the `QueryScores` over G, whose agreement counts no `copies`.
@@ -67,8 +65,7 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
         centre: `(dim,)`, mean of G's vectors.
         copies: see `zoo.confidence.agreement`.
 
-    Returns:
-        A `Probed`, whose ranks beyond the answers are NaN.
+    Returns a `Probed`, whose ranks beyond the answers are NaN.
     """
     own = np.asarray(own_scores, np.float64)
     depth = without.top.shape[1]
@@ -99,14 +96,8 @@ def thinned(probed, shares, seed=0):
     """Probes whose strangers are as few as the own items that they bring.
 
     Of a kind the gallery holds more items than a probe brings: alone among all strangers its own
-    items come first too rarely. Of kinds that grow together the first answer is as often right as
-    in a gallery of a share of the items. So each stranger counts with the share of its kind that
-    the probe brings. Scores, and what is read of them, stay those of the whole gallery.
-
-    Args:
-        probed: a `Probed`.
-        shares: `(Q,)`, in (0, 1].
-        seed: of the strangers that are left out.
+    items come first too rarely. So each stranger stays with the share `(Q,)`, in (0, 1], of its
+    kind that the probe brings. Scores, and what is read of them, stay those of the whole gallery.
     """
     rng = np.random.default_rng(seed)
     top, is_own = probed.scores.top, probed.is_own
@@ -125,8 +116,7 @@ def thinned(probed, shares, seed=0):
 
 
 def _joined(without, own, answers, own_vectors, centre, copies):
-    """The `QueryScores` over G ∪ own items, `(Q, n)` scores, NaN where nothing is added; and the
-    places of its best scores in both together."""
+    """`QueryScores` over G ∪ own items, NaN where none is added, and the order of both together."""
     size, (mean, variance) = without.size, (without.mean, without.variance)
     count = (~np.isnan(own)).sum(axis=1)
     some = np.maximum(count, 1)
@@ -173,8 +163,7 @@ def own_rows(matches, count, num_items, most=None, seed=0):
     Args:
         matches: `(Q, M)` booleans or None, see `calibrate_on`.
         count, num_items: Q and M.
-        most: how many a query brings, drawn at random; None for all.
-        seed: of the draw.
+        most: how many a query brings, drawn at random by `seed`; None for all.
 
     Raises:
         ValueError: if the shape differs or a query wants nothing.
@@ -204,22 +193,16 @@ def own_rows(matches, count, num_items, most=None, seed=0):
 def kind_size(index, own, matches, seed=0):
     """The mean number of items of a kind in a gallery, seen from its vectors alone.
 
-    Of the own items it is known which are of a kind. A share p₁ of these pairs and a share p₀ of
-    the others is more alike than a bound. If the gallery's kinds are like them, a share
-    f = p₁ π + p₀ (1 − π) of its pairs is, where π is the share of pairs of a kind. So a kind has
-    1 + π (n − 1) of n items.
-
-    Args:
-        index: the gallery, which gives `vector_sample`.
-        own: `(M, dim)`, vectors of items like the gallery's.
-        matches: `(Q, M)` booleans, see `calibrate_on`.
-        seed: of the sample.
+    Of the own items `(M, dim)` it is known which are of a kind. A share p₁ of these pairs and p₀ of
+    the others is more alike than a bound. If the gallery's kinds are like them, a share f = p₁ π +
+    p₀ (1 − π) of its pairs is, where π is the share of pairs of a kind: 1 + π (n − 1) of n items.
+    The gallery gives `vector_sample`.
 
     Returns:
-        A whole number; 1 where no two of the own items are of a kind. Where several questions want
-        the same the own items are a sample of their kinds, as of classes; else all of a kind are
-        there, as the captions of an image, and the gallery holds no more of one. Where vectors do
-        not tell, it is as many as the own items' number of kinds would have here.
+        A whole number; 1 where no two own items are of a kind. Where several questions want the
+        same, as of classes, the own items are a sample of their kinds; else, as of an image's
+        captions, the gallery holds no more of one. Where vectors do not tell, as many as the own
+        items' number of kinds would have here.
     """
     wanted = matches.astype(np.float32)
     numbers = numbered_kinds(matches)

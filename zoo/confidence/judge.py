@@ -156,7 +156,7 @@ class Judge:
         return [self._judgement(strange[i], said, i) for i in range(count)]
 
     def probabilities(self, scores, shown, asked):
-        """A dict of arrays: all that verdicts are made of. Arguments as of a call."""
+        """A dict of arrays that verdicts are made of. Arguments as of a call."""
         features = self.confidence.features(scores, asked.uncertainty)
         odds = self.confidence.logistic.logit(features)
         first = expit(odds)
@@ -195,10 +195,9 @@ class Judge:
         }
 
     def _presence(self, scores, features, asked, short, number):
-        """`(factor of P, how sure it is that something fits, share of answerable questions, its log
-        odds)`.
+        """`(factor of P, presence, share of answerable questions, its log odds)`.
 
-        The second is above `ABSENCE` unless at most that share of answerable questions looks so.
+        Presence is above `ABSENCE` unless at most that share of answerable questions looks so.
         """
         count = len(features)
         if self.fits is None or self.fits.presence is None or asked.reference is None:
@@ -282,11 +281,8 @@ class Judge:
     def length(self, error):
         """k for the gallery that is asked; of one that has grown since it is the grown one's.
 
-        Args:
-            error: in (0, 1): so often the first k may lack the wanted item.
-
-        Returns:
-            An int, `sys.maxsize` where nothing can be promised; None without probes.
+        `error` in (0, 1) is how often the first k may lack the wanted item. `sys.maxsize` where
+        nothing can be promised; None without probes.
         """
         if self.confidence.in_gallery is None:
             return None

@@ -46,11 +46,7 @@ class ShrunkGaussian:
 
     @classmethod
     def fit(cls, points, rank):
-        """Of points `(N, dim)`, two at least.
-
-        Raises:
-            ValueError: if the points are not finite, fewer than two, or all equal.
-        """
+        """Of points `(N, dim)`; a ValueError if they are fewer than two, equal or not finite."""
         points = checks.matrix(points, "training_means")
         rank = checks.whole(rank, "rank")
         count, dim = points.shape
@@ -76,11 +72,7 @@ class ShrunkGaussian:
         return cls(mean, axes, values[dim - rank :], float(rest))
 
     def distance(self, points):
-        """Mahalanobis distance of points `(Q, dim)` to the mean, `(Q,)`, over √dim.
-
-        Raises:
-            ValueError: if the dimension differs or a number is not finite.
-        """
+        """Mahalanobis distance of points `(Q, dim)` to the mean, `(Q,)`, over √dim."""
         points = checks.matrix(points, "means")
         if points.shape[1] != len(self.mean):
             raise ValueError(
@@ -139,12 +131,7 @@ class SeenTexts:
 
     @classmethod
     def fit(cls, seen, others, strange):
-        """Of vectors of texts, `(n, dim)` each.
-
-        Args:
-            seen: of captions and phrases of training, which are kept.
-            others: of more of them, which are not.
-            strange: of made-up texts.
+        """Of vectors `(n, dim)`: texts of training to keep, others of them, and made-up ones.
 
         Raises:
             ValueError: if dimensions differ, a number is not finite, or there are fewer than five
@@ -167,9 +154,6 @@ class SeenTexts:
         """`(Q,)`, of points `(Q, dim)`; greater is stranger.
 
         Of points with more coordinates the first `dim` are looked at: of Gaussians the mean.
-
-        Raises:
-            ValueError: if there are fewer coordinates or a number is not finite.
         """
         points = checks.matrix(points, "means")
         dim = len(self.tilt)
@@ -242,19 +226,12 @@ class KnownQueries:
 
     @classmethod
     def of(cls, shape, means, seed=0):
-        """Of a shape and held-out queries, as of `fit`."""
+        """Of a shape and held-out queries `(Q, dim)`, as of `fit`."""
         chosen = np.random.default_rng(seed).permutation(len(means))[:KEPT]
         return cls(shape, np.sort(_stored(shape.distance(means[chosen]))))
 
     def p_values(self, means):
-        """How usual some queries' vectors are, `(Q,)`, small for strange.
-
-        Args:
-            means: `(Q, dim)`.
-
-        Raises:
-            ValueError: if the dimension differs or a number is not finite.
-        """
+        """How usual the vectors `(Q, dim)` of queries are, `(Q,)`, small for strange."""
         nearer = np.searchsorted(self.kept, _stored(self.shape.distance(means)), side="left")
         return (1 + len(self.kept) - nearer) / (len(self.kept) + 1)
 
@@ -294,12 +271,7 @@ class KnownQueries:
 
     @classmethod
     def of_arrays(cls, arrays):
-        """The inverse of `to_arrays`.
-
-        Raises:
-            KeyError: if one is missing.
-            ValueError: if they do not fit, or a number is not finite.
-        """
+        """The inverse of `to_arrays`; KeyError or ValueError if arrays lack or do not fit."""
         if not all(np.isfinite(values).all() for values in arrays.values()):
             raise ValueError("what training has seen must be finite numbers")
         kept = arrays["kept"].astype(np.float32)
@@ -321,9 +293,8 @@ class KnownQueries:
 def reasons(strange, words=None, unknown=None):
     """Why each query is not understood, a list of strings and None.
 
-    Args:
-        strange: `(Q,)` booleans, whether its vector lies far from all that was learned.
-        words, unknown: as of `KnownQueries.reasons`.
+    `strange` `(Q,)` says whether its vector lies far from all that was learned; the other arguments
+    are those of `KnownQueries.reasons`.
     """
     found = []
     for query, is_strange in enumerate(strange):

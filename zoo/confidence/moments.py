@@ -143,8 +143,8 @@ class GalleryMoments:
     def _about_mean(self):
         """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g.
 
-        Distances do not change when both sides move by −E g, and there no digits cancel, however
-        far the gallery lies. ‖g − c‖² = ‖g‖² − 2 c·g + ‖c‖² is affine in h, so all of it follows.
+        About the mean no digits cancel, however far the gallery lies: ‖g − c‖² = ‖g‖² − 2 c·g +
+        ‖c‖² is affine in h, so all of it follows.
         """
         last, spread = self.dim, self.covariance
         c, vectors, cross = self.mean[:last], spread[:last, :last], spread[:last, last]

@@ -254,9 +254,8 @@ class Probes:
         return np.isin(labels[np.isin(labels, told)], self.caption_labels[~self.general])
 
     def take(self, images, captions):
-        """Probes of some images and captions, by their rows.
-
-        An image stays whole where all of its captions are taken.
+        """Probes of some images and captions, by their rows; an image stays whole with all
+        captions.
         """
         left_out = np.setdiff1d(np.arange(len(self.caption_labels)), captions)
         whole = self.whole

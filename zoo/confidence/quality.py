@@ -140,8 +140,7 @@ def _accuracy(confidence, correct):
 
 
 def _expected(confidence, correct):
-    """The truth of each query, or its mean over queries of equal confidence: whatever order their
-    rows are in, they fall into bins the same way."""
+    """The truth of each query, or its mean over queries of equal confidence, in any order."""
     _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
     return (np.bincount(group, correct) / size)[group]
 
@@ -195,13 +194,9 @@ class Reference:
 
     @classmethod
     def fit(cls, names, features, queries=None, seed=0, groups=None):
-        """Of `(Q, features)`, and of the vectors `(Q, dim)` of the same queries or None.
+        """Of `(Q, features)` with their names, and the queries' vectors `(Q, dim)` or None.
 
-        Args:
-            groups: numbers of `zoo.confidence.guarantees.numbered`; of each one query is kept.
-
-        Raises:
-            ValueError: if the vectors are not finite or of another number of queries.
+        Of each group one query is kept, see `zoo.confidence.guarantees.numbered`.
         """
         centre = directions = None
         rng = np.random.default_rng(seed)
@@ -242,9 +237,6 @@ class Reference:
 
         Returns:
             `(p, name of the column that differs most)`.
-
-        Raises:
-            ValueError: if the vectors do not fit.
 
         Reference: Rabanser, Günnemann and Lipton, "Failing Loudly: An Empirical Study of Methods
             for Detecting Dataset Shift", NeurIPS 2019, which tests reduced dimensions like this.
@@ -287,11 +279,7 @@ def _vectors(queries, count, dim=None):
 
 
 def check(confidence, features, queries, gallery, level):
-    """The `Verdict` on new queries, see `Confidence.check`.
-
-    Raises:
-        ValueError: if `level` is not between 0 and 1.
-    """
+    """The `Verdict` on new queries, see `Confidence.check`."""
     level = checks.share(level, "level")
     made_of = f"calibrated on {confidence.num_queries:,} queries"
     if confidence.gallery is not None and gallery is not None:

@@ -205,11 +205,7 @@ def without_matches(similarity, relevance, vectors=None):
 
 
 def dense(relevance, shape, name="relevance", like="of the shape of `similarity`"):
-    """Relevance as a boolean array of a given shape.
-
-    Raises:
-        ValueError: if the shape differs.
-    """
+    """Relevance as a boolean array of a given shape; a ValueError if it differs."""
     relevance = relevance.toarray() if hasattr(relevance, "toarray") else np.asarray(relevance)
     if relevance.shape != tuple(shape):
         raise ValueError(f"`{name}` must be {like}, {tuple(shape)}; received {relevance.shape}")
@@ -251,17 +247,8 @@ def agreement(answers, centre, copies=None):
 
 
 def beside_the_first(answers, centre, copies=None):
-    """How the other answers of each query lie to the first.
-
-    Args:
-        answers, centre, copies: of `agreement`.
-
-    Returns:
-        `(agreement, is_copy)`: what `agreement` gives, and `(queries, R)` booleans: the answer is a
-        copy of one before it. The first is none.
-
-    Raises:
-        ValueError: as `agreement`.
+    """`(agreement, is_copy)` of answers: that of `agreement`, and `(queries, R)` booleans: the
+    answer is a copy of one before it. Arguments and errors as of `agreement`.
     """
     answers, centre = np.asarray(answers), np.asarray(centre)
     fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
@@ -318,12 +305,8 @@ def cosines(first, second):
 def copy_threshold(vectors, share=0.999):
     """The cosine from which two items are copies of one another, about the vectors' mean.
 
-    Args:
-        vectors: `(items, dim)`, two at least, of items that are known to be different.
-        share: of the items whose nearest neighbour is no copy.
-
-    Returns:
-        A float below 1: what the nearest neighbours of this share of the items do not exceed.
+    What the nearest neighbours of a `share` of these `(items, dim)` do not exceed; at least two
+    items that are known to be different.
     """
     units = vectors - vectors.mean(axis=0)
     units = units / np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)

@@ -1,15 +1,12 @@
 """Figures and tables of a run, and its report. Functions take arrays and return a figure."""
 
-from zoo.report.crop_plots import crop_figures
-from zoo.report.curves import curves_over_seeds, training_curves
+from zoo.report.curves import prompts_plot, training_curves
 from zoo.report.ellipses import confidence_ellipses, principal_plane
-from zoo.report.image_sheets import attention_sheet, attention_sheet_of, crop_sheet, overlay
+from zoo.report.image_sheets import attention_sheet, attention_sheet_of, overlay
 from zoo.report.page import write_report
 from zoo.report.plots import draw, draw_run
-from zoo.report.prompt_plot import prompts_plot
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
 from zoo.report.section import ReportedRun, of_model
-from zoo.report.semantic_plots import positives_plot, precision_at_plot
 from zoo.report.style import save
 from zoo.report.uncertainty_plots import (
     recall_by_uncertainty_plot,
@@ -22,16 +19,11 @@ __all__ = [
     "attention_sheet",
     "attention_sheet_of",
     "confidence_ellipses",
-    "crop_figures",
-    "crop_sheet",
-    "curves_over_seeds",
     "draw",
     "draw_run",
     "image_to_text_sheet",
     "of_model",
     "overlay",
-    "positives_plot",
-    "precision_at_plot",
     "principal_plane",
     "prompts_plot",
     "recall_by_uncertainty_plot",

@@ -1,11 +1,11 @@
-"""Curves over the epochs of training: of one run, and of several systems and seeds."""
+"""Curves: over the epochs of training, and zero-shot accuracy over the prompts that are kept."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from zoo.report.style import DIRECTIONS, GREY, MARKERS, PALETTE, new_figure, styled
+from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, styled
 
 _NOT_CURVES = ("phase", "epoch", "seconds")
 _COLUMNS = 3
@@ -60,56 +60,34 @@ def training_curves(history: Mapping[str, Sequence]) -> Figure:
 
 
 @styled
-def curves_over_seeds(
-    histories: Mapping[str, Sequence], value: str = "asp", title: str = "ASP (%)"
-) -> Figure:
-    """A logged value over the epochs, one panel a direction, one curve a system.
-
-    The curve is the mean over the seeds, the band their least and largest value.
+def prompts_plot(accuracy, best_of_class):
+    """Accuracy with the K most certain prompts of every class, and the best K of each class.
 
     ```python
-    seeds = [{"val_i2t_asp": [50, 55], "val_t2i_asp": [51, 56]}]
-    figure = curves_over_seeds({"base": seeds})
+    figure = prompts_plot([8.0, 9.5, 9.3], [1, 3, 3, 2])
     ```
 
     Args:
-        histories: `{system: [history, …]}`, one history a seed, as
-            `zoo.training.read_history` gives them. Epochs without the value are left out.
-        value: name of the columns, without `val_i2t_` and `val_t2i_`.
-        title: of the value, with its unit.
+        accuracy: `(prompts,)`, top-1 in percent for K = 1, 2, ….
+        best_of_class: `(classes,)`, the K that each class keeps.
 
     Returns:
         A matplotlib figure.
 
-    Raises:
-        ValueError: if no history has the columns.
+    Reference: PCME++ (Chun, ICLR 2024), figure C.1.
     """
+    prompts = len(accuracy)
     figure = new_figure(9.0, 3.4)
-    axes = figure.subplots(1, 2, sharey=True)
-    drawn = 0
-    for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
-        for place, (system, runs) in enumerate(histories.items()):
-            curves = [
-                np.asarray(run[f"val_{side}_{value}"], float)
-                for run in runs
-                if f"val_{side}_{value}" in run
-            ]
-            if not curves:
-                continue
-            curves = np.stack([curve[: min(map(len, curves))] for curve in curves])
-            measured = np.isfinite(curves).all(axis=0)
-            epochs, curves = np.flatnonzero(measured) + 1, curves[:, measured]
-            color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
-            axis.plot(epochs, curves.mean(0), color=color, marker=marker, label=system)
-            axis.fill_between(epochs, curves.min(0), curves.max(0), color=color, alpha=0.18, lw=0)
-            drawn += 1
-        axis.set_title(name)
-        axis.set_xlabel("epoch")
-        axis.xaxis.get_major_locator().set_params(integer=True)
-    if not drawn:
-        raise ValueError(f"`histories` must have columns val_i2t_{value}; received none")
-    axes[0].set_ylabel(title)
-    axes[1].legend(loc="lower right")
+    same, classes = figure.subplots(1, 2)
+    best = int(np.argmax(accuracy))
+    same.plot(np.arange(1, prompts + 1), accuracy, color=PALETTE[0])
+    same.plot(best + 1, accuracy[best], marker=MARKERS[0], color=PALETTE[0])
+    same.axhline(accuracy[-1], color=GREY, linestyle="--", label="all prompts")
+    same.set(title=f"The same K: best {best + 1}", xlabel="K most certain prompts")
+    same.set_ylabel("top-1 (%)")
+    same.legend()
+    classes.hist(best_of_class, bins=np.arange(0.5, prompts + 1), color=PALETTE[1])
+    classes.set(title="Each class by its best K", xlabel="K", ylabel="classes")
     return figure
 
 

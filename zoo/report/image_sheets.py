@@ -1,4 +1,4 @@
-"""Sheets of images: the attention of sets, and the crops of the controlled ambiguity experiment."""
+"""Sheets of images with the attention of sets."""
 
 import textwrap
 from collections.abc import Callable, Sequence
@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from PIL import Image
 
 from zoo.data.records import Records
 from zoo.evaluation.sets import nearest_captions
-from zoo.report.style import PALETTE, mark, new_figure, show_image, styled, with_minus
+from zoo.report.style import new_figure, show_image, styled, with_minus
 
 _CELL = 1.7  # inches
 _TEXT = 0.62
 _WIDTH = 30  # letters of a caption in a line
-_CROPS = ("A", "B", "C")
-_ON_COLOUR = ("white", "black", "black")  # letters on the palette's first three, 5:1 or more
 
 
 @styled
@@ -115,68 +112,3 @@ def attention_sheet_of(
         [[records.captions[caption] for caption in row] for row in found],
         cosines,
     )
-
-
-@styled
-def crop_sheet(
-    pictures: Sequence,
-    boxes: np.ndarray,
-    captions: Sequence,
-    image_uncertainty: np.ndarray,
-    caption_uncertainty: np.ndarray,
-) -> Figure:
-    """One row a picture: the places of A, B and C, and the uncertainties of A and C.
-
-    Args:
-        pictures: `r` arrays `(height, width, 3)`, 0 … 255.
-        boxes: `(r, 3, 4)`, (x, y, width, height) of A, B and C in pixels.
-        captions: `r` pairs of captions, A and "A and B".
-        image_uncertainty, caption_uncertainty: `(r, 2)`, of A and C.
-
-    Returns:
-        A matplotlib figure.
-    """
-    rows = len(pictures)
-    figure = new_figure(9.2, 1.75 * rows)
-    grid = figure.add_gridspec(rows, 2, width_ratios=[1.6, 7.6])
-    for row in range(rows):
-        axis = figure.add_subplot(grid[row, 0])
-        show_image(axis, pictures[row])
-        for number, (x, y, width, height) in enumerate(np.asarray(boxes[row])):
-            axis.add_patch(
-                Rectangle(
-                    (x - 0.5, y - 0.5),
-                    width,
-                    height,
-                    fill=False,
-                    edgecolor=PALETTE[number],
-                    linewidth=1.6,
-                    linestyle="--" if number == 2 else "-",
-                    clip_on=False,
-                )
-            )
-            # Each in a corner of its own: crops often share one, and often end with the picture.
-            right, bottom = number == 1, number == 2
-            axis.annotate(
-                _CROPS[number],
-                (x - 0.5 + right * width, y - 0.5 + bottom * height),
-                annotation_clip=False,
-                color=_ON_COLOUR[number],
-                fontsize=7,
-                ha="right" if right else "left",
-                va="bottom" if bottom else "top",
-                bbox={"facecolor": PALETTE[number], "edgecolor": "none", "pad": 0.8},
-            )
-        axis = figure.add_subplot(grid[row, 1])
-        axis.set_axis_off()
-        crops, texts = np.asarray(image_uncertainty[row]), np.asarray(caption_uncertainty[row])
-        lines = [
-            f"crop  A  u = {with_minus(f'{crops[0]:.2f}')}    "
-            f"C  u = {with_minus(f'{crops[1]:.2f}')}    {mark(crops[1] > crops[0])}",
-            f"caption  A  u = {with_minus(f'{texts[0]:.2f}')}    "
-            f"C  u = {with_minus(f'{texts[1]:.2f}')}    {mark(texts[1] < texts[0])}",
-            f"A: {textwrap.shorten(captions[row][0], 115, placeholder=' …')}",
-            *textwrap.wrap(f"C: {captions[row][1]}", 115)[:3],
-        ]
-        axis.text(0, 0.5, "\n".join(lines), va="center", fontsize=8.5, linespacing=1.5)
-    return figure

@@ -11,7 +11,7 @@ from PIL import Image
 
 from zoo.confidence.judge import FIT, LIKELY, UNSURE
 from zoo.report import style
-from zoo.report.dark import darken
+from zoo.report.style import darken
 
 DPI = 110
 PICTURE = 240  # pixels of a side of an example's pictures, at most

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from zoo.report import crop_figures, crop_sheet, training_curves
+from studies.crop_figures import crop_figures, crop_sheet
 
 
 def rows(shift=0.0):
@@ -71,11 +71,3 @@ def test_the_sheet_shows_boxes_where_they_are_and_says_who_is_right():
     lines = [text.split("\n") for text in words]
     assert [line[0][-1] + line[1][-1] for line in lines] == ["✓✗", "✗✓"]
     assert "u = −1.00" in lines[0][0]
-
-
-def test_losses_of_other_sizes_have_a_logarithmic_axis():
-    phases = ["sum_of_hinges"] * 2 + ["hardest"] * 2
-    history = {"phase": phases, "loss": [7000.0, 3000.0, 60.0, 50.0], "kl": [1.0, 2.0, 3.0, 0.5]}
-    loss, kl = training_curves(history).axes[:2]
-    assert (loss.get_yscale(), kl.get_yscale()) == ("log", "linear")
-    assert loss.get_ylim()[1] > 7000
