@@ -1,7 +1,7 @@
 """What a run on your own photos allows to say, in words, and what to do with it."""
 
 from zoo import metrics
-from zoo.evaluation.confidence_text import ASKED, verdict
+from zoo.evaluation.printing import ASKED, verdict
 
 FEW_IMAGES = 50
 

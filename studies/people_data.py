@@ -10,7 +10,7 @@ import numpy as np
 from zoo.confidence.probes import contents_hash
 from zoo.embeddings.arrays import take, unit
 from zoo.evaluation.pair_gallery import PairGallery
-from zoo.evaluation.sentences import sentence_vectors
+from zoo.evaluation.relevance import sentence_vectors
 from zoo.retriever import Retriever
 
 MODEL = "photos_pfe"

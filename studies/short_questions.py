@@ -2,7 +2,7 @@
 
     python -m studies.short_questions photos_pfe FLICKR8K COCO/captions_val2017.json
 
-Short questions are cut out of test captions by `zoo.evaluation.short_questions`; true is that one
+Short questions are cut out of test captions by `zoo.evaluation.phrases`; true is that one
 of a photo's five captions holds all their stems, a lower bound. General nouns are the hundred that
 most photos of the gallery hold; absent ones are nouns of COCO's captions that no photo of the
 gallery and at most two of all Flickr8k's photos hold.
@@ -18,11 +18,11 @@ import numpy as np
 from studies.people_data import Encoded, add_flags
 from studies.strange_questions import OTHER_LANGUAGES, invented_texts
 from zoo import evaluation
+from zoo.arrays import take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc
 from zoo.confidence.judge import VERDICTS
-from zoo.embeddings.arrays import take
-from zoo.evaluation.short_questions import held_stems, nouns_of, short_questions
+from zoo.evaluation.phrases import held_stems, nouns_of, short_questions
 from zoo.models.presets import from_preset
 from zoo.questions.words import stem, stems
 from zoo.retriever import Retriever

@@ -6,7 +6,7 @@ import pytest
 from probe_world import world
 from zoo.confidence import Probes, calibrate_on
 from zoo.errors import InputError
-from zoo.evaluation.held_out import whole_images
+from zoo.evaluation.probes import whole_images
 from zoo.search import Index
 
 

@@ -13,8 +13,7 @@ from zoo.evaluation import answers as answers_of_split
 from zoo.evaluation import calibrate_run, retrieval
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrated, fitted, said_of
-from zoo.evaluation.confidence_text import sentence
-from zoo.evaluation.printing import show_results
+from zoo.evaluation.printing import sentence, show_results
 from zoo.files import RunFolder
 from zoo.similarities import ClosedFormSampledDistance, SmoothChamfer
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.report import confidence_regions as regions
+from zoo.report import ellipses as regions
 
 RNG = np.random.default_rng(0)
 

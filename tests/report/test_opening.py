@@ -9,7 +9,7 @@ from browser import VIEWS, chromium, find_chromium
 from synthetic_run import encoded, picture, records
 from zoo.evaluation import make_probes
 from zoo.evaluation.calibration import calibrated, measure
-from zoo.evaluation.confidence_text import ASKED, SAID, sentence, verdict
+from zoo.evaluation.printing import ASKED, SAID, sentence, verdict
 from zoo.metrics import INFORMATIVE
 from zoo.report import ReportedRun, opening
 from zoo.report.page import sections_of, write_report

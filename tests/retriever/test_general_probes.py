@@ -61,7 +61,7 @@ def test_a_model_without_probes_gives_a_probability_and_says_by_what(retriever):
 def test_saved_and_loaded(retriever, tmp_path, monkeypatch):
     answer = retriever.ask(QUESTION)
     retriever.save(tmp_path / "saved")
-    monkeypatch.setattr("zoo.evaluation.captioned_probes.general_probes", None)  # not made again
+    monkeypatch.setattr("zoo.evaluation.probes.general_probes", None)  # not made again
     again = zoo.Retriever.load(tmp_path / "saved").ask(QUESTION)
     assert again.probability == pytest.approx(answer.probability, abs=1e-5)
     assert again.reason == answer.reason
@@ -98,7 +98,7 @@ def test_a_model_that_does_not_know_the_words_is_not_calibrated_on_them():
 
 
 def test_many_of_ones_own_take_their_place(model, retriever, folder, monkeypatch):
-    monkeypatch.setattr("zoo.evaluation.captioned_probes.REPLACES", 30)
+    monkeypatch.setattr("zoo.evaluation.probes.REPLACES", 30)
     own = zoo.Retriever.build(model, packaged_photos()[:12], probes=retriever.probes)
     own.calibrate(folder)
     assert len(own.probes.image_labels) == 30

@@ -29,7 +29,7 @@ def main(argv=None):
 
 def probes(options):
     """The probes of one run or preset, written into its folder or another."""
-    from zoo.evaluation.held_out import make_probes
+    from zoo.evaluation.probes import make_probes
     from zoo.evaluation.retrieval import encode
     from zoo.evaluation.runs import open_run
     from zoo.files import RunFolder

@@ -71,8 +71,7 @@ def _of_model(options):
     """The metrics of a model over a folder, or over its own test split."""
     from zoo import metrics, similarities
     from zoo.embeddings import kind
-    from zoo.evaluation.of_folder import evaluate_folder
-    from zoo.evaluation.retrieval import encode
+    from zoo.evaluation.retrieval import encode, evaluate_folder
     from zoo.evaluation.runs import open_run
     from zoo.files.run_folder import RunFolder
     from zoo.models.presets import card_of, from_preset

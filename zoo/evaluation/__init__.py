@@ -2,12 +2,16 @@
 
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrate_run, calibrated
-from zoo.evaluation.captioned_probes import general_probes, probes_of_captioned
-from zoo.evaluation.held_out import make_probes
-from zoo.evaluation.of_folder import evaluate_folder
 from zoo.evaluation.printing import print_results, show_results
+from zoo.evaluation.probes import general_probes, make_probes, probes_of_captioned
 from zoo.evaluation.results import measure
-from zoo.evaluation.retrieval import EncodedSplit, encode, evaluate, spearman_of_matches
+from zoo.evaluation.retrieval import (
+    EncodedSplit,
+    encode,
+    evaluate,
+    evaluate_folder,
+    spearman_of_matches,
+)
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
 from zoo.evaluation.vector_export import toy_vectors, write_vectors

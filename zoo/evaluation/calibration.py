@@ -13,9 +13,9 @@ from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.fits import LEAST as LEAST_CAPTIONED
 from zoo.evaluation.fits import Captioned, learn_fits, with_fits
-from zoo.evaluation.held_out import make_probes
 from zoo.evaluation.pair_gallery import PairGallery
-from zoo.evaluation.sentences import sentence_vectors
+from zoo.evaluation.probes import make_probes
+from zoo.evaluation.relevance import sentence_vectors
 from zoo.files import RunFolder
 from zoo.metrics import bootstrap, kind_of_gain
 from zoo.models import DualEncoder

@@ -21,10 +21,9 @@ from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS
 from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
 from zoo.evaluation.answers import space_of
-from zoo.evaluation.hub_gain import Gain
-from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.pair_gallery import Gain, PairGallery
+from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import relevance, score_scale
-from zoo.evaluation.short_questions import held_stems, short_questions
 from zoo.questions.caption_bank import CaptionBank, packaged_bank
 from zoo.questions.words import stems
 

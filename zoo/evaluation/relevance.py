@@ -2,13 +2,15 @@
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 import numpy as np
 from scipy.special import expit
 
-from zoo.embeddings.arrays import unit
+from zoo.arrays import unit
+from zoo.data.text.captions import token_ids
+from zoo.models.presets import from_preset
 
 ORACLE = "oracle.json"
 COLUMNS = ("greatest", "second", "mean")  # cosines with an image's captions
@@ -102,3 +104,24 @@ def score_scale(scores: np.ndarray, own: np.ndarray) -> tuple[float, float]:
         own: `(Q, N)` booleans.
     """
     return float(scores[~own].mean()), float(scores[own].mean())
+
+
+PRESET = "photos_pfe"
+_TEXTS = 256
+
+
+def sentence_vectors(texts: Sequence[str]) -> np.ndarray:
+    """Unit vectors of sentences, float32 `(len(texts), 384)`.
+
+    Raises:
+        InputError: if the preset cannot be opened.
+    """
+    model = from_preset(PRESET)
+    backbone = model.caption_encoder.get_layer("backbone")
+    parts = []
+    for start in range(0, len(texts), _TEXTS):
+        ids = token_ids(model.tokenizer, texts[start : start + _TEXTS])
+        found = backbone(ids, training=False)
+        parts.append(np.asarray(found["pooled"] if isinstance(found, dict) else found))
+    vectors = np.concatenate(parts)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -1,5 +1,6 @@
-"""Encodes a split of a data set with a trained model, and evaluates it."""
+"""Encodes a split, or a folder of photos with captions, and evaluates it."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,9 +9,10 @@ import numpy as np
 
 from zoo import metrics, similarities
 from zoo.data import batches
+from zoo.data.loaders.captioned import captioned_folder
 from zoo.data.records import Records
 from zoo.embeddings import has_uncertainty, measure_of, uncertainty
-from zoo.models import DualEncoder
+from zoo.models import DualEncoder, Tower
 
 _BINS = 10  # of uncertainty, each with a query at least
 _MEASURES = {
@@ -164,3 +166,42 @@ def _uncertainty_quality(pair, truth, values):
 def spearman_of_matches(split: EncodedSplit, matches: np.ndarray) -> float:
     """Spearman's ρ of caption uncertainty against the number of images each caption is true of."""
     return metrics.spearman(split.caption_uncertainty, matches)
+
+
+def evaluate_folder(
+    model: Any,
+    folder: str | os.PathLike,
+    images: str | os.PathLike | None = None,
+    similarity: Any = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Encodes the photos and captions of a folder and measures how they find each other.
+
+    ```python
+    zoo.evaluation.evaluate_folder("siglip2_base_patch16_224", "flickr8k/")["t2i_recall@1"]
+    ```
+
+    Args:
+        model: a `DualEncoder`, or what `zoo.from_preset` takes.
+        folder, images: see `zoo.data.captioned_folder`.
+        similarity: a layer; None takes the model's own.
+        progress: whether to draw bars.
+
+    Returns:
+        As `zoo.metrics.evaluate_retrieval`, and `"recognised"`, one line on the folder.
+
+    Raises:
+        InputError: if the model or the folder cannot be read, or the model reads no pictures or no
+            texts.
+    """
+    towers = {side: Tower(model, side) for side in ("images", "captions")}
+    towers["images"].expect("pictures")
+    towers["captions"].expect("texts")
+    found = captioned_folder(folder, images)
+    encoded = (
+        towers["images"].of_files(found.photos, progress=progress),
+        towers["captions"].of_texts(found.captions, progress=progress),
+    )
+    pairs = metrics.PairwiseSimilarity(*encoded, similarity or towers["images"].model.similarity)
+    relevance = metrics.LabelRelevance(range(len(found.photos)), found.caption_image)
+    return {"recognised": found.recognised, **metrics.evaluate_retrieval(pairs, relevance)}

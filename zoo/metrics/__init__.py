@@ -8,7 +8,6 @@ from zoo.metrics.annotations import (
     relevance_of_matches,
 )
 from zoo.metrics.blocks import MeanSimilarity, PairwiseSimilarity
-from zoo.metrics.chance import chance
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
 from zoo.metrics.cider_score import Cider, cider
 from zoo.metrics.coco import check_coco_ids, coco_benchmark
@@ -17,6 +16,7 @@ from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.relevance import LabelRelevance
 from zoo.metrics.retrieval import (
+    chance,
     evaluate_embeddings,
     evaluate_retrieval,
     mean_average_precision_at_r,

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
-from zoo.metrics.cider_factors import weighted_columns
-from zoo.metrics.ngrams import NgramVocabulary
+from zoo.files.disk import open_memmap
+from zoo.metrics.cider_factors import NgramVocabulary, weighted_columns
 
 VARIANTS = ("cider_d", "cider", "tfidf")
 BLOCK_GROUPS = 512

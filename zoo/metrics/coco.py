@@ -16,10 +16,11 @@ from zoo.metrics.annotations import (
     relevance_of_matches,
 )
 from zoo.metrics.blocks import as_similarity
-from zoo.metrics.coco_folds import plausible_matches, semantic_precision
+from zoo.metrics.plausible_match import plausible_matches_of_coco
 from zoo.metrics.ranks import rank_queries_many
 from zoo.metrics.relevance import LabelRelevance
 from zoo.metrics.retrieval import rsum, summarise
+from zoo.metrics.semantic_precision import semantic_precision_of_coco
 
 NUM_FOLDS = 5
 
@@ -89,12 +90,12 @@ def coco_benchmark(
     results |= _mean_of_folds(similarity, benchmark, block_size)
     if instances is not None:
         labels = read_instance_labels(instances, benchmark.image_ids)
-        results |= plausible_matches(similarity, labels, benchmark, block_size)
+        results |= plausible_matches_of_coco(similarity, labels, benchmark, block_size)
     if semantic is not None:
         semantic = as_similarity(semantic)
         if any(left_out):
             semantic = semantic.take(benchmark.rows, benchmark.columns)
-        results |= semantic_precision(similarity, semantic, benchmark, block_size)
+        results |= semantic_precision_of_coco(similarity, semantic, benchmark, block_size)
     results["images_outside_benchmark"], results["captions_outside_benchmark"] = left_out
     return results
 

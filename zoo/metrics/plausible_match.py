@@ -10,6 +10,8 @@ from zoo.metrics.blocks import as_similarity
 from zoo.metrics.ranks import rank_queries_many
 from zoo.metrics.relevance import HammingRelevance
 
+THRESHOLDS = (0, 1, 2)  # the ζ of PMRP
+
 
 def plausible_match_r_precision(
     similarity: Any,
@@ -70,6 +72,41 @@ def plausible_match_r_precision(
             results[f"{direction}_at_{limit}"] = value
     results["images_left_out"] = len(labelled) - len(images)
     results["captions_left_out"] = len(caption_image) - len(captions)
+    return results
+
+
+def plausible_matches_of_coco(similarity, labels, benchmark, block_size=None):
+    """PMRP of both directions, `coco_5k_i2t_pmrp` and so on, of 5K by ζ too.
+
+    Args:
+        similarity, block_size: as of `zoo.metrics.coco_benchmark`, of the benchmark's images.
+        benchmark: a `CocoBenchmark`.
+        labels: `(images, classes)`, see `read_instance_labels`.
+
+    Reference: PCME (Chun et al., CVPR 2021), section 4.2.
+    """
+    row_of = {image: row for row, image in enumerate(benchmark.image_ids)}
+    caption_row = np.array([row_of[image] for image in benchmark.caption_images])
+    full = plausible_match_r_precision(similarity, labels, caption_row, THRESHOLDS, block_size)
+    tables = []
+    for rows, columns in benchmark.folds():
+        place = np.full(len(benchmark.image_ids), -1)
+        place[rows] = np.arange(len(rows))
+        scores = similarity.take(rows, columns)
+        tables.append(
+            plausible_match_r_precision(
+                scores, labels[rows], place[caption_row[columns]], THRESHOLDS, block_size
+            )
+        )
+    results = {}
+    for direction in ("i2t", "t2i"):
+        results[f"coco_5k_{direction}_pmrp"] = 100 * full[direction]
+        for threshold in THRESHOLDS:
+            value = full[f"{direction}_at_{threshold}"]
+            results[f"coco_5k_{direction}_pmrp_{threshold}"] = 100 * value
+        values = [table[direction] for table in tables]
+        results[f"coco_1k_{direction}_pmrp"] = 100 * float(np.mean(values))
+    results["pmrp_images_left_out"] = full["images_left_out"]
     return results
 
 

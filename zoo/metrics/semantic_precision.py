@@ -52,6 +52,28 @@ def average_semantic_precision(
     }
 
 
+def semantic_precision_of_coco(similarity, semantic, benchmark, block_size=None):
+    """ASP of both directions, `coco_5k_i2t_asp` and so on.
+
+    Args:
+        similarity, semantic: of the benchmark's images and captions.
+        benchmark: a `CocoBenchmark`.
+        block_size: see `coco_benchmark`.
+
+    Reference: DAA (Li et al., NeurIPS 2022), table 1.
+    """
+    parts = {"coco_5k": [(similarity, semantic)]}
+    folds = benchmark.folds()
+    parts["coco_1k"] = (tuple(one.take(*fold) for one in (similarity, semantic)) for fold in folds)
+    results = {}
+    for name, pairs in parts.items():
+        tables = [average_semantic_precision(*pair, block_size) for pair in pairs]
+        for direction in ("i2t", "t2i"):
+            mean = np.mean([table[direction] for table in tables])
+            results[f"{name}_{direction}_asp"] = 100 * float(mean)
+    return results
+
+
 def semantic_precision_at(similarity, semantic, depths, block_size=None):
     """ASP among the N items of each query that are semantically nearest, for several N.
 

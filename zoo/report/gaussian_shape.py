@@ -3,8 +3,7 @@
 import numpy as np
 
 from zoo.metrics.statistics import percentage
-from zoo.report.confidence_regions import in_ellipses
-from zoo.report.ellipses import confidence_ellipses, principal_plane
+from zoo.report.ellipses import confidence_ellipses, in_ellipses, principal_plane
 from zoo.report.section import Number, Section
 from zoo.report.style import PALETTE, new_figure, styled
 

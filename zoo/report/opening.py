@@ -5,9 +5,9 @@ import numpy as np
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.judge import Asked, Judge
 from zoo.evaluation.calibration import ERROR, RISK
-from zoo.evaluation.confidence_text import ASKED, verdict
 from zoo.evaluation.known import query_facts
 from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.printing import ASKED, verdict
 from zoo.metrics import chance, risk_coverage
 from zoo.metrics.statistics import percentage
 from zoo.questions.caption_bank import packaged_bank

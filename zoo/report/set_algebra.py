@@ -6,10 +6,17 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
-from zoo.files.seeding import step_seed
 from zoo.metrics.statistics import nan_mean, percentage
-from zoo.report import confidence_regions
-from zoo.report.ellipses import draw_gaussian, name_axes, principal_plane
+from zoo.reading.seeding import step_seed
+from zoo.report.ellipses import (
+    area_inside,
+    draw_gaussian,
+    mass_inside,
+    name_axes,
+    principal_plane,
+    shared_area_inside,
+    unit_disc,
+)
 from zoo.report.section import Number, Section
 from zoo.report.style import MARKERS, PALETTE, new_figure, styled
 
@@ -89,7 +96,7 @@ def measure(algebra, plane, seed=0):
     generator = np.random.default_rng(seed)
     gaussians = algebra.embeddings
     noise = generator.standard_normal((NUM_SAMPLES, gaussians["mix"]["mean"].shape[1]))
-    disc = confidence_regions.unit_disc(generator, NUM_SAMPLES)
+    disc = unit_disc(generator, NUM_SAMPLES)
     flat = {
         name: list(zip(*plane.project(g["mean"], g["log_variance"]), strict=True))
         for name, g in gaussians.items()
@@ -108,17 +115,16 @@ def measure(algebra, plane, seed=0):
         other = (pair + 1) % count
         for name, at in (("", pair), ("_control", other)):
             originals = [flat[side][at] for side in ("first", "second")]
-            area = confidence_regions.area_inside(*flat["mix"][pair], originals, disc)
+            area = area_inside(*flat["mix"][pair], originals, disc)
             collect(f"mix_area{name}", area)
             originals = [full[side][at] for side in ("first", "second")]
-            mass = confidence_regions.mass_inside(*full["mix"][pair], originals, noise)
+            mass = mass_inside(*full["mix"][pair], originals, noise)
             collect(f"mix_mass{name}", mass)
         three = [flat[side][pair] for side in ("first", "second", "mix")]
-        collect("covered", confidence_regions.shared_area_inside(*three, disc))
+        collect("covered", shared_area_inside(*three, disc))
         first, erased = full["first"][pair], full["erased"][pair]
-        inside = confidence_regions.mass_inside
-        collect("original_in_erased", inside(*first, [erased], noise))
-        collect("erased_in_original", inside(*erased, [first], noise))
+        collect("original_in_erased", mass_inside(*first, [erased], noise))
+        collect("erased_in_original", mass_inside(*erased, [first], noise))
     size = {name: g["log_variance"].sum(axis=1) for name, g in gaussians.items()}
     columns["wider_mix"] = size["mix"] > (size["first"] + size["second"]) / 2
     columns["wider_erased"] = size["erased"] > size["first"]

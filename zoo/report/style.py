@@ -15,8 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from zoo.evaluation.confidence_text import with_minus
-from zoo.evaluation.printing import ARROWS
+from zoo.evaluation.printing import ARROWS, with_minus
 from zoo.files.atomic import atomic
 from zoo.metrics import wilson_interval
 

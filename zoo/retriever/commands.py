@@ -12,8 +12,8 @@ from zoo.data import captioned_folder
 from zoo.data.records.provenance import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
-from zoo.evaluation.captioned_probes import with_own
-from zoo.evaluation.hub_gain import MOST_ITEMS
+from zoo.evaluation.pair_gallery import MOST_ITEMS
+from zoo.evaluation.probes import with_own
 from zoo.files.atomic import write_text
 from zoo.files.vector_files import read_column
 from zoo.models import Tower

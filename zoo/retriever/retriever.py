@@ -347,7 +347,7 @@ class Retriever:
             if any(given is not None for given in (own, groups, matches)):
                 raise ValueError("`own`, `groups` and `matches` go with embeddings, not a folder")
             from zoo.data import captioned_folder
-            from zoo.evaluation.captioned_probes import with_own
+            from zoo.evaluation.probes import with_own
 
             towers = {side: self.tower(side) for side in _OTHER}
             probes = with_own(self.model, captioned_folder(queries), self.probes, towers)
@@ -625,7 +625,7 @@ class Retriever:
 
     def _calibrated(self):
         if self.probes is None and len(self.index):
-            from zoo.evaluation.captioned_probes import general_probes
+            from zoo.evaluation.probes import general_probes
 
             self.probes = general_probes(self.model, {side: self.tower(side) for side in _OTHER})
         if self.probes is None:
@@ -730,7 +730,7 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     name = OF_CORRECTED + direction_of(side)
     if probes.by_class or (probes.fits and name not in probes.fits):
         return None, None
-    from zoo.evaluation.hub_gain import hub_gain
+    from zoo.evaluation.pair_gallery import hub_gain
 
     try:
         gain = hub_gain(items(), scoring.resolve(similarity), side, probes)
