@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from zoo.confidence import Probes
-from zoo.confidence.general import GENERAL, OFF, OFF_WITH_OWN, OWN, SHIFT
+from zoo.confidence.calibrate import SHIFT
+from zoo.confidence.probes import GENERAL, OFF, OFF_WITH_OWN, OWN
 from zoo.search import Index
 
 DIM = 16

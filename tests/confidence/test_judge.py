@@ -14,7 +14,7 @@ from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Trial
 from zoo.confidence.guarantees import Certificate
 from zoo.confidence.judge import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE, Asked, Judge, leading
-from zoo.confidence.quality import Reference
+from zoo.confidence.monitor import Reference
 
 SIZE = 40
 HERE, GROWN = (GalleryIdentity(size, {"dim": 3}) for size in (SIZE, 80))

@@ -15,7 +15,7 @@ from zoo.confidence import (
     expected_calibration_error,
     reliability,
 )
-from zoo.confidence.quality import Reference
+from zoo.confidence.monitor import Reference
 
 RISK = 0.2
 

@@ -9,7 +9,7 @@ import zoo
 from colour_model import colour_model
 from zoo import evaluation
 from zoo.commands.search import main
-from zoo.confidence.general import GENERAL, OFF
+from zoo.confidence.probes import GENERAL, OFF
 from zoo.data import packaged_captions, packaged_photos
 from zoo.errors import InputError
 

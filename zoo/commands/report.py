@@ -50,7 +50,7 @@ def main(argv=None):
 
 def _read(name, label, options):
     from zoo.evaluation import open_run, probes_of
-    from zoo.report.section import of_model
+    from zoo.report.reported_run import of_model
 
     _tell(f"{label}: encoding")
     model, split = open_run(name, options.data_dir)

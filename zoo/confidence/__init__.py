@@ -15,10 +15,9 @@ from zoo.confidence.guarantees import (
 )
 from zoo.confidence.known import KnownQueries
 from zoo.confidence.moments import GalleryIdentity, GalleryMoments
-from zoo.confidence.monitor import Alarm, monitored
+from zoo.confidence.monitor import Alarm, Verdict, monitored
 from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
-    Verdict,
     abstention_auc,
     confidence_quality,
     expected_calibration_error,

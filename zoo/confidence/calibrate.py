@@ -1,10 +1,12 @@
 """Calibrates on the gallery that is asked: probes are put into it."""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
+from zoo.arrays import as_arrays, centres, length, take
 from zoo.confidence import checks, guarantees
 from zoo.confidence.confidence import (
     LEAST,
@@ -17,16 +19,19 @@ from zoo.confidence.confidence import (
 )
 from zoo.confidence.features import Logistic, feature_names
 from zoo.confidence.guarantees import FAILURE, RISK
-from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows, thinned
+from zoo.confidence.insertion import Probed, kind_size, numbered_kinds, own_rows, thinned
 from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
-from zoo.embeddings.arrays import as_arrays, centres, length
 
 FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration
 # Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
 LEAST_CERTIFYING = int(np.ceil(10 * np.log(FAILURE) / np.log(1 - RISK)))
+# What `python -m studies.generic_probes` prints, see docs/results/generic_probes.md: the standard
+# deviation of the shift of all log odds between photos of one kind and of another.
+SHIFT = 0.47
+_STEPS = 50  # of Newton's method
 
 
 def deviation(probability, correct, groups, kinds, num_kinds):
@@ -164,21 +169,11 @@ def calibrate_on(
     confidence = moved(confidence, shift)
     outside = confidence.features(probed.without, uncertainty)
     wants = numbers if matches is None else numbered_kinds(matches)
-    unseen = expit(_unseen(confidence, inside, correct, numbers, wants, learning, seed) + shift)
+    given = _Asked(probed, numbers, wants, learning, certifying, seed)
+    unseen = expit(_unseen(given, confidence, inside) + shift)
+    brought = (rows >= 0).sum(axis=1).mean()
     per_kind = 1 if matches_in_gallery is None else matches_in_gallery
-    seen = _in_gallery(
-        probed,
-        confidence,
-        inside,
-        outside,
-        unseen,
-        numbers,
-        wants,
-        (learning, certifying),
-        rows,
-        per_kind,
-        seed,
-    )
+    seen = _in_gallery(given, confidence, (inside, outside), unseen, brought, per_kind)
     return dataclasses.replace(
         confidence,
         gallery=GalleryIdentity.of_index(index),
@@ -234,14 +229,26 @@ def _names(probed, rows, uncertainty):
     ]
 
 
-def _unseen(confidence, features, correct, numbers, kinds, learning, seed):
+class _Asked(NamedTuple):
+    """Probes that were asked: which belong together, want the same, teach and certify."""
+
+    probed: Probed
+    groups: np.ndarray
+    kinds: np.ndarray
+    learning: np.ndarray
+    certifying: np.ndarray
+    seed: int
+
+
+def _unseen(asked, confidence, features):
     """`(Q,)` log odds of probes, each by a fit of the learning ones without its kind."""
-    fold = np.random.default_rng(seed).permutation(int(kinds.max()) + 1)[kinds] % FOLDS
+    correct, kinds = asked.probed.correct, asked.kinds
+    fold = np.random.default_rng(asked.seed).permutation(int(kinds.max()) + 1)[kinds] % FOLDS
     odds = confidence.logistic.logit(features)
     for out in range(FOLDS):
-        fit = learning[fold[learning] != out]
+        fit = asked.learning[fold[asked.learning] != out]
         if min(correct[fit].sum(), (~correct[fit]).sum()) >= LEAST_OF_EACH:
-            groups = guarantees.numbered(numbers[fit], len(fit))
+            groups = guarantees.numbered(asked.groups[fit], len(fit))
             found = fitted(confidence.names, features[fit], correct[fit], groups)
             odds[fold == out] = found.logit(features[fold == out])
     return odds
@@ -257,15 +264,14 @@ def moved(confidence, shift):
     return dataclasses.replace(confidence, logistic=logistic, certificate=certificate)
 
 
-def _in_gallery(
-    probed, confidence, inside, outside, unseen, numbers, wants, halves, rows, per_kind, seed
-):
-    """The `InGallery` of probes in front of a gallery."""
+def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
+    """The `InGallery`, of features with and without the own items put there."""
+    probed, numbers, wants, learning, certifying, seed = asked
     rng = np.random.default_rng(seed)
+    inside, outside = features
     logits, correct = confidence.logistic.logit(inside), probed.correct
     counted = np.flatnonzero(~np.isnan(probed.ranks))
     counted = np.sort(rng.permutation(counted)[:KEPT])
-    learning, certifying = halves
     # Elsewhere the gallery without the own items is not known.
     is_there = probed.is_there.any(axis=1)
     missing = ~is_there if is_there.mean() < 0.5 else np.zeros(len(numbers), bool)
@@ -290,10 +296,57 @@ def _in_gallery(
         probed.ranks[counted],
         np.unique(numbers[counted], return_inverse=True)[1],
         np.maximum(probed.match_scores[counted], lowest),
-        float(max(per_kind, (rows >= 0).sum(axis=1).mean())),
+        float(max(per_kind, brought)),
         ranked,
         matcher,
         present,
         spread,
         int(wants.max()) + 1,
     )
+
+
+def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
+    """A `Confidence` by general probes, moved by those that are of the user's photos.
+
+    People who describe other photos write longer or vaguer questions, and what was learnt is off by
+    a shift δ of all log odds: normal, with mean 0 and the measured deviation `spread`. The own
+    probes are asked in front of the gallery; δ is the most likely one after that, and its
+    deviation, by Laplace, widens the interval. Nothing is certified: no promise holds for other
+    photos.
+
+    Args:
+        confidence: of `calibrate_on`, by all probes.
+        index: the gallery.
+        pairs: of `Probes.pairs`.
+        is_own: `(Q,)` booleans, the questions of the user's kind.
+        spread: the standard deviation of δ.
+    """
+    variance, shift = spread**2, 0.0
+    if is_own.any():
+        groups = guarantees.numbered(pairs["groups"], len(is_own))[is_own]
+        groups = np.unique(groups, return_inverse=True)[1]
+        own = take(pairs["queries"], is_own), pairs["own"], pairs["matches"][is_own]
+        probed = ask_probes(index, *own)[0]
+        weights = guarantees.weights(groups)
+        odds = confidence.logistic.logit(confidence.features(probed.scores))
+        shift, variance = _most_likely(odds, probed.correct, weights, spread)
+    seen = confidence.in_gallery
+    deviation = float(np.hypot(seen.deviation, np.sqrt(variance)))
+    return dataclasses.replace(
+        moved(confidence, shift),
+        certificate=None,
+        in_gallery=dataclasses.replace(seen, deviation=deviation),
+    )
+
+
+def _most_likely(logits, correct, weights, spread):
+    """`(δ, its variance)` of a logistic regression with one number, by Newton's method."""
+    shift = 0.0
+    for _ in range(_STEPS):
+        said = 1 / (1 + np.exp(-(logits + shift)))
+        slope = (weights * (correct - said)).sum() - shift / spread**2
+        curve = (weights * said * (1 - said)).sum() + 1 / spread**2
+        shift += slope / curve
+        if abs(slope / curve) < 1e-9:
+            break
+    return float(shift), float(1 / curve)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit, stdtrit
 
-from zoo.confidence import checks, guarantees, quality
+from zoo.confidence import checks, guarantees, monitor
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
 from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.known import KnownQueries
@@ -86,7 +86,7 @@ class Confidence:
         names: the features, in order.
         logistic: the `Logistic` of the features.
         num_queries, num_correct: of the calibration.
-        reference: the `zoo.confidence.quality.Reference`, a sample of the calibration queries.
+        reference: the `zoo.confidence.monitor.Reference`, a sample of the calibration queries.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
         certificate: the `Certificate` of `certified`, or None. It is of the gallery of the
@@ -104,7 +104,7 @@ class Confidence:
     logistic: Logistic
     num_queries: int
     num_correct: int
-    reference: quality.Reference
+    reference: monitor.Reference
     gallery: GalleryIdentity | None = None
     known: KnownQueries | None = None
     certificate: guarantees.Certificate | None = None
@@ -173,7 +173,7 @@ class Confidence:
             fitted(there, features, correct, numbers, penalty),
             len(correct),
             int(correct.sum()),
-            quality.Reference.fit(there, features, queries, seed, numbers),
+            monitor.Reference.fit(there, features, queries, seed, numbers),
             gallery,
             known,
         )
@@ -363,7 +363,7 @@ class Confidence:
             chosen = guarantees.one_of_each(numbers, np.random.default_rng(seed))
             features = features[chosen]
             queries = None if queries is None else np.asarray(queries)[chosen]
-        return quality.check(self, features, queries, gallery, level)
+        return monitor.check(self, features, queries, gallery, level)
 
     def save(self, path):
         """Writes the calibration as one JSON file, whole or not at all.

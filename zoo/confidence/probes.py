@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.confidence.calibrate import calibrate_on
+from zoo.arrays import KEYS, joined, length, parts_of, take
+from zoo.confidence.calibrate import calibrate_on, calibrated_elsewhere
 from zoo.confidence.fits import Fits
-from zoo.confidence.general import calibrated_elsewhere, note_of
 from zoo.confidence.known import KnownQueries, SeenTexts
-from zoo.embeddings.arrays import KEYS, joined, length, parts_of, take
 from zoo.errors import InputError
 from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic
-from zoo.files.json_files import pack, unpack
+from zoo.files.packed import pack, unpack
 
 FILE = "probes.npz"
 MOST = 2000  # of a side
@@ -25,6 +24,10 @@ MOST_BYTES = 2**30  # of a file of probes, those of COCO's 25,000 captions are a
 OF_POINTS = "points_"  # before a direction: `fits` of the means alone
 OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are corrected for hubs
 DIRECTIONS = ("i2t", "t2i")
+# The mean and the greatest error of what is said, by other photos alone and beside 30 of one's own:
+# docs/results/generic_probes.md.
+OFF, OFF_WITH_OWN, OWN = (0.07, 0.17), (0.04, 0.17), 30
+GENERAL = "Calibrated on general photos"
 
 
 def direction_of(side):
@@ -67,7 +70,7 @@ class Probes:
             asks for captions and any of its own is right, these alone are asked: a gallery holds
             all of an image's captions, and the more there are, the likelier one comes first.
         general: `(M,)` booleans, the captions that are not of the user's kind of photos, see
-            `zoo.confidence.general`; or None where all are.
+            `zoo.confidence.calibrate.calibrated_elsewhere`; or None where all are.
     """
 
     images: dict
@@ -202,8 +205,18 @@ class Probes:
 
     @property
     def note(self):
-        """A sentence for an answer on what the probes are, or an empty text."""
-        return note_of(self.general, self.caption_images)
+        """A sentence for an answer on what the probes are; empty where none is general."""
+        if self.general is None:
+            return ""
+        owners = self.caption_images
+        own = 0 if owners is None else len(np.unique(owners[~self.general]))
+        mean, most = OFF_WITH_OWN if own >= OWN else OFF
+        off = f"off by {mean} on average and {most} at most in our tests."
+        if own >= OWN:
+            return f"{GENERAL} and {own:,} of your own; with {OWN} it was {off}"
+        if own:
+            return f"{GENERAL} and {own:,} of your own; general photos alone were {off}"
+        return f"{GENERAL}, which was {off}"
 
     def beside(self, own):
         """These probes as general ones, and others of the user's kind of photos.

@@ -5,8 +5,8 @@ from zoo.report.ellipses import confidence_ellipses, principal_plane
 from zoo.report.image_sheets import attention_sheet, attention_sheet_of, overlay
 from zoo.report.page import write_report
 from zoo.report.plots import draw, draw_run
+from zoo.report.reported_run import ReportedRun, of_model
 from zoo.report.retrieval_sheets import image_to_text_sheet, text_to_image_sheet
-from zoo.report.section import ReportedRun, of_model
 from zoo.report.style import save
 from zoo.report.uncertainty_plots import (
     recall_by_uncertainty_plot,

@@ -31,14 +31,11 @@ def binned(probability, right, groups=None):
     ```
 
     Args:
-        probability: `(predictions,)` in [0, 1].
-        right: `(predictions,)` booleans.
-        groups: `(predictions,)` whole numbers from 0, such as the query of each prediction; None
-            makes each a group.
+        probability, right: `(predictions,)`, in [0, 1] and booleans.
+        groups: `(predictions,)` whole numbers from 0, such as the query of each; None makes each a
+            group.
 
-    Returns:
-        `(groups, BINS, 3)`: the number of predictions, the sum of their probabilities, the number
-        of right ones.
+    Returns `(groups, BINS, 3)`: the predictions, the sum of their probabilities, the right ones.
     """
     probability, right = np.asarray(probability, float), np.asarray(right, float)
     groups = np.arange(len(probability)) if groups is None else np.asarray(groups)
@@ -50,12 +47,9 @@ def binned(probability, right, groups=None):
 
 
 def calibration_error(bins):
-    """The expected calibration error, in percentage points.
+    """The expected calibration error of `binned`, in percentage points.
 
     Σ over bins of their share of the predictions times |mean probability − share that is right|.
-
-    Args:
-        bins: `(groups, BINS, 3)` of `binned`.
 
     Reference: Guo et al., "On calibration of modern neural networks", ICML 2017, equation 3.
     """
@@ -64,11 +58,7 @@ def calibration_error(bins):
 
 
 def pair_bins(run, rows_at_once=None):
-    """`binned` of all pairs, a group an image, and the probabilities of the best pairs.
-
-    Returns:
-        `(bins, best)`: `best` by direction, the highest logit of each query.
-    """
+    """`binned` of all pairs, a group an image, and by direction the highest logit of each query."""
     bins = np.zeros((*run.pairs.shape[:1], BINS, 3))
     best_caption = np.full(run.pairs.shape[0], -np.inf)
     best_image = np.full(run.pairs.shape[1], -np.inf)
@@ -90,12 +80,7 @@ def pair_bins(run, rows_at_once=None):
 def reliability_diagram(pairs, best):
     """The share of right predictions over their match probability, with 95 % Wilson intervals.
 
-    Args:
-        pairs: `(BINS, 3)`, of all pairs.
-        best: by direction, `(BINS, 3)` of each query's best pair.
-
-    Returns:
-        A matplotlib figure.
+    Of `(BINS, 3)` of all pairs, and by direction of each query's best pair.
     """
     figure = new_figure(8.8, 4.2)
     axes = figure.subplots(1, 2)

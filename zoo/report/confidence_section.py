@@ -6,7 +6,7 @@ from zoo.confidence import abstention_auc, expected_calibration_error, reliabili
 from zoo.evaluation.calibration import cross_fitted
 from zoo.evaluation.known import facts_of_split
 from zoo.metrics import risk_coverage
-from zoo.report.judged import LEAST_QUERIES, RUNS_OWN, SCORES, UNION
+from zoo.report.reported_run import LEAST_QUERIES, RUNS_OWN, SCORES, UNION
 from zoo.report.section import Number, Section, of_error
 from zoo.report.style import (
     DIRECTIONS,

@@ -22,8 +22,7 @@ class Plane:
     Args:
         origin: `(dim,)`, the point that becomes (0, 0).
         axes: `(dim, 2)`, orthonormal columns.
-        explained: `(2,)`, share of the variance of the means along each axis, or None where the
-            space is the plane.
+        explained: `(2,)`, share of the variance of the means along each axis; None for the space.
     """
 
     origin: np.ndarray
@@ -65,12 +64,8 @@ def principal_plane(mean: np.ndarray) -> "Plane":
 def ellipse_axes(covariance, confidence=0.95):
     """Full widths, heights and angles of the ellipses that hold a share of each Gaussian.
 
-    Args:
-        covariance: `(n, 2, 2)`.
-        confidence: the share, in (0, 1).
-
-    Returns:
-        Three `(n,)` arrays; the angle of the width to the x axis in degrees.
+    Of covariances `(n, 2, 2)`: three `(n,)` arrays; the angle of the width to the x axis in
+    degrees.
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"`confidence` must be in (0, 1); received {confidence}")
@@ -220,19 +215,11 @@ def _legend(axis, classes, names, with_captions, generic):
 
 
 def inside(points, mean, variance, confidence=0.95):
-    """Whether points lie in the ellipsoid that holds a share of a Gaussian.
+    """Whether points `(…, dim)` lie in the ellipsoid that holds a share of a Gaussian, `(…,)`.
 
     ```python
     inside(np.array([[0.0, 0.0], [9.0, 0.0]]), 0.0, 1.0)  # [True, False]
     ```
-
-    Args:
-        points: `(…, dim)`.
-        mean, variance: of the Gaussian, broadcast against the points.
-        confidence: the share, in (0, 1).
-
-    Returns:
-        Booleans `(…,)`.
     """
     squared = ((points - mean) ** 2 / variance).sum(axis=-1)
     return squared <= chi2.ppf(confidence, np.shape(points)[-1])
@@ -241,11 +228,7 @@ def inside(points, mean, variance, confidence=0.95):
 def mass_inside(mean, variance, others, noise, confidence=0.95):
     """The share of a Gaussian that lies in the regions of all the others.
 
-    Args:
-        mean, variance: `(dim,)`.
-        others: pairs of a mean and a variance.
-        noise: `(num_samples, dim)` standard normal.
-        confidence: of the regions.
+    Others are pairs of a mean and a variance, `(dim,)` each; noise is `(num_samples, dim)`.
     """
     points = mean + np.sqrt(variance) * noise
     return float(np.mean(_in_all(points, others, confidence)))
@@ -254,11 +237,7 @@ def mass_inside(mean, variance, others, noise, confidence=0.95):
 def area_inside(mean, covariance, others, disc, confidence=0.95):
     """The share of a Gaussian's ellipse in the plane that lies in the ellipses of all the others.
 
-    Args:
-        mean, covariance: `(2,)` and `(2, 2)`.
-        others: pairs of a mean and a covariance.
-        disc: `(num_samples, 2)` points of the unit disc.
-        confidence: of the ellipses.
+    Others are pairs of a mean `(2,)` and a covariance `(2, 2)`; `disc` is points of the unit disc.
     """
     points = ellipse_points(mean, covariance, disc, confidence)
     return float(np.mean(in_ellipses(points, others, confidence)))
@@ -267,10 +246,7 @@ def area_inside(mean, covariance, others, disc, confidence=0.95):
 def shared_area_inside(first, second, third, disc, confidence=0.95):
     """The share of the intersection of two ellipses that a third covers; NaN where there is none.
 
-    Args:
-        first, second, third: pairs of a mean and a covariance.
-        disc: `(num_samples, 2)` points of the unit disc.
-        confidence: of the ellipses.
+    Each is a pair of a mean and a covariance.
     """
     points = ellipse_points(*first, disc, confidence)
     points = points[in_ellipses(points, [second], confidence)]

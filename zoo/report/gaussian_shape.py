@@ -76,12 +76,8 @@ def generic_numbers(run, plane, generic):
 
 
 def items_of(split, labels, each):
-    """Arguments of `confidence_ellipses`: the first items of some labels, and the labels' names.
-
-    Args:
-        split: an `EncodedSplit`.
-        labels: to show.
-        each: number of images and of captions of a label.
+    """Arguments of `confidence_ellipses`: the first images and captions, `each` of both, of some
+    labels of an `EncodedSplit`, and the labels' names.
     """
     records = split.records
 
@@ -130,12 +126,7 @@ def effective_dimensions(log_variance):
 def isotropy_plot(ratios, deviations):
     """The distribution of the effective share of dimensions, and σ over the dimensions.
 
-    Args:
-        ratios: by side, `(items,)` of `effective_dimensions`.
-        deviations: by side, `(items, dim)`, σ in units of the space.
-
-    Returns:
-        A matplotlib figure.
+    By side `(items,)` of `effective_dimensions`, and `(items, dim)`, σ in units of the space.
     """
     figure = new_figure(8.8, 3.6)
     left, right = figure.subplots(1, 2)

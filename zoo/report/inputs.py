@@ -24,14 +24,7 @@ def erased_uncertainty(run, chosen, shares=ERASED):
     """The uncertainty of some images with a square of each share of the area erased.
 
     Each image loses squares around one place of its own, so that levels differ in size alone.
-
-    Args:
-        run: a `ReportedRun` with a model and pictures.
-        chosen: indices of images.
-        shares: of the area, in [0, 1).
-
-    Returns:
-        `(len(chosen), len(shares))`.
+    `(len(chosen), len(shares))`.
     """
     pictures = tf.constant(np.stack([run.picture(index) for index in chosen]))
     key = step_seed(run.seed, 0)
@@ -44,14 +37,7 @@ def erased_uncertainty(run, chosen, shares=ERASED):
 def dropped_uncertainty(run, chosen, mode, rates=DROPPED):
     """The uncertainty of some captions that lose words with each probability.
 
-    Args:
-        run: a `ReportedRun` with a model.
-        chosen: indices of captions.
-        mode: of `zoo.data.captions.drop_words`.
-        rates: probabilities of each word.
-
-    Returns:
-        `(len(chosen), len(rates))`.
+    `mode` is of `zoo.data.captions.drop_words`. `(len(chosen), len(rates))`.
     """
     tokenizer = run.model.tokenizer
     ids = tf.constant(token_ids(tokenizer, run.records.captions[chosen]))
@@ -74,13 +60,8 @@ def measured(run, side, inputs):
 def corruption_plot(curves, measure):
     """Mean uncertainty over the amount of corruption, one panel an experiment.
 
-    Args:
-        curves: by title `(levels, values, x label)`: levels in percent, values
-            `(items, levels)`.
-        measure: name of the uncertainty with its unit.
-
-    Returns:
-        A matplotlib figure; bands are 95 % bootstrap intervals of the mean over the items.
+    By title `(levels, values, x label)`: levels in percent, values `(items, levels)`. Bands are 95
+    % bootstrap intervals of the mean over the items.
     """
     figure = new_figure(3.9 * len(curves), 3.6)
     axes = figure.subplots(1, len(curves), squeeze=False)[0]
@@ -151,21 +132,15 @@ def words_of(captions):
 
 
 def tf_idf(lines, bins):
-    """The TF-IDF of the words that a bin has more often than the captions at large.
+    """By bin, the TF-IDF of the words that it has more often than the captions at large.
 
-    tf is the share of the bin's words, idf is log(M / number of captions with the word). Words
-    that are equally frequent in all bins, such as "the", and words of all captions are left out.
+    tf is the share of the bin's words, idf is log(M / number of captions with the word). Words that
+    are equally frequent in all bins, such as "the", and words of all M captions are left out.
+    `lines` are the words of each caption, `bins` `(M,)` whole numbers from 0.
 
     ```python
     tf_idf([["red", "bird"], ["bird"]], [0, 1])[0]  # {"red": 0.35}
     ```
-
-    Args:
-        lines: the words of each of M captions.
-        bins: `(M,)` whole numbers from 0, the bin of each caption.
-
-    Returns:
-        A list by bin of dicts from word to score.
 
     Reference: PCME (Chun et al., CVPR 2021), supplementary F.2.
     """
@@ -195,15 +170,7 @@ def quantile_bins(values, bins=BINS):
 
 @styled
 def words_plot(scores, words=WORDS):
-    """The words of highest TF-IDF in each bin, from certain to uncertain.
-
-    Args:
-        scores: of `tf_idf`.
-        words: how many a bin.
-
-    Returns:
-        A matplotlib figure.
-    """
+    """The words of highest TF-IDF in each bin of `tf_idf`, from certain to uncertain."""
     figure = new_figure(2.1 * len(scores) + 0.4, 0.26 * words + 1.0)
     axes = figure.subplots(1, len(scores), sharex=True)
     for number, (axis, scored) in enumerate(zip(np.atleast_1d(axes), scores, strict=True)):

@@ -57,7 +57,7 @@ summary { cursor: pointer; } summary h2 { display: inline; } summary .pale { mar
 
 
 def page(title, parts, foot):
-    """The HTML text of a report.
+    """The HTML text of a report, without any reference outside itself.
 
     Args:
         title: of the page.
@@ -65,9 +65,6 @@ def page(title, parts, foot):
             figures already drawn: pairs `(section, {text: (light PNG, dark PNG)})`. The first of
             each stands open, the others are folded.
         foot: sentences about how numbers were made.
-
-    Returns:
-        A string without any reference outside itself.
     """
     lines = [
         "<!doctype html>",

@@ -11,7 +11,7 @@ from zoo.evaluation.printing import ASKED, verdict
 from zoo.metrics import chance, risk_coverage
 from zoo.metrics.statistics import percentage
 from zoo.questions.caption_bank import packaged_bank
-from zoo.report.judged import LEAST_QUERIES, RUNS_OWN
+from zoo.report.reported_run import LEAST_QUERIES, RUNS_OWN
 from zoo.report.retrieval import with_positive
 from zoo.report.retrieval_sheets import best
 from zoo.report.section import Example, Found, Number, Section, Table
@@ -109,17 +109,10 @@ def _certified(run, side):
 
 
 def examples(run, count=EXAMPLES):
-    """Captions from the surest answer to the least sure, each with its first answers.
+    """`Example`s from the surest answer to the least sure, each with its first answers.
 
     They stand for the split: of six, one is drawn from the middle of every sixth of the queries in
     the order of their confidence. They are listed by the probability that the first result fits.
-
-    Args:
-        run: a `ReportedRun`.
-        count: how many.
-
-    Returns:
-        A tuple of `Example`s.
     """
     one, records = run.judged["t2i"], run.records
     sure = one.answers.scores.top[:, 0] if one.probability is None else one.probability

@@ -19,7 +19,8 @@ from zoo.report import (
     uncertainty_quality,
 )
 from zoo.report.markup import drawn, page
-from zoo.report.section import ReportedRun, Section
+from zoo.report.reported_run import ReportedRun
+from zoo.report.section import Section
 
 PAGE, NUMBERS = "report.html", "report.json"
 OF_ALL = {
@@ -94,15 +95,7 @@ def write_report(
 
 
 def sections_of(run, tell=lambda name: None):
-    """The sections that apply to a run, in the order of the page.
-
-    Args:
-        run: a `ReportedRun`.
-        tell: as in `write_report`.
-
-    Yields:
-        `Section`s.
-    """
+    """Yields the `Section`s that apply to a run, in the order of the page; tells of each first."""
     few = min(run.records.num_images, run.records.num_captions) < _FEWEST
     makers = {**OF_ALL, **(OF_UNCERTAINTY if run.is_uncertain and not few else {})}
     for name, make in makers.items():

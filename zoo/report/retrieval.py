@@ -125,14 +125,9 @@ def with_positive(run, side):
 
 @styled
 def comparison_plot(names, measures):
-    """One panel a measure, one line a run, both directions.
+    """One panel a measure, one line a run, both directions; names from the top.
 
-    Args:
-        names: of the runs, from the top.
-        measures: dict by name; for each run a dict by direction of an `Estimate` or None.
-
-    Returns:
-        A matplotlib figure.
+    Measures are a dict by name; for each run a dict by direction of an `Estimate` or None.
     """
     figure = new_figure(2.4 + 2.5 * len(measures), 1.5 + 0.45 * len(names))
     axes = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]

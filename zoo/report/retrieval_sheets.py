@@ -126,13 +126,9 @@ def image_to_text_sheet(
 
 
 def sheet_of_captions(split, pairs, picture, queries):
-    """`text_to_image_sheet` of some captions of a split.
+    """`text_to_image_sheet` of some captions, by their rows, of an `EncodedSplit`.
 
-    Args:
-        split: an `EncodedSplit`.
-        pairs: its similarities, `(images, captions)`.
-        picture: function from an image's index to its pixels.
-        queries: indices of captions.
+    Pairs are its similarities, `(images, captions)`; `picture` takes an image's index.
     """
     records = split.records
     found, scores = best(pairs.transposed(), queries)

@@ -43,13 +43,9 @@ class Algebra:
 
 
 def make(run):
-    """Draws pairs of images of different labels, mixes them and erases a part of the first.
+    """Mixes pairs of images of different labels and erases a part of the first.
 
-    Args:
-        run: a `ReportedRun` with a model and pictures.
-
-    Returns:
-        An `Algebra`, or None if there are no two labels.
+    The run has a model and pictures. An `Algebra`, or None if there are no two labels.
     """
     labels = run.records.image_labels
     order = np.random.default_rng(run.seed).permutation(len(labels))[: 2 * (run.items // 2)]
@@ -78,12 +74,9 @@ def make(run):
 
 
 def measure(algebra, plane, seed=0):
-    """Shares of areas and masses that lie in each other, for every pair.
+    """Shares of areas and masses that lie in each other, for every pair of an `Algebra`.
 
-    Args:
-        algebra: an `Algebra`.
-        plane: the `Plane` to compare areas in.
-        seed: of the points that areas and masses are taken over.
+    Areas are compared in the `plane`; `seed` is of the points that shares are taken over.
 
     Returns:
         A dict of `(pairs,)` arrays, shares in percent: `mix_area`, of the mix's ellipse in the
@@ -133,16 +126,10 @@ def measure(algebra, plane, seed=0):
 
 @styled
 def algebra_plot(plane, mix, erased, pictures):
-    """One mixture and one erased image: their ellipses, and the pictures below.
+    """One mixture and one erased image: their ellipses in the plane, and the pictures below.
 
-    Args:
-        plane: the `Plane` of the ellipses.
-        mix: Gaussians of one each: first, mix, second.
-        erased: likewise: original, erased.
-        pictures: two lists of uint8 pictures in the same orders.
-
-    Returns:
-        A matplotlib figure.
+    The mixture is Gaussians of one each: first, mix, second; the erased one likewise: original,
+    erased. Pictures are two lists in the same orders.
     """
     figure = new_figure(9.0, 6.0)
     grid = figure.add_gridspec(2, 6, height_ratios=[3.2, 1.3])

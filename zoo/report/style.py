@@ -101,16 +101,9 @@ def save(figure: Figure, path: str | os.PathLike, dpi: int = 150) -> Path:
 
 
 def draw_shares(axis, x, successes, counts, **style):
-    """Draws shares in percent with their 95 % Wilson intervals.
+    """Draws shares `successes / counts` in percent with their 95 % Wilson intervals.
 
-    Args:
-        axis: to draw on.
-        x: `(shares,)` positions.
-        successes, counts: `(shares,)` whole numbers; a share is their quotient.
-        **style: of `axis.errorbar`.
-
-    Returns:
-        The upper ends of the intervals in percent, `(shares,)`.
+    Returns the upper ends of the intervals in percent, `(shares,)`.
     """
     share = 100 * np.asarray(successes) / np.asarray(counts)
     low, high = (100 * end for end in wilson_interval(successes, counts))
