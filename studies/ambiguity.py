@@ -16,10 +16,11 @@ import numpy as np
 from studies.ambiguity_heads import HEADS, fitted
 from studies.fitting import Points, halves
 from studies.judgments import Judgments
+from studies.statistics import mean_and_deviation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import abstention_auc
 from zoo.data.datasets import SPLITS
-from zoo.metrics.statistics import mean_and_deviation, spearman
+from zoo.metrics.statistics import spearman
 
 REFERENCE, KERNEL = 10, 0.08  # photos of r, width of the density
 NUMBERS = "ρ of captions, people", "ρ, oracle"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from studies.statistics import auroc, mean_and_deviation
 from zoo.cli.bounds import DIVISIONS
 from zoo.confidence import (
     QueryScores,
@@ -17,8 +18,6 @@ from zoo.confidence import (
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import MOST, calibrate, fitted, said_of
 from zoo.evaluation.retrieval import EncodedSplit
-from zoo.metrics import auroc
-from zoo.metrics.statistics import mean_and_deviation
 
 DIRECTIONS = ("i2t", "t2i")
 TEMPERATURE = 0.25  # of the entropy, in standard deviations of a query's scores
@@ -92,6 +91,13 @@ def confidence_study(
     return study
 
 
+def halves_by_class(answers: Answers, seed: int) -> tuple[Answers, Answers]:
+    """The queries of half of the classes, drawn at random, and those of the others."""
+    classes = np.random.default_rng(seed).permutation(np.unique(answers.labels))
+    first = np.isin(answers.labels, classes[: (len(classes) + 1) // 2])
+    return answers.take(first), answers.take(~first)
+
+
 def study_of(
     answers: Answers, seen: Answers | None = None, divisions: int = DIVISIONS, seed: int = 0
 ) -> dict[str, Any]:
@@ -103,7 +109,7 @@ def study_of(
         divisions, seed: as of `confidence_study`.
     """
     halves = [answers.halves(seed + number) for number in range(divisions)]
-    by_class = [answers.halves_by_class(seed + number) for number in range(divisions)]
+    by_class = [halves_by_class(answers, seed + number) for number in range(divisions)]
     rows = {
         "validation": None if seen is None else [(seen, answers)],
         "half_of_test": _both_ways(halves),

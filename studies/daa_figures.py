@@ -21,8 +21,9 @@ from typing import Literal
 import numpy as np
 
 from studies import daa_retrieved
+from studies.daa_metrics import pairs_above, semantic_precision_at
 from studies.daa_plots import curves_over_seeds, positives_plot, precision_at_plot
-from zoo import cli, evaluation, metrics, report, training
+from zoo import cli, evaluation, report, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
@@ -82,7 +83,7 @@ def positives(settings, records, matrix):
     counts = dict(zip(*(part.tolist() for part in of_image), strict=True))
     return {
         "thresholds": list(settings.thresholds),
-        "pairs_above": metrics.pairs_above(matrix, settings.thresholds),
+        "pairs_above": pairs_above(matrix, settings.thresholds),
         "annotated": sum(counts.get(label, 0) for label in records.image_labels.tolist()),
     }
 
@@ -115,7 +116,7 @@ def precision_at(pairs, matrix):
     found = {}
     for side, gallery in (("i2t", pairs.shape[1]), ("t2i", pairs.shape[0])):
         depths = np.unique(np.geomspace(min(5, gallery), gallery, DEPTHS).round().astype(int))
-        asp = metrics.semantic_precision_at(pairs, matrix, depths.tolist())[side]
+        asp = semantic_precision_at(pairs, matrix, depths.tolist())[side]
         found[side] = {"depths": depths.tolist(), "asp": asp}
     return found
 

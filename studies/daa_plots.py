@@ -18,7 +18,7 @@ def positives_plot(thresholds, counts, annotated):
 
     Args:
         thresholds: `(n,)` scores.
-        counts: `(n,)`, of `zoo.metrics.pairs_above`.
+        counts: `(n,)`, of `studies.daa_metrics.pairs_above`.
         annotated: the number of annotated pairs.
 
     Returns:
@@ -53,7 +53,7 @@ def precision_at_plot(depths, precisions):
 
     Args:
         depths: `{"i2t": N, "t2i": N}`, or the same N of both.
-        precisions: `{system: result of zoo.metrics.semantic_precision_at}`.
+        precisions: `{system: result of studies.daa_metrics.semantic_precision_at}`.
 
     Returns:
         A matplotlib figure.

@@ -13,13 +13,13 @@ from typing import Any
 
 from studies.publishing import publish, ranking
 from studies.query_expansion import NEIGHBOURS, WEIGHT, augment_gallery, check, expand_queries
+from studies.statistics import mean_and_deviation
 from studies.together import together
 from zoo import metrics, similarities
 from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
 from zoo.evaluation import EncodedSplit, encode, open_run
 from zoo.metrics.retrieval import summarise
-from zoo.metrics.statistics import mean_and_deviation
 
 WAYS = {
     "plain": "as encoded",

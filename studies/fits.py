@@ -12,6 +12,7 @@ import numpy as np
 
 from studies.judgments import Judgments
 from studies.people_data import Encoded, add_flags
+from studies.statistics import auroc
 from zoo import evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, QueryScores, abstention_auc
@@ -19,7 +20,6 @@ from zoo.confidence.scores import beside_the_first
 from zoo.embeddings.arrays import take
 from zoo.evaluation.fits import TAKEN_OUT
 from zoo.evaluation.relevance import relevance, score_scale
-from zoo.metrics import auroc
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
 from zoo.retriever.retriever import HUBS

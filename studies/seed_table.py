@@ -10,9 +10,9 @@ import keras
 import numpy as np
 
 from studies import queue
+from studies.statistics import mean_and_deviation
 from zoo.cli import setting
 from zoo.files import RunFolder, write_text
-from zoo.metrics.statistics import mean_and_deviation
 
 DIRECTIONS = ("i2t", "t2i")
 

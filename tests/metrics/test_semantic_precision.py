@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from zoo.metrics import average_semantic_precision, pairs_above, semantic_precision_at
+from studies.daa_metrics import pairs_above, semantic_precision_at
+from zoo.metrics import average_semantic_precision
 from zoo.metrics.semantic_precision import average_ranks
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from zoo.metrics import Estimate, auroc, bootstrap, spearman, uncertainty_verdict, wilson_interval
+from studies.statistics import auroc
+from zoo.metrics import Estimate, bootstrap, spearman, uncertainty_verdict, wilson_interval
 from zoo.metrics.statistics import nan_mean, percentage
 
 

@@ -167,12 +167,6 @@ class Answers:
         middle = (len(order) + 1) // 2
         return self.take(order[:middle]), self.take(order[middle:])
 
-    def halves_by_class(self, seed: int) -> tuple["Answers", "Answers"]:
-        """The queries of half of the classes, drawn at random, and those of the others."""
-        classes = np.random.default_rng(seed).permutation(np.unique(self.labels))
-        first = np.isin(self.labels, classes[: (len(classes) + 1) // 2])
-        return self.take(first), self.take(~first)
-
 
 def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
     """The vectors by which a similarity is searched, one an item; None if it is by no vector."""

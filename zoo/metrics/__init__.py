@@ -23,12 +23,8 @@ from zoo.metrics.retrieval import (
     r_precision,
     recall_at_k,
 )
-from zoo.metrics.semantic_precision import (
-    average_semantic_precision,
-    pairs_above,
-    semantic_precision_at,
-)
-from zoo.metrics.statistics import Estimate, auroc, bootstrap, spearman, wilson_interval
+from zoo.metrics.semantic_precision import average_semantic_precision
+from zoo.metrics.statistics import Estimate, bootstrap, spearman, wilson_interval
 from zoo.metrics.uncertainty import (
     INFORMATIVE,
     Verdict,
@@ -52,7 +48,6 @@ __all__ = [
     "QueryRanks",
     "RecallAtK",
     "Verdict",
-    "auroc",
     "average_semantic_precision",
     "bootstrap",
     "chance",
@@ -65,7 +60,6 @@ __all__ = [
     "kind_of_gain",
     "mean_average_precision_at_r",
     "normalised_aurc",
-    "pairs_above",
     "plausible_match_r_precision",
     "r_precision",
     "rank_queries",
@@ -78,7 +72,6 @@ __all__ = [
     "recall_in_bins",
     "relevance_of_matches",
     "risk_coverage",
-    "semantic_precision_at",
     "spearman",
     "spearman_of_bins",
     "uncertainty_verdict",

@@ -45,7 +45,7 @@ def average_semantic_precision(
 
     Released code differs: ties are broken by an unstable sort.
     """
-    similarity, semantic = _checked(similarity, semantic)
+    similarity, semantic = checked(similarity, semantic)
     return {
         "i2t": _one_direction(similarity, semantic, block_size),
         "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size),
@@ -74,56 +74,8 @@ def semantic_precision_of_coco(similarity, semantic, benchmark, block_size=None)
     return results
 
 
-def semantic_precision_at(similarity, semantic, depths, block_size=None):
-    """ASP among the N items of each query that are semantically nearest, for several N.
-
-    The N items are a gallery of their own: both rankings are of them alone. Of items that tie at
-    the end of the N, those that come first in the gallery are taken.
-
-    Args:
-        similarity, semantic, block_size: see `average_semantic_precision`.
-        depths: the N, each at least 1; what is above the size of the gallery is all of it.
-
-    Returns:
-        A dict: `i2t` and `t2i`, lists of fractions, one a depth.
-
-    Raises:
-        ValueError: as `average_semantic_precision`, and if a depth is below 1.
-
-    Relations: with N the size of the gallery it is `average_semantic_precision`.
-
-    Reference: DAA (Li et al., NeurIPS 2022), section 5.4 and figure 3.
-    """
-    if not len(depths) or min(depths) < 1:
-        raise ValueError(f"`depths` must be whole numbers of 1 and above; received {depths}")
-    similarity, semantic = _checked(similarity, semantic)
-    return {
-        "i2t": _one_direction(similarity, semantic, block_size, depths),
-        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size, depths),
-    }
-
-
-def pairs_above(semantic, thresholds, block_size=None):
-    """How many pairs of an image and a caption have a semantic score above each threshold.
-
-    Args:
-        semantic, block_size: see `average_semantic_precision`.
-        thresholds: the scores.
-
-    Returns:
-        A list of whole numbers.
-
-    Reference: DAA (Li et al., NeurIPS 2022), figure 1 (b).
-    """
-    thresholds = np.asarray(thresholds, float)
-    counts = np.zeros(len(thresholds), int)
-    for _, rows in row_blocks(as_similarity(semantic), block_size, name="semantic"):
-        ordered = np.sort(rows, axis=None)
-        counts += ordered.size - np.searchsorted(ordered, thresholds, side="right")
-    return counts.tolist()
-
-
-def _checked(similarity, semantic):
+def checked(similarity, semantic):
+    """Both as similarities that are read by rows, of one shape."""
     similarity, semantic = as_similarity(similarity), as_similarity(semantic)
     if similarity.shape != semantic.shape:
         raise ValueError(
@@ -135,25 +87,26 @@ def _checked(similarity, semantic):
     return similarity, semantic
 
 
-def _one_direction(similarity, semantic, block_size, depths=None):
-    total = np.zeros(() if depths is None else len(depths))
+def _one_direction(similarity, semantic, block_size):
+    total = 0.0
+    for scores, truth in row_pairs(similarity, semantic, block_size):
+        total += agreement(scores, truth)
+    return float(total / similarity.shape[0])
+
+
+def row_pairs(similarity, semantic, block_size=None):
+    """Yields the rows of both, a query after the other."""
     blocks = zip(
         row_blocks(similarity, block_size),
         row_blocks(semantic, block_size, name="semantic"),
         strict=True,
     )
     for (_, model_rows), (_, semantic_rows) in blocks:
-        for scores, truth in zip(model_rows, semantic_rows, strict=True):
-            if depths is None:
-                total += _of_query(scores, truth)
-            else:
-                nearest = np.argsort(-truth, kind="stable")
-                scores, truth = scores[nearest], truth[nearest]
-                total += np.array([_of_query(scores[:n], truth[:n]) for n in depths])
-    return (total / similarity.shape[0]).tolist()
+        yield from zip(model_rows, semantic_rows, strict=True)
 
 
-def _of_query(scores, truth):
+def agreement(scores, truth):
+    """ASP of one query, of its scores by the model and semantically, `(M,)` each."""
     ours, theirs = average_ranks(scores), average_ranks(truth)
     return (np.minimum(ours, theirs) / np.maximum(ours, theirs)).mean()
 

@@ -121,18 +121,6 @@ def nan_mean(values):
     return values[finite].mean() if finite.any() else math.nan
 
 
-def mean_and_deviation(values, form=".1f"):
-    """`mean ± standard deviation` (n − 1) as text, of one value only itself.
-
-    `–` where one is not a number; results that were read from JSON have None in its place.
-    """
-    values = np.array(values, float)
-    if not np.isfinite(values).all():
-        return "–"
-    text = f"{np.mean(values):{form}}".replace("-", "−")
-    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
-
-
 def percentage(values):
     """The mean of shares or booleans, in percent."""
     return 100.0 * np.mean(values)
@@ -166,30 +154,6 @@ def wilson_interval(
     ]
     low, high = np.array(ends, float).reshape(-1, 2).T
     return low, high
-
-
-def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
-    """The probability that one of the positives is greater than one of the negatives, ties half.
-
-    It is the area under the ROC curve: 1 tells all apart, 0.5 is random.
-
-    Args:
-        positives, negatives: `(P,)` and `(N,)` numbers, one each at least.
-
-    Returns:
-        A float in [0, 1].
-
-    Raises:
-        ValueError: if there is none of either, or a number is not finite.
-
-    Relations: Mann and Whitney's U over P·N.
-    """
-    positives, negatives = finite(positives, "positives"), finite(negatives, "negatives")
-    if not len(positives) or not len(negatives):
-        raise ValueError("`positives` and `negatives` must hold one number each at least")
-    ranks = stats.rankdata(np.concatenate([positives, negatives]))[: len(positives)].sum()
-    below = ranks - len(positives) * (len(positives) + 1) / 2
-    return float(below / (len(positives) * len(negatives)))
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:

@@ -1,0 +1,43 @@
+"""Statistics that the studies share: the area under the ROC curve, a mean with its deviation."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from zoo.metrics.statistics import finite
+
+
+def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
+    """The probability that one of the positives is greater than one of the negatives, ties half.
+
+    It is the area under the ROC curve: 1 tells all apart, 0.5 is random.
+
+    Args:
+        positives, negatives: `(P,)` and `(N,)` numbers, one each at least.
+
+    Returns:
+        A float in [0, 1].
+
+    Raises:
+        ValueError: if there is none of either, or a number is not finite.
+
+    Relations: Mann and Whitney's U over P·N.
+    """
+    positives, negatives = finite(positives, "positives"), finite(negatives, "negatives")
+    if not len(positives) or not len(negatives):
+        raise ValueError("`positives` and `negatives` must hold one number each at least")
+    ranks = stats.rankdata(np.concatenate([positives, negatives]))[: len(positives)].sum()
+    below = ranks - len(positives) * (len(positives) + 1) / 2
+    return float(below / (len(positives) * len(negatives)))
+
+
+def mean_and_deviation(values, form=".1f"):
+    """`mean ± standard deviation` (n − 1) as text, of one value only itself.
+
+    `–` where one is not a number; results that were read from JSON have None in its place.
+    """
+    values = np.array(values, float)
+    if not np.isfinite(values).all():
+        return "–"
+    text = f"{np.mean(values):{form}}".replace("-", "−")
+    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):{form.lstrip('+')}}"
