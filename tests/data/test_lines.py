@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zoo.collection.listing import list_captions
+from zoo.collection.work import list_captions
 from zoo.data.loaders.own_rows import read_rows
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError

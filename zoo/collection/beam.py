@@ -70,17 +70,10 @@ class WriteShard(beam.DoFn):
 def pipeline_of(
     pipeline: beam.Pipeline, pieces: Sequence[Work], handler: ModelHandler, folder: Any, dtype: str
 ) -> beam.pvalue.DoOutputsTuple:
-    """Puts the encoding into a pipeline.
+    """Puts the encoding into a pipeline, which the caller runs.
 
-    Args:
-        pipeline: to be run by the caller.
-        pieces: the work that is left, of `begin`.
-        handler: a `TowerHandler`.
-        folder: of the shards, which the workers reach too.
-        dtype: of the vectors.
-
-    Returns:
-        The outputs `written`, `(shard, items)`, and `rejected`, `(name, reason)`.
+    `pieces` is the work that is left, of `begin`; workers reach the folder of the shards too. The
+    outputs are `written`, `(shard, items)`, and `rejected`, `(name, reason)`.
     """
     return (
         pipeline
@@ -129,11 +122,7 @@ def encode_on(
 
 
 def check_flags(flags: Sequence[str]) -> None:
-    """Refuses flags that no runner here knows, which Beam itself would drop.
-
-    Raises:
-        InputError: for an unknown flag.
-    """
+    """Refuses, by an InputError, flags that no runner here knows, which Beam itself would drop."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)

@@ -99,8 +99,7 @@ class Known:
     def find(self, work: Work) -> list[Found | None]:
         """Each item's place, with its stamp of now; None where it is new or has changed.
 
-        Args:
-            work: of any kind but a container.
+        The work is of any kind but a container.
         """
         found, reader = [], _reader(work, self._side)
         for number, (name, stamp) in enumerate(zip(work.names, stamps(work), strict=True)):
@@ -158,10 +157,8 @@ def changed(
 ) -> list[str]:
     """Names of items, or containers, of other contents than when their shards were written.
 
-    Args:
-        pieces: the work. Captions are part of its digest, and of an object store nothing is asked.
-        paths: of the shards that are there, by number.
-        side, checksum: as of `Known`.
+    `paths` are of the shards that are there, by number. Captions are part of the work's digest, and
+    of an object store nothing is asked.
     """
     names = []
     for work in pieces:
@@ -180,12 +177,7 @@ def changed(
 
 
 def reusing(encoder: Callable[..., Encoded], known: Known) -> Callable[..., Encoded]:
-    """An encoder that reuses known vectors and encodes the other items.
-
-    Args:
-        encoder: function from a `Work` to an `Encoded`, as `zoo.collection.encode_work`.
-        known: items that the same model has encoded.
-    """
+    """An encoder, from a `Work` to an `Encoded`, that reuses known vectors of the same model."""
 
     def encode(work: Work, advance: Callable[[int], Any] = lambda count: None) -> Encoded:
         if work.kind == CONTAINER:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from zoo.collection import contents
-from zoo.collection.collection import Collection
 from zoo.collection.encoding import encoder_of
 from zoo.collection.job import encode, job_of, shards_of, some
-from zoo.collection.shards import JOB, Encoded
+from zoo.collection.shards import JOB, Collection, Encoded
 from zoo.collection.work import CONTAINER, Work
 from zoo.errors import InputError
 from zoo.files.json_files import read_object

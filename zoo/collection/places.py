@@ -22,11 +22,7 @@ def join(folder: Any, name: str) -> str:
 
 
 def open_file(path: Any) -> BinaryIO:
-    """Opens a file for reading bytes.
-
-    Raises:
-        InputError: if it cannot be opened.
-    """
+    """Opens a file for reading bytes; an InputError if it cannot be opened."""
     try:
         return _stores().open(str(path)) if is_remote(path) else open(path, "rb")
     except OSError as error:  # Beam's own is one
@@ -34,11 +30,7 @@ def open_file(path: Any) -> BinaryIO:
 
 
 def read_bytes(path: Any) -> bytes:
-    """All bytes of a file.
-
-    Raises:
-        InputError: as `open_file`.
-    """
+    """All bytes of a file; raises as `open_file`."""
     with open_file(path) as file:
         return file.read()
 
@@ -48,10 +40,7 @@ def written(path: Any) -> Iterator[BinaryIO]:
     """A file to write to, which is at `path` whole when the block ends, and else not at all.
 
     Two workers may write the same file: each writes one of its own, and the renames follow each
-    other.
-
-    Raises:
-        InputError: if it cannot be written.
+    other. An InputError if it cannot be written.
     """
     if not is_remote(path):
         with atomic(path) as temporary, open(temporary, "wb") as file:
@@ -69,11 +58,9 @@ def written(path: Any) -> Iterator[BinaryIO]:
 
 
 def matching(folder: Any, pattern: str) -> list[str]:
-    """Paths of the files in a folder whose names match, sorted.
+    """Paths of the files in a folder whose names match, sorted; the folder need not exist.
 
-    Args:
-        folder: need not exist.
-        pattern: of a name, `"shard-*"`; `"**"` finds the files of all folders below.
+    The pattern is of a name, `"shard-*"`; `"**"` finds the files of all folders below.
     """
     if not is_remote(folder):
         found = Path(folder).rglob("*") if pattern == "**" else Path(folder).glob(pattern)

@@ -1,4 +1,4 @@
-"""Pieces of work: one for each shard, the same on one machine and on a thousand."""
+"""What a source holds, and its pieces of work: one for each shard, the same on any machine."""
 
 import dataclasses
 import glob
@@ -8,11 +8,91 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.collection import containers, listing, places
+from zoo.collection import containers, places
 from zoo.errors import InputError
-from zoo.files.folders import printable
-from zoo.files.tables import SEPARATORS
-from zoo.files.vector_files import read_vectors
+from zoo.files.text_files import existing_folder, portable, read_lines
+from zoo.pictures.decoding import SUFFIXES
+from zoo.reading.folders import is_hidden, matches, pictures_in, printable
+from zoo.reading.tables import SEPARATORS, read_table
+from zoo.reading.vector_files import read_vectors
+
+
+def list_images(
+    source: Any, column: str = "image", exclude: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The image files of a folder with all folders below it, or of a table.
+
+    Args:
+        source: a folder, here or in an object store; or a CSV or TSV file with paths relative to
+            its own folder.
+        column: of the paths in a table.
+        exclude: patterns of names to leave out of a folder, see
+            `zoo.reading.folders.pictures_in`, which leaves out hidden files too.
+
+    Returns:
+        `(names, paths)`: names relative to the folder, sorted in the case of a folder, with what
+        cannot be printed escaped.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if places.is_remote(source):
+        start = len(places.join(source, ""))
+        paths = [
+            path
+            for path in places.matching(source, "**")
+            if _suffix(path) in SUFFIXES
+            and not is_hidden(path[start:])
+            and not matches(path[start:], exclude)
+        ]
+        names = [path[start:] for path in paths]
+    else:
+        source = Path(source).expanduser()
+        if source.suffix in SEPARATORS:
+            names = [portable(name) for name in list_captions(source, column)]
+            return [printable(name) for name in names], [str(source.parent / n) for n in names]
+        folder = existing_folder(source, "folder of images, or CSV or TSV file")
+        found, _ = pictures_in(folder, exclude)
+        names = [path.relative_to(folder).as_posix() for path in found]
+        paths = [str(path) for path in found]
+    if not paths:
+        raise InputError(f"{source}: holds no image ({', '.join(SUFFIXES)})")
+    return [printable(name) for name in names], paths
+
+
+def left_out(source: Any, exclude: Sequence[str] = ()) -> dict[str, int]:
+    """How many files of a folder are not indexed, by suffix, `"hidden"` or `"excluded"`.
+
+    Args:
+        source, exclude: as of `list_images`; a table and an object store leave out nothing.
+    """
+    if places.is_remote(source) or not Path(source).expanduser().is_dir():
+        return {}
+    return pictures_in(Path(source).expanduser(), exclude)[1]
+
+
+def list_captions(source: Any, column: str = "caption") -> list[str]:
+    """The texts of one column of a table, or the lines of a text file.
+
+    Raises:
+        InputError: if there is none, or one is empty, with file and line.
+    """
+    source = Path(source).expanduser()
+    if source.suffix in SEPARATORS:
+        numbered = [(line, value) for line, (value,) in read_table(source, [column])]
+    else:
+        numbered = list(enumerate(read_lines(source), start=1))
+    for line, value in numbered:
+        if not (value or "").strip():
+            raise InputError(f"{source}:{line}: expected text as {column!r}, found nothing")
+    if not numbered:
+        raise InputError(f"{source}: has no rows")
+    return [value.strip() for _, value in numbered]
+
+
+def _suffix(path):
+    return "." + path.rpartition(".")[2].lower()
+
 
 FILES, TEXTS, ROWS, CONTAINER = "files", "texts", "rows", "container"
 
@@ -92,7 +172,7 @@ def plan(
         shard_size: items a shard, of everything else.
         column: of a table or a container, see `containers.read`.
         names_column: likewise.
-        of_vectors: whether the source is a file of vectors, see `zoo.files.vector_files`.
+        of_vectors: whether the source is a file of vectors, see `zoo.reading.vector_files`.
         names: what to call the rows of a file of vectors; None for their numbers.
         exclude: patterns of files to leave out of a folder of pictures, see `list_images`.
 
@@ -121,19 +201,14 @@ def plan(
     if names_column is not None:
         raise InputError(f"{source}: names can be chosen of tar, TFRecord and Parquet files only")
     if side == "captions":
-        texts = listing.list_captions(source, column or "caption")
+        texts = list_captions(source, column or "caption")
         return of_items(TEXTS, list(map(printable, texts)), texts, shard_size)
-    names, paths = listing.list_images(source, column or "image", exclude)
+    names, paths = list_images(source, column or "image", exclude)
     return of_items(FILES, names, paths, shard_size)
 
 
 def read(work: Work, side: str) -> Iterator[tuple[str, Any, str | None]]:
-    """The items of a piece of work: `(name, contents, None)`, or `(name, None, why not)`.
-
-    Args:
-        work: of any kind but rows.
-        side: `"images"` or `"captions"`.
-    """
+    """The items of work, no rows: `(name, contents, None)`, or `(name, None, why not)`."""
     if work.kind == CONTAINER:
         yield from containers.read(work.path, side, work.column, work.names_column)
     for name, item in zip(work.names, work.items, strict=True):

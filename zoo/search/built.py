@@ -14,7 +14,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from zoo.collection.collection import Collection
+from zoo.collection.shards import Collection
 from zoo.errors import InputError
 from zoo.files.atomic import in_turn, remove_leftovers, write_text
 from zoo.files.json_files import read_json, read_object
