@@ -33,10 +33,7 @@ def calibrate(answers: Answers, seed: int = 0) -> Confidence:
     """A `Confidence` learnt from half of some queries and certified on the others.
 
     Where the others are too few to certify anything, it is learnt from all of them and has no
-    certificate.
-
-    Raises:
-        ValueError: if nothing can be learnt: too few queries, or hardly one right or wrong.
+    certificate. A ValueError if nothing can be learnt: too few queries, hardly one right or wrong.
     """
     learning, certifying = answers.halves(seed)
     if len(certifying) < LEAST_CERTIFYING:
@@ -48,10 +45,8 @@ def calibrate(answers: Answers, seed: int = 0) -> Confidence:
 
 
 def fitted(answers: Answers, seed: int = 0) -> Confidence:
-    """A `Confidence` learnt from all of some queries, with their uncertainty where they have one.
-
-    Raises:
-        ValueError: as `calibrate`.
+    """A `Confidence` learnt from all of some queries, with their uncertainty where they have one;
+    raises as `calibrate`.
     """
     penalty = max(0.01, SHRINKAGE / len(answers))  # 0.01 is the least of `fit` too
     return Confidence.fit(
@@ -65,14 +60,8 @@ def fitted(answers: Answers, seed: int = 0) -> Confidence:
 
 
 def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
-    """The probability of each query, by a `Confidence` that was learnt without its fifth of them.
-
-    Args:
-        answers: of all queries.
-        seed: of the fifths.
-
-    Raises:
-        ValueError: if nothing can be learnt, as of `calibrate`.
+    """The probability of each query, by a `Confidence` that was learnt without its fifth of them;
+    raises as `calibrate`.
     """
     probability = np.empty(len(answers))
     order = np.random.default_rng(seed).permutation(len(answers))
@@ -133,8 +122,7 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
 
 
 def worth(probability: np.ndarray, correct: np.ndarray) -> dict[str, Any]:
-    """What probabilities are worth, of queries whose truth is known: the part of `measure` that
-    asks for no calibration."""
+    """What probabilities are worth, of queries whose truth is known: a part of `measure`."""
     gain = bootstrap(abstention_auc, probability, correct, resamples=RESAMPLES)
     return {
         "queries": len(correct),
@@ -226,12 +214,13 @@ def captioned_of(
     model: DualEncoder,
     probes: Probes,
 ) -> Captioned | None:
-    """What a split teaches of other items than the wanted one, or None: of drawn scenes, whose
-    matches are known, of stored vectors, and where photos are few or have one caption each.
+    """What a split that training has not seen teaches of other items than the wanted one.
+
+    None of drawn scenes, whose matches are known, of stored vectors, and where photos are few or
+    have one caption each.
 
     Args:
-        encoded: an `EncodedSplit` of a split that training has not seen.
-        split: the `zoo.data.Split`.
+        encoded, split: the `EncodedSplit` and the `zoo.data.Split`.
         similarity: the model's layer.
         model: the `DualEncoder` that reads texts.
         probes: of the same split, which travel with the model.
@@ -291,10 +280,7 @@ def calibrated(
         similarity: the layer or function to rank by.
         encoded: an `EncodedSplit`, of which only the gallery is looked at.
         direction: `"i2t"` or `"t2i"`.
-        seed: of `calibrate_on`.
-
-    Raises:
-        ValueError: as `zoo.confidence.calibrate_on`.
+        seed: of `zoo.confidence.calibrate_on`, which says what is raised.
     """
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions

@@ -105,8 +105,7 @@ def known_texts(
     Args:
         encode: from token ids `(n, max_words)` to an embedding.
         tokenizer: with `word_ids`.
-        captions: of training.
-        held_out: captions that training has not seen.
+        captions, held_out: of training, and captions that training has not seen.
         seed: of what is drawn.
         most: as above.
     """
@@ -134,13 +133,7 @@ def known_texts(
 
 
 def facts_of_split(model: DualEncoder, encoded: EncodedSplit, direction: str) -> dict[str, Any]:
-    """What `KnownQueries` asks of the queries of a split.
-
-    Args:
-        model: whose tokenizer counts words.
-        encoded: an `EncodedSplit`.
-        direction: `"i2t"` or `"t2i"`.
-    """
+    """What `KnownQueries` asks of the queries of an `EncodedSplit`, `"i2t"` or `"t2i"`."""
     if direction == "i2t":
         return query_facts(model, encoded.images)
     return query_facts(model, encoded.captions, encoded.records.captions)
@@ -156,9 +149,8 @@ def query_facts(
         embeddings: of the queries, a dict of arrays.
         texts: the captions themselves, or None for images.
 
-    Returns:
-        A dict of `means` and, of captions, `words` and `unknown`, see
-        `zoo.data.captions.unknown_words`.
+    Returns a dict of `means` and, of captions, `words` and `unknown`, see
+    `zoo.data.captions.unknown_words`.
     """
     words = unknown = None
     if texts is not None and model.tokenizer is not None:

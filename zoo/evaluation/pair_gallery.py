@@ -168,9 +168,8 @@ def hub_gain(items, similarity, side, probes, seed=0):
         probes: the model's `zoo.confidence.Probes`.
         seed: of the halves.
 
-    Returns:
-        None where nothing can be corrected or tested: without a search space, of classes, whose
-        items have questions in common, and with too few probes.
+    Returns None where nothing can be corrected or tested: without a search space, of classes, whose
+    items have questions in common, and with too few probes.
     """
     items = thinned(as_arrays(items), MOST_ITEMS)
     plain = PairGallery(items, similarity, side)

@@ -14,10 +14,8 @@ _ARTICLES = {"a", "an", "the", "one", "two", "three", "some", "his", "her", "the
 
 
 def nouns_of(captions: Sequence[str]) -> set[str]:
-    """Words that captions use as nouns: they follow articles, and no word of a name follows them.
-
-    Args:
-        captions: English ones; others have no such words.
+    """Words that English captions use as nouns: they follow articles, and no word of a name
+    follows.
     """
     places, after, before = Counter(), Counter(), Counter()
     for caption in captions:
@@ -43,14 +41,8 @@ def short_questions(
 ) -> list[str]:
     """Questions of one, two and three content words, cut out of captions so that a noun ends them.
 
-    Args:
-        captions: strings.
-        rng: a `numpy.random.Generator`.
-        each: how many of each length at most.
-        nouns: of `nouns_of`; default: those of these captions.
-
-    Returns:
-        Distinct strings in lower case, the shorter ones first.
+    At most `each` of a length; nouns default to `nouns_of` these captions. Distinct strings in
+    lower case, the shorter ones first.
     """
     found, nouns = {}, nouns_of(captions) if nouns is None else nouns
     for count in range(1, MOST_WORDS + 1):
@@ -74,13 +66,7 @@ def short_questions(
 
 
 def held_stems(captions: Sequence[str], owners: Sequence[int], num_images: int) -> list[set[str]]:
-    """The stems that each image's captions hold.
-
-    Args:
-        captions: M strings.
-        owners: the row of each caption's image.
-        num_images: how many sets.
-    """
+    """The stems that each image's captions hold; `owners` is the row of each caption's image."""
     held = [set() for _ in range(num_images)]
     for caption, owner in zip(captions, owners, strict=True):
         held[owner] |= set(stems(caption))
@@ -92,19 +78,14 @@ _LEADING = {"a", "an", "the"}
 
 
 def phrases(captions, rng, longest=LONGEST):
-    """A phrase of each caption: up to four words in a row, cut to an article and content words.
+    """A phrase of each caption: up to `longest` words in a row, cut to an article and content
+    words.
 
     ```python
     zoo.evaluation.phrases.phrases(["A black dog runs on the beach."], np.random.default_rng(0))
     ```
 
-    Args:
-        captions: strings.
-        rng: a `numpy.random.Generator`, which draws the place and the length.
-        longest: words of a phrase at most.
-
-    Returns:
-        A list of distinct strings in lower case, no more than the captions.
+    Distinct strings in lower case, no more than the captions; `rng` draws the place and the length.
     """
     found = {}
     for caption in captions:
@@ -124,15 +105,10 @@ def phrases(captions, rng, longest=LONGEST):
 
 
 def made_up(ids, word_ids: WordIds, rng):
-    """Token ids with every word exchanged for any other of the vocabulary.
+    """Token ids `(n, length)` of real texts, every word exchanged for any other of the vocabulary.
 
-    Args:
-        ids: `(n, length)`, of real texts.
-        word_ids: of the tokenizer, see `zoo.data.captions.WordIds`; its end has to be known.
-        rng: a `numpy.random.Generator`.
-
-    Returns:
-        An array like `ids`; padding, the unknown word and special ids stay.
+    Padding, the unknown word and special ids stay. The end of `word_ids`, those of the tokenizer,
+    has to be known.
     """
     is_word = (ids > UNKNOWN_ID) & ~np.isin(ids, word_ids.special)
     drawn = rng.integers(word_ids.first, word_ids.end, ids.shape)

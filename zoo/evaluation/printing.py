@@ -184,13 +184,8 @@ SAID = {
 
 
 def verdict(found):
-    """Whether one may decline by the confidence of one direction.
-
-    Args:
-        found: as of `sentence`.
-
-    Returns:
-        A sentence, to stand behind the name of the direction and a colon.
+    """Whether one may decline by the confidence of one direction: a sentence, to stand behind its
+    name and a colon. `found` as of `sentence`.
     """
     if "why_not" in found:
         return f"no confidence: {found['why_not']}."
@@ -202,11 +197,8 @@ def verdict(found):
 
 
 def sentence(direction, found):
-    """One line about the confidence of one direction.
-
-    Args:
-        direction: `"i2t"` or `"t2i"`.
-        found: its part of the results of `zoo.evaluation.calibrate_run`, as metrics.json has them.
+    """One line about the confidence of one direction, of its part of metrics.json, see
+    `zoo.evaluation.calibrate_run`.
     """
     text = f"{direction}: confidence {_quality(found)}"
     half = found["half_of_test"]

@@ -68,13 +68,9 @@ def relevance(
 def caption_features(
     sentences: np.ndarray, rows: np.ndarray, owners: np.ndarray, num_images: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """What the oracle reads of captions: the greatest, the second and the mean cosine.
+    """What the oracle reads of captions, `(start, (3, q, N))` of q questions from the start-th.
 
-    Args:
-        sentences, rows, owners, num_images: of `relevance`.
-
-    Yields:
-        `(start, (3, q, N))`, of the `COLUMNS` of q questions from the start-th.
+    The `COLUMNS`: the greatest, the second and the mean cosine. Arguments as of `relevance`.
     """
     vectors = unit(np.asarray(sentences, np.float32))
     order = np.argsort(owners, kind="stable")
@@ -97,12 +93,7 @@ def caption_features(
 
 
 def score_scale(scores: np.ndarray, own: np.ndarray) -> tuple[float, float]:
-    """The means of a model's scores over pairs of strangers and over own pairs.
-
-    Args:
-        scores: `(Q, N)`.
-        own: `(Q, N)` booleans.
-    """
+    """The means of a model's scores `(Q, N)` over pairs of strangers and over own pairs."""
     return float(scores[~own].mean()), float(scores[own].mean())
 
 
@@ -111,11 +102,7 @@ _TEXTS = 256
 
 
 def sentence_vectors(texts: Sequence[str]) -> np.ndarray:
-    """Unit vectors of sentences, float32 `(len(texts), 384)`.
-
-    Raises:
-        InputError: if the preset cannot be opened.
-    """
+    """Unit vectors of sentences by the preset's encoder, float32 `(len(texts), 384)`."""
     model = from_preset(PRESET)
     backbone = model.caption_encoder.get_layer("backbone")
     parts = []

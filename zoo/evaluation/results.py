@@ -64,13 +64,7 @@ def measure(
 
 
 def first_images(pairs, records, count):
-    """Retrieval among the first images of a split and their captions.
-
-    Args:
-        pairs: `(images, captions)`, a matrix or a `PairwiseSimilarity`.
-        records: of the split.
-        count: number of images.
-    """
+    """Retrieval among the first `count` images of a split and their captions, of all pairs."""
     columns = np.flatnonzero(records.caption_image < count)
     relevance = LabelRelevance(records.image_labels[:count], records.caption_labels[columns])
     chosen = as_similarity(pairs).take(np.arange(count), columns)
@@ -89,10 +83,7 @@ def rankings(model: DualEncoder, names: Sequence[str]) -> list[Any]:
 def measure_pairs(pairs, split, annotations_dir=None, instances=None):
     """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth.
 
-    Args:
-        pairs: `(images, captions)`, a matrix or a `PairwiseSimilarity`.
-        split: the `zoo.data.Split`.
-        annotations_dir, instances: see `measure`.
+    Pairs are `(images, captions)`, a matrix or a `PairwiseSimilarity`; the others as of `measure`.
     """
     records, results, semantic = split.records, {}, None
     if records.semantics is not None:

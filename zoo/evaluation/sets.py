@@ -87,7 +87,10 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
 
 
 def attention_divergence(attention, mask=None):
-    """Jensen–Shannon divergence of the attention of an item's elements, over log K.
+    """Jensen–Shannon divergence of the attention of an item's elements, over log K, in [0, 1].
+
+    The mean over the items with at least K positions: 0 if all elements have one attention, 1 if no
+    two of them share a position. NaN if there is no such item.
 
     ```python
     attention_divergence(np.array([[[1.0, 0.0], [0.0, 1.0]]]))  # 1.0
@@ -96,10 +99,6 @@ def attention_divergence(attention, mask=None):
     Args:
         attention: `(items, K, positions)`, rows that sum to one.
         mask: `(items, positions)`, true where an item has a position, or None.
-
-    Returns:
-        The mean over the items with at least K positions, in [0, 1]: 0 if all elements have one
-        attention, 1 if no two of them share a position. NaN if there is no such item.
     """
     attention = np.asarray(attention, np.float64)
     count = attention.shape[1]
@@ -115,10 +114,7 @@ def attention_divergence(attention, mask=None):
 def element_usage(elements, others, labels, other_labels):
     """The share of matches to which each element is the nearest of its set, K shares.
 
-    Args:
-        elements: `(items, K, dim)` of length one.
-        others: `(others, L, dim)` likewise.
-        labels, other_labels: of the items; equal labels match.
+    Sets are `(items, K, dim)` and `(others, L, dim)` of unit elements; equal labels match.
     """
     won = np.zeros(elements.shape[1])
     for label in np.unique(labels):

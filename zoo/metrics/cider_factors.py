@@ -36,12 +36,8 @@ class NgramVocabulary:
     def count(self, captions):
         """Counts the n-grams of captions; unknown ones enter the vocabulary.
 
-        Args:
-            captions: strings.
-
-        Returns:
-            `(counts, num_words)`: counts float32 CSR `(len(captions), len(self))`, num_words
-            `(len(captions),)`.
+        Returns `(counts, num_words)`: counts float32 CSR `(len(captions), len(self))`, num_words
+        `(len(captions),)`.
         """
         columns, ends, num_words = [], [0], []
         for caption in captions:
@@ -180,17 +176,14 @@ def cider_factors(
 
 
 def weighted_columns(counts, idf, orders, clipped, weigh_by_count):
-    """N-gram counts weighed by idf, of unit length for each order.
+    """N-gram counts, CSR `(captions, ngrams)`, weighed by idf, of unit length for each order.
 
     Args:
-        counts: CSR `(captions, ngrams)`.
-        idf: `(ngrams,)`.
-        orders: `(ngrams,)`, the words in each.
+        counts, idf, orders: of the n-grams; orders are the words in each.
         clipped: a column for each (n-gram, t ≤ count), so that products clip the counts.
         weigh_by_count: whether an entry has its count as a factor.
 
-    Returns:
-        float32 CSR `(captions, columns)`.
+    Returns float32 CSR `(captions, columns)`.
     """
     column, count = counts.indices, counts.data
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

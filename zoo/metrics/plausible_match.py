@@ -76,12 +76,9 @@ def plausible_match_r_precision(
 
 
 def plausible_matches_of_coco(similarity, labels, benchmark, block_size=None):
-    """PMRP of both directions, `coco_5k_i2t_pmrp` and so on, of 5K by ζ too.
+    """PMRP of both directions on a `CocoBenchmark`, `coco_5k_i2t_pmrp` and so on, of 5K by ζ too.
 
-    Args:
-        similarity, block_size: as of `zoo.metrics.coco_benchmark`, of the benchmark's images.
-        benchmark: a `CocoBenchmark`.
-        labels: `(images, classes)`, see `read_instance_labels`.
+    The labels are `(images, classes)`, see `read_instance_labels`; the rest as of `coco_benchmark`.
 
     Reference: PCME (Chun et al., CVPR 2021), section 4.2.
     """

@@ -53,12 +53,7 @@ def average_semantic_precision(
 
 
 def semantic_precision_of_coco(similarity, semantic, benchmark, block_size=None):
-    """ASP of both directions, `coco_5k_i2t_asp` and so on.
-
-    Args:
-        similarity, semantic: of the benchmark's images and captions.
-        benchmark: a `CocoBenchmark`.
-        block_size: see `coco_benchmark`.
+    """ASP of both directions on a `CocoBenchmark`, `coco_5k_i2t_asp` and so on.
 
     Reference: DAA (Li et al., NeurIPS 2022), table 1.
     """

@@ -185,11 +185,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def finite(values, name):
-    """A float64 array `(queries,)`.
-
-    Raises:
-        ValueError: if it has another shape, or a number is not finite.
-    """
+    """A float64 array `(queries,)`; a ValueError if the shape differs or a number is not finite."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"`{name}` must be one number a query; received shape {values.shape}")
