@@ -10,7 +10,6 @@ import retrieval_oracles as oracles
 from zoo.metrics import (
     LabelRelevance,
     PairwiseSimilarity,
-    evaluate_embeddings,
     evaluate_retrieval,
     mean_average_precision_at_r,
     r_precision,
@@ -179,12 +178,9 @@ def test_embeddings_in_blocks_equal_the_matrix(block_size):
     matrix = negative_squared_distance(images, captions)
     relevance = image_labels[:, None] == caption_labels
     expected = evaluate_retrieval(matrix, relevance)
-    common = (images, captions, negative_squared_distance)
-    assert evaluate_embeddings(*common, relevance, block_size=block_size) == expected
-    by_labels = evaluate_embeddings(
-        *common, image_labels=image_labels, caption_labels=caption_labels, block_size=block_size
-    )
-    assert by_labels == expected
+    pairs = PairwiseSimilarity(images, captions, negative_squared_distance)
+    for truth in (relevance, LabelRelevance(image_labels, caption_labels)):
+        assert evaluate_retrieval(pairs, truth, block_size=block_size) == expected
 
 
 @pytest.mark.parametrize("similarity", [negative_squared_distance, ClosedFormSampledDistance()])
@@ -207,18 +203,10 @@ def test_a_matrix_that_is_worth_keeping_is_kept(monkeypatch):
     assert pairs.kept() is pairs
 
 
-def test_embeddings_need_exactly_one_form_of_truth():
-    images, captions = embeddings(2, 0), embeddings(2, 1)
-    for truth in ({}, {"image_labels": [0, 1]}, {"relevance": np.eye(2), "image_labels": [0, 1]}):
-        with pytest.raises(ValueError, match="`relevance` or both"):
-            evaluate_embeddings(images, captions, negative_squared_distance, **truth)
-
-
 def test_a_similarity_of_the_wrong_shape_is_named():
+    pairs = PairwiseSimilarity(embeddings(2, 0), embeddings(3, 1), lambda i, c: np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"\(2, 3\) here; received \(3, 2\)"):
-        evaluate_embeddings(
-            embeddings(2, 0), embeddings(3, 1), lambda i, c: np.zeros((3, 2)), np.ones((2, 3))
-        )
+        evaluate_retrieval(pairs, np.ones((2, 3)))
 
 
 def test_blocks_count_the_pairs_of_samples_behind_a_similarity():

@@ -17,7 +17,6 @@ from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.relevance import LabelRelevance
 from zoo.metrics.retrieval import (
     chance,
-    evaluate_embeddings,
     evaluate_retrieval,
     mean_average_precision_at_r,
     r_precision,
@@ -55,7 +54,6 @@ __all__ = [
     "cider",
     "cider_factors",
     "coco_benchmark",
-    "evaluate_embeddings",
     "evaluate_retrieval",
     "kind_of_gain",
     "mean_average_precision_at_r",

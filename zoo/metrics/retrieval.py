@@ -1,16 +1,14 @@
 """Recall@K, R-Precision and mAP@R, from similarities or embeddings, and of a random ranking."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from zoo.embeddings import Embedding
-from zoo.metrics.blocks import PairwiseSimilarity, as_similarity
+from zoo.metrics.blocks import as_similarity
 from zoo.metrics.ranks import rank_queries
-from zoo.metrics.relevance import LabelRelevance, as_relevance
+from zoo.metrics.relevance import as_relevance
 
 
 def recall_at_k(similarity: Any, relevance: Any, k: int) -> float:
@@ -107,51 +105,6 @@ def evaluate_retrieval(
         results |= {f"{direction}_{key}": value for key, value in summarise(ranks, ks).items()}
     results["rsum"] = rsum(results)
     return results
-
-
-def evaluate_embeddings(
-    images: Embedding,
-    captions: Embedding,
-    similarity: Callable,
-    relevance: Any = None,
-    *,
-    image_labels: ArrayLike | None = None,
-    caption_labels: ArrayLike | None = None,
-    ks: Sequence[int] = (1, 5, 10),
-    block_size: int | None = None,
-) -> dict[str, float]:
-    """`evaluate_retrieval` from embeddings, in blocks of queries.
-
-    ```python
-    points = {"mean": np.eye(3, dtype="float32")}
-    labels = np.arange(3)
-    evaluate_embeddings(
-        points, points, zoo.similarities.cosine, image_labels=labels, caption_labels=labels
-    )
-    ```
-
-    Args:
-        images: N embeddings, a dict of arrays or what `encode_images` returned.
-        captions: M embeddings, in the same form.
-        similarity: a similarity layer or function, `(images, captions) -> (n, m)`.
-        relevance: `(N, M)` booleans, dense or sparse; or None and
-        image_labels: `(N,)` class or image ids, and
-        caption_labels: `(M,)` likewise: equal labels match.
-        ks: the K of Recall@K.
-        block_size: queries a block; None for as many as fit into 64 MiB.
-
-    Returns, Raises: as `evaluate_retrieval`.
-    """
-    if (relevance is None) == (image_labels is None) or (image_labels is None) != (
-        caption_labels is None
-    ):
-        raise ValueError(
-            "either `relevance` or both `image_labels` and `caption_labels` must be given"
-        )
-    if relevance is None:
-        relevance = LabelRelevance(image_labels, caption_labels)
-    pairs = PairwiseSimilarity(images, captions, similarity)
-    return evaluate_retrieval(pairs, relevance, ks, block_size)
 
 
 def summarise(ranks, ks=(1, 5, 10)):
