@@ -26,11 +26,11 @@ from scipy.special import expit, logit
 
 from studies.people_data import Encoded
 from zoo import evaluation
-from zoo.arrays import joined, length
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes
 from zoo.confidence.calibrate import calibrated_elsewhere
 from zoo.confidence.probes import OWN
+from zoo.embeddings.arrays import joined, length
 from zoo.models.presets import from_preset
 from zoo.search import Index
 

@@ -18,10 +18,10 @@ import numpy as np
 from studies.people_data import Encoded, add_flags
 from studies.strange_questions import OTHER_LANGUAGES, invented_texts
 from zoo import evaluation
-from zoo.arrays import take
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc
 from zoo.confidence.judge import VERDICTS
+from zoo.embeddings.arrays import take
 from zoo.evaluation.phrases import held_stems, nouns_of, short_questions
 from zoo.models.presets import from_preset
 from zoo.questions.words import stem, stems

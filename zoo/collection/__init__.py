@@ -4,16 +4,15 @@ One piece of work makes one shard, whole or not at all, wherever it runs: in thi
 (`encode`), on workers of this machine, or on a cluster (`zoo.collection.beam`).
 """
 
-from typing import TYPE_CHECKING
-
-from zoo.lazy import names_of
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zoo.arrays import joined
     from zoo.collection.encoding import encode_work
     from zoo.collection.job import encode
     from zoo.collection.shards import Collection, Encoded
     from zoo.collection.work import Work, left_out, list_captions, list_images, of_items, plan
+    from zoo.embeddings.arrays import joined
 
 __all__ = [
     "Collection",
@@ -29,12 +28,21 @@ __all__ = [
     "plan",
 ]
 
-_WHERE = {
+_WHERE = {  # imported at first use (PEP 562): a search box answers without Keras
     **dict.fromkeys(("Work", "left_out", "list_captions"), "zoo.collection.work"),
     **dict.fromkeys(("list_images", "of_items", "plan"), "zoo.collection.work"),
     **dict.fromkeys(("Collection", "Encoded"), "zoo.collection.shards"),
     "encode": "zoo.collection.job",
     "encode_work": "zoo.collection.encoding",
-    "joined": "zoo.arrays",
+    "joined": "zoo.embeddings.arrays",
 }
-__getattr__, __dir__ = names_of(__name__, _WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,11 +10,11 @@ from typing import Any
 
 from zoo.collection import containers, places
 from zoo.errors import InputError
+from zoo.files.decoding import SUFFIXES
+from zoo.files.folders import is_hidden, matches, pictures_in, printable
+from zoo.files.tables import SEPARATORS, read_table
 from zoo.files.text_files import existing_folder, portable, read_lines
-from zoo.pictures.decoding import SUFFIXES
-from zoo.reading.folders import is_hidden, matches, pictures_in, printable
-from zoo.reading.tables import SEPARATORS, read_table
-from zoo.reading.vector_files import read_vectors
+from zoo.files.vector_files import read_vectors
 
 
 def list_images(
@@ -27,7 +27,7 @@ def list_images(
             its own folder.
         column: of the paths in a table.
         exclude: patterns of names to leave out of a folder, see
-            `zoo.reading.folders.pictures_in`, which leaves out hidden files too.
+            `zoo.files.folders.pictures_in`, which leaves out hidden files too.
 
     Returns:
         `(names, paths)`: names relative to the folder, sorted in the case of a folder, with what
@@ -172,7 +172,7 @@ def plan(
         shard_size: items a shard, of everything else.
         column: of a table or a container, see `containers.read`.
         names_column: likewise.
-        of_vectors: whether the source is a file of vectors, see `zoo.reading.vector_files`.
+        of_vectors: whether the source is a file of vectors, see `zoo.files.vector_files`.
         names: what to call the rows of a file of vectors; None for their numbers.
         exclude: patterns of files to leave out of a folder of pictures, see `list_images`.
 

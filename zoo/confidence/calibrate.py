@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from zoo.arrays import as_arrays, centres, length, take
 from zoo.confidence import checks, guarantees
 from zoo.confidence.confidence import (
     LEAST,
@@ -23,6 +22,7 @@ from zoo.confidence.insertion import Probed, kind_size, numbered_kinds, own_rows
 from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
+from zoo.embeddings.arrays import as_arrays, centres, length, take
 
 FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.arrays import KEYS, joined, length, parts_of, take
 from zoo.confidence.calibrate import calibrate_on, calibrated_elsewhere
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, SeenTexts
+from zoo.embeddings.arrays import KEYS, joined, length, parts_of, take
 from zoo.errors import InputError
 from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic
-from zoo.files.packed import pack, unpack
+from zoo.files.json_files import pack, unpack
 
 FILE = "probes.npz"
 MOST = 2000  # of a side

@@ -6,13 +6,13 @@ import numpy as np
 from scipy.stats import t as student
 
 from zoo import metrics
-from zoo.arrays import as_arrays, length, take, thinned
 from zoo.confidence import GalleryMoments, QueryScores
 from zoo.confidence.guarantees import halves, numbered
 from zoo.confidence.insertion import own_rows, put_there
 from zoo.confidence.probes import direction_of
 from zoo.confidence.scores import best_first
-from zoo.csls import LEAST, CorrectedSpace, can_correct
+from zoo.embeddings.arrays import as_arrays, length, take, thinned
+from zoo.embeddings.csls import LEAST, CorrectedSpace, can_correct
 from zoo.evaluation.answers import item_vectors, space_of
 from zoo.metrics.blocks import row_blocks
 
@@ -31,7 +31,7 @@ class PairGallery:
         items: embeddings, a dict of arrays.
         similarity: a layer, or without `hubs` a function of `zoo.similarities`.
         side: what the items are, `"images"` or `"captions"`.
-        hubs: a `zoo.csls.CorrectedSpace`, which corrects the scores; None for none.
+        hubs: a `zoo.embeddings.csls.CorrectedSpace`, which corrects the scores; None for none.
         left_out: `(N, n)`, the rows of its bank that do not count for each item.
         own_left_out: likewise of the own items of probes; None: what these probes ask.
 

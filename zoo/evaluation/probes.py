@@ -11,9 +11,9 @@ import numpy as np
 from zoo.confidence import Probes
 from zoo.confidence.confidence import LEAST as LEAST_PROBES
 from zoo.confidence.probes import MOST, contents_hash
-from zoo.data.loaders.captioned import Captioned as Folder
+from zoo.data.loaders.own_pairs import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError
 from zoo.evaluation import known

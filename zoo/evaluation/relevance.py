@@ -8,8 +8,8 @@ from importlib import resources
 import numpy as np
 from scipy.special import expit
 
-from zoo.arrays import unit
 from zoo.data.text.captions import token_ids
+from zoo.embeddings.arrays import unit
 from zoo.models.presets import from_preset
 
 ORACLE = "oracle.json"

@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo import metrics, similarities
 from zoo.data import batches
-from zoo.data.loaders.captioned import captioned_folder
+from zoo.data.loaders.own_pairs import captioned_folder
 from zoo.data.records import Records
 from zoo.embeddings import has_uncertainty, measure_of, uncertainty
 from zoo.models import DualEncoder, Tower

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
-from zoo.files.disk import open_memmap
 from zoo.metrics.cider_factors import NgramVocabulary, weighted_columns
 
 VARIANTS = ("cider_d", "cider", "tfidf")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from zoo import metrics, similarities
 from zoo.confidence import Confidence, Probes
 from zoo.data.records import Records
-from zoo.data.sources.split import Split
+from zoo.data.records.sources import Split
 from zoo.evaluation.answers import Answers
 from zoo.evaluation.calibration import calibrated, cross_fitted, measure, said_of, worth
 from zoo.evaluation.retrieval import EncodedSplit, encode

@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data import images
+from zoo.files.seeding import step_seed
 from zoo.metrics.statistics import nan_mean, percentage
-from zoo.reading.seeding import step_seed
 from zoo.report.ellipses import (
     area_inside,
     draw_gaussian,
