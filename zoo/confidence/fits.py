@@ -154,7 +154,8 @@ class Fits:
         """The `Cut` at a share of shown results that do not fit; None where nothing can be
         promised, or no trial is of about this size.
 
-        Learn-then-test, strictest threshold first, until one fails at 0.05. The t-test of one number
+        Learn-then-test, strictest threshold first, until one fails at 0.05. The t-test of one
+        number
         per question, results that do not fit less `unfit` times the results shown, asks whether
         more than a share `unfit` of the next gallery's shown results does not fit; its variance is
         that of the trial's mean and of the next gallery's. A question that is shown nothing counts
