@@ -155,11 +155,10 @@ class Fits:
         promised, or no trial is of about this size.
 
         Learn-then-test, strictest threshold first, until one fails at 0.05. The t-test of one
-        number
-        per question, results that do not fit less `unfit` times the results shown, asks whether
-        more than a share `unfit` of the next gallery's shown results does not fit; its variance is
-        that of the trial's mean and of the next gallery's. A question that is shown nothing counts
-        for nothing.
+        number per question, results that do not fit less `unfit` times the results shown, asks
+        whether more than a share `unfit` of the next gallery's shown results does not fit; its
+        variance is that of the trial's mean and of the next gallery's. A question that is shown
+        nothing counts for nothing.
 
         Args:
             unfit: in (0, 1).
