@@ -19,7 +19,7 @@ from zoo import encoders
 from zoo.collection import places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
-from zoo.encoders import weight_files
+from zoo.encoders import weight_arrays
 from zoo.errors import MissingPackageError, require
 from zoo.metrics import read_instance_labels
 from zoo.models.frozen import write_onnx
@@ -80,7 +80,7 @@ PLACES = {
         lambda: engines._open_openvino("x", None),
     ),
     "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
-    "PyTorch's weights": ("torch", "torch", lambda: weight_files._read_torch("x.pth")),
+    "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }
 

@@ -15,7 +15,7 @@ import zoo
 from pixel_model import pixel_model
 from zoo.confidence import Probes
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
-from zoo.encoders.weight_files import open_weights
+from zoo.encoders.weight_arrays import open_weights
 from zoo.errors import InputError
 from zoo.files import json_files
 from zoo.files.array_files import read_array, read_arrays

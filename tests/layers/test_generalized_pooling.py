@@ -7,7 +7,7 @@ from golden_weights import dense, gru, norm
 from layer_checks import check_layer
 from zoo.layers import GeneralizedPooling
 from zoo.layers.masking import unit_length
-from zoo.layers.sinusoidal import map_encoding, sequence_encoding, sinusoidal_encoding
+from zoo.layers.transformer import map_encoding, sequence_encoding, sinusoidal_encoding
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(4, 6, 5)).astype("float32")

@@ -5,7 +5,7 @@ from scipy.special import erf
 from golden_weights import dense, norm
 from layer_checks import check_layer
 from zoo.layers import SetPrediction, SlotAttention
-from zoo.layers.sinusoidal import map_encoding, sequence_encoding
+from zoo.layers.transformer import map_encoding, sequence_encoding
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(4, 6, 12)).astype("float32")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data import images
-from zoo.files.fitting import fit
+from zoo.files.decoding import fit
 
 SHAPES = (480, 640), (64, 64), (37, 211), (300, 31), (1, 1), (1, 90), (1200, 900), (256, 257)
 

@@ -6,14 +6,12 @@ import pathlib
 import keras
 
 from zoo.checkpoints.family import Source
+from zoo.checkpoints.open_clip import PCMEPP, PROLIP
 from zoo.checkpoints.pcme import PCME, PVSE
-from zoo.checkpoints.pcmepp import PCMEPP
-from zoo.checkpoints.prolip import PROLIP
 from zoo.checkpoints.sgraf import SGRAF
 from zoo.checkpoints.vse_infinity import VSE_INFINITY
 from zoo.checkpoints.vsepp import VSEPP, VSRN
-from zoo.encoders.weight_arrays import WeightArrays
-from zoo.encoders.weight_files import SAFETENSORS, SUFFIXES
+from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder

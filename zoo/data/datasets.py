@@ -20,8 +20,8 @@ from zoo.data.text.prompts import spoken
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
 from zoo.errors import InputError
+from zoo.files.decoding import RESIZING
 from zoo.files.environment import cache_folder
-from zoo.files.fitting import RESIZING
 
 VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
 SPLITS = ("train", "validation", "test")

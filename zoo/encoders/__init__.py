@@ -6,6 +6,9 @@ from zoo.encoders.convolutional import (
     FROM_SCRATCH,
     backbone_of_file,
     convolutional,
+    load_torchvision_weights,
+    resnext,
+    torchvision_backbone,
 )
 from zoo.encoders.gaussian_towers import (
     gaussian_caption_encoder,
@@ -24,7 +27,6 @@ from zoo.encoders.point_towers import (
     vector_encoder,
 )
 from zoo.encoders.replay import head_alone
-from zoo.encoders.resnext import load_torchvision_weights, resnext, torchvision_backbone
 from zoo.encoders.sentence import sentence_encoder, sentences
 from zoo.encoders.set_towers import (
     map_size,

@@ -10,7 +10,7 @@ from keras import layers, ops
 from zoo.encoders.image_features import positions
 from zoo.layers.attention import GlobalAttention, PolysemousEmbedding
 from zoo.layers.masking import UnitLength, masked_max
-from zoo.layers.set_prediction import SetPrediction
+from zoo.layers.slot_attention import SetPrediction
 
 _SET_LAYERS = (SetPrediction, PolysemousEmbedding)
 

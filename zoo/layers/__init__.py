@@ -12,8 +12,7 @@ from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.pooling import GeneralizedPooling, MeanPooling
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
-from zoo.layers.set_prediction import SetPrediction
-from zoo.layers.slot_attention import SlotAttention
+from zoo.layers.slot_attention import SetPrediction, SlotAttention
 from zoo.layers.transformer import LearnedTokens, TransformerBlock, UncertaintyToken
 
 __all__ = [

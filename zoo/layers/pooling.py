@@ -8,7 +8,7 @@ from keras import ops
 from zoo.embeddings import Tensor
 from zoo.layers.masking import masked_mean, masked_softmax
 from zoo.layers.sentence_gru import SentenceGRU
-from zoo.layers.sinusoidal import sinusoidal_encoding
+from zoo.layers.transformer import sinusoidal_encoding
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -6,7 +6,7 @@ from zoo.models.exported import ExportedModel
 from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn
 from zoo.models.hub_models import keras_hub
-from zoo.models.laplace import laplace
+from zoo.models.kronecker import laplace
 from zoo.models.pcme import hib, pcme, pcme_bert
 from zoo.models.pcmepp import pcmepp
 from zoo.models.pfe import pfe

@@ -11,12 +11,21 @@ import keras
 from zoo.encoders.point_towers import resizing_of_tower
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.array_files import check_hdf5
-from zoo.files.fitting import resizing
+from zoo.files.decoding import resizing
 from zoo.files.json_files import read_object
 from zoo.files.run_folder import RunFolder
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.hub_files import HUBS, fetch, fetch_config, fetch_weights
-from zoo.models.hub_models import hub_model, hub_names, is_hub_config, is_hub_folder, nearest
+from zoo.models.hub_models import (
+    HUBS,
+    fetch,
+    fetch_config,
+    fetch_weights,
+    hub_model,
+    hub_names,
+    is_hub_config,
+    is_hub_folder,
+    nearest,
+)
 from zoo.models.hugging_face import MODEL_TYPES, model_type_of
 from zoo.models.points import POINTS_FILE, points_of
 from zoo.models.preset_folder import (

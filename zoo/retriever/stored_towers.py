@@ -12,8 +12,7 @@ import numpy as np
 
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
-from zoo.files.decoding import decoded
-from zoo.files.fitting import fit
+from zoo.files.decoding import decoded, fit
 from zoo.files.json_files import read_object
 from zoo.files.onnx_file import open_onnx
 from zoo.questions.words import named_words

@@ -16,7 +16,6 @@ from zoo.training.layerwise import (
     dual_encoder_rates,
     rates_by_depth,
 )
-from zoo.training.one_phase import fit_phase
 from zoo.training.phases import Phase, fit
 from zoo.training.rates import (
     WarmUpThenDrops,
@@ -25,7 +24,7 @@ from zoo.training.rates import (
     drop_after,
 )
 from zoo.training.recipe import finish, finish_ensemble, show, train
-from zoo.training.resume import Resume
+from zoo.training.resume import Resume, fit_phase
 from zoo.training.run import Run, start
 from zoo.training.settings import (
     CUBSettings,

@@ -20,7 +20,7 @@ from zoo.files.environment import cache_folder
 from zoo.files.run_folder import RunFolder
 from zoo.training.checks import check_rankings, one_line
 from zoo.training.execution import Execution, on_one_device
-from zoo.training.one_phase import fit_phase
+from zoo.training.resume import fit_phase
 from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
 
 

@@ -10,7 +10,7 @@ from zoo.cli import setting
 from zoo.data.pipeline.streams import Stream
 from zoo.data.records.sources import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
-from zoo.files.fitting import RESIZING
+from zoo.files.decoding import RESIZING
 from zoo.files.images import RESIZES
 from zoo.metrics.cider_score import VARIANTS
 from zoo.similarities import by_name

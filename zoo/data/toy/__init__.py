@@ -1,1 +1,37 @@
 """Toy data: drawn birds, and scenes of several, of which the truth is known."""
+
+import contextlib
+import json
+from pathlib import Path
+
+from zoo.errors import InputError
+from zoo.files.atomic import atomic_folder
+
+
+def write_whole(root, manifest, what, wanted, write):
+    """Makes a folder by `write(folder)`, unless it already holds what is wanted: JSON values, which
+    its file `manifest` says. Raises InputError if the folder holds anything else; it is left as it
+    is."""
+    root = Path(root).expanduser()
+    if _holds(root, manifest, what, wanted):
+        return root
+    try:
+        with atomic_folder(root) as unfinished:
+            write(unfinished)
+            (unfinished / manifest).write_text(json.dumps(wanted, indent=2) + "\n")
+    except InputError:
+        if not _holds(root, manifest, what, wanted):  # or another process has just made it
+            raise
+    return root
+
+
+def _holds(root, manifest, what, wanted):
+    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
+        return False
+    found = None
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads((root / manifest).read_text())
+    if found != wanted:
+        held = "something else" if found is None else f"those of {found}"
+        raise InputError(f"{root}: expected nothing or the {what} of {wanted}, found {held}")
+    return True

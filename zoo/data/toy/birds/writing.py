@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.data.toy import write_whole
 from zoo.data.toy.birds import attributes, truth
 from zoo.data.toy.birds.drawing import draw
 from zoo.data.toy.birds.wording import CAPTIONS_PER_IMAGE, describe
-from zoo.data.toy.whole_folder import write_whole
 
 MANIFEST = "toy_birds.json"
 VERSION = 1

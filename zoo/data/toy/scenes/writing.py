@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from zoo.data.loaders import coco
+from zoo.data.toy import write_whole
 from zoo.data.toy.birds import attributes
 from zoo.data.toy.birds.wording import choose, mention
 from zoo.data.toy.scenes import truth
 from zoo.data.toy.scenes.layouts import Scene, write_coco, write_flickr30k, write_regions
 from zoo.data.toy.scenes.scene import MAX_BIRDS, draw_scene
 from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE, describe_scene, read_truth
-from zoo.data.toy.whole_folder import write_whole
 
 MANIFEST = "toy_scenes.json"
 VERSION = 1
