@@ -195,13 +195,17 @@ def test_a_small_search_keeps_to_its_thread(gaussians, monkeypatch):
         assert during == [1, 2]
         np.testing.assert_array_equal(small, large)
         monkeypatch.undo()
-        with pytest.raises(ZeroDivisionError), products.one_thread_if_small(index.faiss, 1):
-            other = []
-            thread = threading.Thread(target=lambda: other.append(faiss.omp_get_max_threads()))
+        other = []
+        thread = threading.Thread(target=lambda: other.append(faiss.omp_get_max_threads()))
+
+        def search_and_fail():
             thread.start()
             thread.join()
-            assert other[0] == before  # the number is of a thread, not of the process
             raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError), products.one_thread_if_small(index.faiss, 1):
+            search_and_fail()
+        assert other[0] == before  # the number is of a thread, not of the process
         assert faiss.omp_get_max_threads() == 2
     finally:
         faiss.omp_set_num_threads(before)
