@@ -14,6 +14,7 @@ import pytest
 import zoo
 from pixel_model import pixel_model
 from zoo.confidence import Probes
+from zoo.data.loaders.regions import open_array
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.encoders.weight_arrays import open_weights
 from zoo.errors import InputError
@@ -21,6 +22,7 @@ from zoo.files import json_files
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.vector_files import read_vectors
 from zoo.metrics.annotations import read_ids
+from zoo.search.columns import open_column
 from zoo.training.resume import Resume
 
 
@@ -102,6 +104,31 @@ def test_an_array_of_a_huge_shape_takes_no_memory(read, tmp_path):
     (tmp_path / "x.npy").write_bytes(_member((10**13,), bytes(64), "<i8"))
     with pytest.raises(InputError, match=r"x\.npy: cannot be read"):
         read(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize(
+    "read", [read_array, lambda path: read_vectors(path, "images"), open_array, open_column]
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b"{", b"("),
+        (b"}", b" "),
+        (b"(4, 3, 2)", b"(4, 3, 2'"),
+        (b"3,", b"3\xff"),
+        (b"False", b"1***2"),
+    ],
+    ids=str,
+)
+def test_a_damaged_header_is_refused_in_a_sentence(read, change, tmp_path):
+    """NumPy reads the header as Python, and raises what Python's tokenizer does."""
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones((4, 3, 2), np.float32))
+    path.write_bytes(path.read_bytes().replace(*change, 1))
+    with pytest.raises(ValueError) as refused:
+        read(path)
+    assert type(refused.value) in (InputError, ValueError)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("damage", [_flipped, BAD["a huge shape"], BAD["objects"]])

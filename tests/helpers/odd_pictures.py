@@ -32,6 +32,7 @@ def files():
             picture = photo.convert(mode)
             name = f"{mode}{', progressive' * progressive}.jpg"
             found[name] = _file(picture, "JPEG", progressive=progressive), None
+    found["no end.jpg"] = found["CMYK.jpg"][0][:-2], None
     found["deep.png"] = _file(Image.fromarray(deep), "PNG"), _grey(deep >> 8)
     found["table with a clear colour.png"] = _file(table, "PNG", transparency=3), rgb["P"]
     found["moving.png"] = _file(photo, "PNG", **several), rgb["RGB"]
@@ -61,7 +62,7 @@ def files():
 
 def refused_by_exports(name):
     """Whether TensorFlow alone would read a file of `files` wrongly or not at all."""
-    wrong = {"L.bmp", "P.bmp", "1.bmp", "moving.webp", "small first frame.gif"}
+    wrong = {"no end.jpg", "L.bmp", "P.bmp", "1.bmp", "moving.webp", "small first frame.gif"}
     return name in wrong or (name.endswith(".webp") and name.startswith("RGBA"))
 
 

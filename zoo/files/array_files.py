@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import tokenize
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -61,7 +62,7 @@ class ArrayFile(Mapping):
     def __getitem__(self, name):
         info = self._members[name]
         with refusing(self.path), self._zip.open(info) as file:
-            shape, fortran, dtype = _header(file)
+            shape, fortran, dtype = npy_header(file)
             if dtype.hasobject:
                 raise ValueError(f"{info.filename} holds Python objects, which are never read")
             size = math.prod(shape) * dtype.itemsize
@@ -73,7 +74,7 @@ class ArrayFile(Mapping):
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array, by its header."""
         with refusing(self.path), self._zip.open(self._members[name]) as file:
-            return _header(file)[0]
+            return npy_header(file)[0]
 
 
 def read_arrays(path: str | os.PathLike, limit: int | None = None) -> dict[str, np.ndarray]:
@@ -176,12 +177,16 @@ def open_memmap(path, dtype, shape):
         raise
 
 
-def _header(file):
+def npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """`(shape, is_fortran, dtype)` of an open `.npy` file. Raises ValueError if it is damaged."""
     version = np.lib.format.read_magic(file)
     header = np.lib.format.read_array_header_1_0
     if version != (1, 0):
         header = np.lib.format.read_array_header_2_0
-    return header(file)
+    try:
+        return header(file)
+    except (SyntaxError, tokenize.TokenError) as error:  # NumPy reads the header as Python
+        raise ValueError(str(error)) from error
 
 
 def _take_room(path, start, size):

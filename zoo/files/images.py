@@ -24,8 +24,8 @@ RESIZES = ("crop", "stretch")
 def decode(contents: Tensor) -> tf.Tensor:
     """JPEG, PNG, GIF, BMP or WebP bytes to uint8 `(height, width, 3)`, as `pictures.decoded`.
 
-    For pipelines of this process: all but JPEG is read by Pillow. `decode_portable` stays within
-    TensorFlow. Neither bounds the pixels; `pictures.check_images` does.
+    For pipelines of this process: all but whole JPEG files is read by Pillow. `decode_portable`
+    stays within TensorFlow. Neither bounds the pixels; `pictures.check_images` does.
     """
     return _decoding()(tf.convert_to_tensor(contents, tf.string))
 
@@ -42,12 +42,21 @@ def _decoding():
 
 def _decoded(contents):
     image = tf.cond(
-        tf.io.is_jpeg(contents),
+        _is_ended_jpeg(contents),
         lambda: _jpeg(contents),
         lambda: tf.numpy_function(decoded, [contents], tf.uint8, stateful=False),
     )
     image.set_shape((None, None, 3))
     return image
+
+
+def _is_ended_jpeg(contents):
+    """Whether bytes are a JPEG that ends with its marker; TensorFlow reads none without it."""
+    return tf.cond(
+        tf.io.is_jpeg(contents),
+        lambda: tf.strings.substr(contents, -2, 2) == b"\xff\xd9",
+        lambda: False,
+    )
 
 
 def decode_portable(contents: Tensor) -> tf.Tensor:

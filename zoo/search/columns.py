@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.files.array_files import npy_header
 from zoo.files.atomic import temporary_file
 
 _LARGE = 2**28  # bytes of a file from which on rows are read by themselves
@@ -57,9 +58,7 @@ def open_column(path):
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with open(descriptor, "rb", closefd=False) as file:
-            version = np.lib.format.read_magic(file)
-            read = {(1, 0): np.lib.format.read_array_header_1_0}
-            shape, is_fortran, dtype = read.get(version, np.lib.format.read_array_header_2_0)(file)
+            shape, is_fortran, dtype = npy_header(file)
             if is_fortran:
                 raise ValueError("its rows do not lie one behind the other")
             return _mapped(descriptor, file.tell(), dtype, shape)

@@ -11,6 +11,7 @@ from zoo.data.loaders.gather import is_karpathy, karpathy_records
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.records.sources import Features
 from zoo.errors import InputError
+from zoo.files.array_files import read_array
 from zoo.files.json_files import read_json
 from zoo.files.text_files import existing_folder, read_lines, whole_number
 
@@ -113,13 +114,7 @@ def features(records: Records) -> Features:
 def open_array(path: str | os.PathLike) -> np.ndarray:
     """A memory map of an array of features. Raises InputError if it is no whole `.npy` file of
     floating-point numbers `(rows, regions, dim)`."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        why = getattr(error, "strerror", None) or str(error).split("\n")[0]
-        raise InputError(f"{path}: not a whole .npy file of numbers ({why})") from error
-    if not isinstance(array, np.ndarray):  # an .npz archive
-        raise InputError(f"{path}: expected one array, found an archive of several")
+    array = read_array(path)
     if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
         raise InputError(f"{path}: expected float16, float32 or float64, found {array.dtype}")
     if array.ndim != 3 or not array.size or not array.flags.c_contiguous:
