@@ -33,7 +33,7 @@ class Settings(seed_table.TableSettings):
 
     sweep: Literal[tuple(SWEEPS)]
     out: Path | None = setting(None, "folder of the runs and table.md; default: runs/SWEEP")
-    rows: tuple[str, ...] = setting((), "names of rows, as in the table; default: all")
+    rows: tuple[str, ...] = setting((), "rows of the table to run, by name; default: all")
     folds: tuple[str, ...] = setting(
         (), "validation splits of CUB to hold out in turn", source="PCME, table D.1"
     )

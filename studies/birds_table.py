@@ -49,7 +49,7 @@ class Settings(seed_table.TableSettings):
     data_dir: Path | None = setting(None, "CUB_200_2011; without it Toy Birds")
     image_weights: str | None = setting(None, "weights of the frozen network, for --data-dir")
     held_out: str = setting("test", "classes to evaluate on, see birds.py")
-    rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
+    rows: tuple[str, ...] = setting(tuple(ROWS), "rows of the table to run, by name")
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):

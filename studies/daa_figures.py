@@ -40,7 +40,7 @@ class Settings:
 
     runs: tuple[str, ...]
     out: Path = setting(Path("runs/daa_figures"), "folder to write")
-    semantics: Literal[VARIANTS] = setting("cider", "what captions have in common")
+    semantics: Literal[VARIANTS] = setting("cider", "similarity measure between captions")
     shown: int = setting(100, "images of figure 1 (c)", source="DAA, figure 1")
     thresholds: tuple[float, ...] = setting(
         (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5), "semantic scores of figure 1 (b)"

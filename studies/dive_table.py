@@ -42,7 +42,7 @@ class Settings(seed_table.TableSettings):
 
     out: Path = setting(Path("runs/dive_table"), "folder of the runs, and of table.md")
     held_out: Literal["test", "val"] = setting("test", "the split to evaluate on")
-    rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
+    rows: tuple[str, ...] = setting(tuple(ROWS), "rows of the table to run, by name")
 
     def __post_init__(self):
         seed_table.check_rows(self.rows, ROWS)

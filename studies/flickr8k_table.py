@@ -39,7 +39,7 @@ class Settings(seed_table.TableSettings):
     data_dir: Path | None = setting(None, "Flickr8k: pairs.csv and its photos")
     image_weights: str = setting("imagenet", "weights of MobileNetV2, see flickr8k_run.py")
     text_weights: str = setting("all-MiniLM-L6-v2", "of MiniLM, likewise")
-    rows: tuple[str, ...] = setting(tuple(SYSTEMS), "names of rows, as in the table")
+    rows: tuple[str, ...] = setting(tuple(SYSTEMS), "rows of the table to run, by name")
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):

@@ -55,7 +55,7 @@ class Settings(seed_table.TableSettings):
     """Which part of the table to run."""
 
     out: Path = setting(Path("runs/pcmepp_table"), "folder of the runs, and of table.md")
-    rows: tuple[str, ...] = setting(tuple(ROWS), "names of rows, as in the table")
+    rows: tuple[str, ...] = setting(tuple(ROWS), "rows of the table to run, by name")
     data_dir: Path | None = setting(None, "real data instead of the toy's")
     also: tuple[str, ...] = setting(
         (), "further flags of all rows, without dashes: backbone=vit_b_32 weights=clip.safetensors"

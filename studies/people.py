@@ -37,7 +37,9 @@ class Settings:
     data_dir: Path | None = setting(None, "Required. Flickr8k: pairs.csv, judgments.csv, photos")
     runs: Path = setting(Path("runs/flickr8k_table"), "folder of the runs of flickr8k_table")
     text_weights: str | None = setting(None, "of MiniLM, where it has moved")
-    rows: tuple[str, ...] = setting(tuple(flickr8k_table.SYSTEMS), "names of rows, as in the table")
+    rows: tuple[str, ...] = setting(
+        tuple(flickr8k_table.SYSTEMS), "rows of the table to run, by name"
+    )
     presets: tuple[str, ...] = setting((), "presets to ask too")
     seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
     draws: int = setting(100, "of the bootstrap over photos; 0: no intervals")

@@ -8,6 +8,7 @@ replaced. So the README, the pages and the cards cannot differ.
 """
 
 import argparse
+import csv
 from pathlib import Path
 
 from tools import models_page
@@ -24,7 +25,16 @@ ON = {  # by how a preset's name begins
     "birds": "33 unseen species of birds",
     "toy": "30 unseen classes of drawn birds",
 }
+EMBEDDING = {  # by how a preset's name ends
+    "pfe": "Gaussian",
+    "pcme": "Gaussian",
+    "points": "point",
+    "infonce": "point",
+    "dive": "set",
+}
 PACKAGED_PRESETS = ("photos_pfe", "toy_birds_pfe")
+TABLES = ROOT / "docs" / "results" / "tables"
+SPEED = TABLES / "preset_speed.csv"  # of `tools.preset_speed`
 
 
 def presets_table() -> str:
@@ -43,20 +53,40 @@ def presets_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def runs_table() -> str:
+def sizes_table() -> str:
+    """Embedding, size and speed of each preset, as a table in Markdown."""
+    with SPEED.open(encoding="utf-8", newline="") as file:
+        speed = dict(list(csv.reader(file))[1:])
+    lines = [
+        "| Preset | Embedding | MB | Photos per CPU-second | R@1 i2t / t2i, % | Chance, % |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, card in list_presets().items():
+        size = sum(path.stat().st_size for path in (PACKAGED / name).rglob("*"))
+        own, chance = card["metrics"], card["chance"]["t2i_recall@1"]
+        recall = f"{own['i2t_recall@1']:.1f} / {own['t2i_recall@1']:.1f}"
+        cells = [f"`{name}`", EMBEDDING[name.rpartition("_")[2]], f"{size / 1e6:.1f}"]
+        lines.append(f"| {' | '.join([*cells, speed[name], recall, f'{chance:.1f}'])} |")
+    return "\n".join(lines) + "\n"
+
+
+def runs_table(brief: bool) -> str:
     """The results of all kept runs, see `tools.models_page`."""
     kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]
-    return models_page.page(kept, brief=True)
+    return models_page.page(kept, brief)
 
 
 def pages() -> dict[Path, str]:
     """What every generated page and card should hold."""
     found, presets = {}, presets_table()
-    for name in ("README.md", "docs/index.md", "docs/reference/index.md"):
+    for name in ("README.md", "docs/index.md"):
         path = ROOT / name
         found[path] = between(path, "presets", presets)
+    path = ROOT / "docs" / "models" / "hosted.md"
+    found[path] = between(path, "sizes", sizes_table())
     path = ROOT / "docs" / "models.md"
-    found[path] = models_page.within(path, runs_table())
+    found[path] = models_page.within(path, runs_table(brief=True))
+    found[TABLES / "runs.csv"] = models_page.as_csv(runs_table(brief=False))
     for name, card in list_presets().items():
         text = {key: value for key, value in card.items() if key != "installed"}
         found[PACKAGED / name / "README.md"] = model_card(text)

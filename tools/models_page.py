@@ -29,7 +29,7 @@ _FREE = ("seed", "out", "data_dir", "annotations_dir", "strategy")
 _DRAWN = {"toy_birds": "Toy Birds"} | {
     layout: f"Toy Scenes in the layout of {layout}" for layout in ("COCO", "Flickr30K", "regions")
 }
-_BRIEF = ("R@1", "RSUM", "bins", "ambiguity", "nAUC")  # how columns of a page begin
+_BRIEF = ("R@1", "RSUM", "ambiguity")  # how columns of a page begin
 _DROPPED_FLAG = re.compile(r"--(out|seed|data-dir)(=\S+|\s+\S+)?")
 
 
@@ -125,6 +125,30 @@ def split_table(split, rows, brief=False):
             cells = [table.cell(column, [{"retrieval": {"": known[0]}}]) for column in columns]
             lines.append(f"| {' | '.join([name, *cells])} |{' |' * len(about)}")
     return "\n".join(lines) + "\n"
+
+
+def as_csv(text):
+    """The tables of `page` as CSV: one line per value, with split, model and column.
+
+    Splits differ in their columns, so a value is a line.
+    """
+    lines, split, titles = ["split,model,column,value"], "", None
+    for line in text.splitlines():
+        if line.startswith("### "):
+            split, titles = line.removeprefix("### "), None
+        elif line.startswith("| "):
+            cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+            if titles is None:
+                titles = cells[1:]
+                continue
+            for title, cell in zip(titles, cells[1:], strict=True):
+                if cell:
+                    lines.append(",".join(map(_quoted, (split, cells[0], title, cell))))
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(cell):
+    return f'"{cell}"' if "," in cell else cell
 
 
 def within(path, text):

@@ -3,14 +3,13 @@
     python -m tools.paper_settings                              # on the terminal
     python -m tools.paper_settings --out docs/models/settings.md
 
-`--help` of a recipe has all of its settings, with their sources.
+The second command also writes docs/models/settings.csv: each setting with the sentence of the paper
+that prints it. `--help` of a recipe has all of its settings, with their sources.
 """
 
 import dataclasses
 import importlib
-import re
 import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -161,9 +160,11 @@ STUDIES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where to."""
+    """Where to write."""
 
-    out: Path | None = setting(None, "Markdown file to write; default: print it")
+    out: Path | None = setting(
+        None, "Markdown file to write, with a CSV file beside it; default: print the page"
+    )
 
 
 def main(argv=None):
@@ -173,27 +174,48 @@ def main(argv=None):
         print(text, end="")
     else:
         write_text(settings.out, text)
+        write_text(settings.out.with_suffix(".csv"), table())
+
+
+HEAD = """# Settings of the papers
+
+One row per system: the command on the real files and its main settings, each with the place that
+prints it. `halo train RECIPE --help` has all flags; `tests/golden/flags.txt` lists them.
+[Reproduce](../reproduce.md#files) names the commands' files, [data](../data.md#the-papers-data)
+what a model sees of a photo.
+
+**[settings.csv](settings.csv)** has every setting: paper, place, the sentence there, the value,
+and the commands that use it. "Ours" are values that no paper and no released code prints. A test
+finds each sentence in its paper. For released code the note names file and option, in these
+repositories on GitHub: naver-ai/pcme, naver-ai/pcmepp, VL-Group/2022-NeurIPS-DAA, kdwonn/DivE,
+fartashf/vsepp (VSE++), KunpengLi1994/VSRN, Paranioar/SGRAF, kuanghuei/SCAN, yalesong/pvse,
+woodfrog/vse_infty (VSE∞).
+
+**Which epoch is kept**: by default the one with the best RSUM on the validation split (`--select
+best`), as Pishdad et al. (section 4.3), PCME++ without SWA (section 3.1) and the codes of VSE++,
+PVSE, SGRAF and DivE. VSRN's code sums R@1 and R@5 only. With SWA, PCME++ keeps the last average.
+PCME and DAA print no rule, so their recipes keep the last epoch (`--select last`).
+
+| System | Builders in `zoo.models` | Command | Main settings |
+|---|---|---|---|
+"""
 
 
 def page():
     """The whole page in Markdown."""
-    head = (
-        "# Every builder, its paper's command and main settings\n\n"
-        "All flags: `halo train RECIPE --help`, `tests/golden/flags.txt`. The commands' files: "
-        "[reproduce](../reproduce.md#files).\nWhat a model sees of a photo: "
-        "[data](../data.md#the-papers-data).\n\n"
-        "**Which epoch is kept**: that with the best RSUM on the validation split (`--select "
-        "best`), as Pishdad et al.\n(section 4.3), PCME++ without SWA (section 3.1) and the codes "
-        "of VSE++, PVSE, SGRAF and DivE; VSRN's code\nsums R@1 and R@5 alone. With SWA PCME++ "
-        "keeps the last average. PCME and DAA print no rule: "
-        "`--select last`\nkeeps their last epoch.\n"
-    )
-    sections, before = [], None
+    lines, before = [], None
     for system in SYSTEMS:
-        defaults = main_settings(system)
-        sections.append(section(system, "Defaults: as above." if defaults == before else defaults))
-        before = defaults
-    return "\n".join([head, *sections, paper_sources.tables(commands_of_papers(), value)])
+        builders = ", ".join(f"`{name}`" for name in system.builders)
+        settings = main_settings(system)
+        shown = "as above" if settings == before else settings
+        lines.append(f"| {system.title} | {builders} | {command(system)} | {shown} |\n")
+        before = settings
+    return HEAD + "".join(lines)
+
+
+def table():
+    """What the papers say of each setting, as CSV."""
+    return paper_sources.table(commands_of_papers(), value)
 
 
 def commands_of_papers():
@@ -204,14 +226,8 @@ def commands_of_papers():
     return of + [(name, importlib.import_module(f"studies.{name}").Settings) for name in STUDIES]
 
 
-def section(system, defaults):
-    """One recipe: its command, and the settings whose source it names."""
-    builders = ", ".join(f"`zoo.models.{name}`" for name in system.builders)
-    return "\n".join([f"## {system.title}\n", f"{builders}\n", *commands(system), defaults]) + "\n"
-
-
 def main_settings(system):
-    """The settings that one asks for first, in a line, by their sources."""
+    """The settings that a reader asks for first, by their sources."""
     settings_class = settings_of(system)
     settings = of_paper(settings_class, system.flags)
     fields = {field.name: field for field in dataclasses.fields(settings_class)}
@@ -220,24 +236,18 @@ def main_settings(system):
         if name in fields and getattr(settings, name) is not None:
             flag = f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`"
             said.setdefault(fields[name].metadata.get("source") or "ours", []).append(flag)
-    by_source = "; ".join(f"{', '.join(flags)} ({source})" for source, flags in said.items())
-    return f"Defaults: {by_source}."
+    return "; ".join(f"{', '.join(flags)} ({source})" for source, flags in said.items())
 
 
-def commands(system):
-    """The command, as it can be pasted, and what else may be chosen."""
-    # Lines of a page, broken before a flag.
-    command = f"python recipes/{system.recipe}.py {first_of(system.flags)}"
-    glued = re.sub(r"(--\S+) (?!--)", r"\1\0", command)
-    lines = textwrap.wrap(glued, 68, break_long_words=False, break_on_hyphens=False)
-    block = " \\\n    ".join(lines).replace("\0", " ")
-    lines = [f"```bash\n{block}\n```\n"]
+def command(system):
+    """The command in a cell, and what else may be chosen."""
+    text = f"`python recipes/{system.recipe}.py {first_of(system.flags)}`"
     start, _, optional = system.flags.partition(" [")
     if optional or "|" in start:
         flag, choices = (optional.rstrip("]") or start).split()[-2:]
         values = choices.split("|")[0 if optional else 1 :]
-        lines.append(f"Or with {', '.join(f'`{flag} {value}`' for value in values)}.\n")
-    return lines
+        text += f"; or with {', '.join(f'`{flag} {value}`' for value in values)}"
+    return text
 
 
 def settings_of(system):

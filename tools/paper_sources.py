@@ -1,9 +1,11 @@
-"""What the papers say of each setting: the tables at the end of docs/models/settings.md.
+"""What the papers say of each setting: docs/models/settings.csv.
 
 `tools/paper_sentences.toml` has the sentences; names, sources and values are of the recipes.
 """
 
+import csv
 import dataclasses
+import io
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -18,18 +20,7 @@ NO_SETTINGS = {
     "skip_bad",
     "cache_features",
 }  # how a machine works, not what it learns
-HEAD = """## What the papers say of each setting
-
-`tools/paper_sentences.toml` has the sentences, and a test finds each in its paper. Of released code
-the table names the file and the option; on GitHub it is naver-ai/pcme and naver-ai/pcmepp,
-VL-Group/2022-NeurIPS-DAA, kdwonn/DivE, fartashf/vsepp (VSE++), KunpengLi1994/VSRN, Paranioar/SGRAF,
-kuanghuei/SCAN, yalesong/pvse and woodfrog/vse_infty (VSE∞). Values are those of the commands above
-and of the studies' defaults.
-"""
-OURS = """### Ours
-
-No paper and no released code prints these values. `--help` says what each does.
-"""
+COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 
 
 class Sentence(NamedTuple):
@@ -116,32 +107,35 @@ def rows(values):
     return of
 
 
-def tables(commands, shown):
-    """The tables in Markdown.
+def table(commands, shown):
+    """The table as CSV: one line per value of a setting, with the place that prints it.
+
+    The paper of a value that no paper and no released code prints is "ours". The note of a paper's
+    sentence says what its words leave open; of released code, file and option are the note.
 
     Args:
         commands: as in `found`.
         shown: writes a value.
     """
-    values = found(commands)
-    lines, paper, before = [HEAD], None, None
+    values, text = found(commands), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
     for sentence, name, by_value in sorted(rows(values), key=_paper):
-        if sentence.source.partition(", ")[0] != paper:
-            paper = sentence.source.partition(", ")[0]
-            lines.append(f"\n### {paper}\n\n| where | what it says | setting | value |")
-            lines.append("|---|---|---|---|")
-        place = sentence.source.partition(", ")[2]
+        paper, _, place = sentence.source.partition(", ")
         quoted = paper in PAPERS and place != CODE
-        words = f"“{sentence.text}”" if quoted else f"{sentence.text}."
-        said = " ".join(filter(None, (words, sentence.note))).replace("|", "\\|")
-        where = (place, said) if sentence != before else ("", "")
-        lines.append(f"| {where[0]} | {where[1]} | `--{_flag(name)}` | {_cell(by_value, shown)} |")
-        before = sentence
-    lines.append(f"\n{OURS}\n| setting | value |\n|---|---|")
+        said = (sentence.text, sentence.note)
+        if not quoted:
+            said = ("", " ".join(filter(None, (f"{sentence.text}.", sentence.note))))
+        writer.writerows(
+            (paper, place, *said, f"--{_flag(name)}", *cells) for cells in _cells(by_value, shown)
+        )
     for (place, name), by_value in sorted(values.items()):
         if not place:
-            lines.append(f"| `--{_flag(name)}` | {_cell(by_value, shown, of_whom=True)} |")
-    return "\n".join(lines) + "\n"
+            writer.writerows(
+                ("ours", "", "", "", f"--{_flag(name)}", *cells)
+                for cells in _cells(by_value, shown)
+            )
+    return text.getvalue()
 
 
 PAPERS = ("PCME", "Pishdad et al.", "DAA", "PCME++", "DivE")
@@ -157,8 +151,6 @@ def _flag(name):
     return name.replace("_", "-")
 
 
-def _cell(by_value, shown, of_whom=False):
-    """A value, or each value with the commands that have it."""
-    if len(by_value) == 1 and not of_whom:
-        return f"`{shown(*by_value)}`"
-    return "; ".join(f"`{shown(value)}`: {' · '.join(by_value[value])}" for value in by_value)
+def _cells(by_value, shown):
+    """Each value with the commands that have it."""
+    return [(shown(value), " · ".join(titles)) for value, titles in by_value.items()]

@@ -120,7 +120,7 @@ def _parser():
     make.add_argument("--out", type=Path, default=Path("abstention"), help="folder to write")
     make.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
     score = commands.add_parser("score", help="score files of one data set")
-    score.add_argument("folder", type=Path, help="what `make` wrote of the data set")
+    score.add_argument("folder", type=Path, help="folder that `make` wrote for the data set")
     score.add_argument("files", nargs="+", type=Path, help="CSV or NumPy files")
     score.add_argument("--against", type=Path, help="a file whose figures are taken off")
     for one in (make, score):

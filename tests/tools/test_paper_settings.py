@@ -232,8 +232,10 @@ def test_defaults_are_those_of_the_paper(recipe, flags, printed):
 
 
 def test_the_page_is_that_of_the_recipes():
-    written = (ROOT / "docs/models/settings.md").read_text()
-    assert written == paper_settings.page(), "run python -m tools.paper_settings --out PAGE"
+    page = ROOT / "docs/models/settings.md"
+    again = "run python -m tools.paper_settings --out docs/models/settings.md"
+    assert page.read_text() == paper_settings.page(), again
+    assert page.with_suffix(".csv").read_text() == paper_settings.table(), again
 
 
 def test_every_builder_has_a_command_whose_recipe_exists():

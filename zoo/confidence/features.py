@@ -58,8 +58,7 @@ def query_features(scores, uncertainty=None, names=None):
         ValueError: if a feature cannot be had of these scores, a shape differs or a number is not
             finite.
 
-    Relations: what each feature is worth on photos and birds: docs/results/confidence.md,
-        `python -m studies.features`.
+    Relations: `python -m studies.features` measures what each feature adds on photos and birds.
     """
     scores = QueryScores.of(scores)
     there = feature_names(scores, uncertainty)

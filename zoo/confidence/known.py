@@ -110,8 +110,8 @@ class SeenTexts:
         seen: `(n, dim)` float16, unit vectors of captions and of phrases.
         tilt: `(dim,)` float32.
 
-    Relations: without the tilt this is a nearest-neighbour score. Measured beside it and beside
-        `ShrunkGaussian` in docs/results/confidence.md.
+    Relations: without the tilt this is a nearest-neighbour score; `ShrunkGaussian` is the test for
+        tokenizers of words. docs/results/confidence.md measures this one.
 
     Reference: Sun et al., "Out-of-Distribution Detection with Deep Nearest Neighbors", ICML 2022;
         Hendrycks et al., "Deep Anomaly Detection with Outlier Exposure", ICLR 2019, for the tilt.
@@ -251,13 +251,13 @@ class KnownQueries:
             error: how many queries like the held-out ones may be declined for their vectors.
 
         Raises:
-            ValueError: as `p_values`, or if `error` is not between 0 and 1.
+            ValueError: if `p_values` refuses the queries, or `error` is not between 0 and 1.
         """
         strange = self.p_values(means) <= checks.share(error, "error")
         return reasons(strange, words, unknown)
 
     def to_arrays(self):
-        """A dict of arrays, from which `of_arrays` makes the same again."""
+        """A dict of arrays, from which `of_arrays` restores this object."""
         shape = self.shape
         if isinstance(shape, SeenTexts):
             return {"seen": shape.seen, "tilt": shape.tilt, "kept": self.kept}

@@ -61,7 +61,7 @@ class GalleryMoments:
                 f"{mean.shape} and {scatter.shape}"
             )
         if self.count < 1 or not (np.isfinite(mean).all() and np.isfinite(scatter).all()):
-            raise ValueError("moments must be finite, of one item at least")
+            raise ValueError("moments must be finite and of at least one item")
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "scatter", scatter)
 

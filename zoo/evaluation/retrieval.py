@@ -56,7 +56,7 @@ class EncodedSplit:
         return metrics.LabelRelevance(self.records.image_labels, self.records.caption_labels)
 
     def pairs(self, similarity: Callable) -> metrics.PairwiseSimilarity:
-        """Every image with every caption under a similarity, computed in blocks."""
+        """The similarity of every image with every caption, computed in blocks."""
         return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
 
     def kept_pairs(self, similarity: Callable) -> Any:

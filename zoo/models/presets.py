@@ -120,10 +120,11 @@ def from_preset(
                 f"{name_or_path}"
             )
         raise InputError(
-            f"a model must be one of {sorted(list_presets())}; a KerasHub name such as "
-            f"'siglip2_base_patch16_224'; a .keras file; a folder with a {MODEL_FILE}, a "
-            f"{WEIGHTS_FILE}, CLIP or SigLIP of Hugging Face, or a published checkpoint; or begin "
-            f"with {' or '.join(HUBS)}; received {str(name_or_path)!r}"
+            f"no such model: {str(name_or_path)!r}; a model must be one of the presets "
+            f"{', '.join(sorted(list_presets()))}; a KerasHub name such as "
+            f"'siglip2_base_patch16_224'; a .keras file; a handle that begins with "
+            f"{' or '.join(HUBS)}; or a folder with a {MODEL_FILE}, a {WEIGHTS_FILE}, CLIP or "
+            "SigLIP of Hugging Face, or a published checkpoint"
             f"{nearest(str(name_or_path), list(list_presets()))}"
         )
     if path.name == POINTS_FILE:

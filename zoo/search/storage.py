@@ -161,7 +161,7 @@ def _read(folder, manifest, similarity, verify, mapped):
     found = _shape(index)
     if found != shape:
         raise InputError(
-            f"{data / FAISS_FILE}: is of another index: expected {shape}, found {found}"
+            f"{data / FAISS_FILE}: belongs to another index: expected {shape}, found {found}"
         )
     similarity = scoring.saved(path, manifest, similarity)
     _check_columns(folder, plan.columns(manifest, similarity), columns, index)

@@ -155,8 +155,8 @@ def dual_encoder_rates(
 ) -> dict[str, float]:
     """The factors on the learning rate of PCME++'s parameter groups.
 
-    Heads and the similarity have 1, a backbone has its rate. A CLIP backbone's last block has it
-    too, and every block below `layer_decay` of the next, counted by the blocks that there are.
+    Heads and the similarity have 1, a backbone has its rate. The last block of a CLIP backbone has
+    the backbone's rate, and each block below it has `layer_decay` times the rate of the next one.
     Embeddings and norms are outside of the blocks and are not decayed.
 
     Args:
