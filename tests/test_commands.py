@@ -23,6 +23,7 @@ from packaging.requirements import Requirement
 
 import halo_zoo
 from page_variables import with_variables
+from tools import paper_settings
 from zoo import cli
 from zoo.files import RunFolder
 
@@ -257,13 +258,12 @@ def test_what_make_does_is_read_too(only_read):
         check(shlex.split(line))
 
 
-def test_what_a_page_offers_beside_a_command_is_read_too(only_read):
+@pytest.mark.parametrize("system", paper_settings.SYSTEMS, ids=lambda system: system.title)
+def test_what_the_page_of_settings_offers_is_read_too(system, only_read):
     text = (DOCS / "models" / "settings.md").read_text()
-    offers = re.findall(r"`(python recipes/[^`]+)`; or with ([^|\n]+)", text)
-    assert offers
-    for command, others in offers:
-        for flags in re.findall(r"`([^`]+)`", others):
-            check(shlex.split(f"{command} {flags}"))
+    assert f"| {system.title} |" in text
+    for flags in paper_settings.variants(system):
+        check(shlex.split(f"python recipes/{system.recipe}.py {flags}"))
 
 
 def test_no_block_is_left_out():

@@ -6,7 +6,8 @@
 
 Runs that differ in the seed alone are one row, mean ± standard deviation over the seeds. Each split
 has a table of its own, since figures of different data are not comparable. --brief keeps to the
-columns that fit a page, and names a run by its folder, which has the command. An existing file must
+columns that fit a page and to rows of several seeds, where a split has some, and names a run by its
+folder, which has the command. An existing file must
 hold the lines `<!-- runs: begin -->` and `<!-- runs: end -->`; what is between them is replaced.
 """
 
@@ -85,6 +86,8 @@ def split_table(split, rows, brief=False):
         rows: lists of `RunFolder`s that differ in the seed alone.
         brief: as for `page`.
     """
+    if brief and any(len(runs) > 1 for runs in rows):
+        rows = [runs for runs in rows if len(runs) > 1]
     of_rows = [[run.metrics for run in runs] for runs in rows]
     columns = [
         table.retrieval("r_precision", "R-P"),

@@ -179,10 +179,9 @@ def main(argv=None):
 
 HEAD = """# Settings of the papers
 
-One row per system: the command on the real files and its main settings, each with the place that
-prints it. `halo train RECIPE --help` has all flags; `tests/golden/flags.txt` lists them.
-[Reproduce](../reproduce.md#files) names the commands' files, [data](../data.md#the-papers-data)
-what a model sees of a photo.
+One row per system: its recipe and its main settings on the real files, each with the place that
+prints it. `halo train RECIPE --help` has all flags. [Reproduce](../reproduce.md) has the commands
+and their files, [data](../data.md#the-papers-data) what a model sees of a photo.
 
 **[settings.csv](settings.csv)** has every setting: paper, place, the sentence there, the value,
 and the commands that use it. "Ours" are values that no paper and no released code prints. A test
@@ -196,7 +195,7 @@ best`), as Pishdad et al. (section 4.3), PCME++ without SWA (section 3.1) and th
 PVSE, SGRAF and DivE. VSRN's code sums R@1 and R@5 only. With SWA, PCME++ keeps the last average.
 PCME and DAA print no rule, so their recipes keep the last epoch (`--select last`).
 
-| System | Builders in `zoo.models` | Command | Main settings |
+| System | Builders in `zoo.models` | Recipe | Main settings |
 |---|---|---|---|
 """
 
@@ -208,7 +207,7 @@ def page():
         builders = ", ".join(f"`{name}`" for name in system.builders)
         settings = main_settings(system)
         shown = "as above" if settings == before else settings
-        lines.append(f"| {system.title} | {builders} | {command(system)} | {shown} |\n")
+        lines.append(f"| {system.title} | {builders} | {recipe(system)} | {shown} |\n")
         before = settings
     return HEAD + "".join(lines)
 
@@ -239,15 +238,23 @@ def main_settings(system):
     return "; ".join(f"{', '.join(flags)} ({source})" for source, flags in said.items())
 
 
-def command(system):
-    """The command in a cell, and what else may be chosen."""
-    text = f"`python recipes/{system.recipe}.py {first_of(system.flags)}`"
+def recipe(system):
+    """The recipe in a cell, and what else may be chosen."""
+    others = (" ".join(flags.split()[-2:]) for flags in variants(system)[1:])
+    return "; or ".join([f"`{system.recipe}.py`", *(f"`{flags}`" for flags in others)])
+
+
+def variants(system):
+    """The flags of each command of a system, its own first."""
     start, _, optional = system.flags.partition(" [")
-    if optional or "|" in start:
-        flag, choices = (optional.rstrip("]") or start).split()[-2:]
-        values = choices.split("|")[0 if optional else 1 :]
-        text += f"; or with {', '.join(f'`{flag} {value}`' for value in values)}"
-    return text
+    if not optional and "|" not in start:
+        return [start]
+    flag, choices = (optional.rstrip("]") or start).split()[-2:]
+    first, *others = choices.split("|")
+    if optional:
+        return [start, *(f"{start} {flag} {value}" for value in (first, *others))]
+    start = start.rpartition(" ")[0]
+    return [f"{start} {value}" for value in (first, *others)]
 
 
 def settings_of(system):
