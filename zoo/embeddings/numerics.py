@@ -32,7 +32,7 @@ def gaussian_rows(first, second, names):
 
 
 def point_pair(images, captions):
-    """Checked points, float32 `(N, dim)` and `(M, dim)`; of a Gaussian its mean.
+    """Checked points, float32 `(N, dim)` and `(M, dim)`; a Gaussian is replaced by its mean.
 
     Raises:
         ValueError: if a set was given or the dimensions differ.

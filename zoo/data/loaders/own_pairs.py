@@ -140,7 +140,7 @@ def load(
     verbose: bool = True,
     separator: str | None = None,
 ) -> Loaded:
-    """Reads image paths and captions: a table, or a folder in any layout that is recognised.
+    """Reads image paths and captions from a table, or from a folder in a supported layout.
 
     ```
     image,caption
