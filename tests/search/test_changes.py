@@ -239,7 +239,7 @@ def test_the_faiss_file_of_another_index(saved, gaussians, tmp_path_factory, oth
     else:
         faiss.write_index(faiss.IndexFlatL2(3), str(path))
     rewritten(saved)
-    with pytest.raises(InputError, match=r"index\.faiss: belongs to another index: expected .*found"):
+    with pytest.raises(InputError, match=r"index\.faiss: belongs to another index: expected"):
         Index.load(saved)
 
 
