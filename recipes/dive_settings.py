@@ -100,7 +100,9 @@ class Settings(training.PretrainedSettings):
     )
     max_words: int = differs(40, toy=48)
     dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
-    word_dim: int = setting(300, "length of a word vector", source="DivE, released code", toy=64)
+    word_dim: int = setting(
+        300, "dimensions of a word vector", source="DivE, released code", toy=64
+    )
     num_slots: int = setting(4, "elements per set, K", source="DivE, section 4.2")
     num_iterations: int = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
     normalize_over: Literal[NORMALIZE_OVER] = setting(

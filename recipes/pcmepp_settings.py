@@ -47,7 +47,7 @@ class Settings(training.RetrievalSettings):
         toy="crop",
     )
     dim: int = setting(1024, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
-    word_dim: int = setting(300, "length of a word vector, without CLIP", toy=64)
+    word_dim: int = setting(300, "dimensions of a word vector; not used with CLIP", toy=64)
     max_words: int = setting(77, "tokens read per caption", toy=20)
     scale: float = setting(5.0, "initial a in b - a CSD", source="PCME++, section 3.1")
     shift: float = setting(5.0, "initial b in the match probability", source="PCME++, section 3.1")

@@ -44,7 +44,9 @@ class Settings(training.CUBSettings):
     glove: Path | None = setting(None, "text file of word vectors to start from")
     image_size: int = differs(224, source="PVSE, released code")
     dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
-    word_dim: int = setting(300, "length of a word vector", source="PVSE, released code", toy=64)
+    word_dim: int = setting(
+        300, "dimensions of a word vector", source="PVSE, released code", toy=64
+    )
     num_embeddings: int = setting(2, "embeddings per item, K", source="PCME, table 2")
     margin: float = setting(0.1, "margin of the triplet loss", source="PVSE, released code")
     mining: Literal["sum", "hardest", "semi_hard"] = setting(

@@ -92,7 +92,7 @@ def corruption_section(run):
     chosen = run.choose(run.records.num_captions)
     for mode, words in MODES.items():
         values = dropped_uncertainty(run, chosen, mode)
-        label = "probability that a word is dropped (%)"
+        label = "probability that a word is left out (%)"
         curves[words.capitalize()] = (100 * np.array(DROPPED), values, label)
         numbers += _numbers(run, f"captions, {words}", DROPPED, values, "captions")
     text = (
