@@ -114,7 +114,7 @@ def main(argv=None):
     parser.add_argument("--check", action="store_true", help="write nothing, compare only")
     options = parser.parse_args(argv)
     for path, text in pages().items():
-        if path.read_text(encoding="utf-8") != text:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             if options.check:
                 raise InputError(f"{path}: differs from the kept results; run `make figures`")
             write_text(path, text)
