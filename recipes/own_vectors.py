@@ -62,7 +62,7 @@ class VectorSettings(training.RunSettings):
 
     def data(self):
         """The description of the data for `zoo.data.open`; files by their whole paths."""
-        names = ("images", "captions", "pairs per batch", "labels", "splits", "texts", "paths")
+        names = ("images", "captions", "pairs", "labels", "splits", "texts", "paths")
         given = {name: getattr(self, name) for name in names}
         return {
             "loader": "vectors",
@@ -99,7 +99,7 @@ class Settings(VectorSettings):
             return super().__post_init__()
         if self.data_dir is None:
             raise ValueError("--model needs --data-dir, a folder of photos with captions")
-        for name in ("images", "captions", "pairs per batch", "labels", "splits", "texts", "paths"):
+        for name in ("images", "captions", "pairs", "labels", "splits", "texts", "paths"):
             if getattr(self, name) is not None:
                 raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
 

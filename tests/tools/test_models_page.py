@@ -115,7 +115,7 @@ def test_all_values_of_a_page_are_in_its_csv(tmp_path):
     runs = [finish(tmp_path / "a0", 0, 10.0), finish(tmp_path / "a1", 1, 14.0)]
     text = models_page.as_csv(models_page.page(runs))
     rows = list(csv.DictReader(text.splitlines()))
-    assert {row["split"] for row in rows} == {"birds test: 9 images"}
+    assert {row["split"] for row in rows} == {"birds test: 9 images (toy data)"}
     found = {row["column"]: row["value"] for row in rows if row["model"] == "PCME"}
     assert found["RSUM"] == "120.0 ± 28.3"
     assert found["seeds"] == "0, 1"
