@@ -13,8 +13,8 @@ from export.client_files import write_client
 from export.saved_model import TOLERANCE, writing
 from zoo.errors import InputError, require
 from zoo.files.atomic import atomic_folder, write_text
-from zoo.files.onnx_file import open_onnx
 from zoo.models.frozen import frozen, towers_of, with_batch, write_onnx
+from zoo.retriever.stored_towers import open_onnx
 
 LITERT_STORAGE = ("float32", "float16", "dynamic_range")
 

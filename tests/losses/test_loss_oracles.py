@@ -52,7 +52,7 @@ def test_smooth_average_precision(problem, temperature):
     np.testing.assert_allclose(value, expected, rtol=1e-5)
 
 
-# Sizes around a block of `zoo.losses.soft_ranks`: one item, part of a block, an odd and an even
+# Sizes around a block of `soft_ranks`: one item, part of a block, an odd and an even
 # number of blocks, with and without padding.
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 8), (8, 16), (17, 24), (9, 32)])
 def test_semantic_precision(shape):

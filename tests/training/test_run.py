@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from zoo.data import Split
-from zoo.data.records import Records
+from zoo.data.records import Records, provenance
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
-from zoo.files import RunFolder, contents, locked
+from zoo.files import RunFolder, locked
 from zoo.training import RetrievalSettings, Run, start
 
 BIRDS = {"loader": "toy_birds", "size": 3}
@@ -73,8 +73,8 @@ def test_overwritten_pictures_get_features_of_their_own(tmp_path, monkeypatch):
     image = keras.Input((8, 8, 3))
     backbone = keras.Model(image, keras.layers.Rescaling(2.0)(image))
     folder, hashed = tmp_path / "cache" / "features", []
-    whole = contents._hash
-    monkeypatch.setattr(contents, "_hash", lambda path: hashed.append(path) or whole(path))
+    whole = provenance._hash
+    monkeypatch.setattr(provenance, "_hash", lambda path: hashed.append(path) or whole(path))
 
     def stored(pixels=None):
         if pixels is not None:

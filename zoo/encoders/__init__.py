@@ -26,7 +26,6 @@ from zoo.encoders.point_towers import (
     sentence_caption_encoder,
     vector_encoder,
 )
-from zoo.encoders.replay import head_alone
 from zoo.encoders.sentence import sentence_encoder, sentences
 from zoo.encoders.set_towers import (
     map_size,
@@ -36,7 +35,7 @@ from zoo.encoders.set_towers import (
     with_attention,
     word_token_encoder,
 )
-from zoo.encoders.stored_features import regions, vectors
+from zoo.encoders.stored_features import head_alone, regions, vectors
 from zoo.encoders.words import bert, gru
 
 __all__ = [

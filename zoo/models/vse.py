@@ -8,7 +8,7 @@ import keras
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
-from zoo.encoders.replay import replay
+from zoo.encoders.stored_features import replay
 from zoo.layers.region_reasoning import RegionReasoning
 from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder

@@ -4,7 +4,7 @@ import functools
 import importlib.util
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
 from zoo.files.json_files import read_object
-from zoo.files.onnx_file import open_onnx
 from zoo.questions.words import named_words
 from zoo.search.built import TOWERS
 
@@ -141,3 +140,25 @@ class StoredTower:
 
     def _ids(self, texts):
         return np.array([one.ids for one in self.tokenizer.encode_batch(texts)], np.int32)
+
+
+def open_onnx(
+    path: str | os.PathLike, threads: int = 0
+) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
+    """The function from a dict of inputs to a dict of outputs that a file computes; 0 threads for
+    as many as there are cores. Raises InputError if it cannot be read, or onnxruntime is not
+    installed."""
+    onnxruntime = require("onnxruntime", extra="search")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    # Threads that wait by spinning cost a server of single questions more than the tower.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3  # its notes are of no use to who asks
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # its classes share no base of their own
+        raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))

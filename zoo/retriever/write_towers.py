@@ -10,10 +10,9 @@ from zoo.data.text.captions import WordTokenizer
 from zoo.data.text.twin import tokenizer_of
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.atomic import atomic_folder, write_text
-from zoo.files.onnx_file import open_onnx
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
-from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION
+from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
 from zoo.search import scoring
 from zoo.search.built import TOWERS
 

@@ -38,9 +38,11 @@ from zoo.similarities.gaussian import (
     wasserstein_2,
 )
 from zoo.similarities.moment_matched import moment_matched_match_probability
-from zoo.similarities.points import Cosine, CosineLogit, cosine
-from zoo.similarities.probabilistic_cosine import (
+from zoo.similarities.points import (
+    Cosine,
+    CosineLogit,
     ProbabilisticCosine,
+    cosine,
     cosine_variance,
     expected_cosine,
 )

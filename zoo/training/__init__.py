@@ -16,12 +16,13 @@ from zoo.training.layerwise import (
     dual_encoder_rates,
     rates_by_depth,
 )
-from zoo.training.phases import Phase, fit
-from zoo.training.rates import (
+from zoo.training.phases import (
+    Phase,
     WarmUpThenDrops,
     cosine_decay,
     cosine_decay_after_a_twentieth,
     drop_after,
+    fit,
 )
 from zoo.training.recipe import finish, finish_ensemble, show, train
 from zoo.training.resume import Resume, fit_phase
