@@ -15,7 +15,7 @@ from benchmarks.search_recall import CSD, GRAPH, SEED, first, gaussians, one_thr
 from benchmarks.timing import compare
 from zoo import similarities
 from zoo.search import SPACES, Index
-from zoo.search.products import matrix_products
+from zoo.search.exact import matrix_products
 from zoo.search.tuning import recall_of
 
 IMAGES, CAPTIONS, DIM = 5000, 25000, 1024

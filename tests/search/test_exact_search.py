@@ -11,8 +11,8 @@ from zoo import similarities as S
 from zoo.data import cub, toy_birds
 from zoo.data.records.sources import Pictures
 from zoo.evaluation import encode
-from zoo.search import SPACES, Index, exact, products
-from zoo.search.products import matrix_products
+from zoo.search import SPACES, Index, exact
+from zoo.search.exact import matrix_products
 
 
 def csd(gallery, queries):
@@ -190,7 +190,7 @@ def test_a_small_search_keeps_to_its_thread(gaussians, monkeypatch):
         )
         small = index.search(query, 5)
         assert faiss.omp_get_max_threads() == 2
-        monkeypatch.setattr(products, "_SMALL", 0)
+        monkeypatch.setattr(exact, "_SMALL", 0)
         large = index.search(query, 5)
         assert during == [1, 2]
         np.testing.assert_array_equal(small, large)
@@ -203,7 +203,7 @@ def test_a_small_search_keeps_to_its_thread(gaussians, monkeypatch):
             thread.join()
             raise ZeroDivisionError
 
-        with pytest.raises(ZeroDivisionError), products.one_thread_if_small(index.faiss, 1):
+        with pytest.raises(ZeroDivisionError), exact.one_thread_if_small(index.faiss, 1):
             search_and_fail()
         assert other[0] == before  # the number is of a thread, not of the process
         assert faiss.omp_get_max_threads() == 2

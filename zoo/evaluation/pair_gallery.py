@@ -65,7 +65,7 @@ class PairGallery:
         return pairs.rows(0, length(queries)).astype(np.float64) + self._shifts
 
     def probe(self, queries, own, rows, copies=None, seed=0):
-        """See `zoo.search.probing.probe`; every rank is counted."""
+        """See `zoo.search.searchable.probe`; every rank is counted."""
         pairs = self._pairs(queries, self.items).kept()
         own_scores = self._pairs(queries, own).kept().rows(0, len(rows)).astype(np.float64)
         left_out = self._own_left_out

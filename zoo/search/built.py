@@ -27,14 +27,9 @@ _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
 
 @contextlib.contextmanager
 def locked(out: Path, wait: float = 0) -> Iterator[None]:
-    """Holds a folder while it is built or saved.
+    """Holds a folder, made when missing, while it is built or saved.
 
-    Args:
-        out: made when missing.
-        wait: seconds to wait for another that holds it.
-
-    Raises:
-        InputError: if it is still held then, or the folder cannot be written.
+    An InputError if another holds it after `wait` seconds, or it cannot be written.
     """
     try:
         with in_turn(out, wait):
@@ -47,11 +42,7 @@ def locked(out: Path, wait: float = 0) -> Iterator[None]:
 
 
 def read_setup(out: Path) -> dict[str, Any]:
-    """What `search.json` says.
-
-    Raises:
-        InputError: if there is none, or it is of an older version.
-    """
+    """What `search.json` says; an InputError if there is none, or it is of an older version."""
     path = out / SETUP
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; expected what `build` wrote")
@@ -67,15 +58,13 @@ def load(
     towers: Callable[[dict[str, Any]], Any] = lambda setup: None,
 ) -> tuple:
     """`(setup, names, index, what is beside, towers)` of one build, also while another takes its
-    place.
-
-    The names are a `Collection`, a dict from ids, or None.
+    place. The names are a `Collection`, a dict from ids, or None.
 
     Args:
         out: the folder.
         beside: reads what else lies in the folder of the index.
-        towers: reads the towers that a setup names; where it returns some, the index needs no
-            Keras either.
+        towers: reads the towers that a setup names; where it returns some, the index needs no Keras
+            either.
 
     Raises:
         InputError: if one cannot be read.
@@ -97,11 +86,7 @@ def load(
 
 
 def model_of(out: Path, setup: dict[str, Any]) -> str:
-    """What names the model of a folder: a name, a path, or a file in it.
-
-    Raises:
-        InputError: if its setup names none.
-    """
+    """What names the model of a folder: a name, a path, or a file in it; else an InputError."""
     named = setup.get("model")
     if not isinstance(named, str):
         raise InputError(f"{out}: its {SETUP} names no model; build it again")
@@ -129,12 +114,7 @@ def new_index(out: Path) -> Path:
 
 
 def commit(out: Path, setup: dict[str, Any]) -> None:
-    """Makes shards and index that `setup` names the searchable ones, and deletes the others'.
-
-    Args:
-        out: the folder.
-        setup: JSON values, `shards` and `index` among them.
-    """
+    """Makes shards and index that `setup` names the searchable ones, and deletes the others'."""
     write_text(out / SETUP, json.dumps(setup, indent=2) + "\n")
     from zoo.collection.growth import shard_folders  # which needs Keras
 

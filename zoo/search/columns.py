@@ -16,10 +16,9 @@ LARGEST_ID = 2**63 - 2  # one more is still an int64, which `next_id` has to be
 
 
 class Column:
-    """An array that rows are appended to. What was appended is put together when it is read.
+    """An array that rows are appended to, which are put together when it is read.
 
-    Args:
-        values: the first rows; they may be a memory map.
+    The first rows may be a memory map.
     """
 
     def __init__(self, values):
@@ -79,14 +78,10 @@ def _mapped(descriptor, offset, dtype, shape):
 
 
 def rows_of(values, rows):
-    """Some rows of a column. Those of a large file are read and not mapped.
+    """Some rows, of any shape, of a column. Those of a large file are read and not mapped.
 
-    Reading a mapped row leaves the 64 KiB around it in the memory of the process, so a few
-    thousand rows would take as much as the file.
-
-    Args:
-        values: an array, or what `open_column` gave.
-        rows: row numbers, of any shape.
+    Reading a mapped row leaves the 64 KiB around it in the memory of the process, so a few thousand
+    rows would take as much as the file.
     """
     descriptor = getattr(values, "descriptor", None)
     if descriptor is None or values.nbytes < _LARGE:
@@ -107,8 +102,7 @@ class Scratch:
     Attributes:
         folder: on the disk on which the index will be saved: that of `Index.save`.
         total: how many items are to come.
-        dtype: of the embeddings that are kept, `"float32"`, or `"float16"` where they are so
-            already.
+        dtype: of the embeddings that are kept: `"float16"` where they are so already.
     """
 
     folder: str | os.PathLike
@@ -123,13 +117,9 @@ class Scratch:
 
 
 class FileColumn(Column):
-    """A column on the disk. Appended rows take no memory; they are mapped when they are read.
+    """A column on the disk, of `total` rows to come. They take no memory until they are read.
 
-    Args:
-        folder: for the file, on the disk on which the index will be saved.
-        name: of the column.
-        values: the first rows.
-        total: how many rows are to come.
+    The folder is on the disk on which the index will be saved.
     """
 
     def __init__(self, folder, name, values, total):
@@ -184,13 +174,9 @@ def _close(descriptor, path):
 
 
 def assign_ids(ids, count, taken, next_id):
-    """Checked ids of new items, int64 `(count,)`.
+    """Checked ids of `count` new items, int64; None counts on from `next_id`.
 
-    Args:
-        ids: what the user gave, or None to count on from `next_id`.
-        count: how many items come.
-        taken: int64 ids of the items that are there.
-        next_id: one more than the largest id there has been.
+    `next_id` is one more than the largest id there has been, `taken` the ids that are there.
 
     Raises:
         ValueError: if they are not `count` distinct whole numbers from 0 to `LARGEST_ID` that are
@@ -225,15 +211,7 @@ def assign_ids(ids, count, taken, next_id):
 
 
 def held_ids(ids, held):
-    """Checked ids of items that are there, int64.
-
-    Args:
-        ids: whole numbers, each once.
-        held: int64 ids of the items.
-
-    Raises:
-        ValueError: if an id is not there, or given twice.
-    """
+    """Checked ids of items that are there, int64; a ValueError if one is not, or given twice."""
     ids = np.atleast_1d(np.asarray(ids))
     if len(np.unique(ids)) < len(ids):
         raise ValueError("`ids` must be distinct; received one more than once")

@@ -86,9 +86,7 @@ def sample(shards, numbers, most):
 def bytes_an_item(arrays, training_rows, options, similarity, kind, side, candidates):
     """What an item costs in memory, by an index of a few: `{"item", "training"}` in bytes.
 
-    Args:
-        arrays: the embedding of a shard.
-        training_rows, options, similarity, kind, side, candidates: as of `build`.
+    Of the embedding of a shard; the other arguments as of `build`.
     """
     few = take(as_arrays(arrays), slice(0, 1))
     flat = Index.build(few, similarity, "flat", side=side, candidates=candidates)

@@ -116,16 +116,10 @@ class Gallery(PairScores):
 
     @changes
     def remove(self, ids):
-        """Removes items.
+        """Removes items of the index, each id once; a ValueError if one is not there, then none is.
 
         A flat index shrinks. FAISS cannot take rows out of a graph, nor renumber those of IVF: they
         are passed over from now on, and their memory comes back when the index is built again.
-
-        Args:
-            ids: of items in the index, each once.
-
-        Raises:
-            ValueError: if one is not there. Nothing has then been removed.
         """
         self._check_writable()
         ids = held_ids(ids, self.ids)
@@ -203,10 +197,8 @@ class Gallery(PairScores):
 
     @reads
     def answer_vectors(self, ids):
-        """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids.
-
-        Raises:
-            ValueError: if an id is not in the index.
+        """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids, all of
+        which the index holds.
         """
         places = self.places(ids)
         refuse_missing(np.asarray(ids)[places == kinds.REMOVED])
@@ -232,10 +224,7 @@ class Gallery(PairScores):
     def item_vectors(self, places):
         """The vectors of items in `own_space`, float32; of sets the means of their elements.
 
-        What corrects hubs is no part of them.
-
-        Args:
-            places: rows of the columns, `(items,)`, see `places`.
+        By rows of the columns, `(items,)`, see `places`. What corrects hubs is no part of them.
         """
         if not self.has_moments:
             return self.own_space.item_vectors(take(self._embeddings, places))

@@ -14,14 +14,9 @@ _ITEMS, _BYTES = 4096, 2**26  # of a gallery at once, at most
 
 
 def stored_vectors(kind, rows, row_ids):
-    """Yields the vectors that an index holds, float32 `(n, dim)`, without those of removed rows.
+    """Yields the vectors that an index of rows holds, float32 `(n, dim)`, but of removed ones.
 
     IVF-PQ holds codes: the vectors are what they stand for, as its scores are.
-
-    Args:
-        kind: of `zoo.search.kinds.KINDS`.
-        rows: the FAISS index of rows.
-        row_ids: `(rows,)`, `REMOVED` for removed ones.
     """
     flat = kinds.flat_part(kind, rows)
     whole = None  # FAISS' own memory, where it has vectors: a copy takes a third of a scan
@@ -38,10 +33,7 @@ def stored_vectors(kind, rows, row_ids):
 def by_moments(space, queries, moments):
     """Mean and variance of FAISS' value over the gallery, `(queries,)` each, without a scan.
 
-    Args:
-        space: a `SearchSpace`.
-        queries: dict of arrays.
-        moments: the `GalleryMoments` of the gallery in that space.
+    By the `GalleryMoments` of the gallery in a `SearchSpace`.
     """
     query_rows = space.queries(queries)
     if space.metric == "l2":
@@ -75,13 +67,8 @@ def by_scan(score, parts, count, block=_BLOCK):
 
 
 def scan_of_vectors(space, score, queries, found):
-    """`by_scan` of the vectors of a space.
-
-    Args:
-        space: the `SearchSpace`.
-        score: function of FAISS' value.
-        queries: dict of arrays.
-        found: what `stored_vectors` yields.
+    """`by_scan` of the vectors of a space, those of `stored_vectors`, by a function of FAISS'
+    value.
     """
     query_rows = np.asarray(space.queries(queries), np.float64)
     offset = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)[:, None]
@@ -100,10 +87,8 @@ def scan_of_vectors(space, score, queries, found):
 def count_of_vectors(space, score, sign, queries, found, least):
     """How many vectors of a space score at least as high for each query, int64 `(queries,)`.
 
-    Args:
-        space, score, queries, found: as of `scan_of_vectors`.
-        sign: that makes higher scores better.
-        least: `(queries,)`, in these better scores.
+    `sign` makes higher scores better; `least`, `(queries,)`, is in these; the rest as of
+    `scan_of_vectors`.
     """
     rows, count = space.queries(queries).astype(np.float32), np.zeros(len(least), np.int64)
     shift = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)
@@ -139,9 +124,8 @@ def count_of_vectors(space, score, sign, queries, found, least):
 def count_of_embeddings(similarity, side, queries, gallery, there, least):
     """How many items of a gallery of embeddings score at least as high, int64 `(queries,)`.
 
-    Args:
-        similarity, side, queries, gallery, there: as of `scan_of_embeddings`.
-        least: `(queries,)`, in scores of which higher are better.
+    `least`, `(queries,)`, is in scores of which higher are better; the rest as of
+    `scan_of_embeddings`.
     """
     scores, parts = _scores_of_embeddings(similarity, side, queries, gallery, there)
     count = np.zeros(len(least), np.int64)
@@ -156,11 +140,7 @@ def count_of_embeddings(similarity, side, queries, gallery, there, least):
 def scan_of_embeddings(similarity, side, queries, gallery, there):
     """`by_scan` of a gallery that is kept as embeddings, by the similarity itself.
 
-    Args:
-        similarity: a layer or a `scoring.Quantity`.
-        side: what the gallery is, `"images"` or `"captions"`.
-        queries, gallery: dicts of arrays.
-        there: `(items,)` booleans, which are not removed.
+    The gallery is `"images"` or `"captions"`; `there` says which items are not removed.
     """
     scores, parts = _scores_of_embeddings(similarity, side, queries, gallery, there)
     return by_scan(scores, parts, length(queries), _PAIRS)

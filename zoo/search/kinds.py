@@ -131,8 +131,7 @@ def flat_vectors(flat):
 def reconstruct(kind, index, numbers):
     """The vectors of some rows, float32 `(len(numbers), dim)`.
 
-    Of IVF-PQ they are what the codes stand for, and it keeps the place of every row from then on,
-    eight bytes each.
+    Of IVF-PQ they are what the codes stand for; it keeps the place of every row from then on.
     """
     flat = flat_part(kind, index)
     if flat is not None and flat.ntotal:
@@ -155,16 +154,10 @@ def reserve(kind, index, rows):
 
 
 def search_parameters(kind, effort, k, mask=None):
-    """FAISS' parameters of one search, with an effort of at least k and a filter by row.
+    """`(FAISS' parameters of one search or None, what has to stay alive while they are used)`.
 
-    Args:
-        kind: of `KINDS`.
-        effort: the index's own, see `get_effort`: to ask FAISS takes a tenth of a search.
-        k: how many neighbours.
-        mask: `(rows,)` boolean, the rows that may be found; None for all.
-
-    Returns:
-        `(parameters or None, what has to stay alive while they are used)`.
+    The effort is at least k. That of the index is given, since to ask FAISS takes a tenth of a
+    search. The mask, `(rows,)` booleans, says which rows may be found; None for all.
     """
     if mask is None and (effort is None or effort >= k or kind == "ivfpq"):
         return None, ()  # the index's own, since making these takes as long as a search

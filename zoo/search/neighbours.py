@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.search import exact, kinds
-from zoo.search.products import matrix_products, one_thread_if_small
+from zoo.search.exact import matrix_products, one_thread_if_small
 from zoo.search.rerank import best
 
 SPARE = 8

@@ -44,12 +44,7 @@ class PairScores:
 
     @reads
     def count_at_least(self, queries, scores):
-        """How many items score at least as high for each query, int64 `(Q,)`, over all of them.
-
-        Args:
-            queries: dict of arrays.
-            scores: `(Q,)`, higher is better.
-        """
+        """How many of all items score at least as high, `(Q,)`, for each query, int64 `(Q,)`."""
         least = np.asarray(scores, np.float64)
         if self.has_moments:
             found = self._stored_vectors()

@@ -142,11 +142,8 @@ def check_gallery(description, arrays, held):
 def check_finite(arrays, beside, vectors, first):
     """Raises ValueError if an item's columns overflow float32.
 
-    Args:
-        arrays: the items.
-        beside: dict of arrays with one row an item.
-        vectors: `(rows, dim')` of the space; of sets one row an element.
-        first: number of the first item, for the error.
+    Beside are arrays with one row an item; vectors are `(rows, dim')` of the space, of sets one row
+    an element; `first` is the number of the first item, for the error.
     """
     owners = element_owners(arrays) if "elements" in arrays else slice(None)
     numbers = np.arange(length(arrays))
@@ -165,11 +162,7 @@ def check_finite(arrays, beside, vectors, first):
 def warn_of_zeros(description, vectors, name, first=0):
     """Warns of vectors without a direction, which have the same cosine with everything.
 
-    Args:
-        description: of the index.
-        vectors: `(rows, dim')` of its space; of sets one row an element.
-        name: what to call them.
-        first: number of the first row.
+    Vectors are `(rows, dim')` of the index' space, of sets one row an element, called `name`.
     """
     if description["space"] not in ("cosine", ELEMENTS):
         return
@@ -195,11 +188,7 @@ def _not_finite(values):
 
 
 def checked_queries(description, similarity, queries):
-    """Queries as a dict of arrays.
-
-    Raises:
-        ValueError: unless they are of the kind and the dimension of the gallery.
-    """
+    """Queries as a dict of arrays, of the gallery's kind and dimension; else a ValueError."""
     queries = as_arrays(queries, "queries")
     what, own = embeddings.kind(queries), description["embedding"]
     mixed = {what, own} <= {POINT, GAUSSIAN, DIRECTION} & {*similarity.embeddings}

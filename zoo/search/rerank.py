@@ -33,15 +33,10 @@ class Reranker:
         return tf.function(scores, reduce_retracing=True)
 
     def scores(self, queries, gallery, rows):
-        """Scores in the similarity's own units.
+        """Scores in the similarity's own units, float32 `(queries, candidates)`.
 
-        Args:
-            queries: an embedding, a dict of arrays.
-            gallery: the embedding of the whole gallery, which may be a memory map.
-            rows: `(queries, candidates)` rows of the gallery; −1 is none.
-
-        Returns:
-            float32 `(queries, candidates)`, NaN where there is no candidate.
+        `rows` are those of the whole gallery, which may be a memory map; −1 is none, and scores
+        NaN.
         """
         # The last rows of a product may be rounded otherwise than the rest, and copies of an item
         # have to score the same: so blocks of rows are whole.
@@ -68,8 +63,7 @@ class Reranker:
 def by_query(queries, rows):
     """What was found for each element, `(elements, k)`, beside each other for each query.
 
-    Returns:
-        `(queries, num_elements * k)`, −1 for masked elements.
+    `(queries, num_elements * k)`, −1 for masked elements.
     """
     items, num_elements, _ = queries["elements"].shape
     if "mask" in queries:
@@ -88,17 +82,11 @@ def unique_candidates(rows):
 
 
 def best(scores, rows, k, ascending, ids=None):
-    """The first k by score, then by id.
+    """The first k of `(queries, candidates)` by score, then by id: `(scores, rows)`, `(queries,
+    k)`.
 
-    Args:
-        scores: `(queries, candidates)`; NaN where there is none.
-        rows: likewise.
-        k: how many; missing ones are NaN and −1.
-        ascending: whether the least score is the best.
-        ids: `(all rows,)` of the items; None where `rows` are ids.
-
-    Returns:
-        `(scores, rows)`, both `(queries, k)`.
+    NaN is no candidate; missing ones are NaN and −1. `ids` are of all rows; None where `rows` are
+    ids.
     """
     keys = scores if ascending else -scores
     order = np.lexsort((rows if ids is None else ids[rows], keys), axis=1)[:, :k]  # NaN is last

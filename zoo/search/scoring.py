@@ -175,11 +175,7 @@ def identity_of(value):
 
 
 def from_json(value):
-    """The inverse of `to_json`.
-
-    Raises:
-        KeyError, TypeError, ValueError: if it is nothing that `to_json` made.
-    """
+    """The inverse of `to_json`; a KeyError, TypeError or ValueError of what is none."""
     if "function" in value:
         return resolve(getattr(_similarities(), str(value["function"]), None))
     import keras
@@ -193,10 +189,8 @@ def from_json(value):
 def saved(path, description, wanted=None):
     """The similarity to score a saved index with: its own, or another of the same class.
 
-    Args:
-        path: of the description, for errors.
-        description: of the index, JSON values.
-        wanted: what `resolve` takes, None for the saved one, or the class `Portable` for that.
+    `wanted` is what `resolve` takes, None for the saved one, or the class `Portable` for that.
+    `path` is of the description.
 
     Raises:
         InputError: if there is no such similarity, or the index was built for another.

@@ -36,15 +36,14 @@ _DATA = re.compile(r"data-(\d+)")
 
 
 def write(folder, description, index, columns, moments=None, bank=None):
-    """Saves an index in place of whatever index the folder holds.
+    """Saves an index in place of whatever index the folder holds, made when missing.
 
     Args:
-        folder: made when missing.
+        folder: of the index.
         description: JSON values.
         index: a FAISS index.
         columns: dict of `zoo.search.columns.Column`s.
-        moments: `GalleryMoments`, or None.
-        bank: of the `CorrectedSpace`, or None.
+        moments, bank: `GalleryMoments`, and that of the `CorrectedSpace`, or None.
 
     Raises:
         InputError: if the folder holds other things, or cannot be written.
@@ -197,14 +196,7 @@ def _check_bank(path, manifest, bank, index):
 
 
 def check_moments(folder, moments, space, index):
-    """Raises InputError unless saved moments are of as many items and dimensions as the index.
-
-    Args:
-        folder: of the index.
-        moments: `GalleryMoments` or None.
-        space: the `SearchSpace` of the scores.
-        index: the `Index`.
-    """
+    """Raises InputError unless saved moments are of as many items and dimensions as the index."""
     if moments is None:
         return
     dim = index.faiss.d + (space.name != index.description["space"])
