@@ -9,7 +9,7 @@ import zoo
 from zoo.confidence import Fits, calibrate_on
 from zoo.confidence.judge import Judge
 from zoo.retriever import Retriever
-from zoo.retriever.everything import grouped
+from zoo.retriever.answer import grouped
 from zoo.search import Index
 
 SIZE, DIM = 300, 12

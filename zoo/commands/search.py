@@ -28,14 +28,21 @@ Apache Beam on a cluster, `--runner`, whose own flags follow `--`. What cannot b
 with the reason. `index` reads shards.
 """
 
+import argparse
 import importlib
+import sys
+from pathlib import Path
 
-from zoo.cli import naming
-from zoo.commands import search_flags
+from zoo.cli import OneLineParser, naming
+from zoo.cli.bounds import DTYPES, KINDS, SIMILARITIES
+from zoo.errors import InputError
+
+_EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
+_MOVED = "new model path, if it has moved since `build`"
 
 
 def main(argv=None):
-    options = search_flags.parse(__doc__, argv)
+    options = parse(argv)
     if options.command not in ("check", "query", "serve"):  # which may do without Keras
         importlib.import_module("zoo.training.registered")
     rooms = {
@@ -46,3 +53,195 @@ def main(argv=None):
     room = rooms.get(options.command, "zoo.retriever.commands")
     with naming("--model", options.model):
         getattr(importlib.import_module(room), options.command)(options)
+
+
+def parse(argv=None):
+    """The options of a command line; what follows `--` is `beam_flags`."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    own = words[: words.index("--")] if "--" in words else words
+    options = parser().parse_args(own)
+    options.beam_flags = words[len(own) + 1 :]
+    if options.beam_flags and getattr(options, "runner", None) is None:
+        raise InputError(f"{options.beam_flags[0]}: flags of Beam need a --runner")
+    return options
+
+
+def parser():
+    """The parser of all commands."""
+    whole = OneLineParser(
+        prog="halo search",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = whole.add_subparsers(dest="command", required=True)
+    _encode(commands.add_parser("encode", help="encode into shards, here or on a cluster"))
+    shards = commands.add_parser("index", help="index shards")
+    shards.add_argument("shards", help="folder that `encode` wrote")
+    shards.add_argument("out", type=Path, help="folder to write")
+    shards.add_argument("--model", help="model of the queries (default: that of the shards)")
+    _index(shards)
+    made = commands.add_parser("build", help="encode and index")
+    _source(made)
+    made.add_argument("out", type=Path, help="folder to write or to resume")
+    _follows(made)
+    _index(made)
+    again = commands.add_parser("update", help="encode new and changed items, then index again")
+    again.add_argument("out", type=Path, help="folder that `build` wrote")
+    again.add_argument("source", nargs="?", help="new source, if it has moved since `build`")
+    again.add_argument("--model", help="new model path, or another model")
+    again.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
+    _follows(again)
+    find = commands.add_parser("query", help="search")
+    find.add_argument("folder", type=Path, help="folder that `build` wrote")
+    find.add_argument("text", nargs="*", help="questions")
+    find.add_argument(
+        "--queries", metavar="FILE", help="file with one question per line; - is standard input"
+    )
+    find.add_argument("--json", action="store_true", help="print one JSON object per answer")
+    find.add_argument("--image", help="image file to ask with")
+    find.add_argument("--vector", metavar="FILE", help="file of stored vectors to ask with")
+    find.add_argument(
+        "--row", type=int, default=0, help="row of the vector in --vector FILE (default 0)"
+    )
+    find.add_argument("-k", type=int, default=10, help="results, with --all on a page (default 10)")
+    find.add_argument(
+        "--all", action="store_true", help="page through all that fits; near copies are shown once"
+    )
+    find.add_argument(
+        "--by", choices=("score", "name"), default="score", help="order of --all (default score)"
+    )
+    find.add_argument("--offset", type=int, default=0, help="results of --all to pass over (0)")
+    find.add_argument(
+        "--max-uncertainty", type=float, help="leave out items with a larger uncertainty"
+    )
+    find.add_argument("--model", help=_MOVED)
+    check = commands.add_parser("check", help="whether an index can still be believed")
+    check.add_argument("folder", type=Path, help="what `build` wrote")
+    check.add_argument("--questions", metavar="LOG", help="questions that were asked, one per line")
+    check.add_argument(
+        "--feedback", metavar="FILE", help='lines of {"probability": P, "right": true or false}'
+    )
+    check.add_argument("--json", action="store_true", help="one JSON object")
+    check.add_argument("--model", help=_MOVED)
+    serve = commands.add_parser("serve", help="answer programs over HTTP, JSON in and out")
+    serve.add_argument("folder", type=Path, help="folder that `build` wrote")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)"
+    )
+    serve.add_argument(
+        "--port", type=int, default=8000, help="port; 0 takes a free one (default 8000)"
+    )
+    serve.add_argument("--model", help=_MOVED)
+    return whole
+
+
+def _source(command):
+    command.add_argument(
+        "source", help="folder, CSV, TSV, text file of captions, vectors, tar, TFRecord or Parquet"
+    )
+    command.add_argument(
+        "--model", required=True, help="name, folder or handle of a model, or an export"
+    )
+    command.add_argument("--captions", action="store_true", help="index captions instead of images")
+    command.add_argument(
+        "--column", help="column of a table or container (default: image or caption)"
+    )
+    command.add_argument(
+        "--names",
+        metavar="FILE",
+        help="file with the names of a vector file's rows: text, or FILE:COLUMN",
+    )
+    command.add_argument(
+        "--names-column", metavar="NAME", help="column of names in TFRecord or Parquet"
+    )
+    command.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
+    command.add_argument(
+        "--shard-size", type=int, default=4096, help="items per shard (default 4096)"
+    )
+    command.add_argument("--batch-size", type=int, default=64, help="items per batch (default 64)")
+
+
+def _follows(command):
+    command.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave out unreadable images; OUT/skipped.jsonl lists them",
+    )
+    command.add_argument(
+        "--checksum",
+        action="store_true",
+        help="compare the contents of every file with the index (default: of files whose size or "
+        "times differ)",
+    )
+
+
+def _encode(command):
+    _source(command)
+    command.add_argument("out", help="folder to write or to resume, here or in an object store")
+    command.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        default=DTYPES[0],
+        help="type of the stored vectors (default float32)",
+    )
+    command.add_argument(
+        "--workers", type=int, help="number of processes on this machine, one thread each"
+    )
+    command.add_argument("--runner", help="DataflowRunner, FlinkRunner, ...; its flags after --")
+
+
+def _index(command):
+    command.add_argument("--kind", choices=KINDS, default="flat")
+    command.add_argument(
+        "--similarity",
+        type=_similarity,
+        metavar="NAME",
+        help=f"{', '.join(SIMILARITIES)} (default: the model's own)",
+    )
+    command.add_argument(
+        "--candidates", type=int, help="number of candidates that are re-ranked exactly"
+    )
+    command.add_argument(
+        "--memory",
+        type=float,
+        metavar="GIB",
+        help="memory per part; parts are searched from the disk (default: one part)",
+    )
+    command.add_argument(
+        "--probes",
+        metavar="RUN",
+        help="run folder or preset whose probes calibrate the index (default: the model's own)",
+    )
+    command.add_argument(
+        "--pairs",
+        metavar="FOLDER",
+        help="your captioned photos, in any layout that own_pairs opens, to calibrate the index: "
+        "300 or more replace the model's probes, fewer are added to them",
+    )
+    command.add_argument(
+        "--hubs",
+        choices=("warn", "drop", "keep"),
+        default="warn",
+        help="items among the first answers of an implausible share of the probes' questions: "
+        "name them, leave them out too, or do not look (warn)",
+    )
+    command.add_argument(
+        "--correct-hubs",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="rank items lower that are near to all of the probes' questions (CSLS); auto: where "
+        "more probes then find their own item first (auto)",
+    )
+    command.add_argument(
+        "--include-training",
+        action="store_true",
+        help="keep photos that the model was trained on",
+    )
+
+
+def _similarity(name):
+    try:
+        importlib.import_module("zoo.similarities").check_name(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return name

@@ -24,8 +24,7 @@ from zoo.files.atomic import atomic, write_text
 from zoo.questions.caption_bank import packaged_bank
 from zoo.questions.preambles import as_asked
 from zoo.retriever import canaries
-from zoo.retriever.answer import Answer
-from zoo.retriever.everything import Everything, grouped, page_of
+from zoo.retriever.answer import Answer, Everything, grouped, page_of
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.retriever.training_photos import training_note
 from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
