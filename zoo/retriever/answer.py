@@ -174,15 +174,14 @@ class Everything:
 def grouped(vectors: np.ndarray, copies: float) -> np.ndarray:
     """Which item each item is a near copy of, `(n,)`: itself, or the first one that is shown.
 
+    Vectors are `(n, dim)` about the gallery's centre, best first; two are copies above a cosine of
+    `copies`, see `zoo.confidence.agreement`.
+
     ```python
     from zoo.retriever.answer import grouped
 
     grouped(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.01]]), 0.99)  # [0, 1, 0]
     ```
-
-    Args:
-        vectors: `(n, dim)` about the gallery's centre, best first.
-        copies: the cosine above which two are copies, see `zoo.confidence.agreement`.
     """
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     units, owner, shown = units.astype(np.float32), np.arange(len(units)), []
@@ -198,14 +197,9 @@ def grouped(vectors: np.ndarray, copies: float) -> np.ndarray:
 def page_of(
     answer: Answer, owner: np.ndarray, by: str = "score", offset: int = 0, limit: int = 100
 ) -> Everything:
-    """A page of an answer whose items all fit.
+    """A page of an answer whose items all fit, best first; `owner` is of `grouped`.
 
-    Args:
-        answer: best first.
-        owner: of `grouped`.
-        by: one of `ORDERS`.
-        offset: how many shown items to pass over.
-        limit: how many to show at most.
+    `by` is one of `ORDERS`; `offset` shown items are passed over, at most `limit` shown.
 
     Raises:
         ValueError: if the order is unknown, by names that the items lack, or a number is negative.

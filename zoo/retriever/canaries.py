@@ -79,8 +79,7 @@ def keep(folder: Path, retriever: Any) -> None:
 def sing(folder: Path, retriever: Any) -> Sung | None:
     """Asks the questions again; None of an index that keeps none.
 
-    Raises:
-        InputError: if the embeddings have another width, or the file is damaged.
+    An InputError if the embeddings have another width, or the file is damaged.
     """
     if not (folder / FILE).is_file():
         return None
@@ -96,11 +95,7 @@ def sing(folder: Path, retriever: Any) -> Sung | None:
 
 
 def warn(folder: Path, retriever: Any) -> None:
-    """Warns where the questions are embedded otherwise than before.
-
-    Raises:
-        InputError: as `sing`.
-    """
+    """Warns where the questions are embedded otherwise than before; raises as `sing`."""
     sung = sing(folder, retriever)
     if sung is not None and not sung.holds:
         warnings.warn(f"{folder.parent}: {sung.sentence}", stacklevel=3)

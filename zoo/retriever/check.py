@@ -19,14 +19,7 @@ _AT_ONCE = 256  # questions
 
 
 def check(options: Any) -> None:
-    """Prints what is found; the exit code is 1 where something no longer holds.
-
-    Args:
-        options: with `folder`, `model`, `questions`, `feedback` and `json`.
-
-    Raises:
-        InputError: if a file cannot be read.
-    """
+    """Prints what is found; the exit code is 1 where something no longer holds."""
     retriever = Retriever.load(options.folder, options.model, check=False)
     found = {"canaries": canaries.to_json(retriever.sing())}
     lines = ["no fixed questions are kept with this index: build it again"]
@@ -89,11 +82,7 @@ def of_questions(retriever: Retriever, texts: list[str]) -> dict[str, Any]:
 
 
 def feedback(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
-    """`(wrong, promised)` of labelled answers: lines of JSON with `right` and `probability`.
-
-    Raises:
-        InputError: if a line has neither, or the probability is none.
-    """
+    """`(wrong, promised)` of labelled answers: lines of JSON with `right` and `probability`."""
     wrong, promised = [], []
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():

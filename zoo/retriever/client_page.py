@@ -22,12 +22,7 @@ print(answer["verdict"], answer["probability"], answer["ids"])
 
 
 def client_page(schema: dict[str, Any], base: str) -> str:
-    """HTML that needs nothing from elsewhere.
-
-    Args:
-        schema: of OpenAPI.
-        base: address of the server, with a slash at the end.
-    """
+    """HTML that needs nothing from elsewhere, of an OpenAPI schema and the server's address."""
     rows = []
     for path, methods in schema["paths"].items():
         for method, facts in methods.items():

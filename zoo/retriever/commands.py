@@ -118,11 +118,7 @@ def _tell_skipped(out, shards):
 
 
 def _name_training(options, pieces):
-    """Refuses a gallery of photos that the model was trained on, which attract every question.
-
-    Raises:
-        InputError: if there are many, and they were not asked for.
-    """
+    """Refuses a gallery of photos that the model was trained on, which attract every question."""
     if options.captions or options.include_training:
         return
     paths = [path for work in pieces if work.kind == FILES for path in work.items]

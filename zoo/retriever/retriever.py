@@ -474,13 +474,10 @@ class Retriever:
     def judged(
         self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None, k=DEPTH
     ) -> list[Judgement]:
-        """A `zoo.confidence.judge.Judgement` of each question.
+        """A `zoo.confidence.judge.Judgement` of each question, of at most k results.
 
-        Args:
-            queries: embeddings, a dict of arrays.
-            side: what they are, `"images"` or `"captions"`.
-            texts: the captions that were embedded, or None.
-            k: how many results `fits` is about, at most.
+        The queries are embeddings, a dict of arrays, of `side`; texts the captions that were
+        embedded, or None.
         """
         with self.index.reading():
             return self._found(queries, side, texts, min(k, len(self.index)))[1]
@@ -514,12 +511,9 @@ class Retriever:
     def facts(
         self, queries: dict[str, np.ndarray], texts: Sequence[str] | None, judge: Judge
     ) -> Asked:
-        """What a judge asks about questions beside their scores.
+        """What a judge asks about questions, a dict of arrays, beside their scores.
 
-        Args:
-            queries: embeddings, a dict of arrays.
-            texts: what was embedded, or None for pictures.
-            judge: who asks.
+        `texts` is what was embedded, or None for pictures.
         """
         return Asked(
             self._prior(texts, judge),
@@ -709,13 +703,8 @@ class Retriever:
 def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side: str, probes: Any):
     """The questions by which hubs are corrected, or None; and the `Gain` of that, or None.
 
-    Args:
-        hubs, side, probes: as of `Retriever.build`.
-        items: a function that gives embeddings of the gallery, or of a sample of it.
-        similarity: to rank by.
-
-    Raises:
-        ValueError: if hubs are to be corrected and there are no probes.
+    `items` is a function that gives embeddings of the gallery, or of a sample of it; the others are
+    those of `Retriever.build`. A ValueError if hubs are to be corrected and there are no probes.
     """
     if not hubs or (probes is None and hubs == "auto"):
         return None, None

@@ -41,14 +41,10 @@ class StoredTowers:
 
     @classmethod
     def of(cls, out: Path, setup: dict[str, Any]) -> "StoredTowers | None":
-        """The towers of an index, None where it has none or their engine is not installed.
+        """The towers of an index, of its folder and its setup, see `zoo.search.built`.
 
-        Args:
-            out: the folder of the index.
-            setup: of it, see `zoo.search.built`.
-
-        Raises:
-            InputError: if they cannot be read.
+        None where it has none or their engine is not installed; an InputError if they cannot be
+        read.
         """
         name = setup.get("towers")
         if not isinstance(name, str) or not name.startswith(TOWERS):
@@ -80,13 +76,7 @@ class StoredTowers:
 class StoredTower:
     """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4.
 
-    Args:
-        folder: of the files.
-        side: `"images"` or `"captions"`.
-        facts: of the side.
-
-    Attributes:
-        reads: `"texts"` or `"pictures"`.
+    `reads` is `"texts"` or `"pictures"`; the facts are those of the side.
     """
 
     def __init__(self, folder: Path, side: str, facts: dict[str, Any]):
@@ -98,10 +88,8 @@ class StoredTower:
             self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """The embedding of strings.
-
-        Raises:
-            InputError: if a text holds a lone surrogate, or the side reads pictures.
+        """The embedding of strings; an InputError of a lone surrogate, or if the side reads
+        pictures.
         """
         self._expect("texts")
         texts = list(texts)
@@ -118,8 +106,7 @@ class StoredTower:
     def of_files(self, files: Sequence[Any]) -> dict[str, np.ndarray]:
         """The embedding of pictures: paths, the bytes of files, Pillow images or arrays.
 
-        Raises:
-            InputError: if one cannot be read, or the side reads texts.
+        An InputError if one cannot be read, or the side reads texts.
         """
         self._expect("pictures")
         shown = self._facts["size"], self._facts["mode"], self._facts["crop_fraction"]

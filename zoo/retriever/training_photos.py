@@ -14,9 +14,7 @@ NAMED = 0.05  # share of training photos from which a gallery is named
 def trained_on(paths: Sequence[Any], probes: Probes | None) -> np.ndarray:
     """Which files the model was trained on, `(N,)` booleans, by a hash of their contents.
 
-    Args:
-        paths: of pictures.
-        probes: of the model, which remember its training; None knows nothing.
+    The model's probes remember its training; None knows nothing.
     """
     if probes is None or not len(probes.trained_on) or not len(paths):
         return np.zeros(len(paths), bool)

@@ -24,14 +24,9 @@ def write_towers(
     out: Path, model: DualEncoder, index: Any, sha256: str, resizing: dict[str, Any]
 ) -> tuple[str | None, str | None]:
     """Writes the tower of an index's questions, and that of its items where it reads pictures or
-    texts, unless the same are there.
+    texts, beside the index, unless the same are there.
 
-    Args:
-        out: the folder of the index.
-        model: that the gallery was encoded with.
-        index: a `zoo.search.Index` or `ShardedIndex`.
-        sha256: of the model's weights.
-        resizing: how the model is shown pictures, arguments of `zoo.Tower`.
+    `sha256` is of the model's weights; `resizing` are arguments of `zoo.Tower`.
 
     Returns:
         `(name of the folder, None)`, or `(None, a sentence on why questions need TensorFlow)`.
