@@ -33,12 +33,6 @@ def test_it_runs_on_a_toy(tmp_path, monkeypatch, capsys):
     assert "said 0." in capsys.readouterr().out
 
 
-def test_it_is_as_long_as_an_example():
-    assert sum(len(code.splitlines()) for code in CODE) <= 125
-    kept = [cell for cell in CELLS if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in kept)
-
-
 def test_its_page_is_the_notebook():
     text = page(CELLS, NOTEBOOK.name)
     assert text.startswith("# A dual encoder in plain Keras 3\n\n*A notebook: [dual_encoder.ipynb]")

@@ -116,9 +116,12 @@ def test_the_wheel_says_its_licences(wheel):
 
 
 @pytest.mark.slow
-def test_an_installed_package_names_the_presets_of_the_repository(environment, outside):
+def test_an_installed_package_is_that_of_the_wheel(environment, outside):
+    """It names the presets of the repository, and nothing as common as `demo` is to be imported."""
     code = """if True:
+        import importlib.util
         import zoo
+        print(zoo.__file__, importlib.util.find_spec("demo"))
         print(sorted(name for name, card in zoo.list_presets().items() if card["installed"]))
         try:
             zoo.from_preset("birds_dive")
@@ -129,25 +132,19 @@ def test_an_installed_package_names_the_presets_of_the_repository(environment, o
     found = subprocess.run(
         command, cwd=outside, env=_variables(outside), capture_output=True, text=True, check=True
     )
-    listed, refused = found.stdout.splitlines()
+    places, listed, refused = found.stdout.splitlines()
+    path, spec = places.split()
+    assert Path(path).is_relative_to(environment)  # not in the checkout
+    assert spec == "None"
     assert listed == str(list(PRESETS))
     assert refused.startswith("birds_dive: this preset is in the repository only")
 
 
 @pytest.mark.slow
-def test_the_command_is_that_of_the_wheel(environment, outside, halo):
+def test_the_command_is_that_of_the_wheel(halo):
     assert halo("--help").startswith("usage: halo COMMAND")
     assert "  pcme_cub " in halo("train")
     assert halo("demo", "--help").startswith("usage: halo demo [-h]")
-    # Neither the checkout nor names as common as `demo` are there to import.
-    code = "import importlib.util as u, zoo; print(zoo.__file__, u.find_spec('demo'))"
-    command = [environment / "bin" / "python", "-c", code]
-    found = subprocess.run(
-        command, cwd=outside, env=_variables(outside), capture_output=True, text=True, check=True
-    )
-    path, spec = found.stdout.split()
-    assert Path(path).is_relative_to(environment)
-    assert spec == "None"
 
 
 @pytest.mark.very_slow

@@ -99,3 +99,4 @@ def test_why_each_is_refused(tmp_path):
         "zero.jpg": "an empty file",
     }
     assert check_images([tmp_path / name for name in decoded]) == [None] * len(decoded)
+    assert check_images([tmp_path / "no.jpg"]) == ["No such file or directory"]

@@ -1,5 +1,7 @@
 """A model whose embedding of a picture is its mean colour."""
 
+import random
+
 import keras
 
 import zoo
@@ -8,7 +10,7 @@ from zoo.data.text.captions import word_tokenizer
 
 def colour_model(texts, seed=0):
     """A `DualEncoder` that knows the words of some texts, random."""
-    keras.utils.set_random_seed(seed)
+    random.seed(seed)
     image = keras.Input((8, 8, 3))
     mean = keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
     return with_words(keras.Model(image, {"mean": mean}), texts, max_words=8)

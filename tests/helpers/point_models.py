@@ -22,9 +22,13 @@ def tiny(builder, image_backbone="tiny", max_words=3, **options):
 
 
 def batch(model, pairs=6, seed=0):
-    rng = np.random.default_rng(seed)
     shape = model.image_encoder.input_shape[1:]
-    length = model.caption_encoder.input_shape[1]
+    return random_pairs(shape, model.caption_encoder.input_shape[1], pairs, seed)
+
+
+def random_pairs(shape, length, pairs, seed=0):
+    """A batch of images of some shape, or features, and captions of some length."""
+    rng = np.random.default_rng(seed)
     labels = np.arange(pairs, dtype="int32")
     return {
         "images": rng.uniform(0, 255 if len(shape) == 3 else 1, (pairs, *shape)).astype("float32"),

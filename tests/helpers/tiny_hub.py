@@ -1,6 +1,7 @@
 """Tiny random dual encoders of KerasHub, one a family, with preprocessors of tiny vocabularies."""
 
 import io
+import random
 
 import keras
 import numpy as np
@@ -31,7 +32,7 @@ def tiny_hub(family, seed=0):
     """`(backbone, preprocessor)` of KerasHub, random."""
     import keras_hub
 
-    keras.utils.set_random_seed(seed)
+    random.seed(seed)
     models, layers = keras_hub.models, keras_hub.layers
     size = {"hidden_dim": 16, "num_layers": 2, "num_heads": 2, "intermediate_dim": 32}
     vision = {"patch_size": 8, "image_shape": (SIZE, SIZE, 3), **size}

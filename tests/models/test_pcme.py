@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 import zoo
+from point_models import random_pairs
 from zoo import losses, similarities
 from zoo.data.text.captions import WordTokenizer
 
@@ -22,15 +23,8 @@ def untrained():
     return tiny_pcme()
 
 
-def batch(pairs=5):
-    rng = np.random.default_rng(0)
-    labels = np.arange(pairs, dtype="int32")
-    return {
-        "images": rng.uniform(0, 255, (pairs, 16, 16, 3)).astype("float32"),
-        "captions": rng.integers(1, 8, (pairs, 6)).astype("int32"),
-        "image_labels": labels,
-        "caption_labels": labels,
-    }
+def batch():
+    return random_pairs((16, 16, 3), length=6, pairs=5)
 
 
 def test_the_defaults_are_those_of_the_paper_on_cub():

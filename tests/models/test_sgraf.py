@@ -56,7 +56,6 @@ def test_the_defaults_are_those_of_the_paper():
     ["both", *(pytest.param(name, marks=pytest.mark.very_slow) for name in ("saf", "sgr"))],
 )
 def test_training_moves_everything_and_a_file_keeps_it(module, tmp_path):
-    keras.utils.set_random_seed(0)
     term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.1))
     model = tiny(module=module).with_auxiliaries(term)
     data = batch(model)

@@ -1,3 +1,5 @@
+import random
+
 import keras
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ Y = X[:, :2] * 2.0 - 1.0
 
 
 def make_model(batch_norm=False):
-    keras.utils.set_random_seed(1)
+    random.seed(1)
     layers = [keras.Input((3,)), keras.layers.Dense(4)]
     layers += [keras.layers.BatchNormalization()] if batch_norm else []
     model = keras.Sequential([*layers, keras.layers.Dense(2)])

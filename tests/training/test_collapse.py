@@ -1,3 +1,4 @@
+import random
 import warnings
 
 import keras
@@ -23,7 +24,7 @@ def noise(pairs=64, dim=24, seed=0):
 
 
 def fit(mining, epochs=4, bound=0.02):
-    keras.utils.set_random_seed(0)
+    random.seed(0)
     model = zoo.models.vsepp((24,), vocabulary_size=40, dim=16, word_dim=8, max_length=8)
     # Other pairs in every step: nothing that could be learnt.
     stream = tf.data.Dataset.from_generator(

@@ -1,3 +1,4 @@
+import random
 import re
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ WORDS = WordTokenizer(["bird", "red"], max_words=4)
 
 
 def tiny():
-    keras.utils.set_random_seed(0)
+    random.seed(0)
     image = keras.Input((8, 8, 3))
     backbone = keras.Model(image, keras.layers.Conv2D(4, 3)(image), name="backbone")
     return models.vsepp(backbone, WORDS, dim=4, word_dim=4, image_size=8)

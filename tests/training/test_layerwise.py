@@ -1,3 +1,5 @@
+import random
+
 import keras
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ class LayerwiseLion(LayerwiseRates, keras.optimizers.Lion):
 
 
 def make_model():
-    keras.utils.set_random_seed(3)
+    random.seed(3)
     inputs = keras.Input((3,))
     low = keras.layers.Dense(4, activation="tanh", name="low")(inputs)
     return keras.Model(inputs, keras.layers.Dense(2, name="high")(low))

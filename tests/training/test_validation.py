@@ -1,5 +1,6 @@
 """Validation after each epoch, and the weights of the best one."""
 
+import random
 from types import SimpleNamespace
 
 import keras
@@ -18,7 +19,7 @@ from zoo.training import BestEpoch, Validation, read_best, restore_best
 
 
 def make_model(seed=0):
-    keras.utils.set_random_seed(seed)
+    random.seed(seed)
     image = keras.Input((4, 4, 3))
     backbone = keras.Model(image, keras.layers.Conv2D(4, 1)(image), name="backbone")
     words = WordTokenizer(["red", "green", "blue", "bird"], max_words=4)
