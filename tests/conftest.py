@@ -188,8 +188,8 @@ def _what_a_process_has_once():
             registry.update(entries)
 
 
-@pytest.fixture(scope="module")
-def few_general_photos():
+@pytest.fixture
+def few_general_photos(monkeypatch):
     """Thirty of the photos by which a model without probes is calibrated.
 
     All of them teach what else fits a question, in ten seconds a model:
@@ -198,9 +198,7 @@ def few_general_photos():
     from zoo.evaluation import captioned_probes
 
     few = captioned_probes.packaged_photos()[:30]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(captioned_probes, "packaged_photos", lambda: few)
-        yield
+    monkeypatch.setattr(captioned_probes, "packaged_photos", lambda: few)
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,9 @@
 """Nine entrances and six kinds of model: each works, or says one true sentence."""
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece
 from PIL import Image
 
 import own_pairs
@@ -15,7 +13,7 @@ import zoo
 from demo import sources
 from export import __main__ as export
 from hugging_face import write_siglip
-from tiny_hub import tiny_hub
+from tiny_hub import siglip_pieces, tiny_hub
 from zoo import cli
 from zoo.commands import evaluate, search
 from zoo.data.text.captions import WordTokenizer
@@ -56,12 +54,7 @@ def models(photos, tmp_path_factory):
     write_siglip(backbone, preprocessor, root / "hugging_face")
     about, shapes, _ = released.described("prolip_tiny")
     published = released.write(root / "published", released.weights(shapes), about["config"])
-    stored = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([" ".join(CAPTIONS)] * 3), model_writer=stored, vocab_size=40,
-        hard_vocab_limit=False, pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2,
-    )  # fmt: skip
-    (published / "spiece.model").write_bytes(stored.getvalue())
+    (published / "spiece.model").write_bytes(siglip_pieces([" ".join(CAPTIONS)] * 3))
     kinds = ("preset", "run", "keras_hub", "hugging_face", "published")
     return {**{kind: str(root / kind) for kind in kinds}, "name": NAME}
 

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import sentencepiece
 import tensorflow as tf
 from PIL import Image
 
@@ -16,7 +15,7 @@ import zoo
 from export import export_model
 from export.engines import export_engine
 from hugging_face import write_siglip
-from tiny_hub import tiny_hub
+from tiny_hub import siglip_pieces, tiny_hub
 
 TEXTS = ["a red bird", "Two DOGS, isn't it?", "bus_stop", ""]
 
@@ -24,19 +23,8 @@ TEXTS = ["a red bird", "Two DOGS, isn't it?", "bus_stop", ""]
 def prolip(folder):
     about, shapes, _ = released.described("prolip_tiny")
     released.write(folder, released.weights(shapes), about["config"])
-    stored = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a red bird two dogs isnt it bus stop"] * 3),
-        model_writer=stored,
-        vocab_size=40,
-        hard_vocab_limit=False,
-        pad_id=0,
-        eos_id=1,
-        unk_id=2,
-        bos_id=-1,
-        minloglevel=2,
-    )
-    (folder / "spiece.model").write_bytes(stored.getvalue())
+    pieces = siglip_pieces(["a red bird two dogs isnt it bus stop"] * 3)
+    (folder / "spiece.model").write_bytes(pieces)
     return zoo.from_checkpoint(folder)
 
 

@@ -3,7 +3,6 @@
 import functools
 import gzip
 import html
-import io
 import itertools
 import json
 import re
@@ -17,6 +16,7 @@ import sentencepiece
 
 import released
 import zoo
+from tiny_hub import siglip_pieces
 from zoo.checkpoints.family import siglip_tokenizer
 from zoo.data import read_clip_tokenizer
 
@@ -110,21 +110,8 @@ def test_pcmepps_ids_are_those_of_the_official_tokenizer(shared_data):
 
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory):
-    """A SentencePiece model as SigLIP's: </s> is 1 and fills rows, <unk> is 2."""
-    stored = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([canonical(text) for text in TEXTS if text.strip()]),
-        model_writer=stored,
-        vocab_size=150,
-        hard_vocab_limit=False,
-        pad_id=0,
-        eos_id=1,
-        unk_id=2,
-        bos_id=-1,
-        minloglevel=2,
-    )
     path = tmp_path_factory.mktemp("siglip") / "spiece.model"
-    path.write_bytes(stored.getvalue())
+    path.write_bytes(siglip_pieces([canonical(text) for text in TEXTS if text.strip()], 150))
     return path
 
 

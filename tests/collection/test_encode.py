@@ -8,7 +8,6 @@ import signal
 import tarfile
 import time
 
-import keras
 import numpy as np
 import pyarrow
 import pytest
@@ -16,14 +15,13 @@ import tensorflow as tf
 from PIL import Image
 from pyarrow import parquet
 
-import zoo
+from colour_model import colour_gaussians
 from export import export_model
 from zoo import collection, embeddings
 from zoo.cli.bounds import DTYPES
 from zoo.collection import Collection, Encoded, Work, containers, direct, encode_work, shards
 from zoo.collection.shards import shard_name
 from zoo.data import images
-from zoo.data.text.captions import word_tokenizer
 from zoo.embeddings.arrays import parts_of
 from zoo.errors import InputError
 from zoo.models import Tower
@@ -41,22 +39,7 @@ def encoded_picture(colour, kind="PNG"):
 
 @pytest.fixture(scope="module")
 def model():
-    image = keras.Input((SIZE, SIZE, 3))
-    mean = keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
-    caption = keras.Input((4,), dtype="int32")
-    tokenizer = word_tokenizer(TEXTS, max_words=4)
-    words = keras.layers.Embedding(tokenizer.vocabulary_size(), 3)(caption)
-    words = keras.layers.GlobalAveragePooling1D()(words)
-
-    def gaussian(mean):
-        return {"mean": mean, "log_variance": keras.layers.Dense(3)(mean)}
-
-    return zoo.models.DualEncoder(
-        keras.Model(image, gaussian(mean)),
-        keras.Model(caption, gaussian(words)),
-        zoo.similarities.ClosedFormSampledDistance(),
-        tokenizer=tokenizer,
-    )
+    return colour_gaussians(TEXTS)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import pytest
 
 from zoo.data import cub
 from zoo.errors import InputError
-from zoo.files.decoding import check_images
 from zoo.files.text_files import decode_caption_bytes, read_lines, read_numbered
 
 

@@ -11,21 +11,45 @@ from zoo.data.text.captions import word_tokenizer
 def colour_model(texts, seed=0):
     """A `DualEncoder` that knows the words of some texts, random."""
     random.seed(seed)
-    image = keras.Input((8, 8, 3))
-    mean = keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
+    image, mean = _mean_colour()
     return with_words(keras.Model(image, {"mean": mean}), texts, max_words=8)
+
+
+def colour_gaussians(texts, kernel="glorot_uniform"):
+    """One of Gaussians; `kernel` initialises what makes a log variance of a mean."""
+    image, mean = _mean_colour()
+    caption, words, tokenizer = _mean_word(texts, 4, 3)
+
+    def gaussian(mean):
+        log_variance = keras.layers.Dense(3, kernel_initializer=kernel)(mean)
+        return {"mean": mean, "log_variance": log_variance}
+
+    return zoo.models.DualEncoder(
+        keras.Model(image, gaussian(mean)),
+        keras.Model(caption, gaussian(words)),
+        zoo.similarities.ClosedFormSampledDistance(),
+        tokenizer=tokenizer,
+    )
 
 
 def with_words(images, texts, max_words):
     """A `DualEncoder` of points: pictures by a network, captions by the mean of words' vectors."""
-    caption = keras.Input((max_words,), dtype="int32")
-    tokenizer = word_tokenizer(list(texts), max_words=max_words)
-    dim = images.output["mean"].shape[-1]
-    words = keras.layers.Embedding(tokenizer.vocabulary_size(), dim)(caption)
-    words = keras.layers.GlobalAveragePooling1D()(words)
+    caption, words, tokenizer = _mean_word(texts, max_words, images.output["mean"].shape[-1])
     return zoo.models.DualEncoder(
         images,
         keras.Model(caption, {"mean": words}),
         zoo.similarities.Cosine(),
         tokenizer=tokenizer,
     )
+
+
+def _mean_colour():
+    image = keras.Input((8, 8, 3))
+    return image, keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
+
+
+def _mean_word(texts, max_words, dim):
+    caption = keras.Input((max_words,), dtype="int32")
+    tokenizer = word_tokenizer(list(texts), max_words=max_words)
+    words = keras.layers.Embedding(tokenizer.vocabulary_size(), dim)(caption)
+    return caption, keras.layers.GlobalAveragePooling1D()(words), tokenizer

@@ -112,19 +112,25 @@ def compared(model, backbone, preprocessor):
     return images, texts, logits
 
 
-def sentence_pieces(**ids):
+def sentence_pieces(sentences=tuple(_SENTENCES * 4), vocab_size=WORDS, **options):
     """A SentencePiece model of 50 pieces, as bytes."""
     import sentencepiece
 
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(_SENTENCES * 4),
+        sentence_iterator=iter(sentences),
         model_writer=written,
-        vocab_size=WORDS,
+        vocab_size=vocab_size,
         minloglevel=2,
-        **ids,
+        **options,
     )
     return written.getvalue()
+
+
+def siglip_pieces(sentences, vocab_size=40):
+    """One as SigLIP's, of some sentences: </s> is 1 and fills rows, <unk> is 2."""
+    ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    return sentence_pieces(sentences, vocab_size, hard_vocab_limit=False, **ids)
 
 
 def _byte_pairs():

@@ -130,6 +130,7 @@ def test_a_bad_folder_is_one_error(retriever, folder, tmp_path):
     assert retriever.probes is before
 
 
+@pytest.mark.usefixtures("few_general_photos")
 def test_the_command_takes_the_folder(model, folder, tmp_path, capsys):
     model.save(tmp_path / "colours.keras")
     out = tmp_path / "index"

@@ -4,18 +4,17 @@ import dataclasses
 import json
 import re
 
-import keras
 import numpy as np
 import pytest
 from PIL import Image
 
 import zoo
+from colour_model import colour_gaussians
 from zoo import collection
 from zoo.collection import Collection
 from zoo.commands.search import main
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
-from zoo.data.text.captions import word_tokenizer
 from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -27,26 +26,9 @@ CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory):
-    """A DualEncoder whose embedding of a picture is its mean colour."""
-    image = keras.Input((8, 8, 3))
-    mean = keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
-    caption = keras.Input((4,), dtype="int32")
-    tokenizer = word_tokenizer(CAPTIONS, max_words=4)
-    words = keras.layers.Embedding(tokenizer.vocabulary_size(), 3)(caption)
-    words = keras.layers.GlobalAveragePooling1D()(words)
-
-    def gaussian(mean):
-        log_variance = keras.layers.Dense(3, kernel_initializer="zeros")(mean)
-        return {"mean": mean, "log_variance": log_variance}
-
-    model = zoo.models.DualEncoder(
-        keras.Model(image, gaussian(mean)),
-        keras.Model(caption, gaussian(words)),
-        zoo.similarities.ClosedFormSampledDistance(),
-        tokenizer=tokenizer,
-    )
+    """Of a model whose embedding of a picture is its mean colour."""
     folder = tmp_path_factory.mktemp("run") / "model"
-    zoo.save_preset(model, folder)
+    zoo.save_preset(colour_gaussians(CAPTIONS, kernel="zeros"), folder)
     return folder
 
 

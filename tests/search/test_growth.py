@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 import zoo
+from colour_model import with_words
 from zoo import collection
 from zoo.collection import Collection, Encoded, contents, encoding
 from zoo.collection.growth import follow
 from zoo.commands.search import main
-from zoo.data.text.captions import word_tokenizer
 from zoo.errors import InputError
 from zoo.search import built
 
@@ -29,15 +29,7 @@ def saved_model(tmp_path_factory):
     image = keras.Input((8, 8, 3))
     mean = keras.layers.GlobalAveragePooling2D()(keras.layers.Rescaling(1 / 255)(image))
     mean = keras.layers.Dense(3, kernel_initializer="identity", name="colour")(mean)
-    caption = keras.Input((4,), dtype="int32")
-    tokenizer = word_tokenizer(CAPTIONS, max_words=4)
-    words = keras.layers.Embedding(tokenizer.vocabulary_size(), 3)(caption)
-    model = zoo.models.DualEncoder(
-        keras.Model(image, {"mean": mean}),
-        keras.Model(caption, {"mean": keras.layers.GlobalAveragePooling1D()(words)}),
-        zoo.similarities.Cosine(),
-        tokenizer=tokenizer,
-    )
+    model = with_words(keras.Model(image, {"mean": mean}), CAPTIONS, max_words=4)
     folder = tmp_path_factory.mktemp("model") / "model"
     zoo.save_preset(model, folder)
     return folder
