@@ -21,7 +21,7 @@ from zoo.errors import InputError
 from zoo.files import RunFolder
 
 pytest.importorskip("keras_hub")
-pytestmark = pytest.mark.usefixtures("few_general_photos")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_general_photos")]
 NAME = "siglip2_base_patch16_224"
 CAPTIONS = ("a red bird", "two dogs", "snow on mountains", "an old town hall")
 

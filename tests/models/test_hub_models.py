@@ -112,6 +112,7 @@ def test_a_backbone_shares_its_layers():
     np.testing.assert_allclose(scaling(pixels)[:, 0, 0], [[0] * 3, [1] * 3], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_general_photos")
 def test_variances_a_gallery_and_training():
     """`pfe`, the Retriever and `fit` take it as any model of points."""
