@@ -195,10 +195,10 @@ def few_general_photos(monkeypatch):
     All of them teach what else fits a question, in ten seconds a model:
     tests/retriever/test_general_probes.py.
     """
-    from zoo.evaluation import captioned_probes
+    from zoo.evaluation import probes
 
-    few = captioned_probes.packaged_photos()[:30]
-    monkeypatch.setattr(captioned_probes, "packaged_photos", lambda: few)
+    few = probes.packaged_photos()[:30]
+    monkeypatch.setattr(probes, "packaged_photos", lambda: few)
 
 
 @pytest.fixture(scope="session")
