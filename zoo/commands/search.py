@@ -241,7 +241,7 @@ def _index(command):
 
 def _similarity(name):
     try:
-        importlib.import_module("zoo.similarities").check_name(name)
+        importlib.import_module("zoo.similarities.by_name").check_name(name)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return name

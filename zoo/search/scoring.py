@@ -118,7 +118,8 @@ def resolve(similarity):
         return S.get(similarity)
     if isinstance(similarity, S.Similarity):
         return similarity
-    owner = None if similarity is None else S.owner_of(similarity)
+    by_name = importlib.import_module("zoo.similarities.by_name")
+    owner = None if similarity is None else by_name.owner_of(similarity)
     if owner is not None:
         return Quantity(owner)
     raise TypeError(
