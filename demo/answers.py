@@ -2,9 +2,12 @@
 
 from typing import TypedDict
 
+import numpy as np
+
 from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD, leading
 
 ERROR = 0.1  # of the list that is long enough
+FEW, MANY = 0.9, 0.1  # probabilities of fitting, the ends of the list of all that fits
 REFUSED = (ABSENT, NOT_UNDERSTOOD)
 POINTS = "This model embeds every item as a point, so it cannot say how uncertain it is."
 NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty with."
@@ -13,7 +16,7 @@ NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty
 class Result(TypedDict):
     """One item that was found. `fits` is the probability that it fits; percentiles are among the
     gallery's items of its side; `right` says whether it matches what was asked, where that is
-    known."""
+    known; `copies` is how many near copies are not shown, of a list of all that fits."""
 
     rank: int
     item: int
@@ -23,6 +26,26 @@ class Result(TypedDict):
     uncertainty: float | None
     uncertainty_percentile: float | None
     right: bool | None
+    copies: int
+
+
+class Everything(TypedDict):
+    """All that fits a query, near copies shown once: `copies` of a result says how many more.
+
+    Attributes:
+        total: results on all pages.
+        items: the same with near copies.
+        unfit: the expected share of the list that does not fit, None of an empty one.
+        few, many: that share of the shortest and of the longest list.
+        results: of this page.
+    """
+
+    total: int
+    items: int
+    unfit: float | None
+    few: float | None
+    many: float | None
+    results: list[Result]
 
 
 class Answer(TypedDict):
@@ -89,6 +112,35 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
     )
 
 
+def everything(gallery, question, side, least, similarity=None, offset=0, limit=24):
+    """All that fits one question with at least some probability.
+
+    Args:
+        gallery, side, similarity: as of `search`.
+        question: as of `zoo.Retriever.ask`.
+        least: that probability.
+        offset, limit: which results are on the page.
+
+    Returns:
+        An `Everything`.
+
+    Raises:
+        ValueError: if nothing says how likely items fit.
+    """
+    asked = "captions" if side == "images" else "images"
+    retriever = gallery.retriever(asked, similarity)
+    page = retriever.all(question, offset=offset, limit=limit, least=least)
+    few, many = (retriever.all(question, limit=1, least=end).unfit for end in (FEW, MANY))
+    found = page.answer
+    results = _results(gallery, side, found.scores, found.ids)
+    fits = [None] * len(results) if found.fits is None else np.asarray(found.fits).tolist()
+    for result, fit, copies in zip(results, fits, page.copies.tolist(), strict=True):
+        result |= {"fits": fit, "copies": copies, "rank": result["rank"] + offset}
+    return Everything(
+        total=page.total, items=page.items, unfit=page.unfit, few=few, many=many, results=results
+    )
+
+
 def certainty(gallery, query, side):
     """`(uncertainty, percentile, sentence)` of one query of a side; None where there is none."""
     values = gallery.uncertainty(query)
@@ -109,7 +161,10 @@ def _found(gallery, query, side, similarity, k):
     index = gallery.index(side, name)
     k = max(1, min(int(k), len(index)))
     scores, items = (row[0] for row in index.search(query, k))
-    scores, items = scores[items >= 0], items[items >= 0]
+    return _results(gallery, side, scores[items >= 0], items[items >= 0])
+
+
+def _results(gallery, side, scores, items):
     names = gallery.names(side)
     reference = gallery.references.get(side)
     results = []
@@ -125,6 +180,7 @@ def _found(gallery, query, side, similarity, k):
                 uncertainty=value,
                 uncertainty_percentile=None if value is None else reference.percentile(value),
                 right=None,
+                copies=0,
             )
         )
     return results

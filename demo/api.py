@@ -19,6 +19,7 @@ def add(service):
     """Adds the endpoints to the page that is being built; nothing of it is seen there."""
     for function in (
         service.find_images,
+        service.find_all,
         service.risk_coverage,
         service.describe_gallery,
     ):

@@ -180,7 +180,10 @@ class Gallery:
         with self._lock:
             if (side, name) not in self._retrievers:
                 index = self.index(side, name)
-                self._retrievers[side, name] = Retriever(self.model, index, self.probes)
+                names = dict(enumerate(self.names(side)))
+                self._retrievers[side, name] = Retriever(
+                    self.model, index, self.probes, names, towers=self.towers
+                )
             return self._retrievers[side, name]
 
     def judge(self, asked, queries, texts=None, name=None, k=DEPTH):

@@ -4,10 +4,13 @@ import sys
 from typing import TypedDict
 
 from demo import answers, elements, erasing, limits
-from demo.answers import Answer
+from demo.answers import Answer, Everything
 from demo.curves import risk_coverage
 from demo.erasing import Box
+from zoo.confidence.judge import FIT
 from zoo.questions.preambles import as_asked
+
+_MOST = 10 * limits.MAX_RESULTS  # of a list of all that fits
 
 
 class TextAnswer(TypedDict):
@@ -67,6 +70,35 @@ class Service:
             answer=self._marked(found, caption),
             unknown_words=gallery.unknown_words(asked),
         )
+
+    def find_all(
+        self,
+        caption: str,
+        least: float = FIT,
+        similarity: str | None = None,
+        offset: int = 0,
+        results: int = limits.MAX_RESULTS,
+    ) -> Everything:
+        """All images that fit a caption, near copies shown once; the list of `search query --all`.
+
+        Args:
+            caption: what to look for.
+            least: the probability of fitting from which an image is on the list, 0.1 to 0.9.
+            similarity: how to rank; None as the model was trained.
+            offset: how many of them to pass over.
+            results: how many at most.
+        """
+        caption, similarity = limits.text(caption), self._similarity(similarity)
+        least = limits.between(least, "The probability", answers.MANY, answers.FEW)
+        offset = limits.whole(offset, "The offset", 0, len(self.gallery.image_names))
+        results = limits.whole(results, "The number of results", 1, _MOST)
+        question = caption if self.gallery.reads_words else self.gallery.of_words([caption])
+        more = least, similarity, offset, results
+        try:
+            found = answers.everything(self.gallery, question, "images", *more)
+        except ValueError as error:
+            raise limits.RefusedError(f"{str(error).rstrip('.')}.") from None
+        return self._marked(found, caption)
 
     def find_captions(self, image, similarity=None, results=8):
         """The captions that describe an image: an `Answer`. `image` is the path of a file."""

@@ -1,8 +1,9 @@
 """Words to images: a question, a verdict, and words to press."""
 
 from demo import cards, opening, verdict_card
+from demo.answers import FEW, MANY
 from demo.events import gr, said_on_the_page
-from demo.limits import MAX_CHARACTERS
+from demo.limits import MAX_CHARACTERS, MAX_RESULTS, RefusedError
 from demo.stored_captions import listed
 
 _NOTHING = {"caption": None, "kept": None}
@@ -27,9 +28,7 @@ def add(service, controls):
             short = [service.find_images(text, similarity, min(results, 4)) for text in first]
             html = verdict_card.contrast(gallery, short) if short else ""
         else:
-            words = asked["caption"].split()
-            kept = range(len(words)) if asked["kept"] is None else asked["kept"]
-            text = " ".join(words[i] for i in kept)
+            words, kept, text = _kept(asked)
             if words and not text:
                 return cards.note("No word is left: press one to put it back.", "warning")
             answered = service.find_images(text, similarity, results)
@@ -59,7 +58,41 @@ def add(service, controls):
         asked = gr.State(_NOTHING)
         initial = answer(_NOTHING, None, controls[1].value)
         shown = gr.HTML(initial, elem_id="halo-answer", js_on_load=verdict_card.PRESSES)
+        with gr.Column(visible=False, elem_id="halo-all") as whole:
+            least = gr.Slider(
+                *(round(100 * end) for end in (MANY, FEW)),
+                50,
+                step=5,
+                label="All that fits with at least this probability, in percent",
+            )
+            listed_all = gr.HTML()
+            more = gr.Button("Show more", size="sm")
+        count = gr.State(MAX_RESULTS)
+
+        def everything(asked, least, similarity, count=MAX_RESULTS):
+            nothing = gr.skip(), gr.skip(), gr.Column(visible=False), ""
+            if asked["caption"] is None:
+                return nothing
+            text = _kept(asked)[2]
+            try:
+                found = service.find_all(text, least / 100, similarity, 0, count)
+            except RefusedError:  # which the answer says
+                return nothing
+            if found["many"] is None:
+                return nothing
+            html = verdict_card.everything(gallery, found)
+            button = gr.Button(visible=found["total"] > count and count < 10 * MAX_RESULTS)
+            return count, button, gr.Column(visible=True), html
+
+        def longer(asked, least, similarity, count):
+            return everything(asked, least, similarity, count + MAX_RESULTS)
+
         private = {"api_visibility": "private"}
+        settings, outputs = [asked, least, controls[0]], [count, more, whole, listed_all]
+        latest = {**private, "trigger_mode": "always_last"}
+        for changed in (asked.change, least.change, controls[0].change):
+            changed(said_on_the_page(everything, 3), settings, outputs, **latest)
+        more.click(said_on_the_page(longer, 3), [*settings, count], outputs, **private)
         for event in (button.click, entered):
             event(said_on_the_page(ask, 1), [caption, *controls], [asked, shown], **private)
         for place in (examples, shown):
@@ -85,6 +118,13 @@ def add(service, controls):
         )
 
     return open_link
+
+
+def _kept(asked):
+    """`(words, places of those that are asked, the text of these)`."""
+    words = asked["caption"].split()
+    kept = range(len(words)) if asked["kept"] is None else asked["kept"]
+    return words, kept, " ".join(words[i] for i in kept)
 
 
 def _question(gallery):

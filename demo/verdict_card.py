@@ -55,6 +55,37 @@ def image_answer(gallery, said, similarity=None):
     )
 
 
+def everything(gallery, found):
+    """All that fits: what to expect of the list and of its ends, then its pictures.
+
+    Args:
+        gallery: a `Gallery`.
+        found: an `Everything`.
+    """
+    ends = [_end("Many", found["many"]), _end("Few", found["few"])]
+    noun = gallery.noun if found["total"] == 1 else f"{gallery.noun}s"
+    said = f"{found['total']:,} {noun} fit{'s' if found['total'] == 1 else ''}"
+    if not found["total"]:
+        said = f"No {gallery.noun} fits so surely"
+    if found["unfit"] is not None:
+        said += f"; expect that {100 * found['unfit']:.0f} % of the list does not"
+    hidden = found["items"] - found["total"]
+    if hidden:
+        said += f". {hidden:,} near {'copy is' if hidden == 1 else 'copies are'} not shown"
+    left = found["total"] - len(found["results"])
+    more = f'<p class="halo-note">{left:,} more are not shown yet.</p>' if left else ""
+    grid = results(gallery, {**found, "fitting": None}, "images") if found["results"] else ""
+    return (
+        f'<div class="halo-ends">{"".join(ends)}</div><p class="halo-total">{escape(said)}.</p>'
+        f"{grid}{more}"
+    )
+
+
+def _end(name, unfit):
+    said = "nothing fits so surely" if unfit is None else f"{100 * unfit:.0f} % do not fit"
+    return f"<span><b>{name}</b>: {escape(said)}</span>"
+
+
 def contrast(gallery, answers):
     """Two or three answers side by side, short: what the page opens on."""
     parts = [

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 import zoo
-from demo import answers, cards, curves, map_plot
+from demo import answers, cards, curves, map_plot, verdict_card
 from demo.reference import Reference
 from zoo import similarities
 from zoo.retriever import Judgement
@@ -160,6 +160,27 @@ def test_the_gallery_is_judged_as_a_retriever_judges_it(gaussians):
     ):
         assert (one.verdict, one.reason) == (answer.verdict, answer.reason)
         assert one.wanted == pytest.approx(answer.wanted, abs=1e-5)
+
+
+def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):
+    results = answers.everything(gaussians, CAPTION, "images", 0.1)["results"]
+    found = answers.Everything(
+        total=len(results) + 30,
+        items=len(results) + 33,
+        unfit=0.234,
+        few=None,
+        many=0.5,
+        results=[{**results[0], "copies": 2}, *results[1:]],
+    )
+    html = verdict_card.everything(gaussians, found)
+    assert "<b>Many</b>: 50\xa0% do not fit" in html
+    assert "<b>Few</b>: nothing fits so surely" in html
+    assert f"{len(results) + 30} {gaussians.noun}s fit; expect that 23\xa0% of the list" in html
+    assert "3 near copies are not shown" in html
+    assert html.count("near copies</span>") == 1
+    assert "30 more are not shown yet" in html
+    empty = answers.Everything(total=0, items=0, unfit=None, few=None, many=None, results=[])
+    assert f"No {gaussians.noun} fits so surely.</p>" in verdict_card.everything(gaussians, empty)
 
 
 def test_percentile_counts_equal_values_half():

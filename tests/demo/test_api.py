@@ -24,6 +24,7 @@ def test_endpoints_are_typed(client):
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     names = {
         "/find_images",
+        "/find_all",
         "/find_captions",
         "/erase_region",
         "/describe_elements",
@@ -50,6 +51,26 @@ def test_find_images_is_the_function(client, served):
     assert len(answer["answer"]["results"]) == 3
     other = client.predict(caption=CAPTION, similarity="csd", results=3, api_name="/find_images")
     assert other["answer"] == served[1].find_images(CAPTION, "csd", 3)["answer"]
+
+
+def test_all_that_fits_is_the_list_of_the_retriever(client, served):
+    service = served[1]
+    found = client.predict(caption=CAPTION, least=0.3, api_name="/find_all")
+    assert found == service.find_all(CAPTION, 0.3)
+    retriever = service.gallery.retriever("captions")
+    expected = retriever.all(CAPTION, least=0.3)
+    assert [one["item"] for one in found["results"]] == expected.answer.ids.tolist()
+    assert [one["copies"] for one in found["results"]] == expected.copies.tolist()
+    assert found["total"] == expected.total > 2
+    assert (found["items"], found["unfit"]) == (expected.items, expected.unfit)
+    paged = service.find_all(CAPTION, 0.3, offset=1, results=2)["results"]
+    assert paged == found["results"][1:3]
+    assert [one["rank"] for one in paged] == [2, 3]
+    few, many = service.find_all(CAPTION, 0.9), service.find_all(CAPTION, 0.1)
+    assert (found["few"], found["many"]) == (few["unfit"], many["unfit"])
+    assert few["items"] <= found["items"] < many["items"]
+    with pytest.raises(AppError, match=r"The probability has to be from 0\.1 to 0\.9"):
+        client.predict(caption=CAPTION, least=0.95, api_name="/find_all")
 
 
 def test_the_pages_program_runs(served, photo, tmp_path, monkeypatch, capsys):

@@ -120,6 +120,28 @@ def test_words(visit, served):
     assert "tr Σ = " in page.locator(".halo-why").inner_text()
 
 
+def test_all_that_fits(visit, served):
+    page, text = visit.page, "a small red bird with a black crown"
+    assert not page.locator("#halo-all").is_visible()
+    visit.search_words(text)
+    page.wait_for_selector("#halo-all .halo-total")
+    found = served[1].find_all(text)
+    assert page.locator("#halo-all .halo-results li").count() == len(found["results"])
+    said = page.locator("#halo-all .halo-total").inner_text()
+    assert said.startswith(f"{found['total']} ")
+    slider = page.locator("#halo-all input[type=range]")
+    slider.focus()
+    slider.press("Home")  # many, by the keyboard
+    many = served[1].find_all(text, answers.MANY)
+    assert many["total"] > found["total"]
+    page.wait_for_function(
+        "count => document.querySelectorAll('#halo-all .halo-results li').length === count",
+        arg=len(many["results"]),
+    )
+    visit.search_words("wibble frobnicated zorp with quux")
+    page.wait_for_selector("#halo-all", state="hidden")
+
+
 def test_what_is_not_understood_is_shown_grey(visit):
     visit.search_words("wibble frobnicated zorp with quux")
     said = visit.page.locator(".halo-sentence").inner_text()

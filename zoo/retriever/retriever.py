@@ -89,12 +89,13 @@ class Retriever:
         names: Any = None,
         resizing: dict[str, Any] | None = None,
         origin: str | None = None,
+        towers: dict[str, Any] | None = None,
     ):
         self.index, self.probes = index, probes
         self.note, self.gain, self._names = None, None, names
         self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
-        self._towers, self._opens, self._lock = {}, None, threading.RLock()
+        self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
         self._judge = self._reference = self._folder = None
 
     @classmethod
