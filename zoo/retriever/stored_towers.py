@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -148,4 +149,12 @@ def open_onnx(
     except Exception as error:  # its classes share no base of their own
         raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
     names = [output.name for output in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+    held = [session]
+    del session
+
+    def forward(inputs):
+        return dict(zip(names, held[0].run(names, inputs), strict=True))
+
+    # So that its threads end before the interpreter is taken apart, in which nobody joins them.
+    weakref.finalize(forward, held.clear)
+    return forward
