@@ -142,10 +142,11 @@ class CorrectedSpace:
             rows = np.sort(_largest(products, count), axis=1)
             found = self.bank[rows]
             if is_l2:
-                values = np.square(found - part[:, None]).sum(axis=2, dtype=np.float64)
+                found -= part[:, None]
+                values = np.einsum("ncd,ncd->nc", found, found)
             else:
-                values = np.einsum("ncd,nd->nc", found, part, dtype=np.float64)
-            near[start : start + _CHUNK] = values.mean(axis=1)
+                values = np.einsum("ncd,nd->nc", found, part)
+            near[start : start + _CHUNK] = values.mean(axis=1, dtype=np.float64)
         return near
 
 
