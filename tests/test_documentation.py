@@ -81,7 +81,9 @@ def test_the_confidence_pages_code_prints_what_it_says(number, tmp_path, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["start/quickstart.md", "tutorials/dont_know.md"])
+@pytest.mark.parametrize(
+    "page", ["start/quickstart.md", "tutorials/dont_know.md", "howto/databases.md"]
+)
 def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys, request):
     """Its blocks run one after the other; between what they print, training prints more."""
     if page == "start/quickstart.md":
