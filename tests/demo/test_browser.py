@@ -135,7 +135,7 @@ def test_all_that_fits(visit, served):
     slider.focus()
     slider.press("Home")  # many, by the keyboard
     many = service.find_all(text, answers.MANY)
-    assert many["total"] > 2
+    assert many["total"] > 0
     page.wait_for_function(
         "count => document.querySelectorAll('#halo-all .halo-results li').length === count",
         arg=len(many["results"]),
