@@ -33,6 +33,7 @@ ELSEWHERE = {
     "vectors.md": "tests/test_documentation.py",
     "search.md": "tests/search/test_docs.py",
     "demo.md": "tests/demo/test_api.py",
+    "howto/databases.md": "tests/test_documentation.py",
     "howto/mteb.md": "tests/test_extras_mteb.py",
 }
 RUN_HERE = {
