@@ -47,7 +47,7 @@ class Gallery:
         noun: what a picture shows, for sentences.
         probes: of the model, to calibrate on this gallery, or None.
         larger: function from an image's path to a Pillow picture to show, or None for the file.
-        credits: for every image a `zoo.data.Credit`, who may show it, or None.
+        credits: for every image its credit, who may show it, or None.
         trained_on: what the model has learnt from, a sentence's part, or None.
     """
 

@@ -56,7 +56,7 @@ def expand_queries(
     ```python
     rng = np.random.default_rng(0)
     captions, photos = ({"mean": rng.normal(size=(count, 8))} for count in (3, 50))
-    again = zoo.evaluation.expand_queries(captions, photos)
+    again = query_expansion.expand_queries(captions, photos)
     ```
 
     Args:

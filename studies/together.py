@@ -14,7 +14,7 @@ def together(splits: Sequence[EncodedSplit]) -> EncodedSplit:
 
     ```python
     encoded = [zoo.evaluation.encode(model, split.records, split.source) for model in models]
-    both = zoo.evaluation.together(encoded)
+    both = together.together(encoded)
     zoo.metrics.evaluate_retrieval(both.pairs(zoo.similarities.Cosine()), both.relevance)
     ```
 
