@@ -145,7 +145,7 @@ def offline(monkeypatch):
 def test_each_works_or_says_one_true_sentence(enter, kind, models, photos, tmp_path, offline):
     if kind == "name":
         said = (
-            rf"^{NAME}: cannot be fetched from kaggle://keras/siglip/.*: "
+            rf"^(--model )?{NAME}: cannot be fetched from kaggle://keras/siglip/.*: "
             r"the hub cannot be reached\. "
             "Without a network, fetch that folder on another machine and give its path$"
         )

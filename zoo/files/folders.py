@@ -13,6 +13,8 @@ from zoo.files.decoding import SUFFIXES
 SYSTEM_FOLDERS = ("@eaDir", "__MACOSX", "#recycle", "$RECYCLE.BIN")
 HIDDEN, EXCLUDED = "hidden", "excluded"
 UNPRINTABLE = "a name that is not UTF-8 or holds control characters; rename the file"
+# How the folder of a question's tower begins in an index; the hash of its model follows.
+TOWERS = "towers-"
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of lines and paragraphs
 
 

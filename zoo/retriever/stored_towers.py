@@ -14,9 +14,9 @@ import numpy as np
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
+from zoo.files.folders import TOWERS
 from zoo.files.json_files import read_object
 from zoo.questions.words import named_words
-from zoo.search.built import TOWERS
 
 FACTS, TOKENIZER = "towers.json", "tokenizer.json"
 VERSION = 1

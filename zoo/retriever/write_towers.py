@@ -10,11 +10,11 @@ from zoo.data.text.captions import WordTokenizer
 from zoo.data.text.twin import tokenizer_of
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.atomic import atomic_folder, write_text
+from zoo.files.folders import TOWERS
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
 from zoo.search import scoring
-from zoo.search.built import TOWERS
 
 TOLERANCE = 1e-4  # to Keras, of values above 1 relative to them
 _ASKING = {"images": "captions", "captions": "images"}

@@ -17,11 +17,11 @@ from filelock import Timeout
 from zoo.collection.shards import Collection
 from zoo.errors import InputError
 from zoo.files.atomic import in_turn, remove_leftovers, write_text
+from zoo.files.folders import TOWERS
 from zoo.files.json_files import read_json, read_object
 from zoo.search import scoring, sharded
 
 SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
-TOWERS = "towers-"  # and the hash of their model
 _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
 
 
