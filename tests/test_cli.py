@@ -171,6 +171,7 @@ def test_an_unknown_flag_is_reported_first(argv, says, capsys):
     [
         ("nope: not a model", "nope", "--model nope: not a model"),
         ("a model must be one of X; received 'nope'", "nope", "--model: a model must be one of"),
+        ("no such model: 'nope'; a model must", "nope", "--model: no such model: 'nope'"),
         ("photos: no such folder", "nope", "photos: no such folder"),
         ("None: no such folder", None, "None: no such folder"),
     ],

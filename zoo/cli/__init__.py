@@ -210,7 +210,7 @@ def naming(flag: str, value: Any) -> Iterator[None]:
         said = str(error)
         if value is not None and said.startswith(str(value)):
             raise InputError(f"{flag} {said}") from error
-        if value is not None and f"received {str(value)!r}" in said:
+        if value is not None and repr(str(value)) in said:
             raise InputError(f"{flag}: {said}") from error
         raise
 
