@@ -4,6 +4,7 @@
 figures hold the users' own work too.
 """
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -48,21 +49,35 @@ def _start():
     with tempfile.TemporaryDirectory() as folder:
         path["HALO_CACHE"] = folder
         for name in ("an empty cache", "again"):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                port = probe.getsockname()[1]
-            command = [sys.executable, "-m", "demo", "--port", str(port)]
             start = time.perf_counter()
-            with subprocess.Popen(command, cwd=folder, env=path, **_SILENT) as process:
-                while not _answers(f"http://127.0.0.1:{port}"):
-                    if process.poll() is not None:
-                        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-                    time.sleep(0.1)
-                seconds = time.perf_counter() - start
-                process.terminate()
-            report.add(start=name, seconds=seconds)
+            with started(cwd=folder, env=path):
+                report.add(start=name, seconds=time.perf_counter() - start)
     report.notes.append(f"target: {UP:.0f} s")
     return report
+
+
+@contextlib.contextmanager
+def started(*flags, **options):
+    """`(address, process)` of a demo in a process of its own, once its page is there.
+
+    Args:
+        *flags: of `python -m demo`, but for the port.
+        **options: of `subprocess.Popen`.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "demo", "--port", str(port), *flags]
+    address = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, **_SILENT, **options) as process:
+        try:
+            while not _answers(address):
+                if process.poll() is not None:
+                    raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+                time.sleep(0.1)
+            yield address, process
+        finally:
+            process.terminate()
 
 
 def _answers(address):

@@ -11,8 +11,6 @@ import io
 import json
 import re
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,7 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import zoo
-from benchmarks import serve
+from benchmarks import demo, serve
 from benchmarks.report import Report
 
 HALF_SENT, BOMBS = 300, 6
@@ -88,33 +86,17 @@ def beside(name, address, process, path, answered, sent):
     return report
 
 
-@contextlib.contextmanager
 def demo_of(folder):
-    """`(address, process)` of a demo of the packaged photos, which ends with the block.
+    """A demo of the packaged photos with some captions, see `benchmarks.demo.started`.
 
     Args:
-        folder: where its embeddings and some captions for it are kept.
+        folder: where its embeddings and the captions are kept.
     """
     captions = Path(folder, "captions.txt")
     texts = (f"{one} {place}" for one in serve.SUBJECTS for place in serve.PLACES)
     captions.write_text("\n".join(texts), encoding="utf-8")
-    photos = zoo.data.packaged_photos()[0].parent
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "demo", "--port", str(port), "--cache", folder]
-    command += ["--photos", str(photos), "--captions", str(captions)]
-    address = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            while process.poll() is None:
-                with contextlib.suppress(OSError):
-                    urllib.request.urlopen(address, timeout=1).close()
-                    break
-                time.sleep(0.1)
-            yield address, process
-        finally:
-            process.kill()
+    photos = str(zoo.data.packaged_photos()[0].parent)
+    return demo.started("--cache", folder, "--photos", photos, "--captions", str(captions))
 
 
 def answered(address, question):

@@ -22,10 +22,10 @@ RESIZES = ("crop", "stretch")
 
 
 def decode(contents: Tensor) -> tf.Tensor:
-    """JPEG, PNG, GIF, BMP or WebP bytes to uint8 `(height, width, 3)`, as `pictures.decoded`.
+    """JPEG, PNG, GIF, BMP or WebP bytes to uint8 `(height, width, 3)`, as `decoding.decoded`.
 
     For pipelines of this process: all but whole JPEG files is read by Pillow. `decode_portable`
-    stays within TensorFlow. Neither bounds the pixels; `pictures.check_images` does.
+    stays within TensorFlow. Neither bounds the pixels; `decoding.check_images` does.
     """
     return _decoding()(tf.convert_to_tensor(contents, tf.string))
 
