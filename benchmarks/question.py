@@ -19,7 +19,7 @@ import numpy as np
 import zoo
 from benchmarks.report import Report
 from benchmarks.serve import ask, cpu_seconds, served
-from zoo.commands.search import main as search
+from halo_zoo.search import main as search
 from zoo.retriever import Retriever
 
 MODEL, REPEATS, SEED = "photos_pfe", 3, 0

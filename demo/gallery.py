@@ -17,7 +17,7 @@ from demo.reference import Reference
 from zoo import similarities
 from zoo.confidence import Probes
 from zoo.confidence.scores import DEPTH
-from zoo.data.text.captions import unknown_words
+from zoo.confidence.words import unknown_words
 from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
 from zoo.files.decoding import decoded, opened
 from zoo.models import Tower

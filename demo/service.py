@@ -8,7 +8,7 @@ from demo.answers import Answer, Everything
 from demo.curves import risk_coverage
 from demo.erasing import Box
 from zoo.confidence.judge import FIT
-from zoo.questions.preambles import as_asked
+from zoo.retriever.preambles import as_asked
 
 _MOST = 10 * limits.MAX_RESULTS  # of a list of all that fits
 

@@ -4,8 +4,8 @@ import keras
 import tensorflow as tf
 
 from zoo.confidence.known import ERROR, MOSTLY, NEAREST, SeenTexts
+from zoo.confidence.words import FUNCTION_WORDS
 from zoo.data.text.captions import WordTokenizer, normalise
-from zoo.questions.words import FUNCTION_WORDS
 
 
 class KnownQueriesFunction(tf.Module):

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from zoo.confidence.words import FUNCTION_WORDS, IRREGULAR, MOST_WORDS
 from zoo.data.text.captions import normalise
-from zoo.questions.words import FUNCTION_WORDS, IRREGULAR, MOST_WORDS
 
 _STRIPPED = (  # longer than, ends with, does not end with, letters off, what is put there
     (4, "(?:sses|shes|ches|xes|zes)", "", 2, ""),
@@ -17,7 +17,7 @@ class PriorFunction(tf.Module):
     """`zoo.confidence.fits.prior_of` of texts by a `CaptionBank`, with the tables that it needs.
 
     Args:
-        bank: a `zoo.questions.caption_bank.CaptionBank`.
+        bank: a `zoo.confidence.caption_bank.CaptionBank`.
     """
 
     def __init__(self, bank):
@@ -62,7 +62,7 @@ class PriorFunction(tf.Module):
         return tf.where((count >= 1) & (count <= most), prior, float("nan"))
 
     def _stem(self, words):
-        """`zoo.questions.words.stem`; the first rule that fits counts, so the last is first."""
+        """`zoo.confidence.words.stem`; the first rule that fits counts, so the last is first."""
         length = tf.strings.length(words, unit="UTF8_CHAR")
         is_plural = (length > 3) & _ends(words, "s") & ~_ends(words, "(?:us|ss|is)")
         found = tf.where(is_plural, _without(words, 1, ""), words)

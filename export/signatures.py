@@ -12,9 +12,9 @@ from export.search_vectors import search_vectors
 from export.short_questions import PriorFunction
 from export.stored_weights import StoredWeights
 from zoo import embeddings
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.errors import InputError
 from zoo.models.frozen import image_inputs
-from zoo.questions.caption_bank import packaged_bank
 
 
 class Signatures(tf.Module):

@@ -21,10 +21,10 @@ from zoo import evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc
 from zoo.confidence.judge import VERDICTS
+from zoo.confidence.words import stem, stems
 from zoo.embeddings.arrays import take
 from zoo.evaluation.phrases import held_stems, nouns_of, short_questions
 from zoo.models.presets import from_preset
-from zoo.questions.words import stem, stems
 from zoo.retriever import Retriever
 
 EACH, NOUNS = 400, 100

@@ -12,10 +12,10 @@ import released
 import zoo
 from demo import sources
 from export import __main__ as export
+from halo_zoo import evaluate, search
 from hugging_face import write_siglip
 from tiny_hub import siglip_pieces, tiny_hub
 from zoo import cli
-from zoo.commands import evaluate, search
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder

@@ -109,6 +109,6 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(argv, says, capsys):
 
 
 def test_a_package_without_its_applications_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(halo, "__file__", str(tmp_path / "halo_zoo.py"))
+    monkeypatch.setattr(halo, "__file__", str(tmp_path / "halo_zoo" / "__init__.py"))
     assert call("train") == 2
     assert "expected recipes/" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from zoo import similarities
 from zoo.cli import bounds
 from zoo.similarities import by_name
 
-ROOT = Path(halo_zoo.__file__).parent
+ROOT = Path(halo_zoo.__file__).parent.parent
 CODE = """if True:
     import contextlib, io, sys
     import halo_zoo

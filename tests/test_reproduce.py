@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from halo_zoo.report import main as report_main
 from page_variables import with_variables
 from zoo import cli
-from zoo.commands.report import main as report_main
 from zoo.data import toy_scenes
 from zoo.errors import InputError
 from zoo.files import RunFolder

@@ -1,6 +1,6 @@
 """Makes the bank of caption stems that the package holds.
 
-python -m tools.caption_bank coco_annotations/captions_val2017.json zoo/questions/caption_bank.npz
+python -m tools.caption_bank coco_annotations/captions_val2017.json zoo/confidence/caption_bank.npz
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.cli import OneLineParser, run
-from zoo.questions.caption_bank import CaptionBank
+from zoo.confidence.caption_bank import CaptionBank
 
 
 def main(argv=None):

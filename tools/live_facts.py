@@ -7,14 +7,14 @@ from scipy.special import logit, stdtrit
 
 from zoo.confidence import fits as fitting
 from zoo.confidence import judge as judging
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.known import ERROR, NEAREST, SeenTexts
 from zoo.confidence.scores import DEPTH
+from zoo.confidence.words import ARTICLES, FUNCTION_WORDS, IRREGULAR, MOST_WORDS
 from zoo.embeddings.spaces import SPACES, straight_line
 from zoo.errors import InputError
-from zoo.questions.caption_bank import packaged_bank
-from zoo.questions.preambles import ENDINGS, PREAMBLES
-from zoo.questions.words import ARTICLES, FUNCTION_WORDS, IRREGULAR, MOST_WORDS
+from zoo.retriever.preambles import ENDINGS, PREAMBLES
 
 LIST_ERROR, INTERVAL_ERROR = 0.1, 0.1  # of `Answer.first_k` and `Confidence.interval`
 

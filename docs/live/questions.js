@@ -1,4 +1,4 @@
-// What people type into a search box, as `zoo.questions` read it.
+// What people type into a search box, as `zoo.retriever.preambles` reads it.
 
 const BLANK = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u;
 
@@ -84,7 +84,7 @@ function words(text) {
   return text.split(BLANK).filter(Boolean);
 }
 
-// As `zoo.questions.words.words_of`.
+// As `zoo.confidence.words.words_of`.
 function wordsOf(text) {
   const plain = text.toLowerCase().replace(/['’]/g, "");
   return plain.replace(/[^\p{L}\p{M}\p{N}]+/gu, " ").split(" ").filter(Boolean);

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.questions.words import FUNCTION_WORDS
+from zoo.confidence.words import FUNCTION_WORDS
 
 KINDS = ("answerable", "removed", "paraphrased", "unknown words")
 ANSWERABLE, REMOVED, PARAPHRASED, UNKNOWN = KINDS

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from zoo.confidence import Fits, QueryScores
+from zoo.confidence.caption_bank import CaptionBank
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.fits import (
     LEAST_NUMBER,
@@ -14,7 +15,6 @@ from zoo.confidence.fits import (
     priors,
     share_answerable,
 )
-from zoo.questions.caption_bank import CaptionBank
 
 SENTENCE, WORDS = np.array([6.0, 11.0]), np.array([4.8, 1.3, 14.0])
 

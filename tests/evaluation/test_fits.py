@@ -8,13 +8,13 @@ import pytest
 from scipy.special import expit
 
 from zoo.confidence import Fits, Probes, QueryScores
+from zoo.confidence.caption_bank import CaptionBank
 from zoo.confidence.fits import priors
+from zoo.confidence.words import stems, words_of
 from zoo.evaluation import fits as learning
 from zoo.evaluation.fits import Captioned, learn_fits, with_fits
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.files.json_files import pack, unpack
-from zoo.questions.caption_bank import CaptionBank
-from zoo.questions.words import stems, words_of
 from zoo.similarities import Cosine
 
 DIM, PHOTOS, EACH = 24, 240, 3

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 import zoo
+from halo_zoo.evaluate import main
 from pixel_model import SIZE, pixel_model
-from zoo.commands.evaluate import main
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.metrics import evaluate_retrieval

@@ -11,11 +11,11 @@ from export.short_questions import PriorFunction
 from export.signatures import Signatures
 from probe_world import world
 from zoo.confidence import Confidence, Fits, calibrate_on
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import priors
 from zoo.confidence.judge import Asked, Judge
 from zoo.confidence.scores import DEPTH
-from zoo.questions.caption_bank import packaged_bank
 from zoo.search import Index
 
 ITEMS, QUERIES = world(0, 420)

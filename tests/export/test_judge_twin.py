@@ -14,15 +14,15 @@ from demo import sources
 from demo.service import Service
 from export.confidence_signatures import ServedJudge
 from export.signatures import Signatures
+from halo_zoo.search import main as search
 from node import judged_in_node, needs_node
 from tools import live, live_facts
 from zoo import evaluation, report
-from zoo.commands.search import main as search
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.scores import DEPTH
-from zoo.questions.caption_bank import packaged_bank
-from zoo.questions.preambles import as_asked
 from zoo.report import opening
 from zoo.retriever import server
+from zoo.retriever.preambles import as_asked
 
 COUNT = 500
 AT_ONCE = 40  # of more questions the share that has an answer is estimated

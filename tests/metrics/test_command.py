@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import annotation_folder
+from halo_zoo.evaluate import main
 from zoo import similarities
-from zoo.commands.evaluate import main
 from zoo.errors import InputError
 from zoo.metrics import evaluate_retrieval
 

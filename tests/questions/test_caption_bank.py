@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from zoo.questions.caption_bank import CaptionBank, packaged_bank
-from zoo.questions.words import stems
+from zoo.confidence.caption_bank import CaptionBank, packaged_bank
+from zoo.confidence.words import stems
 
 CAPTIONS = (
     ("A dog runs on the beach", 0),

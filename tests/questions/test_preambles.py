@@ -2,8 +2,8 @@
 
 import pytest
 
-from zoo.questions.preambles import as_asked, asked_for
-from zoo.questions.words import is_short, stem, stems
+from zoo.confidence.words import is_short, stem, stems
+from zoo.retriever.preambles import as_asked, asked_for
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import tensorflow as tf
 import own_vectors
 import zoo
 from export import __main__ as export
+from halo_zoo import report as report_command
+from halo_zoo import search as search_command
 from studies import own_vectors_prefixes, own_vectors_table
 from zoo import search
-from zoo.commands import report as report_command
-from zoo.commands import search as search_command
 from zoo.errors import InputError
 
 

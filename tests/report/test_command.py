@@ -9,8 +9,8 @@ import pytest
 
 import pcme_2d
 import zoo
+from halo_zoo import report as command
 from zoo import cli, data, evaluation
-from zoo.commands import report as command
 from zoo.data import toy_birds
 from zoo.errors import InputError
 from zoo.files import RunFolder

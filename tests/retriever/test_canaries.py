@@ -10,7 +10,7 @@ from PIL import Image
 
 import zoo
 from colour_model import with_words
-from zoo.commands.search import main
+from halo_zoo.search import main
 from zoo.errors import InputError
 from zoo.retriever import Retriever, canaries
 

@@ -7,8 +7,8 @@ import pytest
 
 import zoo
 from colour_model import colour_model
+from halo_zoo.search import main
 from zoo import evaluation
-from zoo.commands.search import main
 from zoo.confidence.probes import GENERAL, OFF
 from zoo.data import packaged_captions, packaged_photos
 from zoo.errors import InputError

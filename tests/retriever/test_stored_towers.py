@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.commands.search import main
+from halo_zoo.search import main
 from zoo.data import toy_birds
 from zoo.retriever import Retriever
 from zoo.retriever.stored_towers import FACTS, StoredTower

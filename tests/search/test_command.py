@@ -10,9 +10,9 @@ from PIL import Image
 
 import zoo
 from colour_model import colour_gaussians
+from halo_zoo.search import main
 from zoo import collection
 from zoo.collection import Collection
-from zoo.commands.search import main
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
 from zoo.embeddings.arrays import as_arrays

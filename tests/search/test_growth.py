@@ -13,10 +13,10 @@ from PIL import Image
 
 import zoo
 from colour_model import with_words
+from halo_zoo.search import main
 from zoo import collection
 from zoo.collection import Collection, Encoded, contents, encoding
 from zoo.collection.growth import follow
-from zoo.commands.search import main
 from zoo.errors import InputError
 from zoo.search import built
 

@@ -9,7 +9,8 @@ from studies import strange_questions
 from studies.opened import some_of
 from synthetic_run import encoded, records
 from zoo import evaluation
-from zoo.data.text.captions import normalise, unknown_words, word_tokenizer
+from zoo.confidence.words import unknown_words
+from zoo.data.text.captions import normalise, word_tokenizer
 from zoo.embeddings.arrays import coordinates
 from zoo.errors import InputError
 from zoo.evaluation.known import query_facts

@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import dataclasses
 import difflib
+import importlib
 import logging
 import sys
 import types
@@ -178,6 +179,12 @@ def program(command: str) -> str:
     """What the usage of a command line calls it: `"halo export"` where it runs as a subcommand of
     `halo` (`halo_zoo`), else its own name, `"python -m export"`."""
     return sys.argv[0] if sys.argv[0].startswith("halo ") else command
+
+
+def renamed(module: str, command: str) -> None:
+    """Runs `halo COMMAND`, which version 0.1 called `python -m MODULE`, with a warning."""
+    print(f"warning: `python -m {module}` is now `halo {command}`", file=sys.stderr)
+    importlib.import_module("halo_zoo").main([command, *sys.argv[1:]])
 
 
 def is_interactive() -> bool:

@@ -8,7 +8,7 @@ from scipy.special import expit, logit, stdtr
 
 from zoo.confidence import checks
 from zoo.confidence.features import LEAST_GAP, Logistic
-from zoo.questions.words import is_short
+from zoo.confidence.words import is_short
 
 REFERENCE = 10  # best scores over the probes' items, whose mean is r
 LEAST_NUMBER = 0.25  # of fitting items, which is added so that none has a logarithm

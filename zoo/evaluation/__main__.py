@@ -1,6 +1,6 @@
 """`python -m zoo.evaluation`: the name of `halo confidence` in version 0.1."""
 
-import halo_zoo
+from zoo.cli import renamed
 
 if __name__ == "__main__":
-    halo_zoo.module_main("evaluation", "confidence")
+    renamed("zoo.evaluation", "confidence")

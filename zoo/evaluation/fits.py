@@ -11,11 +11,13 @@ from scipy.special import expit
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
+from zoo.confidence.caption_bank import CaptionBank, packaged_bank
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Fits, Trial
 from zoo.confidence.guarantees import one_of_each
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
+from zoo.confidence.words import stems
 from zoo.embeddings.arrays import centres, length, take, thinned, unit
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS
@@ -24,8 +26,6 @@ from zoo.evaluation.answers import space_of
 from zoo.evaluation.pair_gallery import Gain, PairGallery
 from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import relevance, score_scale
-from zoo.questions.caption_bank import CaptionBank, packaged_bank
-from zoo.questions.words import stems
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs

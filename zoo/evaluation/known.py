@@ -8,9 +8,10 @@ import tensorflow as tf
 
 from zoo.confidence import KnownQueries
 from zoo.confidence.known import LEAST, SeenTexts
+from zoo.confidence.words import unknown_words
 from zoo.data.records.features import pooled_vectors
 from zoo.data.records.sources import Split
-from zoo.data.text.captions import WordTokenizer, token_ids, unknown_words
+from zoo.data.text.captions import WordTokenizer, token_ids
 from zoo.embeddings import Embedding
 from zoo.embeddings.arrays import centres, coordinates
 from zoo.evaluation.phrases import made_up, phrases
@@ -150,7 +151,7 @@ def query_facts(
         texts: the captions themselves, or None for images.
 
     Returns a dict of `means` and, of captions, `words` and `unknown`, see
-    `zoo.data.captions.unknown_words`.
+    `zoo.confidence.words.unknown_words`.
     """
     words = unknown = None
     if texts is not None and model.tokenizer is not None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from zoo.confidence.words import FUNCTION_WORDS, MOST_WORDS, stems, words_of
 from zoo.data.text.captions import UNKNOWN_ID, WordIds
-from zoo.questions.words import FUNCTION_WORDS, MOST_WORDS, stems, words_of
 
 LEAST = 5  # times that a noun stands in the captions
 AFTER, BEFORE = 0.15, 0.4  # shares of a noun's places after an article, and before no other word

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 
 from zoo.confidence import Probes
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.confidence import LEAST as LEAST_PROBES
 from zoo.confidence.probes import MOST, contents_hash
+from zoo.confidence.words import stems, unknown_words
 from zoo.data.loaders.own_pairs import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
-from zoo.data.text.captions import unknown_words
 from zoo.errors import InputError
 from zoo.evaluation import known
 from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder, Tower
-from zoo.questions.caption_bank import packaged_bank
-from zoo.questions.words import stems
 
 WHOLE = 0.6  # of the captions, those of images of which all are kept
 HASHED = 20_000  # pictures of training whose contents are remembered, at most

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.judge import Asked, Judge
 from zoo.evaluation.calibration import ERROR, RISK
@@ -10,7 +11,6 @@ from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.printing import ASKED, verdict
 from zoo.metrics import chance, risk_coverage
 from zoo.metrics.statistics import percentage
-from zoo.questions.caption_bank import packaged_bank
 from zoo.report.reported_run import LEAST_QUERIES, RUNS_OWN
 from zoo.report.retrieval import with_positive
 from zoo.report.retrieval_sheets import best

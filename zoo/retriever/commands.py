@@ -1,4 +1,4 @@
-"""What `halo search` does, a function for each of its commands; the flags: `zoo.commands`."""
+"""What `halo search` does, a function for each of its commands; the flags: `halo_zoo.search`."""
 
 import json
 from pathlib import Path

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from zoo.confidence import Confidence, GalleryIdentity, Probes
+from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.guarantees import numbered
 from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
+from zoo.confidence.words import unknown_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.embeddings.arrays import as_arrays, coordinates, joined, length
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, write_text
-from zoo.questions.caption_bank import packaged_bank
-from zoo.questions.preambles import as_asked
 from zoo.retriever import canaries
 from zoo.retriever.answer import Answer, Everything, grouped, page_of
+from zoo.retriever.preambles import as_asked
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.retriever.training_photos import training_note
 from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
@@ -194,7 +195,7 @@ class Retriever:
 
         Args:
             question: a text, of which a preamble such as "photos of" is taken off, see
-                `zoo.questions.preambles.as_asked`; a picture as a `pathlib.Path`, Pillow image or
+                `zoo.retriever.preambles.as_asked`; a picture as a `pathlib.Path`, Pillow image or
                 array `(height, width, 3)`; or an embedding of one question. A list has many, of one
                 kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
@@ -529,8 +530,6 @@ class Retriever:
             return None, None
         if self._stored is not None:
             return self._stored.named_words(texts)
-        from zoo.data.text.captions import unknown_words
-
         tokenizer = self.model.tokenizer
         return (None, None) if tokenizer is None else unknown_words(tokenizer, texts)
 

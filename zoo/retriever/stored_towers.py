@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from zoo.confidence.words import named_words
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
 from zoo.files.folders import TOWERS
 from zoo.files.json_files import read_object
-from zoo.questions.words import named_words
 
 FACTS, TOKENIZER = "towers.json", "tokenizer.json"
 VERSION = 1
@@ -64,7 +64,7 @@ class StoredTowers:
             return self._towers[side]
 
     def named_words(self, texts: Sequence[str]) -> tuple[np.ndarray, list[list[str]] | None]:
-        """As `zoo.data.text.captions.unknown_words` of the model's tokenizer."""
+        """As `zoo.confidence.words.unknown_words` of the model's tokenizer."""
         return named_words(texts, self._known)
 
     @functools.cached_property

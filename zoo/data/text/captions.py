@@ -1,5 +1,6 @@
 """Captions to word ids, in the graph and from raw strings."""
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,6 @@ from zoo.embeddings import Tensor
 from zoo.errors import InputError
 from zoo.files.seeding import uniform
 from zoo.files.text_files import read_lines
-from zoo.questions.words import named_words
 
 PADDING_ID, UNKNOWN_ID = 0, 1
 _DROP, _WORD = 11, 12
@@ -76,6 +76,11 @@ class WordTokenizer(keras.layers.TextVectorization):
         """`WordIds`, for word dropping."""
         return WordIds(end=self.vocabulary_size())
 
+    @functools.cached_property
+    def known_words(self) -> frozenset[str]:
+        """The words that it tells apart, looked up once: reading them takes as long as a search."""
+        return frozenset(self.get_vocabulary(include_special_tokens=False))
+
     def call(self, inputs: Tensor) -> tf.Tensor:
         batch = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
         # TextVectorization forgets the batch size, which a training step of fixed shapes needs.
@@ -134,24 +139,6 @@ def word_tokenizer(
             f"received {len(captions)} captions without any"
         )
     return WordTokenizer([word.decode("utf-8") for word in words], max_words=max_words)
-
-
-def unknown_words(
-    tokenizer: Any, texts: Sequence[str]
-) -> tuple[np.ndarray, list[list[str]] | None]:
-    """How many words of texts name something, int `(len(texts),)`, and for each text the list of
-    those that a tokenizer does not know, normalised; None of a tokenizer that spells every word out
-    of pieces, as CLIP's and BERT's do. All words count, also those that are cut, but for
-    `FUNCTION_WORDS`."""
-    known = _vocabulary(tokenizer) if isinstance(tokenizer, WordTokenizer) else None
-    return named_words(texts, known)
-
-
-def _vocabulary(tokenizer):
-    """The words of a tokenizer, looked up once: reading them takes as long as a search."""
-    if not hasattr(tokenizer, "_known_words"):
-        tokenizer._known_words = frozenset(tokenizer.get_vocabulary(include_special_tokens=False))
-    return tokenizer._known_words
 
 
 def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:

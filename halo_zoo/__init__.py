@@ -6,9 +6,9 @@
 Recipes, export and demo import the zoo, never the reverse. A wheel has them in `zoo/applications`,
 a checkout beside `zoo`; `halo` puts that folder on the module path of its own process.
 
-This module is not in `zoo`, whose import takes seconds for Keras and TensorFlow: the help and the
-lists need neither. The commands in `zoo.commands` read their flags first too, so `zoo` is imported
-with `HALO_LAZY=1` for them (see `zoo`).
+This package is not in `zoo`, whose import takes seconds for Keras and TensorFlow: the help and the
+lists need neither. Its own commands read their flags first too, so `zoo` is imported with
+`HALO_LAZY=1` for them (see `zoo`).
 """
 
 import ast
@@ -43,18 +43,18 @@ COMMANDS = {
     "evaluate": Command(
         "EMBEDDINGS.npz | --model MODEL",
         "measure saved embeddings, or a model",
-        "zoo.commands.evaluate",
+        "halo_zoo.evaluate",
     ),
     "confidence": Command(
         "probes RUN",
         "write the probes of a run or preset again",
-        "zoo.commands.confidence",
+        "halo_zoo.confidence",
     ),
-    "report": Command("RUN", "write an HTML report on a run", "zoo.commands.report"),
+    "report": Command("RUN", "write an HTML report on a run", "halo_zoo.report"),
     "search": Command(
         "build | update | query | serve | …",
         "index, search and serve a collection",
-        "zoo.commands.search",
+        "halo_zoo.search",
     ),
     "export": Command(
         "RUN OUT", "export a SavedModel, ONNX, LiteRT or OpenVINO", "export.__main__"
@@ -87,17 +87,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         if module is None:
             print(program)
             sys.exit(0)
-        run = _runner(lazily=module.startswith("zoo."))
+        run = _runner(lazily=module.startswith("halo_zoo."))
     except (OSError, ValueError) as error:  # a backend that Keras cannot import is one too
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     run(_call, module, program, rest)
-
-
-def module_main(room: str, command: str) -> None:
-    """Runs `python -m zoo.ROOM`, the name of `halo COMMAND` in version 0.1, with a warning."""
-    print(f"warning: `python -m zoo.{room}` is now `halo {command}`", file=sys.stderr)
-    main([command, *sys.argv[1:]])
 
 
 def applications_folder() -> Path:
@@ -106,7 +100,7 @@ def applications_folder() -> Path:
     Raises:
         ValueError: if there is none, where only `zoo` was copied.
     """
-    home = Path(__file__).parent
+    home = Path(__file__).parent.parent
     for folder in (home / "zoo" / "applications", home):
         if (folder / "recipes").is_dir():
             return folder

@@ -2,7 +2,7 @@
 
 import re
 
-from zoo.questions.words import ARTICLES, FUNCTION_WORDS, stems, words_of
+from zoo.confidence.words import ARTICLES, FUNCTION_WORDS, stems, words_of
 
 _PICTURES = r"(?:photo|picture|pic|image|photograph|shot|snap|snapshot)s?"
 # Patterns at the start of a question, in lower case, tried in turn until none fits. Python and
@@ -47,7 +47,7 @@ def asked_for(text: str) -> str:
     """The thing that a question asks for: a search box' preambles and endings are taken off.
 
     ```python
-    zoo.questions.preambles.asked_for("Show me photos of my dog, please")  # "dog"
+    zoo.retriever.preambles.asked_for("Show me photos of my dog, please")  # "dog"
     ```
 
     Args:

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -52,13 +53,23 @@ def named_words(
         known: the words of a vocabulary, or None of a tokenizer that spells every word.
 
     Returns:
-        `(words, unknown)`, as of `zoo.data.text.captions.unknown_words`.
+        `(words, unknown)`, as of `unknown_words`.
     """
     found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
     words = np.array([len(one) for one in found])
     if known is None:
         return words, None
     return words, [[word for word in one if word not in known] for one in found]
+
+
+def unknown_words(
+    tokenizer: Any, texts: Sequence[str]
+) -> tuple[np.ndarray, list[list[str]] | None]:
+    """How many words of texts name something, int `(len(texts),)`, and for each text the list of
+    those that a tokenizer does not know, normalised; None of a tokenizer that spells every word out
+    of pieces, as CLIP's and BERT's do. All words count, also those that are cut, but for
+    `FUNCTION_WORDS`."""
+    return named_words(texts, getattr(tokenizer, "known_words", None))
 
 
 def stem(word: str) -> str:

@@ -5,7 +5,7 @@ from importlib import resources
 
 import numpy as np
 
-from zoo.questions.words import stems
+from zoo.confidence.words import stems
 
 FILE = "caption_bank.npz"
 
@@ -14,7 +14,7 @@ class CaptionBank:
     """Which captioned photos hold which stems: a prior for short questions.
 
     ```python
-    bank = zoo.questions.caption_bank.packaged_bank()
+    bank = zoo.confidence.caption_bank.packaged_bank()
     bank.count("a dog"), bank.count("a dog on a beach"), bank.size
     ```
 
@@ -86,5 +86,5 @@ class CaptionBank:
 @functools.cache
 def packaged_bank() -> CaptionBank:
     """The bank that comes with the package."""
-    with resources.as_file(resources.files("zoo.questions") / FILE) as path:
+    with resources.as_file(resources.files("zoo.confidence") / FILE) as path:
         return CaptionBank.load(path)
