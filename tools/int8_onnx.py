@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from zoo.errors import require
-from zoo.models.preset_folder import LEAST, to_int8
+from zoo.models.small_weights import LEAST, to_int8
 
 FLOAT = 1  # of ONNX
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
         training,
     )
     from zoo.checkpoints import from_checkpoint
-    from zoo.models.preset_folder import save_preset
-    from zoo.models.presets import from_preset, list_presets
+    from zoo.models.presets import from_preset, list_presets, save_preset
     from zoo.models.tower import Tower
     from zoo.retriever import Retriever
 
@@ -74,7 +73,7 @@ _OBJECTS = {  # found where they live
     "from_checkpoint": "zoo.checkpoints",
     "from_preset": "zoo.models.presets",
     "list_presets": "zoo.models.presets",
-    "save_preset": "zoo.models.preset_folder",
+    "save_preset": "zoo.models.presets",
 }
 
 

@@ -9,7 +9,7 @@ from keras import layers
 from export.engines import opened, write_tower
 from tools import int8_onnx
 from zoo.models.frozen import FrozenTower
-from zoo.models.preset_folder import to_int8
+from zoo.models.small_weights import to_int8
 
 pytest.importorskip("tf2onnx")
 pytest.importorskip("onnxruntime")

@@ -19,8 +19,8 @@ import argparse
 import contextlib
 import dataclasses
 import difflib
-import importlib
 import logging
+import runpy
 import sys
 import types
 import typing
@@ -184,7 +184,8 @@ def program(command: str) -> str:
 def renamed(module: str, command: str) -> None:
     """Runs `halo COMMAND`, which version 0.1 called `python -m MODULE`, with a warning."""
     print(f"warning: `python -m {module}` is now `halo {command}`", file=sys.stderr)
-    importlib.import_module("halo_zoo").main([command, *sys.argv[1:]])
+    sys.argv[1:] = [command, *sys.argv[1:]]
+    runpy.run_module("halo_zoo", run_name="__main__")
 
 
 def is_interactive() -> bool:

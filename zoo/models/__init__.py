@@ -12,8 +12,7 @@ from zoo.models.pcmepp import pcmepp
 from zoo.models.pfe import pfe
 from zoo.models.points import vector_points
 from zoo.models.pooled import infonce, vse_infinity
-from zoo.models.preset_folder import save_preset
-from zoo.models.presets import from_preset, list_presets
+from zoo.models.presets import from_preset, list_presets, save_preset
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.sets import dive, pvse
 from zoo.models.sgraf import sgraf

@@ -400,7 +400,7 @@ class DualEncoder(keras.Model):
 
     def save_to_preset(self, preset_dir: str | os.PathLike, **kwargs: Any) -> None:
         """`zoo.save_preset`, by the name that KerasHub gives it: a preset there is replaced."""
-        from zoo.models.preset_folder import save_preset  # here, since it writes a DualEncoder
+        from zoo.models.presets import save_preset  # here, since it writes a DualEncoder
 
         save_preset(self, preset_dir, **{"overwrite": True, **kwargs})
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zoo.errors import InputError
-from zoo.models.presets import HUBS
+from zoo.models.hub_files import HUBS
 
 EXPORT_FILE = "export.json"
 

@@ -1,0 +1,112 @@
+"""A preset's weights in half or a quarter of the room, as float16 and int8."""
+
+import os
+import pathlib
+from collections.abc import Callable
+
+import h5py
+import numpy as np
+
+from zoo.errors import InputError
+
+SCALES = "halo_scales"  # the group that says what the steps of int8 are
+LEAST = 1 << 16  # elements from which a matrix is worth steps of its own
+_LEVELS = 127
+
+
+def shrink(path: str | os.PathLike, int8: bool = False) -> None:
+    """Rewrites an HDF5 file of weights with its matrices as float16, the large ones as int8.
+
+    Vectors stay as they are, since they hold scales and variances, and so do kernels of
+    convolutions at float16: there are few, and a depthwise one has nine numbers a channel.
+
+    Args:
+        path: the file.
+        int8: whether matrices of two or three axes with 65,536 numbers and more become int8: each
+            column of a kernel, and each row of a table of word vectors, in 127 steps to either
+            side, the steps in float16 beside it.
+
+    Raises:
+        InputError: if a weight is too large for float16.
+    """
+    path = pathlib.Path(path)
+
+    def narrowed(name, values, scales):
+        if values.ndim < 2 or values.dtype != np.float32:
+            return values
+        if int8 and values.ndim < 4 and values.size >= LEAST:
+            levels, steps = to_int8(values)
+            scales.create_dataset(name, data=steps)
+            return levels
+        if np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+            raise InputError(f"{name}: a weight is too large for float16")
+        return values.astype(np.float16)
+
+    _rewritten(path, path, narrowed)
+
+
+def is_int8(path: str | os.PathLike) -> bool:
+    """Whether `shrink` has left int8 in a file, which Keras cannot read as it is."""
+    try:
+        with h5py.File(path, "r") as file:
+            return SCALES in file
+    except OSError:
+        return False  # Keras says what is wrong with it
+
+
+def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
+    """Writes what `shrink` made as a file that Keras reads.
+
+    Raises:
+        KeyError, OSError: if the file is damaged.
+    """
+    with h5py.File(path, "r") as file:
+        steps = file[SCALES]
+
+        def widened(name, values, _):
+            if values.dtype != np.int8:
+                return values
+            return values.astype(np.float32) * steps[name][()].astype(np.float32)
+
+        _rewritten(path, out, widened, keep_scales=False, compress=False)
+
+
+def to_int8(values):
+    """`(levels, steps)`, int8 and float16, of which the product is about `values`, float32 of two
+    or three axes: a kernel has steps for all but its first axis, a table of word vectors for each
+    row. What is such a product already comes back exactly."""
+    by_row = values.ndim == 2 and values.shape[0] > 8 * values.shape[1]  # a table of vectors
+    largest = np.abs(values).max(axis=-1 if by_row else 0, keepdims=True)
+    steps = np.maximum((largest / _LEVELS).astype(np.float16), np.finfo(np.float16).tiny)
+    # The largest weight may lack a part of a step, by which what was int8 stays as it is.
+    levels = np.rint(values / steps.astype(np.float32))
+    return np.clip(levels, -_LEVELS, _LEVELS).astype(np.int8), steps
+
+
+def _rewritten(
+    path: pathlib.Path,
+    out: pathlib.Path,
+    change: Callable,
+    keep_scales: bool = True,
+    compress: bool = True,
+):
+    unfinished = pathlib.Path(out).with_suffix(".unfinished")
+    with h5py.File(path, "r") as old, h5py.File(unfinished, "w") as new:
+        scales = new.create_group(SCALES) if keep_scales else None
+
+        def copy(name, item):
+            if name.split("/")[0] == SCALES:
+                return
+            if not isinstance(item, h5py.Dataset):
+                new.require_group(name).attrs.update(item.attrs)
+                return
+            values = change(name, item[()], scales)
+            packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True}
+            options = packed if compress and values.size > 100 else {}
+            new.create_dataset(name, data=values, **options).attrs.update(item.attrs)
+
+        new.attrs.update(old.attrs)
+        old.visititems(copy)
+        if keep_scales and not len(scales):
+            del new[SCALES]
+    os.replace(unfinished, out)
