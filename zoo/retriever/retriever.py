@@ -17,7 +17,7 @@ from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
-from zoo.confidence.words import unknown_words
+from zoo.confidence.words import named_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.embeddings.arrays import as_arrays, coordinates, joined, length
@@ -517,27 +517,22 @@ class Retriever:
 
         `texts` is what was embedded, or None for pictures.
         """
-        return Asked(
-            self._prior(texts, judge),
-            self._reference_scores(queries, judge),
-            coordinates(queries),
-            *self._named_words(texts),
-        )
-
-    def _named_words(self, texts):
-        """`(words, unknown)` of `KnownQueries.reasons`."""
+        asked = Asked(reference=self._reference_scores(queries, judge), means=coordinates(queries))
         if texts is None:
-            return None, None
-        if self._stored is not None:
-            return self._stored.named_words(texts)
-        tokenizer = self.model.tokenizer
-        return (None, None) if tokenizer is None else unknown_words(tokenizer, texts)
+            return asked
+        if judge.fits is not None and judge.fits.words is not None:  # it has learnt of words
+            asked = asked._replace(prior=priors(texts, packaged_bank()))
+        if self._stored is None and self.model.tokenizer is None:
+            return asked
+        words, unknown = named_words(texts, self._known_words)
+        return asked._replace(words=words, unknown=unknown)
 
-    def _prior(self, texts, judge):
-        """π of short questions, NaN of sentences; None where nothing is learnt of words."""
-        if texts is None or judge.fits is None or judge.fits.words is None:
-            return None
-        return priors(texts, packaged_bank())
+    @property
+    def _known_words(self):
+        """The words that the model tells apart; None where it spells every word."""
+        if self._stored is not None:
+            return self._stored.known_words
+        return getattr(self.model.tokenizer, "known_words", None)
 
     def _reference_scores(self, queries, judge):
         """The mean of each question's best scores over the probes' own items."""

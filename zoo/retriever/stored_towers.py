@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from zoo.confidence.words import named_words
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
@@ -63,12 +62,9 @@ class StoredTowers:
                 self._towers[side] = StoredTower(self.folder, side, self.facts["sides"][side])
             return self._towers[side]
 
-    def named_words(self, texts: Sequence[str]) -> tuple[np.ndarray, list[list[str]] | None]:
-        """As `zoo.confidence.words.unknown_words` of the model's tokenizer."""
-        return named_words(texts, self._known)
-
     @functools.cached_property
-    def _known(self):
+    def known_words(self) -> frozenset[str] | None:
+        """The words that the model's tokenizer tells apart; None where it spells every word."""
         if self.facts["spells"]:
             return None
         return frozenset(self["captions"].tokenizer.get_vocab())
