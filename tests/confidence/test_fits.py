@@ -8,6 +8,8 @@ from zoo.confidence import Fits, QueryScores
 from zoo.confidence.caption_bank import CaptionBank
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.fits import (
+    ADDED,
+    ANSWERABLE,
     LEAST_NUMBER,
     Trial,
     presence_features,
@@ -136,7 +138,17 @@ def test_the_share_of_answerable_questions_is_found(share):
     assert np.mean(found) == pytest.approx(share, abs=0.03)
     assert np.std(found) < 0.08
     assert share_answerable(np.full(30, 9.0)) == 0.98
-    assert share_answerable(np.full(30, -9.0)) == 0.02
+    assert share_answerable(np.full(30, -9.0)) == pytest.approx(ADDED * ANSWERABLE / 32, abs=1e-3)
+
+
+def test_the_share_of_few_answerable_questions_does_not_end_at_nothing():
+    """Questions that are a little too weak for their share leave the likelihood flat."""
+    odds = np.random.default_rng(0).normal(-0.3, 0.6, 100)
+    assert 0.07 < share_answerable(odds) < ANSWERABLE
+    alone = ANSWERABLE
+    for _ in range(500):
+        alone = np.clip(expit(odds + logit(alone)).mean(), 0.02, 0.98)
+    assert alone < 0.05
 
 
 def test_what_tells_presence_by_hand():

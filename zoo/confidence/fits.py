@@ -14,6 +14,9 @@ REFERENCE = 10  # best scores over the probes' items, whose mean is r
 LEAST_NUMBER = 0.25  # of fitting items, which is added so that none has a logarithm
 ANSWERABLE = 0.7  # share of the questions that have an answer, where nothing tells
 LEAST_ASKED = 50  # questions from which that share is estimated
+# That the estimate counts beside them, of which that share has an answer. Where hardly any question
+# has its own item there the likelihood is flat, and the estimate alone ends near nothing.
+ADDED = 2.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
 REACH = 6.0  # standard deviations below the mean that count
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
@@ -211,11 +214,13 @@ def presence_features(scores, reference, number):
 def share_answerable(odds, start=ANSWERABLE):
     """The share of questions that have an answer, in [0.02, 0.98].
 
-    By EM from `start` over `(Q,)` log odds at even odds, of `Fits.presence`.
+    By EM from `start` over `(Q,)` log odds at even odds, of `Fits.presence`. Two questions more, of
+    which a share `start` has an answer, keep it from the ends.
     """
     share = start
-    for _ in range(200):
-        new = float(np.clip(expit(odds + logit(share)).mean(), 0.02, 0.98))
+    for _ in range(500):
+        right = expit(odds + logit(share)).sum() + ADDED * start
+        new = float(np.clip(right / (len(odds) + ADDED), 0.02, 0.98))
         if abs(new - share) < 1e-9:
             break
         share = new
