@@ -1,5 +1,6 @@
 """Nine entrances and six kinds of model: each works, or says one true sentence."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -140,8 +141,29 @@ def offline(monkeypatch):
     monkeypatch.setattr(preset_utils.kagglehub, "model_download", unreachable)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("enter", ENTRANCES, ids=lambda enter: enter.__name__)
+# `make test` asks each kind of the first two, which all others go through, and those of one kind.
+OF_ONE_KIND = {
+    retriever: "run",
+    search_build: "published",
+    demo: "hugging_face",
+    exported: "keras_hub",
+    stored_vectors: "hugging_face",
+    evaluated: "preset",
+}
+
+
+def _pairs():
+    for enter, kind in itertools.product(ENTRANCES, KINDS):
+        is_quick = kind in (OF_ONE_KIND.get(enter, kind), "name")
+        yield pytest.param(
+            enter,
+            kind,
+            marks=[] if is_quick else pytest.mark.very_slow,
+            id=f"{enter.__name__}-{kind}",
+        )
+
+
+@pytest.mark.parametrize(("enter", "kind"), _pairs())
 def test_each_works_or_says_one_true_sentence(enter, kind, models, photos, tmp_path, offline):
     if kind == "name":
         said = (
@@ -158,7 +180,13 @@ def test_each_works_or_says_one_true_sentence(enter, kind, models, photos, tmp_p
         enter(models[kind], photos, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["hugging_face", "published", "preset"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "published",
+        *(pytest.param(n, marks=pytest.mark.very_slow) for n in ("hugging_face", "preset")),
+    ],
+)
 def test_a_handle_on_a_hub_is_its_folder(kind, models, tmp_path, monkeypatch):
     """KerasHub's own code asks for the files; only the network is another."""
     preset_utils = pytest.importorskip("keras_hub.src.utils.preset_utils")

@@ -33,7 +33,13 @@ def siglip(folder):
     return zoo.from_preset(folder)
 
 
-@pytest.fixture(scope="module", params=[prolip, siglip], ids=lambda make: make.__name__)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(prolip, id="prolip"),
+        pytest.param(siglip, id="siglip", marks=pytest.mark.very_slow),
+    ],
+)
 def model(request, tmp_path_factory):
     return request.param(tmp_path_factory.mktemp("hub"))
 

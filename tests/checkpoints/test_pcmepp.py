@@ -60,10 +60,6 @@ def test_similarity_is_the_logit_of_the_paper(tiny):
     np.testing.assert_allclose(model.similarity(images, captions), expected, rtol=1e-4)
 
 
-def test_family_is_read_from_the_names(tiny):
-    assert zoo.checkpoints.family_of(tiny[1]) == "pcmepp"
-
-
 def test_a_preset_of_it_gives_the_same(tiny, tmp_path):
     model, _, size, outputs = tiny
     zoo.save_preset(model, tmp_path / "preset")
@@ -77,34 +73,6 @@ def test_pictures_are_shown_as_the_official_processor_shows_them(tiny):
         "mode": "crop",
         "crop_fraction": 1.0,
     }
-
-
-def test_it_is_searched_exactly(tiny):
-    model, _, size, outputs = tiny
-    images = np.concatenate([released.pixels(size), 255 - released.pixels(size)])
-    gallery = model.encode_images(images)
-    captions = model.encode_captions(outputs["texts"].astype("int32"))
-    index = zoo.search.Index.build(gallery, model.similarity)
-    scores, found = index.search(captions, 4)
-    expected = np.asarray(model.similarity(gallery, captions)).T
-    np.testing.assert_array_equal(found, np.argsort(-expected, axis=1))
-    np.testing.assert_allclose(scores, -np.sort(-expected, axis=1), rtol=1e-4)
-
-
-def test_it_is_trained_further(tiny):
-    _, folder, size, outputs = tiny
-    model = zoo.from_checkpoint(folder)
-    model.compile(optimizer="sgd")
-    batch = {
-        "images": released.pixels(size),
-        "captions": outputs["texts"][:2].astype("int32"),
-        "image_labels": np.arange(2),
-        "caption_labels": np.arange(2),
-    }
-    before = model.image_encoder.get_layer("head").mean_map.kernel.numpy()
-    loss = model.train_on_batch(batch)
-    assert np.isfinite(loss).all()
-    assert np.abs(model.image_encoder.get_layer("head").mean_map.kernel - before).max() > 0
 
 
 @pytest.mark.parametrize(

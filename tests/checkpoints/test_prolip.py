@@ -62,17 +62,6 @@ def test_similarity_is_the_logit_of_the_official_loss(tiny):
     np.testing.assert_allclose(model.similarity(images, captions), expected, rtol=1e-4)
 
 
-def test_family_is_read_from_the_names(tiny):
-    assert zoo.checkpoints.family_of(tiny[1]) == "prolip"
-    assert zoo.checkpoints.family_of(tiny[1] / "model.safetensors") == "prolip"
-
-
-def test_a_preset_of_it_gives_the_same(tiny, tmp_path):
-    model, _, size, outputs = tiny
-    zoo.save_preset(model, tmp_path / "preset")
-    check(zoo.from_preset(tmp_path / "preset"), size, outputs)
-
-
 def test_it_is_trained_further_with_inclusion(tiny):
     _, folder, size, outputs = tiny
     model = zoo.from_checkpoint(folder)

@@ -282,7 +282,7 @@ def test_pvse_is_its_formula_over_torchvisions_resnet(tmp_path):
     np.testing.assert_allclose(model.encode_captions(ids)[0], expected, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # as in tests/models/test_point_models.py, over the network of PVSE above
 def test_vsepp_normalises_the_feature_before_its_map(tmp_path):
     arrays = resnet_50("img_enc.cnn.module.") | text_of_gru(11, 6, 8)
     arrays |= random_arrays({"img_enc.fc.weight": (8, 2048), "img_enc.fc.bias": (8,)})

@@ -47,10 +47,6 @@ FRAMES = (
 TEXTS = [frame.replace("{}", "{0}").format(noun) for frame in FRAMES for noun in NOUNS]
 
 
-def test_there_are_two_hundred():
-    assert len(set(TEXTS)) == len(TEXTS) == 200
-
-
 def clip_ids(path, texts, length):
     """`SimpleTokenizer.encode` of OpenAI and OpenCLIP, less ftfy, which these texts do not need."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]

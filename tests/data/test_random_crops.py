@@ -6,7 +6,7 @@ import tensorflow as tf
 from PIL import Image
 
 from zoo.data import Augmentation, Records, batches, captions, images, sources
-from zoo.data.pipeline.random_crops import NUMBERS, RandomCrop
+from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.files.seeding import step_seed
 
 WIDE = (480, 640)  # height, width: of a 4:3 photo the square in the middle hides a quarter
@@ -49,7 +49,7 @@ def records(photo):
 
 
 @pytest.mark.parametrize("name", PAPERS)
-@pytest.mark.parametrize("size", [WIDE, (640, 480), (500, 500), (100, 1000), (1, 1), (7, 3)])
+@pytest.mark.parametrize("size", [WIDE, (100, 1000), (1, 1)])
 def test_parts_lie_inside_and_reach_every_edge(name, size):
     height, width = size
     top, left, tall, wide = boxes(PAPERS[name], height, width)
@@ -78,7 +78,7 @@ def torchvision(rng, height, width):
     return (height, round(height * 4 / 3)) if width / height > 4 / 3 else (height, width)
 
 
-@pytest.mark.parametrize("size", [WIDE, (640, 480), (500, 500), (100, 400)])
+@pytest.mark.parametrize("size", [WIDE, (100, 400)])
 def test_by_area_the_parts_are_those_of_torchvision(size):
     """The same deciles of area and of shape, of 4,000 draws each."""
     rng = np.random.default_rng(0)
@@ -122,11 +122,9 @@ def test_a_part_is_the_box_of_the_original_stretched(photo):
         np.testing.assert_allclose(part, expected, atol=2)
 
 
-# What is in memory was cut to the middle: that with it the originals are read is the harder case.
-@pytest.mark.parametrize("cache", [True, pytest.param(False, marks=pytest.mark.very_slow)])
-def test_training_sees_the_edges_of_a_photo(records, cache):
+def test_training_sees_the_edges_of_a_photo(records):
     """They were lost when every photo was first cut to the square in its middle."""
-    source = sources.Pictures(records, 16, cache=cache)
+    source = sources.Pictures(records, 16)  # in memory each is cut to its middle
     tokenizer = captions.word_tokenizer(records.captions)
     options = {"batch_size": 4, "num_steps": 16, "seed": 1}
     for name, crop in (("none", None), *PAPERS.items()):
@@ -138,22 +136,6 @@ def test_training_sees_the_edges_of_a_photo(records, cache):
         if crop is not None:
             assert shown[..., 0].min() < 10
             assert shown[..., 0].max() > 245
-
-
-def test_a_step_and_its_shards_draw_the_same(records):
-    source = sources.Pictures(records, 16)
-    tokenizer = captions.word_tokenizer(records.captions)
-    options = {"batch_size": 4, "seed": 1, "augmentation": Augmentation(crop=PAPERS["area"])}
-    make = lambda **more: [  # noqa: E731
-        batch["images"].numpy()
-        for batch in batches.image_caption_pairs(records, tokenizer, source, **options, **more)
-    ]
-    whole = make(num_steps=3)
-    np.testing.assert_array_equal(make(start_step=2, num_steps=1)[0], whole[2])
-    halves = [make(num_steps=3, shard=(index, 2)) for index in range(2)]
-    for step in range(3):
-        np.testing.assert_array_equal(np.concatenate([h[step] for h in halves]), whole[step])
-    assert (whole[0] != whole[1]).any()
 
 
 def test_what_the_papers_evaluate_on(photo):
@@ -190,7 +172,3 @@ def test_features_are_not_cropped(records):
 def test_wrong_ranges_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         RandomCrop(**options)
-
-
-def test_every_picture_has_as_many_numbers():
-    assert PAPERS["area"].draws(step_seed(0, 0), 3).shape == (3, NUMBERS)

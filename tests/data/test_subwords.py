@@ -78,8 +78,8 @@ def test_graph_equals_eager_on_hard_text(small):
 def test_graph_equals_eager_on_real_captions(real, shared_data):
     path = shared_data / "flickr30k_text" / "flickr30k_karpathy_captions.json.gz"
     entries = json.loads(gzip.decompress(path.read_bytes())).values()
-    texts = [caption for entry in entries for caption in entry["captions"]][:10_000:4]
-    assert len(texts) == 2_500
+    texts = [caption for entry in entries for caption in entry["captions"]][:10_000:16]
+    assert len(texts) == 625
     np.testing.assert_array_equal(captions.token_ids(real, texts), _eager(real, texts))
     np.testing.assert_array_equal(real(HARD), _eager(real, HARD))
 

@@ -13,8 +13,8 @@ def check_layer(cls, config, inputs, output_shape, *, atol=1e-5, mixed_atol=0.1,
     """Builds a layer, compares its ways of running, fits one step, saves it and loads it.
 
     Checks the config roundtrip, symbolic against eager shapes and dtypes, that XLA computes what
-    eager does, that a step of training in the graph leaves all weights finite and moves some,
-    mixed precision, and `.keras` saving.
+    eager does, that a step of training leaves all weights finite and moves some, mixed precision,
+    and `.keras` saving. Steps are compiled with whole models, in test_compiled_steps.py.
 
     Args:
         cls: the layer's class, registered for saving.
@@ -122,7 +122,9 @@ def _check_fit(layer, symbolic, outputs, inputs, seed):
     model = keras.Model(symbolic, sum(losses))
     if not layer.trainable_variables:
         return
-    model.compile(optimizer=keras.optimizers.SGD(0.1), loss=lambda _, y: ops.mean(y))
+    model.compile(
+        optimizer=keras.optimizers.SGD(0.1), loss=lambda _, y: ops.mean(y), run_eagerly=True
+    )
     before = layer.get_weights()
     model.fit(inputs, np.zeros(batch), batch_size=batch, epochs=1, verbose=0)
     after = layer.get_weights()

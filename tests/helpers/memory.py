@@ -14,14 +14,6 @@ from pathlib import Path
 status = Path("/proc/self/status").read_text()
 print("PEAK_GIB", int(status.split("VmHWM:")[1].split()[0]) / 2**20)
 """
-_RUN = f"""
-import runpy, sys
-sys.argv = sys.argv[1:]
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-finally:
-    exec({_LAST_WORDS!r})
-"""
 
 
 def held(field="VmRSS"):
@@ -36,16 +28,8 @@ def forget_peak():
 
 def run(code, *arguments):
     """`(what Python code printed, its peak in GiB)`, of a process of its own."""
-    return _finished([sys.executable, "-c", code + _LAST_WORDS, *arguments])
-
-
-def run_file(path, *arguments, env=None):
-    """Likewise, of a program in a file."""
-    return _finished([sys.executable, "-c", _RUN, str(path), *arguments], env)
-
-
-def _finished(command, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    command = [sys.executable, "-c", code + _LAST_WORDS, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     printed, _, peak = done.stdout.rpartition("PEAK_GIB")
     return printed, float(peak)

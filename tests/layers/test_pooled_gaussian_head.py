@@ -17,7 +17,10 @@ def features(seed=0):
 MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0]], bool)
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "mean"])
+@pytest.mark.parametrize(
+    "pooling",  # `GeneralizedPooling` is a layer by itself: test_generalized_pooling.py
+    ["mean", pytest.param("generalized", marks=pytest.mark.very_slow)],
+)
 def test_is_a_layer(pooling):
     shape = (BATCH, DIM)
     check_layer(

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from golden_weights import gru
 from layer_checks import check_layer
 from zoo.layers import SentenceGRU
 
@@ -37,18 +36,6 @@ def test_both_halves_have_read_the_whole_sentence():
     changed[0, 2] += 1
     difference = np.abs(layer(changed, mask=MASK)[1] - sentence)[0]
     assert (difference > 1e-5).all()
-
-
-def test_official_vsepp_caption_encoder(golden):
-    g = golden("vsepp_text_gru")
-    words = g["w__embed__weight"][g["ids"]]
-    mask = np.arange(words.shape[1]) < g["lengths"][:, None]
-    layer = SentenceGRU(12, bidirectional=False)
-    layer(words, mask=mask)
-    layer.gru.set_weights(gru(g, "rnn"))
-    _, sentence = layer(words, mask=mask)
-    expected = sentence / np.linalg.norm(sentence, axis=-1, keepdims=True)
-    np.testing.assert_allclose(expected, g["out"], atol=1e-6)
 
 
 def test_a_sentence_without_words_is_one_word_of_padding():

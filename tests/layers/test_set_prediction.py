@@ -129,19 +129,6 @@ def test_slot_attention_is_a_layer():
     check_layer(SlotAttention, config, inputs, (4, 3, 16), mixed_atol=0.3)
 
 
-@pytest.mark.very_slow  # the equations above are tested over positions too
-def test_a_transformers_attention_is_a_layer():
-    inputs = {"slots": SLOTS, "features": FEATURES, "mask": MASK}
-    config = {"num_iterations": 2, "num_heads": 2, "normalize_over": "positions"}
-    check_layer(SlotAttention, config, inputs, (4, 3, 16), mixed_atol=0.3)
-
-
-@pytest.mark.very_slow  # that of words is below, and DivE in test_set_models.py reads maps
-def test_set_prediction_of_a_map_is_a_layer():
-    inputs = {"features": MAP, "pooled": POOLED}
-    check_layer(SetPrediction, CONFIG, inputs, SHAPES, mixed_atol=0.3)
-
-
 def test_set_prediction_of_words_is_a_layer():
     inputs = {"features": FEATURES, "pooled": POOLED, "mask": MASK}
     check_layer(SetPrediction, CONFIG, inputs, SHAPES, mixed_atol=0.3)

@@ -6,12 +6,15 @@ import pytest
 import tensorflow as tf
 
 from gradients import value_and_gradients
+from loss_cases import ALL
 from oracles import random_gaussians, random_sets
 from zoo import embeddings, losses, similarities
+from zoo.losses.base import Auxiliary, MatrixLoss
 
 RNG = np.random.default_rng(17)
 GAUSSIANS = random_gaussians(RNG, 4, 6), random_gaussians(RNG, 7, 6)
 SETS = random_sets(RNG, 4, 3, 6), random_sets(RNG, 7, 2, 6, masked=True)
+PAIRS = random_gaussians(RNG, 4, 6), random_gaussians(RNG, 4, 6)
 TERMS = {
     "kl": (losses.KLRegularizer(), GAUSSIANS),
     "kl_sum": (losses.KLRegularizer(weight=1e-3, reduction="sum", name="vib"), GAUSSIANS),
@@ -23,8 +26,19 @@ TERMS = {
     "discrepancy_squared": (losses.MaximumMeanDiscrepancy(gamma=0.1), SETS),
     "diversity": (losses.Diversity(weight=0.1), SETS),
     "orthogonal_diversity": (losses.OrthogonalDiversity(), SETS),
+    "mutual_likelihood": (losses.MutualLikelihood(), PAIRS),
+    "inclusion": (losses.Inclusion(scale=1.0), PAIRS),
 }
 every_term = pytest.mark.parametrize(("term", "inputs"), TERMS.values(), ids=TERMS)
+
+
+def test_no_loss_is_left_out():
+    public = {c for c in vars(losses).values() if isinstance(c, type)}
+    tested = {type(loss) for loss in ALL.values()} | {type(term) for term, _ in TERMS.values()}
+    # `tests/training/test_compiled_steps.py`, and what reads matches: `test_ambiguity.py`.
+    elsewhere = {losses.Captioning, losses.AuxiliaryRanking, losses.Ambiguity}
+    bases = {MatrixLoss, Auxiliary}
+    assert {c for c in public if issubclass(c, tuple(bases))} - bases == tested | elsewhere
 
 
 @every_term

@@ -153,14 +153,6 @@ def test_every_truth_of_an_ensemble(published, shuffled, instances):
     assert ensemble > one, "two seeds know more than one"
 
 
-@pytest.mark.very_slow
-@pytest.mark.usefixtures("in_six_gigabytes")
-def test_every_truth_of_a_model(published, shuffled, instances):
-    images, captions, _, folder = published
-    models, order = shuffled
-    check_table(coco_benchmark(models[0], images, captions[order], folder, instances=instances))
-
-
 def test_rpc2_is_r_precision_by_the_ratings_of_cxc(published, shared_data):
     """By the ratings themselves and a written-out ranking, for some queries of 5K and of 1K."""
     images, captions, _, folder = published

@@ -12,11 +12,10 @@ from zoo.models.dual_encoder import DualEncoder, match_matrix
 
 
 @pytest.mark.parametrize("kind", SIMILARITIES)
-@pytest.mark.parametrize("captions_per_image", [1, 3])
-def test_fit_lowers_the_loss(kind, captions_per_image):
+def test_fit_lowers_the_loss(kind):
     model = build(kind)
     model.compile(keras.optimizers.Adam(0.02))
-    data = endless(batch(captions_per_image))
+    data = endless(batch(captions_per_image=3))
     history = model.fit(data, epochs=4, steps_per_epoch=5, verbose=0).history
     assert history["loss"][-1] < history["loss"][0]
 

@@ -8,12 +8,8 @@ import zoo
 from point_models import batch, largest_difference, tiny
 from zoo import similarities
 
-# The towers of VSE0 are those of VSE++, and VSE∞ pools as a head of test_pcmepp.py.
-TWINS = ("vse0", "vse_infinity")
-EVERY_BUILDER = [
-    pytest.param(name, marks=[pytest.mark.very_slow] if name in TWINS else [])
-    for name in point_models.BUILDERS
-]
+# The towers of VSE0 are those of VSE++, and VSE∞ pools as InfoNCE may.
+EVERY_BUILDER = ("vsepp", "vsrn", pytest.param("infonce", marks=pytest.mark.very_slow))
 SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}
 
 

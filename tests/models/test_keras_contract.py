@@ -298,8 +298,3 @@ def test_strings_in_a_dataset_are_one_sentence():
         without.encode_images(strings)
     mapped = with_tokenizer.encode_captions(strings.map(tokenizer))  # what the sentence says
     np.testing.assert_allclose(mapped, with_tokenizer.encode_captions(["a dog", "a bird"]))
-
-
-def test_pcme_s_initial_scale_and_shift_are_the_defaults():
-    layer = similarities.MatchProbability()
-    assert (float(layer.scale), float(layer.shift)) == (10.0, 10.0)

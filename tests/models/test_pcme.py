@@ -85,21 +85,9 @@ def test_training_and_saving_with_words_in_and_distributions_out(tmp_path):
     assert loaded.uncertainty(other).shape == (3,)
 
 
-def test_padding_never_changes_a_caption(untrained):
-    model, short, long = untrained, tiny_pcme(max_words=3), tiny_pcme(max_words=11)
-    for other in (short, long):
-        other.set_weights(model.get_weights())
-    ids = np.array([[2, 3, 4, 0, 0, 0], [2, 3, 4, 5, 6, 7]], "int32")
-    together = model.caption_encoder(ids)
-    for other, padded in ((short, ids[:1, :3]), (long, np.pad(ids[:1], ((0, 0), (0, 5))))):
-        alone = other.caption_encoder(padded)
-        for key in alone:
-            np.testing.assert_allclose(alone[key][0], together[key][0], atol=1e-5)
-
-
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_mixed_precision_trains_and_keeps_embeddings_in_float32(policy):
-    keras.config.set_dtype_policy(policy)
+def test_mixed_precision_trains_and_keeps_embeddings_in_float32():
+    """With a loss that is scaled; in bfloat16 SGRAF trains."""
+    keras.config.set_dtype_policy("mixed_float16")
     model, data = tiny_pcme(), batch()
     model.compile(zoo.training.AdamP(1e-3))
     logs = model.fit(tf.data.Dataset.from_tensors(data), epochs=2, verbose=0)
@@ -119,20 +107,6 @@ def test_heads_alone_train_on_stored_features_and_share_their_weights():
     after = model.image_encoder(batch()["images"])["mean"]
     np.testing.assert_allclose(heads.image_encoder(features)["mean"], after, atol=1e-5)
     assert np.abs(before - after).max() > 1e-3
-
-
-def test_in_the_plane_one_gru_is_read_by_two_projections(untrained):
-    """PCME, appendix C.3; elsewhere the log variance has a second GRU, as released."""
-    model = tiny_pcme(
-        dim=2, sentence_dim=8, variance_gru=False, mean_attention=False, variance_attention=False
-    )
-    recurrent = [w for w in model.caption_encoder.weights if "gru" in w.path.split("/")[-2]]
-    two = [w for w in untrained.caption_encoder.weights if "gru" in w.path.split("/")[-2]]
-    assert len(two) == 2 * len(recurrent) > 0
-    head = model.caption_encoder.get_layer("head").get_layer("gaussian")
-    assert head.mean_global.kernel.shape == head.variance_global.kernel.shape == (8, 2)
-    found = model.encode_captions(["a red bird"])
-    assert found.mean().shape == (1, 2)
 
 
 def test_a_vocabulary_is_needed():

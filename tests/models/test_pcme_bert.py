@@ -42,7 +42,7 @@ def test_it_trains_and_a_file_keeps_it(tmp_path):
     }
     model.compile(keras.optimizers.Adam(0.003))
     data = tf.data.Dataset.from_tensors(batch).repeat()
-    history = model.fit(data, steps_per_epoch=3, epochs=2, verbose=0).history
+    history = model.fit(data, steps_per_epoch=2, epochs=2, verbose=0).history
     assert history["loss"][-1] < history["loss"][0]
     expected = model.encode_captions(texts)
     assert expected.event_shape == (8,)
@@ -50,18 +50,6 @@ def test_it_trains_and_a_file_keeps_it(tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras").encode_captions(texts)
     np.testing.assert_allclose(loaded.mean(), expected.mean(), atol=1e-6)
     np.testing.assert_allclose(loaded.variance(), expected.variance(), rtol=1e-5)
-
-
-def test_padding_changes_nothing():
-    long = zoo.models.pcme_bert("tiny", vocabulary_size=9, max_length=9, dim=8, image_size=16)
-    ids = np.array([[2, 5, 3, 0, 0, 0, 0, 0, 0], [2, 5, 3, 4, 0, 0, 0, 0, 0]], "int32")
-    head = long.caption_encoder.get_layer("head")
-    features = long.caption_encoder.get_layer("backbone")(ids)
-    whole = head(features)
-    mask = features["mask"].numpy()
-    filled = np.where(mask[..., None], features["features"], 7.0).astype("float32")
-    for key, value in head({"features": filled, "mask": mask}).items():
-        np.testing.assert_allclose(value, whole[key], atol=1e-6)
 
 
 def test_a_folder_with_weights_is_read(tmp_path):

@@ -132,13 +132,6 @@ def test_figure_a1_with_much_of_every_term(wide):
     ("builder", "options"),
     [
         ("pcmepp", {}),
-        pytest.param("pcmepp", {"distance": "squared_wasserstein_2"}, marks=pytest.mark.very_slow),
-        pytest.param(
-            "pcmepp",
-            {"distance": "match_probability", "scale": 2.0},
-            marks=pytest.mark.very_slow,
-        ),
-        pytest.param("pcmepp", {"distance": "squared_euclidean"}, marks=pytest.mark.very_slow),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
         ("infonce", {}),
         ("vse_infinity", {"mining": "sum"}),
@@ -148,7 +141,7 @@ def test_every_row_of_the_table_learns_its_batch(builder, options, made):
     model, data = made(builder, **options), batch()
     model.compile(keras.optimizers.Adam(1e-2))
     stream = tf.data.Dataset.from_tensors(data).repeat()
-    history = model.fit(stream, epochs=2, steps_per_epoch=4, verbose=0).history["loss"]
+    history = model.fit(stream, epochs=2, steps_per_epoch=2, verbose=0).history["loss"]
     assert np.isfinite(history).all()
     assert history[1] < history[0]
 

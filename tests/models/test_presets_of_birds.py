@@ -14,40 +14,37 @@ BIRDS = ("birds_infonce", "birds_pfe", "birds_dive")
 QUESTIONS = Path(__file__).parent.parent / "questions" / "ordinary_birds.txt"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[] if n == "birds_pfe" else pytest.mark.very_slow) for n in BIRDS],
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(n, marks=[] if n == "birds_pfe" else pytest.mark.very_slow) for n in BIRDS
+    ],
 )
-def test_a_preset_of_birds_says_what_it_is(name):
+def known(request):
+    """The name of a preset, its model and its probes."""
+    return request.param, zoo.from_preset(request.param), zoo.evaluation.probes_of(request.param)
+
+
+def test_a_preset_of_birds_says_what_it_is(known):
+    name, model, probes = known
     card = zoo.list_presets()[name]
-    assert {"trained_on", "command", "license", "terms", "not_for", "metrics", "chance"} <= set(
-        card
-    )
+    expected = {"trained_on", "command", "license", "terms", "not_for", "metrics", "chance"}
+    assert expected <= set(card)
     folder = zoo.models.presets.PACKAGED / name
     assert (folder / "model.weights.h5").stat().st_size <= 12_000_000
-    model = zoo.from_preset(name)
     texts = ["a small bright yellow bird", "this bird is yellow and small", "a large black bird"]
     captions = as_embedding(model.encode_captions(texts))
     scores = np.asarray(model.similarity(captions, captions))
     assert scores[0, 1] > scores[0, 2]
-    probes = zoo.evaluation.probes_of(name)
     assert probes.by_class
     assert set(probes.known) == {"i2t", "t2i"}
     assert len(probes.trained_on) > 1000
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name == "birds_pfe" else pytest.mark.very_slow)
-        for name in BIRDS
-    ],
-)
-def test_a_preset_of_birds_understands_ordinary_questions(name):
-    model, probes = zoo.from_preset(name), zoo.evaluation.probes_of(name)
+def test_a_preset_of_birds_understands_ordinary_questions(known):
+    _, model, probes = known
     asked = QUESTIONS.read_text(encoding="utf-8").splitlines()
-    retriever = zoo.Retriever.build(model, probes.images)
-    answers = retriever.ask(asked)
+    answers = zoo.Retriever.build(model, probes.images).ask(asked)
     assert np.mean([answer.verdict != "not understood" for answer in answers]) >= 0.9
     assert all(answer.probability is not None for answer in answers if answer.verdict == "likely")
 

@@ -8,7 +8,33 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from zoo.data import toy_birds, toy_scenes
 from zoo.report import style
+
+
+@pytest.fixture(scope="session")
+def drawn_birds(tmp_path_factory):
+    """Sixteen species of four birds, of which four are not trained on."""
+    root = tmp_path_factory.mktemp("drawn") / "birds"
+    return toy_birds.generate(root, num_classes=16, images_per_class=4, image_size=32)
+
+
+@pytest.fixture(scope="session")
+def drawn_scenes(tmp_path_factory):
+    """Forty scenes in all three layouts."""
+    root = tmp_path_factory.mktemp("drawn") / "scenes"
+    return toy_scenes.generate(root, num_images=40, num_species=6, image_size=48, region_dim=16)
+
+
+@pytest.fixture(scope="module")
+def small_sets(drawn_birds, drawn_scenes, tmp_path_factory):
+    """Both in place of the embedded ones, and a cache of their own, which is given."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_birds, "generate", lambda *_, **__: drawn_birds)
+        patch.setattr(toy_scenes, "generate", lambda *_, **__: drawn_scenes)
+        patch.setenv("HALO_CACHE", str(cache))
+        yield cache
 
 
 @pytest.fixture(autouse=True)

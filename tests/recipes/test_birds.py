@@ -21,9 +21,9 @@ pytestmark = pytest.mark.usefixtures("run_eagerly")
 
 @pytest.fixture(scope="module", autouse=True)
 def fewer_birds(tmp_path_factory):
-    """Two fifths of Toy Birds in their place; 192 are tested, so one of them is half a percent."""
+    """A sixth of Toy Birds in their place; 80 are tested, so one of them is 1.25 percent."""
     root = tmp_path_factory.mktemp("toy") / "birds"
-    toy_birds.generate(root, num_classes=48)
+    toy_birds.generate(root, num_classes=20)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root_of_recipes: root)
         patch.setenv("HALO_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -46,26 +46,8 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     encoded = zoo.evaluation.encode(model, split.records, split.source)
     found = zoo.evaluation.evaluate(model, encoded, ("own",))
     for key, value in results["retrieval"]["cosine"].items():
-        assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=1.0), key
+        assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=2.6), key
     assert results["peak_memory_mib"] > 100
-
-
-@pytest.mark.very_slow  # as in test_own_pairs.py, test_pfe_cub.py and tests/models/test_pfe.py
-def test_variances_leave_the_points_of_a_run_where_they_are(run, tmp_path):
-    points, results = run
-    out = tmp_path / "pfe"
-    own = birds.main([*SMALL, "--system=pfe", f"--points={points.path}", f"--out={out}"])
-    text = ["a small red bird", "a gull"]
-    found = zoo.from_preset(out).encode_captions(text)
-    np.testing.assert_allclose(
-        found.mean(), zoo.from_preset(points.path).encode_captions(text), atol=1e-6
-    )
-    assert found.stddev().numpy().min() > 0
-    by_csd, by_points = own["retrieval"]["csd"], results["retrieval"]["cosine"]
-    assert by_csd["i2t_r_precision"] == pytest.approx(by_points["i2t_r_precision"], abs=2.0)
-    other = [f"--points={points.path}", f"--out={out}-2", "--validation=val1"]
-    with pytest.raises(InputError, match="must be of the same data"):
-        birds.main([*SMALL, "--system=pfe", *other])
 
 
 def test_points_are_for_pfe_and_pfe_has_points(capsys):
@@ -112,13 +94,6 @@ def test_a_finished_row_is_not_run_again(run, tmp_path, capsys):
     assert table == (tmp_path / "table.md").read_text() + "\n"
     value = results["retrieval"]["cosine"]["i2t_r_precision"]
     assert f"{value:.1f} ± 0.0" in table
-
-
-@pytest.mark.very_slow  # in tests/studies/test_queue.py a command that is not a recipe fails
-def test_a_failed_row_is_named(tmp_path):
-    with pytest.raises(InputError, match="1 of 1 runs failed"):
-        birds_table.main([f"--out={tmp_path}", "--rows=PCME", "--seeds=0", "--held-out=never"])
-    assert "never" in seed_table.folder(tmp_path, "PCME", 0).with_suffix(".log").read_text()
 
 
 def test_classes_to_calibrate_on_are_left_out_of_training():

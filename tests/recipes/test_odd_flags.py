@@ -4,19 +4,10 @@ import pytest
 
 import pcme_cub
 from zoo import cli
-from zoo.data import toy_birds
 from zoo.training.checks import TRACEBACK
 
 SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fewer_birds(tmp_path_factory):
-    root = tmp_path_factory.mktemp("toy") / "birds"
-    toy_birds.generate(root, num_classes=16, images_per_class=4, image_size=32)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy_birds, "generate", lambda root_of_recipes: root)
-        yield
+pytestmark = pytest.mark.usefixtures("small_sets")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from zoo.data.records.features import caption_states, caption_vectors, pooled_ve
 from zoo.encoders.sentence import text_folder
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.models.points import points_of
 from zoo.retriever import VERDICTS
 
 
@@ -101,22 +100,8 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-@pytest.mark.very_slow  # as in test_pfe_cub.py and tests/models/test_pfe.py
-def test_variances_alone_are_learnt_over_given_points(model, photos, minilm, tmp_path):
-    """The points stay, and the networks below them."""
-    flags = flags_of(photos, minilm, tmp_path / "again", "--ambiguity-weight=0", "--seed=1")
-    settings = cli.parse(own_pairs.Settings, flags)
-    data = settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings))
-    own_pairs.train(settings, data, points=points_of(model))
-    again = zoo.from_preset(tmp_path / "again")
-    first, second = (one.encode_captions(["a red bird"]) for one in (model, again))
-    np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-6)
-    assert not np.allclose(first.stddev(), second.stddev(), rtol=1e-4, atol=0)
-    terms = [[term.name for term in one.auxiliaries] for one in (model, again)]
-    assert terms == [["mutual_likelihood", "ambiguity"], ["mutual_likelihood"]]
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_variances_over_a_model_of_others(photos, tmp_path, capsys):
     """Its points stay; the run is asked, calibrated and saved as any other."""
     pytest.importorskip("keras_hub")
@@ -138,6 +123,7 @@ def test_variances_over_a_model_of_others(photos, tmp_path, capsys):
     assert "--backbone is of a network beside --model" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("one_eagerly")
 def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp_path):
     tokenizer = zoo.data.read_bert_tokenizer(minilm, 10)
     backbone = zoo.encoders.sentences(minilm, 10)

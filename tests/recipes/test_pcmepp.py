@@ -92,14 +92,6 @@ def test_the_first_logits_with_variance_are_those_of_the_means():
 
 
 @pytest.mark.slow
-def test_a_finished_run_is_shown_and_not_repeated(finished, capsys):
-    before = finished.model_path.stat().st_mtime_ns
-    pcmepp_coco.main([*SMALL, *PHASES, f"--out={finished.path}"])
-    assert "is finished" in capsys.readouterr().out
-    assert finished.model_path.stat().st_mtime_ns == before
-
-
-@pytest.mark.slow
 def test_the_table_is_that_of_the_runs(finished, tmp_path, capsys):
     shutil.copytree(finished.path, tmp_path / "pcmepp-seed-0")
     pcmepp_table.main([f"--out={tmp_path}", "--no-run"])
@@ -117,34 +109,6 @@ def test_runs_keep_the_folders_that_their_flags_name(tmp_path):
     assert pcmepp_table.folder(tmp_path, "PCME++", 1).name == "pcmepp-seed-1"
     name = pcmepp_table.folder(tmp_path, "50 % shuffled: InfoNCE", 0).name
     assert name == "noise-0.5-method-infonce-seed-0"
-
-
-@pytest.mark.very_slow  # the noise and the methods are asked apart
-def test_noise_with_a_method_of_points(tmp_path):
-    out = tmp_path / "run"
-    flags = ["--noise=0.5", "--method=vse_infinity", "--averaged-epochs=0", "--mixed-share=0"]
-    pcmepp_noisy_coco.main([*SMALL, *QUICK, *flags, "--mean-epochs=1", f"--out={out}"])
-    run = RunFolder.existing(out)
-    assert list(run.metrics["retrieval"]) == ["cosine"]
-    assert "uncertainty" not in run.metrics
-    # The means' phase sums the hinges of all seven negatives, the others take the hardest one.
-    losses = training.read_history(run.history_path)["loss"]
-    assert losses[0] > 2 * losses[1]
-
-
-@pytest.mark.very_slow  # test_daa.py measures scenes, and the run above is of this recipe
-def test_scenes_are_measured_by_their_truth_too(tmp_path, monkeypatch):
-    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
-    out = tmp_path / "run"
-    scenes = ["--toy=scenes", "--toy-images=60"]
-    pcmepp_coco.main([*SMALL, *QUICK, *scenes, "--averaged-epochs=0", f"--out={out}"])
-    metrics = RunFolder.existing(out).metrics
-    assert metrics["split"].startswith("COCO test: 12 images, 60 captions")
-    _, held_out = evaluation.open_run(out)
-    assert held_out.records.num_images == 12
-    own, true = metrics["retrieval"]["csd"], metrics["true_matches"]
-    assert true["i2t_queries"] == own["i2t_queries"]
-    assert true["t2i_r_precision"] > own["t2i_r_precision"]  # several scenes to find, not one
 
 
 def test_noise_is_for_the_training_captions_only():
@@ -236,7 +200,7 @@ def test_scores_are_those_of_the_most_certain_prompts():
     np.testing.assert_array_equal(present[labels], test.records.image_labels)
     assert filters
     images = evaluation.encode(model, test.records, test.source).images
-    for column, name in enumerate(test.records.class_names[n] for n in present):
+    for column, name in enumerate(test.records.class_names[n] for n in present[:2]):
         prompts = model.encode_captions(class_prompts([name], sentences))
         mean, variance = np.asarray(prompts.mean()), np.asarray(prompts.variance())
         order = np.argsort(np.sqrt(variance).sum(axis=1))
@@ -351,7 +315,7 @@ def test_a_step_over_a_frozen_clip_moves_its_new_block(birds):
     model.compile(pcmepp_coco.optimizer(settings, model, 1e-2))
     before = {variable.path: np.array(variable) for variable in backbone.weights}
     stream = pcmepp_coco.training_batches(settings, model.tokenizer, train, seed=0)
-    model.fit(stream(0).take(2), verbose=0)
+    model.fit(stream(0).take(1), verbose=0)
     moved = {v.path for v in backbone.weights if (np.array(v) != before[v.path]).any()}
     assert moved
     assert all("variance" in path for path in moved)
@@ -402,7 +366,7 @@ def test_the_toys_points_are_those_of_the_paper():
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_graphs", "fine_figures")
 def test_csd_learns_which_points_are_confusing_and_w2_does_not(tmp_path):
-    toy_2d.main([f"--out={tmp_path / 'run'}"])
+    toy_2d.main(["--epochs=25", "--steps-per-epoch=20", f"--out={tmp_path / 'run'}"])
     run = RunFolder.existing(tmp_path / "run")
     assert run.metrics["csd"]["ratio"] >= 1.5
     assert run.metrics["wasserstein_2"]["ratio"] <= 1.1

@@ -11,7 +11,6 @@ import pvse_cub
 import zoo
 from studies import dive_table
 from zoo import cli, data, evaluation, metrics, training
-from zoo.data import toy_birds, toy_scenes
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
@@ -29,12 +28,6 @@ SMALL = [
 ]
 
 
-@pytest.fixture(scope="module")
-def scenes(tmp_path_factory):
-    root = tmp_path_factory.mktemp("scenes") / "toy"
-    return toy_scenes.generate(root, num_images=40, image_size=32)
-
-
 def one_line(capsys, main, *argv):
     with pytest.raises(SystemExit) as stop:
         cli.run(main, list(argv))
@@ -44,8 +37,8 @@ def one_line(capsys, main, *argv):
 
 
 @pytest.mark.slow
-def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
-    flags = [f"--data-dir={scenes}/regions", "--features=regions", *SMALL]
+def test_dive_on_regions_and_an_ensemble(drawn_scenes, tmp_path):
+    flags = [f"--data-dir={drawn_scenes}/regions", "--features=regions", *SMALL]
     one = tmp_path / "one"
     dive_flickr30k.main([*flags, f"--out={one}"])
     results = RunFolder.existing(one).metrics
@@ -77,12 +70,11 @@ def test_dive_on_regions_and_an_ensemble(scenes, tmp_path):
 
 
 @pytest.mark.slow
-def test_pvse_on_birds_shows_where_embeddings_look(tmp_path):
-    root = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=4, image_size=32)
+def test_pvse_on_birds_shows_where_embeddings_look(drawn_birds, tmp_path):
     flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
     flags += ["--smoke", "--steps-per-epoch=1", "--max-words=12"]
     out = tmp_path / "run"
-    pvse_cub.main([f"--data-dir={root}", *flags, f"--out={out}"])
+    pvse_cub.main([f"--data-dir={drawn_birds}", *flags, f"--out={out}"])
     results = RunFolder.existing(out).metrics
     assert set(results["retrieval"]) == {"maximum_pair"}
     plots = {path.stem for path in (out / "plots").iterdir()}
@@ -98,26 +90,12 @@ def test_vse0_is_built_with_all_negatives():
     assert (model.name, model.loss.mining) == ("vse0", "sum")
 
 
-@pytest.mark.very_slow
-def test_vse0_on_birds_is_one_embedding_with_all_negatives(tmp_path):
-    """PCME's tables 2, E.2 and E.3: without PIE-Net, whatever --mining says of PVSE."""
-    root = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=4, image_size=32)
-    flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
-    out = tmp_path / "run"
-    pvse_cub.main([f"--data-dir={root}", *flags, "--method=vse0", "--smoke", f"--out={out}"])
-    run = RunFolder.existing(out)
-    assert set(run.metrics["retrieval"]) == {"cosine"}
-    assert "sets" not in run.metrics
-    model = zoo.from_preset(out)
-    assert (model.name, model.loss.mining) == ("vse0", "sum")
-
-
-def test_bad_flags_and_missing_files_are_one_line(scenes, tmp_path, capsys):
+def test_bad_flags_and_missing_files_are_one_line(drawn_scenes, tmp_path, capsys):
     line = one_line(capsys, dive_coco.main, "--similarity=cosine")
     assert "cosine" in line
     line = one_line(capsys, dive_coco.main, "--epochs=2", "--warm-up-epochs=3")
     assert "--warm-up-epochs" in line
-    flags = (f"--data-dir={scenes}/coco", "--features=resnext_bert", "--image-weights=none")
+    flags = (f"--data-dir={drawn_scenes}/coco", "--features=resnext_bert", "--image-weights=none")
     line = one_line(capsys, dive_coco.main, *flags, f"--out={tmp_path / 'run'}")
     assert "--bert-vocabulary" in line
     line = one_line(capsys, dive_table.main, "--rows", "none")
@@ -173,17 +151,3 @@ def fitted(settings, steps=10):
         patch.setattr(training, "fit", keep)
         dive_coco.fit(settings, run)
     return phases
-
-
-@pytest.mark.very_slow  # phases and crops are asked of the settings above
-def test_dive_on_pictures_that_are_cut(scenes, tmp_path):
-    out = tmp_path / "run"
-    places = [f"--data-dir={scenes}/coco", f"--out={out}", "--backbone=tiny", "--image-size=32"]
-    flags = ["--features=resnet152", "--crop-and-flip", "--frozen-epochs=2", "--epochs=3"]
-    dive_coco.main([*SMALL, *places, *flags])
-    run = RunFolder.existing(out)
-    assert list(training.read_history(run.history_path)["phase"]) == [
-        "warm_up",
-        "frozen",
-        "training",
-    ]

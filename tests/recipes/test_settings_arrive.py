@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from zoo import cli, data, training
-from zoo.data import MixedStream, toy_birds, toy_scenes
+from zoo.data import MixedStream
 
 WRITTEN = Path(__file__).parents[1] / "golden" / "settings.txt"
 WRITE = "HALO_WRITE_GOLDEN=1 pytest tests/recipes/test_settings_arrive.py"
@@ -79,20 +79,9 @@ class DoneError(Exception):
     """The model and the phases are there; nothing has to be trained."""
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    root = tmp_path_factory.mktemp("drawn")
-    birds = toy_birds.generate(root / "birds", num_classes=16, images_per_class=4, image_size=32)
-    scenes = toy_scenes.generate(root / "scenes", num_images=40, image_size=32, region_dim=16)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy_birds, "generate", lambda *_, **__: birds)
-        patch.setattr(toy_scenes, "generate", lambda *_, **__: scenes)
-        patch.setenv("HALO_CACHE", str(root / "cache"))
-        yield
-
-
+@pytest.mark.usefixtures("small_sets")
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_number_arrives(name, drawn, tmp_path, monkeypatch):
+def test_every_number_arrives(name, tmp_path, monkeypatch):
     recipe = importlib.import_module(name.split()[0])
     flags, marks = marked(recipe.Settings, RECIPES[name])
     caught = {}

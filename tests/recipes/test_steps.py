@@ -7,7 +7,6 @@ import tensorflow as tf
 
 import halo_zoo
 from zoo import training
-from zoo.data import toy_birds
 
 FLAGS = {"own_vectors": ("--method=pcmepp",)}
 WITH_DATA = {"own_pairs"}  # which without data is own_pairs_gru
@@ -31,7 +30,7 @@ def started(recipe, tmp_path, *flags):
 
 
 @pytest.mark.slow
-def test_every_shape_of_a_batch_is_fixed(tmp_path, monkeypatch):
+def test_every_shape_of_a_batch_is_fixed(drawn_birds, tmp_path, monkeypatch):
     """The steps of all systems are compiled in tests/training/test_compiled_steps.py."""
 
     def fit(run, model, phase, stream, *_, **__):
@@ -39,10 +38,8 @@ def test_every_shape_of_a_batch_is_fixed(tmp_path, monkeypatch):
         raise DoneError
 
     monkeypatch.setattr(training.Run, "fit", fit)
-    birds = tmp_path / "birds"
-    toy_birds.generate(birds, num_classes=16, images_per_class=4, image_size=32)
     small = ("--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8")
-    started("pcme_cub", tmp_path, f"--data-dir={birds}", *small)
+    started("pcme_cub", tmp_path, f"--data-dir={drawn_birds}", *small)
 
 
 @pytest.mark.very_slow

@@ -8,39 +8,27 @@ import numpy as np
 import pytest
 
 import gaussian_vsepp_coco
-import gaussian_vsepp_flickr30k
-import gaussian_vsrn_flickr30k
 import triplet_training
 import vse_coco
 import vsrn_flickr30k
 import zoo
 from studies import crop_ambiguity
 from zoo import cli, training
-from zoo.data import coco, toy_scenes
+from zoo.data import coco
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
-pytestmark = pytest.mark.usefixtures("run_eagerly")
+pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")
 
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 SMALL += ["--steps-per-epoch=1"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def scenes(tmp_path_factory):
-    """A small set in place of the embedded one."""
-    root = tmp_path_factory.mktemp("scenes") / "toy"
-    toy_scenes.generate(root, num_images=60, num_species=6, image_size=48, region_dim=16)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy_scenes, "generate", lambda root_of_recipes: root)
-        yield root
-
-
 @pytest.fixture(scope="module")
-def annotations(scenes, tmp_path_factory):
+def annotations(drawn_scenes, tmp_path_factory):
     """The files of ECCV Caption for the test scenes: CxC adds the next scene's first caption."""
     folder = tmp_path_factory.mktemp("annotations")
-    layout = scenes / "coco"
+    layout = drawn_scenes / "coco"
     records = coco.load(
         layout / "annotations" / "dataset_coco.json", layout, split="test", verbose=False
     ).records
@@ -64,7 +52,7 @@ def annotations(scenes, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gaussian(annotations, tmp_path_factory):
+def gaussian(annotations, small_sets, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "gaussian_vsepp"
     gaussian_vsepp_coco.main([*SMALL, f"--out={out}", f"--annotations-dir={annotations}"])
     return RunFolder.existing(out)
@@ -93,8 +81,7 @@ def test_rpc2_is_shown(gaussian, capsys):
 
 
 @pytest.mark.slow
-def test_crop_ambiguity_of_that_run(gaussian, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+def test_crop_ambiguity_of_that_run(gaussian, tmp_path, capsys):
     flags = [
         f"--model={gaussian.path}",
         f"--out={tmp_path / 'crops'}",
@@ -119,8 +106,7 @@ def test_crop_ambiguity_of_that_run(gaussian, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_crops_are_asked_of_points(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
+def test_crops_are_asked_of_points(tmp_path, capsys):
     vse_coco.main([*SMALL, f"--out={tmp_path / 'vse'}"])
     places = [f"--model={tmp_path / 'vse'}", f"--out={tmp_path / 'crops'}"]
     (row,) = crop_ambiguity.main([*places, "--thresholds", "0.9"])["crop_triplets"]
@@ -163,24 +149,6 @@ def test_vsrn_tells_captions_while_it_trains(tmp_path):
     assert "true_matches" in run.metrics
     with pytest.raises(InputError, match=r"model of pictures, found one of \(12, 16\) features"):
         crop_ambiguity.main([f"--model={out}", f"--out={tmp_path / 'crops'}"])
-
-
-@pytest.mark.very_slow  # their like run above, in test_daa.py and in test_reproduce.py
-@pytest.mark.parametrize(
-    ("recipe", "flags"),
-    [
-        (vse_coco, ["--features=regions", "--mining=sum"]),
-        (gaussian_vsrn_flickr30k, ["--similarity=min_kl"]),
-        # Phases of fine-tuning are asked of the settings below.
-        (gaussian_vsepp_flickr30k, ["--no-fine-tune", "--fine-tuning-epochs=1"]),
-    ],
-)
-def test_the_other_recipes(recipe, flags, tmp_path):
-    results = recipe.main([*SMALL, *flags, f"--out={tmp_path / 'run'}"])
-    assert 0 <= results["true_matches"]["i2t_r_precision"] <= 100
-    if recipe is gaussian_vsepp_flickr30k:
-        history = training.read_history(tmp_path / "run" / "history.csv")
-        assert list(history["phase"]) == ["sum_of_hinges", "semi_hard", "fine_tuning"]
 
 
 def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():

@@ -63,45 +63,6 @@ def test_heads_are_built_as_the_flags_say(monkeypatch):
         cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--squash-variance"])
 
 
-@pytest.mark.very_slow  # test_table.py runs a table and test_queue.py goes on with one
-def test_a_sweep_goes_on_where_it_was_and_ends_in_its_table(tmp_path, monkeypatch, capsys):
-    calls = []
-
-    def main(flags):
-        calls.append(flags)
-        value = 10.0 + len(calls)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        out = next(flag.partition("=")[2] for flag in flags if flag.startswith("--out="))
-        run = RunFolder.open(out, {"flags": [f for f in flags if "out=" not in f]})
-        if not run.finished:
-            own = {
-                f"{side}_{name}": value
-                for side in ("i2t", "t2i")
-                for name in ("r_precision", "recall@1")
-            }
-            run.finish({"retrieval": {"csd": {**own, "rsum": value}}, "seconds": 60.0})
-
-    rows = {"one": Row(main), "two": Row(main, ("--dim=2",))}
-    monkeypatch.setitem(ablations.SWEEPS, "pcme_covariance", Sweep(rows))
-    arguments = ["--sweep=pcme_covariance", f"--out={tmp_path}", "--seeds", "0", "1", "--smoke"]
-    arguments += ["--also", "image-weights=none", "held-out=val1"]
-    with pytest.raises(KeyboardInterrupt):
-        ablations.main(arguments)
-    ablations.main(arguments)
-    also = ["--image-weights=none", "--held-out=val1"]
-    assert calls[1] == ["--dim=2", "--smoke", *also, "--seed=0", f"--out={tmp_path / 'two-seed-0'}"]
-    table = (tmp_path / "table.md").read_text()
-    assert table in capsys.readouterr().out
-    first, second = table.splitlines()[2:]
-    # Both seeds of a row; the first row's first seed still has the results of the first call.
-    assert first.startswith("| one | 13.5 ± 3.5 / 13.5 ± 3.5 |")
-    assert first.endswith("| 1.0 ± 0.0 | 2 |")
-    assert second.startswith("| two |")
-    ablations.main([*arguments[:2], "--rows", "two", "--no-run"])
-    assert "| one |" not in (tmp_path / "table.md").read_text()
-
-
 @pytest.mark.very_slow  # the rows and the printed table are asked of runs that are written down
 def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
     calls = []
