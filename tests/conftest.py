@@ -189,6 +189,14 @@ def _what_a_process_has_once():
 
 
 @pytest.fixture
+def undecoded(monkeypatch):
+    """For what looks at no picture: a pipeline that decodes is built for every split."""
+    from zoo.data.records import sources
+
+    monkeypatch.setattr(sources.Pictures, "_decode_all", lambda pictures: None)
+
+
+@pytest.fixture
 def few_general_photos(monkeypatch):
     """Thirty of the photos by which a model without probes is calibrated.
 

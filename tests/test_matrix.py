@@ -60,11 +60,14 @@ VARIANTS = {
 }
 
 
+# A point, a Gaussian, samples of one, a direction, a set and a token sequence.
+QUICK = ("infonce", "gaussian_vsepp", "pcme", "asymvlm", "dive", "sgraf")
+
+
 def _param(name, options):
-    """Of a builder's variants `make test` asks the first, and those that need no towers anew."""
-    is_first = options is VARIANTS[name][0]
+    """Of one builder a kind `make test` asks the first variant, and what needs no towers anew."""
     shares_towers = name == "gaussian_vsepp" and "similarity" in options
-    is_quick = is_first or shares_towers or "uncertainty_token" in options
+    is_quick = name in QUICK and (options is VARIANTS[name][0] or shares_towers)
     return pytest.param(
         (name, options),
         marks=[] if is_quick else pytest.mark.very_slow,

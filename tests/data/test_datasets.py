@@ -25,12 +25,6 @@ def scenes(tmp_path_factory):
     return toy_scenes.generate(root, num_images=40, num_species=4, image_size=32, region_dim=8)
 
 
-@pytest.fixture
-def undecoded(monkeypatch):
-    """For tests that look at records: a pipeline that decodes is built for every split."""
-    monkeypatch.setattr(data.sources.Pictures, "_decode_all", lambda pictures: None)
-
-
 def ids(description):
     return {name: set(data.open(description, name).records.image_ids) for name in datasets.SPLITS}
 

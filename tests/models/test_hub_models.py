@@ -21,10 +21,9 @@ def _of(family):
     return zoo.from_preset(backbone, preprocessor=preprocessor)
 
 
-# SigLIP 2 is read as SigLIP is, and MetaCLIP 2 from a folder of Hugging Face below.
-TWINS = ("siglip2", "metaclip2")
+# CLIP and MetaCLIP 2 are read from folders of Hugging Face, there and below.
 PARAMS = [
-    pytest.param(name, marks=[pytest.mark.very_slow] if name in TWINS else []) for name in FAMILIES
+    pytest.param(name, marks=[] if name == "siglip" else pytest.mark.very_slow) for name in FAMILIES
 ]
 
 
@@ -47,14 +46,6 @@ def test_a_preset_gives_what_keras_hub_gives(family):
     assert model.tokenizer.vocabulary_size() == preprocessor.tokenizer.vocabulary_size()
 
 
-@pytest.mark.parametrize(
-    "family",
-    [  # CLIP's tokenizer is traced for seconds, twice here
-        pytest.param(name, marks=[] if name == "siglip" else pytest.mark.very_slow)
-        for name in FAMILIES
-    ],
-    indirect=True,
-)
 def test_it_saves_as_any_other(family, tmp_path):
     name, *_, model = family
     ids = model.tokenize(FEW)

@@ -15,7 +15,10 @@ pytest.importorskip("keras_hub")
 WRITERS = {"clip": write_clip, "siglip": write_siglip}
 
 
-@pytest.fixture(scope="module", params=WRITERS)
+@pytest.fixture(
+    scope="module",  # SigLIP's are read in tests/test_entrances.py
+    params=["clip", pytest.param("siglip", marks=pytest.mark.very_slow)],
+)
 def saved(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     backbone, preprocessor = tiny_hub(request.param)

@@ -223,6 +223,7 @@ def test_the_presets_variances_know_what_says_little():
     assert (np.diff(uncertainty) < 0).all()
 
 
+@pytest.mark.very_slow  # as of the other presets
 def test_the_presets_card_has_the_figures_of_its_model():
     name = "toy_birds_pfe"
     model, split = zoo.evaluation.open_run(name)

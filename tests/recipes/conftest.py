@@ -1,14 +1,16 @@
 """What the runs of all recipes' tests share."""
 
 import functools
+import json
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from zoo.data import toy_birds, toy_scenes
+from zoo.data import coco, toy_birds, toy_scenes
 from zoo.report import style
 
 
@@ -24,6 +26,33 @@ def drawn_scenes(tmp_path_factory):
     """Forty scenes in all three layouts."""
     root = tmp_path_factory.mktemp("drawn") / "scenes"
     return toy_scenes.generate(root, num_images=40, num_species=6, image_size=48, region_dim=16)
+
+
+@pytest.fixture(scope="session")
+def drawn_annotations(drawn_scenes, tmp_path_factory):
+    """The files of ECCV Caption for the test scenes: CxC adds the next scene's first caption."""
+    folder = tmp_path_factory.mktemp("annotations")
+    layout = drawn_scenes / "coco"
+    records = coco.load(
+        layout / "annotations" / "dataset_coco.json", layout, split="test", verbose=False
+    ).records
+    np.save(folder / "coco_test_ids.npy", np.sort(records.caption_ids))
+    captions = {int(image): [] for image in records.image_ids}
+    for caption, image in zip(records.caption_ids, records.caption_image, strict=True):
+        captions[int(records.image_ids[image])].append(int(caption))
+    images = list(captions)
+    more = {
+        image: [*captions[image], captions[images[(i + 1) % len(images)]][0]]
+        for i, image in enumerate(images)
+    }
+    for name, matches in (("original", captions), ("cxc", more), ("eccv", more)):
+        inverse = {}
+        for image, own in matches.items():
+            for caption in own:
+                inverse.setdefault(caption, []).append(image)
+        for kind, table in (("image_to_caption", matches), ("caption_to_image", inverse)):
+            (folder / f"{name}_{kind}.json").write_text(json.dumps(table))
+    return folder
 
 
 @pytest.fixture(scope="module")

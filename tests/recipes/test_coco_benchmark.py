@@ -1,7 +1,6 @@
 """COCO's benchmark from a recipe: ids are checked before training."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import pcme_coco
 import vse_coco
 from zoo import cli, evaluation, training
-from zoo.data import coco
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -22,34 +20,15 @@ def scenes(drawn_scenes):
     return drawn_scenes / "coco"
 
 
-@pytest.fixture(scope="module")
-def annotations(scenes, tmp_path_factory):
-    """The files of ECCV Caption for the test scenes."""
-    folder = tmp_path_factory.mktemp("annotations")
-    file = scenes / "annotations" / "dataset_coco.json"
-    records = coco.load(file, scenes, split="test", verbose=False).records
-    np.save(folder / "coco_test_ids.npy", np.sort(records.caption_ids))
-    image_of = dict(
-        zip(records.caption_ids.tolist(), records.image_ids[records.caption_image], strict=True)
-    )
-    of_caption = {caption: [int(image)] for caption, image in image_of.items()}
-    of_image = {}
-    for caption, (image,) in of_caption.items():
-        of_image.setdefault(image, []).append(caption)
-    for name in ("original", "cxc", "eccv"):
-        (folder / f"{name}_image_to_caption.json").write_text(json.dumps(of_image))
-        (folder / f"{name}_caption_to_image.json").write_text(json.dumps(of_caption))
-    return folder
-
-
-def test_ids_are_checked_before_training(scenes, annotations, tmp_path, capsys):
+@pytest.mark.usefixtures("undecoded")
+def test_ids_are_checked_before_training(scenes, drawn_annotations, tmp_path, capsys):
     (tmp_path / "more").mkdir()
-    for path in annotations.iterdir():
+    for path in drawn_annotations.iterdir():
         (tmp_path / "more" / path.name).write_bytes(path.read_bytes())
     name = tmp_path / "more" / "original_caption_to_image.json"
     matches = json.loads(name.read_text())
     name.write_text(json.dumps({**matches, "987654": next(iter(matches.values()))}))
-    ids = np.load(annotations / "coco_test_ids.npy")
+    ids = np.load(drawn_annotations / "coco_test_ids.npy")
     np.save(tmp_path / "more" / "coco_test_ids.npy", [*ids, 987654])
     flags = [*SMALL, "--image-size=16", f"--data-dir={scenes}", "--backbone=tiny"]
     out = tmp_path / "run"
@@ -60,7 +39,7 @@ def test_ids_are_checked_before_training(scenes, annotations, tmp_path, capsys):
         training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
     assert not list(out.glob("checkpoints/*"))
     settings = cli.parse(
-        vse_coco.Settings, [*flags, f"--annotations-dir={annotations}", f"--out={out}"]
+        vse_coco.Settings, [*flags, f"--annotations-dir={drawn_annotations}", f"--out={out}"]
     )
     training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
     assert "PMRP" not in capsys.readouterr().out
@@ -72,27 +51,29 @@ def test_ids_are_checked_before_training(scenes, annotations, tmp_path, capsys):
     flags = [*flags[:-2], f"--data-dir={tmp_path / 'coco'}", "--backbone=tiny"]
     other = tmp_path / "other"
     settings = cli.parse(
-        vse_coco.Settings, [*flags, f"--annotations-dir={annotations}", f"--out={other}"]
+        vse_coco.Settings, [*flags, f"--annotations-dir={drawn_annotations}", f"--out={other}"]
     )
     training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
     assert "PMRP is left out" in capsys.readouterr().out
 
 
-def test_ids_are_checked_before_an_ensemble_is_encoded(scenes, annotations, tmp_path, monkeypatch):
+def test_ids_are_checked_before_an_ensemble_is_encoded(
+    scenes, drawn_annotations, tmp_path, monkeypatch
+):
     described = {"loader": "coco", "root": str(scenes), "image_size": 16, "held_out": "val"}
     folder = RunFolder.open(tmp_path / "both", {}, data=described)
     monkeypatch.setattr(evaluation, "ensemble", lambda *given: pytest.fail("encoded"))
     with pytest.raises(InputError, match=r"--annotations-dir .*COCO val.*lacks"):
-        training.finish_ensemble(folder, ["runs/a", "runs/b"], annotations)
+        training.finish_ensemble(folder, ["runs/a", "runs/b"], drawn_annotations)
     assert not folder.finished
 
 
 @pytest.mark.very_slow  # PMRP itself is asked in tests/metrics/test_coco.py
 @pytest.mark.usefixtures("one_eagerly")
-def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path):
+def test_pmrp_comes_with_the_instances_of_the_data(scenes, drawn_annotations, tmp_path):
     out = tmp_path / "run"
     flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--steps-per-epoch=1", f"--out={out}"]
-    pcme_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={annotations}"])
+    pcme_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={drawn_annotations}"])
     run = RunFolder.existing(out)
     for side in ("i2t", "t2i"):
         assert 0 <= run.metrics["coco"][f"coco_5k_{side}_pmrp"] <= 100
@@ -101,37 +82,3 @@ def test_pmrp_comes_with_the_instances_of_the_data(scenes, annotations, tmp_path
     assert by_means.keys() == run.metrics["coco"].keys()
     assert by_means != run.metrics["coco"]
     assert list(training.read_history(run.history_path)["phase"]) == ["warm_up", "fine_tuning"]
-
-
-@pytest.fixture(scope="module")
-def real(shared_data):
-    """Karpathy's test images with their ids: `{image id: [(caption id, sentence)]}`.
-
-    The sentences are those of coco_karpathy_test_raw.json, 25,009 of them; the nine that the
-    benchmark does not know get numbers of their own.
-    """
-    folder = shared_data / "coco_annotations"
-    raw = json.loads((folder / "coco_karpathy_test_raw.json").read_text())
-    matches = json.loads((shared_data / "eccv_caption/original_image_to_caption.json").read_text())
-    lines = (folder / "karpathy_testall_caps.txt").read_text().splitlines()
-    ids = np.load(folder / "coco_test_ids.npy").tolist()
-    letters = dict(zip(ids, map(_letters, lines), strict=True))
-    images, unknown = {}, 10**9
-    for entry in raw:
-        image = int(re.search(r"(\d+)\.jpg", entry["image"])[1])
-        free = list(matches[str(image)])
-        images[image] = []
-        for sentence in entry["caption"]:
-            own = next((one for one in free if letters[one] == _letters(sentence)), None)
-            if own is None:
-                own, unknown = unknown, unknown + 1
-            else:
-                free.remove(own)
-            images[image].append((own, sentence.strip()))
-        assert not free, f"image {image}: {free} have no sentence"
-    assert unknown - 10**9 == 9
-    return images
-
-
-def _letters(text):
-    return "".join(character for character in text.lower() if character.isalnum())

@@ -7,7 +7,7 @@ from zoo import cli
 from zoo.training.checks import TRACEBACK
 
 SMALL = ("--smoke", "--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8")
-pytestmark = pytest.mark.usefixtures("small_sets")
+pytestmark = pytest.mark.usefixtures("small_sets", "undecoded")
 
 
 @pytest.mark.parametrize(

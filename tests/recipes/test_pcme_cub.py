@@ -180,7 +180,7 @@ def test_bad_flags_of_coco(flags, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # points and seen classes are asked in test_pcme.py and test_datasets.py
 def test_means_alone_on_held_out_images_of_seen_classes(birds, tmp_path, capsys):
     out = tmp_path / "points"
     flags = ["--mean-only", "--held-out=seen_test"]

@@ -69,7 +69,7 @@ def test_dive_on_regions_and_an_ensemble(drawn_scenes, tmp_path):
     assert found["ensemble"]["rsum"] == pytest.approx(expected["rsum"])
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # test_settings_arrive.py builds it and DivE above runs
 def test_pvse_on_birds_shows_where_embeddings_look(drawn_birds, tmp_path):
     flags = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8"]
     flags += ["--smoke", "--steps-per-epoch=1", "--max-words=12"]

@@ -79,7 +79,7 @@ class DoneError(Exception):
     """The model and the phases are there; nothing has to be trained."""
 
 
-@pytest.mark.usefixtures("small_sets")
+@pytest.mark.usefixtures("small_sets", "undecoded")
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_number_arrives(name, tmp_path, monkeypatch):
     recipe = importlib.import_module(name.split()[0])

@@ -1,6 +1,5 @@
 """The recipes of VSE++, VSRN and their Gaussian versions from end to end, on a few toy scenes."""
 
-import json
 import types
 
 import keras
@@ -14,7 +13,6 @@ import vsrn_flickr30k
 import zoo
 from studies import crop_ambiguity
 from zoo import cli, training
-from zoo.data import coco
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -25,36 +23,9 @@ SMALL += ["--steps-per-epoch=1"]
 
 
 @pytest.fixture(scope="module")
-def annotations(drawn_scenes, tmp_path_factory):
-    """The files of ECCV Caption for the test scenes: CxC adds the next scene's first caption."""
-    folder = tmp_path_factory.mktemp("annotations")
-    layout = drawn_scenes / "coco"
-    records = coco.load(
-        layout / "annotations" / "dataset_coco.json", layout, split="test", verbose=False
-    ).records
-    np.save(folder / "coco_test_ids.npy", np.sort(records.caption_ids))
-    captions = {int(image): [] for image in records.image_ids}
-    for caption, image in zip(records.caption_ids, records.caption_image, strict=True):
-        captions[int(records.image_ids[image])].append(int(caption))
-    images = list(captions)
-    more = {
-        image: [*captions[image], captions[images[(i + 1) % len(images)]][0]]
-        for i, image in enumerate(images)
-    }
-    for name, matches in (("original", captions), ("cxc", more), ("eccv", more)):
-        inverse = {}
-        for image, own in matches.items():
-            for caption in own:
-                inverse.setdefault(caption, []).append(image)
-        for kind, table in (("image_to_caption", matches), ("caption_to_image", inverse)):
-            (folder / f"{name}_{kind}.json").write_text(json.dumps(table))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def gaussian(annotations, small_sets, tmp_path_factory):
+def gaussian(drawn_annotations, small_sets, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "gaussian_vsepp"
-    gaussian_vsepp_coco.main([*SMALL, f"--out={out}", f"--annotations-dir={annotations}"])
+    gaussian_vsepp_coco.main([*SMALL, f"--out={out}", f"--annotations-dir={drawn_annotations}"])
     return RunFolder.existing(out)
 
 
@@ -105,7 +76,7 @@ def test_crop_ambiguity_of_that_run(gaussian, tmp_path, capsys):
     assert "is finished" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # a run of Gaussians is asked above, and one of points made in test_daa.py
 def test_crops_are_asked_of_points(tmp_path, capsys):
     vse_coco.main([*SMALL, f"--out={tmp_path / 'vse'}"])
     places = [f"--model={tmp_path / 'vse'}", f"--out={tmp_path / 'crops'}"]
@@ -137,7 +108,7 @@ def test_selection_by_hand():
     assert found["more_uncertain"] == {"crops": 0.5, "captions": 0.5}
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # test_settings_arrive.py builds it, test_point_models.py trains it
 def test_vsrn_tells_captions_while_it_trains(tmp_path):
     out = tmp_path / "run"
     vsrn_flickr30k.main([*SMALL, "--captioning-weight=0.1", f"--out={out}"])

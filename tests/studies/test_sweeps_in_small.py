@@ -9,7 +9,6 @@ from studies import ablations, pcmepp_table
 from zoo.data import toy_scenes
 
 SMALL = {"dim": 8, "word_dim": 8, "max_words": 9, "similarity_dim": 4, "batch_size": 8}
-CHEAP = "gaussian_vsrn_f30k"
 
 
 @pytest.fixture
@@ -24,14 +23,9 @@ def small(main, **sizes):
     return [f"{name.replace('_', '-')}={value}" for name, value in given.items()]
 
 
+@pytest.mark.very_slow  # test_reproduce.py runs a row, and test_ablations.py prints tables
 @pytest.mark.usefixtures("_scenes", "one_eagerly")
-@pytest.mark.parametrize(
-    "sweep",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name == CHEAP else pytest.mark.very_slow)
-        for name in ablations.SWEEPS
-    ],
-)
+@pytest.mark.parametrize("sweep", ablations.SWEEPS)
 def test_a_sweep_trains_and_prints_what_its_runs_have(sweep, tmp_path):
     """By its last row, which differs most from the recipe's own settings."""
     name, row = list(ablations.SWEEPS[sweep].rows.items())[-1]

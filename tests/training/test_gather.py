@@ -50,7 +50,7 @@ def batches(count):
     return [(rows(), embedding(ROWS), embedding(2 * ROWS)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.very_slow)])
 def test_gathering_compiles_with_fixed_shapes_and_gives_all_rows(count, monkeypatch):
     given = batches(count)
     weights = np.random.default_rng(1).normal(size=(count * ROWS, DIM)).astype("float32")
