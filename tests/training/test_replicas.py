@@ -10,18 +10,17 @@ import forked
 from clusters import clusters
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "replicas.py"
-# A sum over pairs with draws, sets with terms between sides, and a term of a second matrix: each
-# depends on the other replica's rows in another way. The other cases are of `make test-slow`.
-FIRST = ("pcme", "dive", "daa")
+# A sum over pairs with draws. Sets with terms between sides, a term of a second matrix, and so on
+# depend on the other replica's rows in other ways: they are of `make test-slow`.
+FIRST = ("pcme", "triplet, own negatives", "a last batch of one row")
+SYSTEMS = ("dive", "daa", "pcmepp", "triplet")
 PROPERTIES = (
-    "triplet, own negatives",
-    "a last batch of one row",
+    "pcmepp, own negatives",
     "batch normalization",
+    "clipped",
     "mse of Keras",
     "validation",
 )
-OTHERS = ("pcmepp", "triplet")
-MORE = ("pcmepp, own negatives", "clipped")
 
 
 def start(strategy, cases, **variables):
@@ -44,8 +43,8 @@ def results(processes, timeout=900):
 @pytest.mark.parametrize(
     "cases",
     [
-        pytest.param((*FIRST, *PROPERTIES), marks=pytest.mark.slow, id="first"),
-        pytest.param((*OTHERS, *MORE), marks=pytest.mark.very_slow, id="others"),
+        pytest.param(FIRST, marks=pytest.mark.slow, id="first"),
+        pytest.param((*SYSTEMS, *PROPERTIES), marks=pytest.mark.very_slow, id="others"),
     ],
 )
 def test_two_replicas_of_one_process_reach_the_weights_of_one_device(cases):
@@ -70,8 +69,8 @@ def test_four_replicas_of_one_process_reach_the_weights_of_one_device():
 @pytest.mark.parametrize(
     "cases",
     [
-        pytest.param(("pcme",), marks=pytest.mark.slow, id="first"),
-        pytest.param(("daa", "dive", *OTHERS), marks=pytest.mark.very_slow, id="others"),
+        pytest.param(("triplet",), marks=pytest.mark.slow, id="first"),
+        pytest.param(("pcme", *SYSTEMS[:3]), marks=pytest.mark.very_slow, id="others"),
     ],
 )
 def test_two_processes_reach_the_weights_of_one_device(cases):

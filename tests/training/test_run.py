@@ -107,6 +107,7 @@ def own_photos(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_a_run_does_not_go_on_with_other_pictures(tmp_path, own_photos):
     settings = RetrievalSettings(out=tmp_path / "run")
     data = {"loader": "pairs", "root": str(own_photos), "image_size": 8}
@@ -120,6 +121,7 @@ def test_a_run_does_not_go_on_with_other_pictures(tmp_path, own_photos):
         start(settings, data)
 
 
+@pytest.mark.usefixtures("undecoded")
 def test_a_run_does_not_go_on_with_other_captions(tmp_path, own_photos):
     settings = RetrievalSettings(out=tmp_path / "run")
     data = {"loader": "pairs", "root": str(own_photos), "image_size": 8}
