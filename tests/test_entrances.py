@@ -163,7 +163,7 @@ def _pairs():
         )
 
 
-@pytest.mark.parametrize(("enter", "kind"), _pairs())
+@pytest.mark.parametrize(("enter", "kind"), list(_pairs()))
 def test_each_works_or_says_one_true_sentence(enter, kind, models, photos, tmp_path, offline):
     if kind == "name":
         said = (

@@ -23,9 +23,9 @@ def drawn_birds(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def drawn_scenes(tmp_path_factory):
-    """Forty scenes in all three layouts."""
+    """Fifty scenes in all three layouts, of which ten are tested."""
     root = tmp_path_factory.mktemp("drawn") / "scenes"
-    return toy_scenes.generate(root, num_images=40, num_species=6, image_size=48, region_dim=16)
+    return toy_scenes.generate(root, num_images=50, num_species=6, image_size=48, region_dim=16)
 
 
 @pytest.fixture(scope="session")
