@@ -13,34 +13,20 @@ import pcmepp_redcaps
 import zoo
 from studies import pcmepp_table, toy_2d
 from zoo import cli, data, evaluation, training
-from zoo.data import toy_birds
 from zoo.data.text.prompts import class_prompts
 from zoo.files import RunFolder
 from zoo.training.phases import freeze
 
-pytestmark = pytest.mark.usefixtures("run_eagerly")
+pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1", "--steps-per-epoch=1"]
 QUICK = ["--pooling=mean", "--frozen-epochs=0", "--test-similarities=own", "--steps-per-epoch=1"]
 
 
 @pytest.fixture(scope="module")
-def birds(tmp_path_factory):
-    root = tmp_path_factory.mktemp("birds") / "toy"
-    return toy_birds.generate(root, num_classes=16, images_per_class=4, image_size=16)
-
-
-@pytest.fixture(autouse=True)
-def _small_birds_are_the_embedded_ones(birds, monkeypatch):
-    monkeypatch.setattr(toy_birds, "generate", lambda root: birds)
-
-
-@pytest.fixture(scope="module")
-def finished(birds, tmp_path_factory):
+def finished(small_sets, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "pcmepp-seed-0"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy_birds, "generate", lambda root: birds)
-        pcmepp_coco.main([*SMALL, *PHASES, f"--out={out}"])
+    pcmepp_coco.main([*SMALL, *PHASES, f"--out={out}"])
     return RunFolder.existing(out)
 
 
@@ -122,19 +108,19 @@ def test_noise_is_for_the_training_captions_only():
 
 
 @pytest.mark.slow
-def test_own_pairs_and_prompts_of_unseen_classes(birds, tmp_path, monkeypatch):
+def test_own_pairs_and_prompts_of_unseen_classes(drawn_birds, tmp_path, monkeypatch):
     monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     _, (train, _) = load(pcmepp_coco)
     rows = [
-        f"{Path(train.records.image_paths[image]).relative_to(birds)}\t{caption}"
+        f"{Path(train.records.image_paths[image]).relative_to(drawn_birds)}\t{caption}"
         for caption, image in zip(train.records.captions, train.records.caption_image, strict=True)
     ]
-    shutil.copytree(birds / "images", tmp_path / "images")
+    shutil.copytree(drawn_birds / "images", tmp_path / "images")
     (tmp_path / "pairs.tsv").write_text("\n".join(["image\tcaption", *rows]) + "\n")
     out = tmp_path / "run"
     flags = ["--backbone=tiny", "--cache-features", "--mixed-share=0.5"]
     flags += ["--mean-epochs=0", "--frozen-epochs=1", "--warm-up-epochs=0"]
-    places = [f"--data-dir={tmp_path}", f"--classes-dir={birds}", f"--out={out}"]
+    places = [f"--data-dir={tmp_path}", f"--classes-dir={drawn_birds}", f"--out={out}"]
     pcmepp_redcaps.main([*SMALL, *QUICK, *flags, *places])
     run = RunFolder.existing(out)
     assert run.settings["image_rate"] == run.settings["caption_rate"] == 1.0
@@ -305,7 +291,7 @@ def test_while_clip_is_frozen_its_new_blocks_train():
 
 
 @pytest.mark.slow
-def test_a_step_over_a_frozen_clip_moves_its_new_block(birds):
+def test_a_step_over_a_frozen_clip_moves_its_new_block():
     pytest.importorskip("keras_hub")
     settings, (train, _) = load(pcmepp_coco)
     backbone = zoo.encoders.clip_image("tiny", image_size=16)
