@@ -32,9 +32,9 @@ def fewer_birds(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """InfoNCE with semantic precision, which reads semantics of all views."""
+    """VSE++ with semantic precision, which reads semantics of all views."""
     out = tmp_path_factory.mktemp("birds") / "run"
-    results = birds.main([*SMALL, "--system=infonce", "--daa-weight=1", f"--out={out}"])
+    results = birds.main([*SMALL, "--system=vsepp", "--daa-weight=1", f"--out={out}"])
     return RunFolder(out), results
 
 
@@ -72,7 +72,7 @@ def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     card = json.loads((out / "preset.json").read_text())
     own = results["retrieval"]["cosine"]
     assert card["metrics"]["i2t_r_precision"] == round(own["i2t_r_precision"], 2)
-    assert card["system"] == "infonce"
+    assert card["system"] == "vsepp"
     text = ["a small red bird"]
     np.testing.assert_allclose(
         zoo.from_preset(out).encode_captions(text),

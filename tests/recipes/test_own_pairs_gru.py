@@ -17,6 +17,7 @@ from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--max-words=8"]
+SMALL += ["--pooling=mean"]
 
 
 def drawn(folder):

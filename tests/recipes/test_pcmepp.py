@@ -178,7 +178,7 @@ def test_one_half_of_the_images_chooses_and_the_other_is_reported(monkeypatch):
 
 
 def test_scores_are_those_of_the_most_certain_prompts():
-    settings, splits = load(pcmepp_redcaps)
+    settings, splits = load(pcmepp_redcaps, "--pooling=mean")
     model, test = pcmepp_coco.build(settings, splits[0]), splits[1]
     sentences = ["a {}", "the small {} of a tree", "one {} and another one", "{}"]
     scores, filters, labels = pcmepp_redcaps.prompt_scores(model, test, sentences, "embeddings")
