@@ -48,11 +48,6 @@ def test_an_image_is_its_share_of_itself_and_the_rest_of_its_partner():
         np.testing.assert_allclose(after.mean(axis=(1, 2, 3)), expected, rtol=1e-5)
 
 
-def test_mixup_blends_every_pixel_and_cutmix_replaces_a_rectangle():
-    for step in range(20):
-        kind_of(*mixed(1.0, step))
-
-
 def test_boxes_are_as_wide_and_as_high_as_their_share_and_lie_anywhere():
     """CutMix: both sides are √(1 − λ) of the picture's, and the place is drawn for each side."""
     places, sides = [], []

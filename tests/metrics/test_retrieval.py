@@ -45,17 +45,6 @@ def test_equals_a_loop_over_full_rankings(metric, oracle, ties, density):
     assert metric(similarity, relevance) == pytest.approx(oracle(similarity, relevance), abs=1e-12)
 
 
-@pytest.mark.parametrize("density", [0.05, 0.6])
-def test_monotone_maps_and_permutations_change_nothing(density):
-    similarity, relevance = problem(density=density, ties=True)
-    expected = evaluate_retrieval(similarity, relevance)
-    assert evaluate_retrieval(np.exp(similarity) * 3 - 7, relevance) == expected
-    rng = np.random.default_rng(1)
-    rows, columns = rng.permutation(similarity.shape[0]), rng.permutation(similarity.shape[1])
-    shuffled = evaluate_retrieval(similarity[rows][:, columns], relevance[rows][:, columns])
-    assert shuffled == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("block_size", [1, 7, 40, 1000])
 def test_blocks_of_any_size_agree(block_size):
     similarity, relevance = problem(density=0.3, ties=True)
@@ -84,18 +73,6 @@ def test_given_sparse_relevance_is_left_as_it_was():
     matrix = sparse.csr_array(([True, False, True], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
     evaluate_retrieval(np.eye(2), matrix)
     assert matrix.nnz == 3
-
-
-def test_constant_model_finds_nothing_and_a_perfect_one_everything():
-    _, relevance = problem(density=0.1)
-    constant = evaluate_retrieval(np.zeros(relevance.shape), relevance)
-    perfect = evaluate_retrieval(relevance.astype(float), relevance)
-    for direction in ("i2t", "t2i"):
-        for key in ("recall@1", "recall@5", "recall@10", "r_precision", "map@r"):
-            assert constant[f"{direction}_{key}"] == 0
-            assert perfect[f"{direction}_{key}"] == 100
-    assert constant["rsum"] == 0
-    assert perfect["rsum"] == 600
 
 
 def test_a_query_without_positives_is_left_out_and_counted():

@@ -61,14 +61,6 @@ def test_similarity_takes_what_encode_returns():
     )
 
 
-def test_encoding_in_batches_equals_encoding_at_once():
-    model, data = build("point"), batch()
-    whole = model.encode_images(data["images"])
-    np.testing.assert_allclose(model.encode_images(data["images"], batch_size=3), whole, atol=1e-6)
-    dataset = tf.data.Dataset.from_tensor_slices(data["images"]).batch(3)
-    np.testing.assert_allclose(model.encode_images(dataset), whole, atol=1e-6)
-
-
 def test_strings_go_through_the_tokenizer():
     tokenizer = layers.TextVectorization(output_sequence_length=5, vocabulary=["red", "bird"])
     model = build("point", tokenizer=tokenizer)
