@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from scipy.special import erf, softmax
+from scipy.special import softmax
 
 import released
 import zoo
+from tiny_sentence import bert_states
 from zoo.encoders import torchvision_backbone, weight_layouts
 from zoo.errors import InputError
 
@@ -157,35 +158,6 @@ def tiny_bert(words=20, width=16, blocks=2):
     return random_arrays(shapes)
 
 
-def bert_states(arrays, ids, heads, blocks=2):
-    """`BertModel` in evaluation, with GELU itself, of one caption without padding."""
-
-    def linear(x, name):
-        return x @ arrays[f"{name}.weight"].T + arrays[f"{name}.bias"]
-
-    def norm(x, name):
-        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
-        return x * arrays[f"{name}.LayerNorm.weight"] + arrays[f"{name}.LayerNorm.bias"]
-
-    start = "txt_enc.bert.embeddings"
-    x = arrays[f"{start}.word_embeddings.weight"][ids].astype(np.float64)
-    x = x + arrays[f"{start}.position_embeddings.weight"][: len(ids)]
-    x = norm(x + arrays[f"{start}.token_type_embeddings.weight"][0], start)
-    for number in range(blocks):
-        name = f"txt_enc.bert.encoder.layer.{number}"
-        q, k, v = (
-            linear(x, f"{name}.attention.self.{part}").reshape(len(x), heads, -1).swapaxes(0, 1)
-            for part in ("query", "key", "value")
-        )
-        read = softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1]), axis=-1) @ v
-        read = read.swapaxes(0, 1).reshape(len(x), -1)
-        x = norm(x + linear(read, f"{name}.attention.output.dense"), f"{name}.attention.output")
-        hidden = linear(x, f"{name}.intermediate.dense")
-        hidden = hidden * (1 + erf(hidden / np.sqrt(2))) / 2
-        x = norm(x + linear(hidden, f"{name}.output.dense"), f"{name}.output")
-    return x
-
-
 def vse_infinity(golden, tmp_path):
     arrays = stored(golden, "vse_infty_image_aggr", "img_enc.")
     arrays |= tiny_bert()
@@ -207,7 +179,7 @@ def test_vse_infinity_is_the_official_aggregator_and_bert(golden, tmp_path):
     for one in (model, zoo.from_preset(tmp_path / "preset")):
         np.testing.assert_allclose(one.encode_images(regions), g["out"], atol=1e-5)
         found = one.caption_encoder.get_layer("backbone")(ids)["features"]
-        expected = bert_states(arrays, ids[0, :6], heads=4)
+        expected = bert_states(arrays, ids[0, :6], 4, 2, "txt_enc.bert.")
         np.testing.assert_allclose(found[0, :6], expected, atol=1e-5)
         # The same pooling as of the images' golden output.
         local = expected @ arrays["txt_enc.linear.weight"].T + arrays["txt_enc.linear.bias"]

@@ -8,7 +8,6 @@ import keras_hub
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy.special import erf
 
 from export.signatures import Signatures
 from tiny_sentence import (
@@ -18,6 +17,7 @@ from tiny_sentence import (
     LENGTH,
     PIECES,
     WIDTH,
+    bert_states,
     random_weights,
     write_checkpoint,
 )
@@ -50,49 +50,10 @@ def with_file(checkpoint, folder, name, value):
     return folder
 
 
-def reference(weights, row):
-    """The last hidden states of one caption without its padding."""
-
-    def dense(name, values):
-        return values @ weights[f"{name}.weight"].T.astype("float64") + weights[f"{name}.bias"]
-
-    def norm(name, values):
-        centred = values - values.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
-        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
-
-    def by_head(values):
-        return values.reshape(len(values), HEADS, -1).transpose(1, 0, 2)
-
-    row = row[row != 0]
-    states = (
-        weights["embeddings.word_embeddings.weight"][row].astype("float64")
-        + weights["embeddings.position_embeddings.weight"][: len(row)]
-        + weights["embeddings.token_type_embeddings.weight"][0]
-    )
-    states = norm("embeddings.LayerNorm", states)
-    for number in range(BLOCKS):
-        block = f"encoder.layer.{number}"
-        query, key, value = (
-            by_head(dense(f"{block}.attention.self.{part}", states))
-            for part in ("query", "key", "value")
-        )
-        scores = query @ key.transpose(0, 2, 1) / np.sqrt(WIDTH // HEADS)
-        shares = np.exp(scores - scores.max(-1, keepdims=True))
-        shares /= shares.sum(-1, keepdims=True)
-        read = (shares @ value).transpose(1, 0, 2).reshape(len(row), WIDTH)
-        read = dense(f"{block}.attention.output.dense", read)
-        states = norm(f"{block}.attention.output.LayerNorm", states + read)
-        inner = dense(f"{block}.intermediate.dense", states)
-        inner = inner * 0.5 * (1 + erf(inner / np.sqrt(2)))
-        states = norm(f"{block}.output.LayerNorm", states + dense(f"{block}.output.dense", inner))
-    return states
-
-
 def test_sentences_equal_a_reference_with_padding_and_alone(checkpoint, weights, ids):
     assert (ids[2] == 0).any()
     assert (ids[3] != 0).all()
-    states = [reference(weights, row) for row in ids]
+    states = [bert_states(weights, row[row != 0]) for row in ids]
     for pooling, expected in (
         ("mean", [rows.mean(0) for rows in states]),
         ("first", [rows[0] for rows in states]),

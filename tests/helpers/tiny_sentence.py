@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 from safetensors.numpy import save_file
+from scipy.special import erf, softmax
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "bird", "##s", "dog", "on"]
 WIDTH, HEADS, BLOCKS, INNER, LENGTH = 8, 2, 3, 16, 7
@@ -64,3 +65,32 @@ def write_checkpoint(folder, weights):
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+def bert_states(arrays, ids, heads=HEADS, blocks=BLOCKS, prefix=""):
+    """`BertModel` in evaluation, with GELU itself, of one caption without padding, in float64."""
+
+    def linear(x, name):
+        return x @ arrays[f"{name}.weight"].T + arrays[f"{name}.bias"]
+
+    def norm(x, name):
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
+        return x * arrays[f"{name}.LayerNorm.weight"] + arrays[f"{name}.LayerNorm.bias"]
+
+    start = f"{prefix}embeddings"
+    x = arrays[f"{start}.word_embeddings.weight"][ids].astype(np.float64)
+    x = x + arrays[f"{start}.position_embeddings.weight"][: len(ids)]
+    x = norm(x + arrays[f"{start}.token_type_embeddings.weight"][0], start)
+    for number in range(blocks):
+        name = f"{prefix}encoder.layer.{number}"
+        q, k, v = (
+            linear(x, f"{name}.attention.self.{part}").reshape(len(x), heads, -1).swapaxes(0, 1)
+            for part in ("query", "key", "value")
+        )
+        read = softmax(q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1]), axis=-1) @ v
+        read = read.swapaxes(0, 1).reshape(len(x), -1)
+        x = norm(x + linear(read, f"{name}.attention.output.dense"), f"{name}.attention.output")
+        hidden = linear(x, f"{name}.intermediate.dense")
+        hidden = hidden * (1 + erf(hidden / np.sqrt(2))) / 2
+        x = norm(x + linear(hidden, f"{name}.output.dense"), f"{name}.output")
+    return x
