@@ -65,9 +65,8 @@ QUICK = ("infonce", "gaussian_vsepp", "pcme", "asymvlm", "dive", "sgraf")
 
 
 def _param(name, options):
-    """Of one builder a kind `make test` asks the first variant, and what needs no towers anew."""
-    shares_towers = name == "gaussian_vsepp" and "similarity" in options
-    is_quick = name in QUICK and (options is VARIANTS[name][0] or shares_towers)
+    """Of one builder a kind `make test` asks the first variant."""
+    is_quick = name in QUICK and options is VARIANTS[name][0]
     return pytest.param(
         (name, options),
         marks=[] if is_quick else pytest.mark.very_slow,

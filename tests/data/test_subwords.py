@@ -106,6 +106,11 @@ def test_small_vocabularies_by_hand(small):
     assert list(ids) == expected + [0] * (24 - len(expected))
 
 
+@pytest.mark.parametrize(
+    "small",  # CLIP's is traced for seconds, four times here
+    ["bert", pytest.param("clip", marks=pytest.mark.very_slow)],
+    indirect=True,
+)
 def test_saved_with_a_model_and_exported(small, tmp_path):
     strings = keras.Input((), dtype="string")
     model = keras.Model(strings, small(strings))

@@ -24,10 +24,9 @@ LOGITS = {
 
 # All of one shape: Smooth-AP is compiled for each.
 @every_loss
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_finite_at_the_edges(loss, dtype):
+def test_finite_at_the_edges(loss):
     for name, logits in LOGITS.items():
-        value, (_, gradient) = value_and_gradients(loss, MATCHES, logits.astype(dtype))
+        value, (_, gradient) = value_and_gradients(loss, MATCHES, logits)
         assert value.dtype == "float32", name
         assert np.isfinite(value), name
         assert np.isfinite(gradient).all(), name

@@ -30,6 +30,7 @@ def test_the_defaults_are_those_of_the_paper():
     assert model.loss.get_config()["reduction"] == "sum"
 
 
+@pytest.mark.very_slow  # as PCME over a GRU in test_pcme.py
 @pytest.mark.usefixtures("one_eagerly")
 def test_it_trains_and_a_file_keeps_it(tmp_path):
     model = tiny(scale=10.0, shift=10.0, log_variance_bias=-4.0)

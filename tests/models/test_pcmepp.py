@@ -133,7 +133,7 @@ def test_figure_a1_with_much_of_every_term(wide):
     [
         ("pcmepp", {}),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
-        ("infonce", {}),
+        pytest.param("infonce", {}, marks=pytest.mark.very_slow),
         ("vse_infinity", {"mining": "sum"}),
     ],
 )

@@ -33,6 +33,7 @@ def test_they_are_small():
     assert sizes[1] <= 1e4, "the points have no weights of their own"
 
 
+@pytest.mark.very_slow  # presets of points are asked in test_small_weights.py
 def test_the_points_are_the_means_of_the_gaussians(monkeypatch):
     """The Gaussians are those that the preset of points read: to read them takes seconds."""
     read, opened = [], []

@@ -90,7 +90,7 @@ def tiny_words(model, name):
     return free.caption_encoder
 
 
-@BUILDERS
+@pytest.mark.parametrize("name", ["dive", pytest.param("pvse", marks=pytest.mark.very_slow)])
 def test_training_saving_and_the_attention_of_a_loaded_model(name, tmp_path):
     pictures = RNG.uniform(0, 255, (3, 16, 16, 3)).astype("float32")
     model, data = tiny(name, "tiny"), batch(pictures)

@@ -57,6 +57,7 @@ def test_the_cosine_s_asp_is_that_of_a_model_that_ranks_by_cosines(birds):
         assert 100 * found[side] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.very_slow  # each figure is asked in tests/studies
 def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):
     """Figures 1 (b), 1 (c), 3 and 4; the whole gallery's ASP is the run's own."""
     other = RunFolder.open(tmp_path / "other", {}, data=birds.data)

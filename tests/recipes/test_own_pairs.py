@@ -100,7 +100,7 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # test_entrances.py reads such models, and the run above is trained
 @pytest.mark.usefixtures("one_eagerly")
 def test_variances_over_a_model_of_others(photos, tmp_path, capsys):
     """Its points stay; the run is asked, calibrated and saved as any other."""

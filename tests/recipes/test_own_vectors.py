@@ -67,8 +67,8 @@ def test_nothing_trained_is_calibrated_searched_reported_and_exported(files, tmp
 @pytest.mark.usefixtures("one_eagerly")
 @pytest.mark.parametrize(
     "method",
-    [  # a point, a Gaussian and a set, of those that have a model
-        pytest.param(m, marks=[] if m in ("infonce", "pcmepp", "dive") else pytest.mark.very_slow)
+    [  # a point and a Gaussian, of those that have a model
+        pytest.param(m, marks=[] if m in ("infonce", "pcmepp") else pytest.mark.very_slow)
         for m in own_vectors.METHODS
         if m != "none"
     ],

@@ -107,7 +107,7 @@ def test_noise_is_for_the_training_captions_only():
     assert run.train.source is clean.source
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # a run of PCME++ is above, and what prompts say below
 def test_own_pairs_and_prompts_of_unseen_classes(drawn_birds, tmp_path, monkeypatch):
     monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     _, (train, _) = load(pcmepp_coco)
