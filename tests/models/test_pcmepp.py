@@ -131,7 +131,7 @@ def test_figure_a1_with_much_of_every_term(wide):
 @pytest.mark.parametrize(
     ("builder", "options"),
     [
-        ("pcmepp", {}),
+        pytest.param("pcmepp", {}, marks=pytest.mark.very_slow),
         ("pcmepp", {"pooling": "mean", "kl_weight": 0.0, "pseudo_positive_weight": 0.0}),
         pytest.param("infonce", {}, marks=pytest.mark.very_slow),
         ("vse_infinity", {"mining": "sum"}),

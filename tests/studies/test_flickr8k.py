@@ -25,7 +25,13 @@ def batch():
     }
 
 
-@pytest.mark.parametrize("system", flickr8k_run.SYSTEMS)
+@pytest.mark.parametrize(
+    "system",  # a Gaussian and a set; the builders of all have tests of their own
+    [
+        pytest.param(name, marks=[] if name in ("pcmepp", "dive") else pytest.mark.very_slow)
+        for name in flickr8k_run.SYSTEMS
+    ],
+)
 @pytest.mark.usefixtures("one_eagerly")
 def test_every_system_trains_on_the_same_stored_features(system, batch):
     settings = flickr8k_run.Settings(system=system, dim=8)
