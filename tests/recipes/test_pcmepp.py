@@ -119,12 +119,12 @@ def test_own_pairs_and_prompts_of_unseen_classes(drawn_birds, tmp_path, monkeypa
     (tmp_path / "pairs.tsv").write_text("\n".join(["image\tcaption", *rows]) + "\n")
     out = tmp_path / "run"
     flags = ["--backbone=tiny", "--cache-features", "--mixed-share=0.5"]
-    flags += ["--mean-epochs=0", "--frozen-epochs=1", "--warm-up-epochs=0"]
+    flags += ["--mean-epochs=1", "--frozen-epochs=1", "--warm-up-epochs=0"]
     places = [f"--data-dir={tmp_path}", f"--classes-dir={drawn_birds}", f"--out={out}"]
     pcmepp_redcaps.main([*SMALL, *QUICK, *flags, *places])
     run = RunFolder.existing(out)
     assert run.settings["image_rate"] == run.settings["caption_rate"] == 1.0
-    assert list(training.read_history(run.history_path)["phase"]) == ["frozen", "training"]
+    assert list(training.read_history(run.history_path)["phase"]) == ["means", "frozen", "training"]
     assert len(list((tmp_path / "cache" / "features").glob("features-*.npy"))) == 2
     found = run.metrics["zero_shot"]
     assert set(found["top_1"]) == {"one_prompt", "all_prompts", "same_k", "best_k_per_class"}
