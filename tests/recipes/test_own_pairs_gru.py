@@ -71,15 +71,6 @@ def test_a_folder_without_a_table_is_named(tmp_path, capsys):
     assert "pairs.csv" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.run(
-            own_pairs_gru.main, [f"--data-dir={tmp_path / 'nope'}", f"--out={tmp_path / 'run'}"]
-        )
-    assert stop.value.code == 2
-    assert "nope: no such folder" in capsys.readouterr().err
-
-
 def test_weights_that_cannot_be_fetched_name_the_flag_that_then_works(
     photos, tmp_path, capsys, monkeypatch
 ):
