@@ -1,5 +1,6 @@
 """A query and what the gallery answers: a verdict, and images or captions."""
 
+import functools
 from typing import TypedDict
 
 import numpy as np
@@ -112,12 +113,12 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
     )
 
 
-def everything(gallery, question, side, least, similarity=None, offset=0, limit=24):
-    """All that fits one question with at least some probability.
+def everything(gallery, caption, side, least, similarity=None, offset=0, limit=24):
+    """All that fits one caption with at least some probability.
 
     Args:
         gallery, side, similarity: as of `search`.
-        question: as of `zoo.Retriever.ask`.
+        caption: a text; where no words are read, one of the gallery's.
         least: that probability.
         offset, limit: which results are on the page.
 
@@ -127,10 +128,8 @@ def everything(gallery, question, side, least, similarity=None, offset=0, limit=
     Raises:
         ValueError: if nothing says how likely items fit.
     """
-    asked = "captions" if side == "images" else "images"
-    retriever = gallery.retriever(asked, similarity)
-    page = retriever.all(question, offset=offset, limit=limit, least=least)
-    few, many = (retriever.all(question, limit=1, least=end).unfit for end in (FEW, MANY))
+    page = _all(gallery, caption, side, similarity, least, offset, limit)
+    few, many = _ends(gallery, caption, side, similarity)
     found = page.answer
     results = _results(gallery, side, found.scores, found.ids)
     fits = [None] * len(results) if found.fits is None else np.asarray(found.fits).tolist()
@@ -139,6 +138,19 @@ def everything(gallery, question, side, least, similarity=None, offset=0, limit=
     return Everything(
         total=page.total, items=page.items, unfit=page.unfit, few=few, many=many, results=results
     )
+
+
+def _all(gallery, caption, side, similarity, least, offset=0, limit=1):
+    asked = "captions" if side == "images" else "images"
+    question = caption if gallery.reads_words else gallery.of_words([caption])
+    retriever = gallery.retriever(asked, similarity)
+    return retriever.all(question, offset=offset, limit=limit, least=least)
+
+
+@functools.lru_cache(1024)  # a slider that is moved asks one question again and again
+def _ends(gallery, caption, side, similarity):
+    ends = (_all(gallery, caption, side, similarity, end) for end in (FEW, MANY))
+    return tuple(page.unfit for page in ends)
 
 
 def certainty(gallery, query, side):

@@ -92,10 +92,9 @@ class Service:
         least = limits.between(least, "The probability", answers.MANY, answers.FEW)
         offset = limits.whole(offset, "The offset", 0, len(self.gallery.image_names))
         results = limits.whole(results, "The number of results", 1, _MOST)
-        question = caption if self.gallery.reads_words else self.gallery.of_words([caption])
         more = least, similarity, offset, results
         try:
-            found = answers.everything(self.gallery, question, "images", *more)
+            found = answers.everything(self.gallery, caption, "images", *more)
         except ValueError as error:
             raise limits.RefusedError(f"{str(error).rstrip('.')}.") from None
         return self._marked(found, caption)

@@ -14,7 +14,6 @@ lists need neither. Its own commands read their flags first too, so `zoo` is imp
 import ast
 import difflib
 import importlib
-import importlib.metadata
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -122,6 +121,8 @@ def _command(argv):
     if not argv or argv[0] in ("-h", "--help"):
         return None, _help(), []
     if argv[0] == "--version":
+        import importlib.metadata  # here: a question needs none of its parsers
+
         return None, f"halo-zoo {importlib.metadata.version('halo-zoo')}", []
     name, *rest = argv
     if name not in COMMANDS:

@@ -183,6 +183,15 @@ def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):
     assert f"No {gaussians.noun} fits so surely.</p>" in verdict_card.everything(gaussians, empty)
 
 
+def test_a_moved_slider_asks_the_gallery_once(gaussians, monkeypatch):
+    retriever, asked = gaussians.retriever("captions"), []
+    search = retriever.all
+    monkeypatch.setattr(retriever, "all", lambda *a, **b: asked.append(b) or search(*a, **b))
+    first, *moved = (answers.everything(gaussians, "a bird", "images", x) for x in (0.3, 0.5, 0.7))
+    assert [one["least"] for one in asked] == [0.3, answers.FEW, answers.MANY, 0.5, 0.7]
+    assert all((one["few"], one["many"]) == (first["few"], first["many"]) for one in moved)
+
+
 def test_percentile_counts_equal_values_half():
     reference = Reference([1.0, 2.0, 2.0, 4.0], "geometric_mean", "captions")
     assert reference.percentile(0.5) == 0.0

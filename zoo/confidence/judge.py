@@ -278,12 +278,17 @@ class Judge:
         sure = leading(fit, SURE)
         return f"A{about}; the first {sure} surely." if sure > 1 else f"A{about}."
 
-    def length(self, error):
-        """k for the gallery that is asked; of one that has grown since it is the grown one's.
+    @functools.cached_property
+    def length(self):
+        """A function to k for the gallery that is asked; of one that has grown since it is the
+        grown one's.
 
-        `error` in (0, 1) is how often the first k may lack the wanted item. `sys.maxsize` where
+        Its `error` in (0, 1) is how often the first k may lack the wanted item. `sys.maxsize` where
         nothing can be promised; None without probes.
         """
+        return functools.cache(self._length)  # every answer asks for the same one
+
+    def _length(self, error):
         if self.confidence.in_gallery is None:
             return None
         seen, now = self.confidence.in_gallery, self.gallery

@@ -333,7 +333,7 @@ class Probes:
         fits = {direction: pack(one) for direction, one in self.fits.items()}
         facts = {"version": VERSION, "measure": self.measure, "source": self.source, "fits": fits}
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+            np.savez(file, facts=np.array(json.dumps(facts).encode()), **arrays)
 
     @classmethod
     def load(cls, path):
@@ -344,7 +344,7 @@ class Probes:
         """
         arrays = read_arrays(path, MOST_BYTES)
         try:
-            facts = json.loads(str(arrays.pop("facts")))
+            facts = json.loads(arrays.pop("facts").item())
             if facts["version"] != VERSION:
                 raise InputError(
                     f"{path}: expected version {VERSION} of probes; found {facts['version']!r}"
@@ -386,7 +386,9 @@ def _halved(embedding):
     for name, values in arrays.items():
         if not np.isfinite(values).all():
             raise ValueError(f"probes must hold finite numbers; {name!r} has NaN or infinities")
-        if name != "mask" and np.abs(values).max(initial=0.0) <= largest:
+        if name == "mask" or values.dtype == np.float16:
+            continue
+        if np.abs(values).max(initial=0.0) <= largest:
             arrays[name] = values.astype(np.float16)
     return arrays
 

@@ -1,5 +1,6 @@
 """The words of a question: which name something, their stems, whether they are few."""
 
+import functools
 import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -36,11 +37,12 @@ IRREGULAR = {
 }
 
 
-def words_of(text: str) -> list[str]:
+@functools.lru_cache(256)  # a question's are looked at by its preambles, its prior and the judge
+def words_of(text: str) -> tuple[str, ...]:
     """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
     text = text.lower().replace("'", "").replace("’", "")
     kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)
-    return "".join(kept).split()
+    return tuple("".join(kept).split())
 
 
 def named_words(

@@ -94,7 +94,7 @@ def phrases(captions, rng, longest=LONGEST):
             continue
         count = int(rng.integers(1, longest + 1))
         start = int(rng.integers(0, max(1, len(words) - count + 1)))
-        chosen = words[start : start + count]
+        chosen = list(words[start : start + count])
         while chosen and chosen[-1] in FUNCTION_WORDS:
             chosen.pop()
         while chosen and chosen[0] in FUNCTION_WORDS - _LEADING:

@@ -1,6 +1,5 @@
 """The machine of a run: its cache folder, versions of software, hardware."""
 
-import importlib.metadata
 import os
 import platform
 from pathlib import Path
@@ -11,6 +10,8 @@ VARIABLE = "HALO_CACHE"
 
 def versions() -> dict[str, str | None]:
     """Of Python, the platform and the packages that results depend on."""
+    import importlib.metadata  # here: a question needs none of its parsers
+
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for name in ("halo-zoo", "keras", "tensorflow", "numpy"):
         try:

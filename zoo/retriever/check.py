@@ -21,11 +21,11 @@ _AT_ONCE = 256  # questions
 def check(options: Any) -> None:
     """Prints what is found; the exit code is 1 where something no longer holds."""
     retriever = Retriever.load(options.folder, options.model, check=False)
-    found = {"canaries": canaries.to_json(retriever.sing())}
+    sung = retriever.sing()
+    found, holds = {"canaries": canaries.to_json(sung)}, sung is None or sung.holds
     lines = ["no fixed questions are kept with this index: build it again"]
-    if found["canaries"] is not None:
-        lines = [retriever.sing().sentence]
-    holds = found["canaries"] is None or found["canaries"]["holds"]
+    if sung is not None:
+        lines = [sung.sentence]
     if options.questions is not None:
         found["questions"] = of_questions(retriever, _texts(options.questions))
         lines += found["questions"].pop("sentences")

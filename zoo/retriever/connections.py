@@ -137,10 +137,9 @@ async def in_time(receive, started, size):
     Raises:
         TooLateError: if it does not come in `BODY_SECONDS`, and a second for `LEAST_RATE` bytes.
     """
-    loop = asyncio.get_running_loop()
-    left = started + BODY_SECONDS + size / LEAST_RATE - loop.time()
     try:
-        return await asyncio.wait_for(receive(), max(left, 0.0))
+        async with asyncio.timeout_at(started + BODY_SECONDS + size / LEAST_RATE):
+            return await receive()
     except TimeoutError:
         raise TooLateError from None
 

@@ -576,12 +576,9 @@ class Retriever:
             texts = [as_asked(question) for question in questions]
             embeddings = self.tower("captions").of_texts(texts)
             return _Questions(embeddings, "captions", questions, texts)
-        if kind == "file":
-            embeddings = self.tower("images").of_files(questions)
-            return _Questions(embeddings, "images", list(map(str, questions)))
-        if kind == "picture":
-            embeddings = self.tower("images").of_files(questions)
-            return _Questions(embeddings, "images", ["a picture"] * len(questions))
+        if kind != "embedding":
+            called = [str(one) if kind == "file" else "a picture" for one in questions]
+            return _Questions(self.tower("images").of_files(questions), "images", called)
         embeddings = joined([as_arrays(_row(one), "question") for one in questions])
         return _Questions(embeddings, _OTHER[self.side], ["an embedding"] * length(embeddings))
 
