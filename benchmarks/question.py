@@ -1,12 +1,14 @@
 """A question from the shell, a server's first answer: by the index's ONNX tower and by TensorFlow.
 
 `python -m benchmarks question`. Every command is a process of its own; its CPU time and its largest
-memory are what the kernel counts. `halo search query INDEX TEXT --model photos_pfe` opens the model
-with TensorFlow, the same command without `--model` uses the tower beside the index.
+memory are what the kernel counts. Modules have their bytecode, as an installed package has.
+`halo search query INDEX TEXT --model photos_pfe` opens the model with TensorFlow, the same command
+without `--model` uses the tower beside the index.
 """
 
+import http.client
+import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -20,11 +22,21 @@ import zoo
 from benchmarks.report import Report
 from benchmarks.serve import ask, cpu_seconds, served
 from halo_zoo.search import main as search
-from zoo.retriever import Retriever
 
 MODEL, REPEATS, SEED = "photos_pfe", 3, 0
 QUESTION = "a dog on a beach"
 CODE = "import halo_zoo; halo_zoo.main()"
+TOWER = """
+import sys, time
+from zoo.retriever.retriever import Retriever
+
+folder, question, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+tower = Retriever.load(folder).tower("captions")
+before = time.process_time()
+for n in range(count):
+    tower.of_texts([f"{question}, number {n}"])
+print((time.process_time() - before) / count)
+"""
 
 
 def main():
@@ -48,17 +60,32 @@ def main():
             report.add(
                 of="`serve`, first answer after its start", seconds=time.perf_counter() - start
             )
-            before, count = cpu_seconds(process.pid), 500
-            for n in range(count):
-                ask(address, f"{QUESTION}, number {n}")
-            answer = (cpu_seconds(process.pid) - before) / count
+            each, kept = (of_answer(address, process.pid, keeps) for keeps in (False, True))
             process.send_signal(signal.SIGTERM)
             process.wait(60)
         tower = of_tower(folder)
-        report.add(of="`serve`, CPU of an answer at batch 1", seconds=answer)
-        report.add(of="of it the tower", seconds=tower)
-        report.add(of="beyond the tower", seconds=answer - tower)
+        report.add(of="`serve`, CPU of an answer at batch 1", seconds=each[0])
+        report.add(of="the same, wall clock", seconds=each[1])
+        report.add(of="over one connection that is kept", seconds=kept[0])
+        report.add(of="the same, wall clock, kept", seconds=kept[1])
+        report.add(of="the tower alone", seconds=tower)
+        report.add(of="beyond the tower", seconds=each[0] - tower)
+        report.add(of="beyond the tower, kept", seconds=kept[0] - tower)
     return report
+
+
+def of_answer(address, server, keeps, count=500):
+    """`(CPU seconds of the server, seconds)` of an answer, over a connection of its own or one."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"))
+    before, start = cpu_seconds(server), time.perf_counter()
+    for n in range(count):
+        if not keeps:
+            connection.close()
+        body = json.dumps({"question": f"{QUESTION}, number {n}"})
+        connection.request("POST", "/ask", body, {"Content-Type": "application/json"})
+        json.load(connection.getresponse())
+    connection.close()
+    return (cpu_seconds(server) - before) / count, (time.perf_counter() - start) / count
 
 
 def costs(folder, flags):
@@ -67,7 +94,9 @@ def costs(folder, flags):
     rows = []
     for _ in range(REPEATS + 1):  # the first one reads the disk
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment()
+        )
         peak, ended = 0, 0
         while not ended:  # what the system keeps of the end has this process's own memory in it
             peak = max(peak, _high_water(process.pid))
@@ -81,6 +110,10 @@ def costs(folder, flags):
     return tuple(np.median(rows[1:], axis=0))
 
 
+def _environment(**more):
+    return {n: x for n, x in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"} | more
+
+
 def _high_water(number):
     """The most memory that a process has had, in KiB."""
     with open(f"/proc/{number}/status", encoding="ascii") as file:
@@ -89,11 +122,6 @@ def _high_water(number):
 
 
 def of_tower(folder, count=300):
-    """CPU seconds of the tower alone for one question."""
-    tower = Retriever.load(folder).tower("captions")
-    tower.of_texts([QUESTION])
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    for n in range(count):
-        tower.of_texts([f"{QUESTION}, number {n}"])
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / count
+    """CPU seconds of the tower alone for one question, in a process without TensorFlow."""
+    command = [sys.executable, "-c", TOWER, folder, QUESTION, str(count)]
+    return float(subprocess.check_output(command, env=_environment(HALO_LAZY="1")))

@@ -186,3 +186,12 @@ def test_a_server_that_ends_answers_no_half_request():
         return await task
 
     assert asyncio.run(ended()) is None
+
+
+def test_a_kept_connection_sends_at_once():
+    with (
+        listening("127.0.0.1", 0) as server,
+        socket.create_connection(server.getsockname()),
+        server.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -238,7 +238,11 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, *_, address = found[0]
-        return socket.create_server(address, family=family)
+        server = socket.create_server(address, family=family)
+        # Its connections inherit this, which asyncio sets only of sockets with a protocol. Else an
+        # answer's body waits 40 ms for a client that keeps its connection.
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return server
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"--host {host} --port {port}: {reason}") from error
