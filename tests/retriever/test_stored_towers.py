@@ -5,14 +5,16 @@ import os
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
 import zoo
 from halo_zoo.search import main
-from zoo.data import toy_birds
+from zoo.data import WordTokenizer, toy_birds
 from zoo.retriever import Retriever
 from zoo.retriever.stored_towers import FACTS, StoredTower
+from zoo.retriever.write_towers import _write
 
 QUESTIONS = [
     "a small bird with a red crown",
@@ -74,6 +76,29 @@ def test_a_thousand_questions_are_ranked_alike(folder):
     swapped = ids != wanted
     assert swapped.mean() < 1e-3
     np.testing.assert_allclose(scores[swapped], true[swapped], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_texts_are_padded_as_far_as_the_model_needs_it(tmp_path, masks):
+    ids = keras.Input((6,), dtype="int32", name="captions")
+    words = keras.layers.Embedding(5, 4)(ids)
+    if masks:  # of padding, whose number then says nothing
+        words *= keras.ops.cast(ids != 0, "float32")[..., None]
+    image = keras.Input((8, 8, 3), name="images")
+    pixels = keras.layers.GlobalAveragePooling2D()(image)
+    model = zoo.models.DualEncoder(
+        keras.Model(image, {"mean": keras.layers.Dense(4)(pixels)}),
+        keras.Model(ids, {"mean": keras.ops.sum(words, axis=1)}),
+        zoo.similarities.Cosine(),
+        tokenizer=WordTokenizer(["bird", "red", "dogs"], 6),
+    )
+    tower = zoo.Tower(model, "captions")
+    stored = StoredTower(tmp_path, "captions", _write(tmp_path, tower))
+    texts = ["a red bird", "", "dogs", "red " * 20]
+    for some in (texts, *([text] for text in texts)):
+        expected = tower.of_texts(some)["mean"]
+        np.testing.assert_allclose(stored.of_texts(some)["mean"], expected, rtol=1e-4, atol=1e-6)
+    assert len(stored.tokenizer.encode("a red bird").ids) == (3 if masks else 6)
 
 
 def test_pictures_are_asked_alike(folder):
