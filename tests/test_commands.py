@@ -219,26 +219,6 @@ def test_a_block_of_commands_is_read_by_their_parsers(block, only_read):
         check(words)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "python recipes/pcme_cub.py --epoch 3",
-        "python recipes/pcme_cup.py",
-        "halo report",
-        "python -m benchmarks narrowings",
-        "halo search build photos",
-        "halo train pcme_cub --dims 3",
-        "make tests",
-        'pip install ".[searches]"',
-        "export TF_CONFIGS=1",
-        "frobnicate",
-    ],
-)
-def test_a_command_that_is_none_is_noticed(command, only_read, capsys):
-    with pytest.raises((AssertionError, SystemExit, ModuleNotFoundError, pytest.fail.Exception)):
-        check(shlex.split(command))
-
-
 def test_commands_within_a_line_are_read_too(only_read):
     """Those with flags or a recipe; a name alone, or a shape with `[` or `…`, is no command."""
     for path in PAGES:

@@ -11,8 +11,10 @@ import keras
 import numpy as np
 import pytest
 
+import packaged
 import zoo
 import zoo.data
+from tools import live
 from zoo import cli
 from zoo.data import toy_birds
 
@@ -22,19 +24,19 @@ LINES = CODE.findall((ROOT / "docs" / "questions.md").read_text())
 NOTEBOOK = json.loads((ROOT / "docs" / "quickstart.ipynb").read_text())
 
 
-@pytest.fixture(scope="module")
-def _built():
-    build = zoo.Retriever.build
-    return functools.cache(lambda model, photos: build(model, list(photos)))
-
-
 @pytest.fixture
-def photos_once(_built, monkeypatch):
-    """The README, the page and the notebook ask the same photos: they are encoded once."""
-    once = staticmethod(lambda model, photos: _built(model, tuple(photos)))
-    monkeypatch.setattr(zoo.Retriever, "build", once)
+def photos_once(monkeypatch):
+    """The README, the pages and the notebook ask the same photos."""
+    of_photos, _ = packaged.built()
+
+    def build(model, photos):
+        assert (model, list(photos)) == (live.PRESET, zoo.data.packaged_photos())
+        return of_photos
+
+    monkeypatch.setattr(zoo.Retriever, "build", build)
 
 
+@pytest.mark.usefixtures("one_eagerly")
 @pytest.mark.parametrize("code", LINES, ids=lambda code: code.split(";")[-1].strip()[:60])
 def test_answers_run(code, tmp_path, monkeypatch):
     few = functools.partial(toy_birds.generate, num_classes=16, images_per_class=4, image_size=32)
@@ -44,9 +46,14 @@ def test_answers_run(code, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_eagerly")
 def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys):
     """The page's blocks run one after the other and print what the page says."""
     monkeypatch.chdir(tmp_path)
+    few = toy_birds.generate(tmp_path / "birds", num_classes=16, images_per_class=8)
+    monkeypatch.setattr(toy_birds, "generate", lambda root: few)
+    monkeypatch.setattr(zoo.report, "draw_run", lambda *run: drawn.append(run))
+    drawn = []
     code = "\n".join(CODE.findall((ROOT / "docs" / "extending.md").read_text()))
     names = {"__name__": "__main__"}
     exec(compile(code, "docs/extending.md", "exec"), names)
@@ -55,6 +62,7 @@ def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys)
     assert "[[3. 5.]]" in printed
     assert "0.018" in printed
     assert "['manhattan']" in printed
+    assert len(drawn) == 1  # tests/recipes draw reports
     loaded = keras.saving.load_model("colours.keras")
     texts = ["a red square"]
     expected = names["model"].encode_captions(texts)
@@ -70,6 +78,7 @@ def test_the_readmes_code_prints_what_it_says(capsys):
     assert _rounded(capsys.readouterr().out) == _rounded(printed)
 
 
+@pytest.mark.usefixtures("photos_once")
 @pytest.mark.parametrize("number", [0, 1], ids=["retriever", "probes"])
 def test_the_confidence_pages_code_prints_what_it_says(number, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -81,13 +90,12 @@ def test_the_confidence_pages_code_prints_what_it_says(number, tmp_path, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("photos_once", "one_eagerly")
 @pytest.mark.parametrize(
     "page", ["start/quickstart.md", "tutorials/dont_know.md", "howto/databases.md"]
 )
-def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys, request):
+def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     """Its blocks run one after the other; between what they print, training prints more."""
-    if page == "start/quickstart.md":
-        request.getfixturevalue("photos_once")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / page).read_text()
     exec(compile("\n".join(CODE.findall(text)), page, "exec"), {})

@@ -104,17 +104,6 @@ def check_every_way(table):
         np.testing.assert_array_equal(way(), expected, err_msg=name)
 
 
-def test_the_demo_sees_them_too(table):
-    records, _ = own_pairs.load(table, image_size=SIZE, verbose=False)
-    tower = Tower(pixel_model(), "images")
-    for path in records.image_paths:
-        contents = tf.io.read_file(path)
-        expected = images.prepare(contents, SIZE).numpy()
-        np.testing.assert_array_equal(tower.fitted(contents.numpy()), expected)
-        found = tower.of_files([path])["mean"]
-        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
-
-
 def test_the_gallery_shows_a_photo_upright(tmp_path):
     gallery = pytest.importorskip("demo.gallery")
     exif = Image.Exif()

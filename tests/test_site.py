@@ -12,12 +12,9 @@ import sys
 import tomllib
 
 import pytest
-from PIL import Image
 
 import zoo
 from browser import find_chromium
-from export import __main__ as export_command
-from zoo import evaluation
 
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -32,6 +29,7 @@ ELSEWHERE = {
     "extending.md": "tests/test_documentation.py",
     "vectors.md": "tests/test_documentation.py",
     "search.md": "tests/search/test_docs.py",
+    "serving.md": "tests/export/test_layout.py",
     "demo.md": "tests/demo/test_api.py",
     "howto/databases.md": "tests/test_documentation.py",
     "howto/mteb.md": "tests/test_extras_mteb.py",
@@ -44,14 +42,12 @@ RUN_HERE = {
     "howto/resume.md": "",
     "howto/cluster.md": "['a red bird', 'a blue bird'] (2, 64)",
     "data.md": "480 images, 4,800 captions, 30 classes",
-    "serving.md": "(1, ",
     "training.md": "trained on",
     "models/dive.md": "(2, 4, 8, 8)",
     "models/daa.md": "semantic_precision",
 }
 ROOMS = "demo|docs|export|recipes|tests|tools|zoo"
-EAGERLY = ("help/troubleshooting.md",)  # two steps, done before a graph would be traced
-OF_AN_EXPORT = ("serving.md",)
+EAGERLY = ("help/troubleshooting.md", "tutorials/photos.md")  # two steps
 
 
 def page_name(path):
@@ -140,22 +136,10 @@ def workplace(tmp_path_factory):
     return tmp_path_factory.mktemp("pages")
 
 
-@pytest.fixture(scope="module")
-def served(workplace):
-    """What the pages' commands before their code leave: an export, and a picture to send."""
-    index = workplace / "index"
-    zoo.Retriever.build("toy_birds_pfe", evaluation.probes_of("toy_birds_pfe").images).save(index)
-    export_command.main([str(index), str(workplace / "served")])
-    Image.new("RGB", (60, 40), "green").save(workplace / "bird.jpg")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN_HERE)
 def test_a_pages_code_runs(page, workplace, monkeypatch, capsys, request):
     """The blocks of a page run one after the other."""
-    if page in OF_AN_EXPORT:
-        request.getfixturevalue("served")
-        capsys.readouterr()
     if page in EAGERLY:
         request.getfixturevalue("one_eagerly")
     monkeypatch.chdir(workplace)

@@ -137,7 +137,8 @@ def test_an_exported_model_encodes_as_the_keras_model_does(model, pictures, tmp_
 
 
 def test_an_export_of_one_batch_size_is_given_that_size(model, pictures, tmp_path):
-    exported = export_model(model, tmp_path / "exported", index=False, batch_size=2)
+    flags = {"image_only": True, "index": False, "batch_size": 2}
+    exported = export_model(model, tmp_path / "exported", **flags)
     (work,) = collection.plan(pictures / "folder", "images")
     expected = encode_work(Tower(model, "images"), work).arrays["mean"]
     found = encode_work(Tower(exported, "images"), work).arrays["mean"]

@@ -44,9 +44,9 @@ def test_a_calibration_of_a_smaller_gallery_is_refused(probes):
 
 
 def test_a_certificate_holds_where_one_of_another_gallery_is_broken():
-    """At most 20 % wrong, promised with 90 %: in 20 draws at most 7 may break it."""
+    """At most 20 % wrong, promised with 90 %: in 10 draws at most 5 may break it."""
     broken = before = 0
-    for seed in range(20):
+    for seed in range(10):
         own, queries = world(100 + seed, 600)
         items, asked = world(200 + seed, 1600)
         small, index = Index.build(own[:200], "cosine"), Index.build(items, "cosine")
@@ -63,8 +63,8 @@ def test_a_certificate_holds_where_one_of_another_gallery_is_broken():
                 broken += wrong > 0.2
             else:
                 before += wrong > 0.2
-    assert broken <= binom.ppf(0.999, 20, 0.1)
-    assert before > 10
+    assert broken <= binom.ppf(0.999, 10, 0.1)
+    assert before > 5
 
 
 def test_all_probes_tell_how_often_answers_are_right(monkeypatch):

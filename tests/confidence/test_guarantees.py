@@ -48,25 +48,6 @@ def test_the_set_above_the_threshold_holds_the_best_match(error):
     within_band(failures, error, error - 1 / (CALIBRATION + 1))
 
 
-def test_promises_hold_on_random_splits_of_one_set_of_queries():
-    """As a user splits what he has: the mean over splits is the promise."""
-    rng = np.random.default_rng(2)
-    ranks, scores = 1 + rng.geometric(0.05, 1500), rng.normal(size=1500)
-    missed = []
-    for _ in range(SPLITS):
-        order = rng.permutation(1500)
-        known, new = order[:300], order[300:]
-        missed.append(
-            (
-                np.mean(ranks[new] > smallest_k(ranks[known], 0.1)),
-                np.mean(scores[new] < score_threshold(scores[known], 0.1)),
-            )
-        )
-    by_rank, by_score = np.mean(missed, axis=0)
-    assert 0.08 < by_rank <= 0.1  # ranks are tied, which is on the safe side
-    assert 0.1 - 1 / 301 - 0.002 < by_score < 0.1 + 0.002
-
-
 @pytest.mark.parametrize("error", [0.1, 0.3])
 def test_the_share_of_missed_matches_is_as_promised(error):
     rng = np.random.default_rng(3)
@@ -205,8 +186,8 @@ def test_a_gallery_without_the_matches_is_told_from_one_with_them(draw):
 @pytest.mark.parametrize("size", [2, 5, 10, 50])
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
 def test_certificates_of_groups_are_broken_no_more_often_than_promised(size, correlation):
-    """2,000 draws of 40 groups, whose members are right together or not."""
-    rng, broken, draws = np.random.default_rng(size), 0, 2000
+    """1,000 draws of 40 groups, whose members are right together or not."""
+    rng, broken, draws = np.random.default_rng(size), 0, 1000
     groups = np.repeat(np.arange(40), size)
     common, alone = np.sqrt(correlation), np.sqrt(1 - correlation)
     risk = norm.cdf(-1.0)  # of every answer: a bold threshold at a promise of less

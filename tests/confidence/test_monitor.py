@@ -7,7 +7,7 @@ from mapie.exchangeability_testing.risk_monitoring import RiskMonitoring
 from zoo.confidence import monitored
 from zoo.confidence.monitor import LEVEL, wealth
 
-PROMISED, STREAMS, ANSWERS = 0.2, 2000, 5000
+PROMISED, STREAMS, ANSWERS = 0.2, 1000, 3000
 
 
 @pytest.fixture(scope="module")

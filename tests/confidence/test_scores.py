@@ -89,14 +89,6 @@ def test_what_does_not_fit_is_said(make, said):
         make()
 
 
-def test_a_calibration_that_reads_it_needs_it():
-    rows, vectors = RNG.normal(size=(60, 40)), RNG.normal(size=(40, 6))
-    scores = QueryScores.of_matrix(rows, vectors=vectors)
-    confidence = Confidence.fit(scores, np.arange(60) % 2 == 0)
-    with pytest.raises(ValueError, match=r"of_matrix\(similarity, vectors=gallery\)"):
-        confidence.probability(rows)
-
-
 def test_the_agreement_passes_over_copies():
     rng = np.random.default_rng(0)
     gallery = rng.normal(size=(30, 6))

@@ -103,11 +103,6 @@ def test_a_probability_is_not_taken_for_a_logit(sets):
     assert all(0 < result["similarity"] < 1 for result in answer["results"])
 
 
-def test_an_unknown_similarity_is_an_error(gaussians, caption_embedding):
-    with pytest.raises(ValueError, match="`similarity` must be one of"):
-        answers.search(gaussians, caption_embedding, "images", SURE, similarity="nonsense")
-
-
 @pytest.mark.parametrize("enough", [2, 10**9])
 def test_every_result_has_a_number_and_is_pale_past_the_last_that_fits(
     gaussians, caption_embedding, enough

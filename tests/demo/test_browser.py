@@ -144,13 +144,6 @@ def test_all_that_fits(visit, served):
     page.wait_for_selector("#halo-all", state="hidden")
 
 
-def test_what_is_not_understood_is_shown_grey(visit):
-    visit.search_words("wibble frobnicated zorp with quux")
-    said = visit.page.locator(".halo-sentence").inner_text()
-    assert said.startswith("It does not know the words “wibble”")
-    assert visit.page.locator("#halo-answer .halo-refused .halo-results li").count() == 8
-
-
 def test_a_link_reproduces_the_question(visited, served):
     visit = visited(query="/?q=a+small+bird+with+a+black+crown")
     visit.page.wait_for_selector("#halo-answer .halo-answer")

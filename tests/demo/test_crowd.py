@@ -35,7 +35,7 @@ def _hostile(rng):
     return address, body
 
 
-@pytest.mark.very_slow  # tests/retriever/test_serve_process.py has clients beside a hostile one
+@pytest.mark.very_slow  # tests/retriever/test_stored_towers.py has clients beside a hostile one
 @pytest.mark.parametrize("questions", [2, 10])
 def test_twenty_users_beside_one_that_is_hostile(served, questions):
     captions = served[1].gallery.captions

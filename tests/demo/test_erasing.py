@@ -57,8 +57,3 @@ def test_elements_have_attention_and_the_nearest_caption(sets, photo):
         assert weights.sum() == pytest.approx(1, abs=1e-5)
         assert one["caption"] == sets.captions[cosines[k].max(axis=1).argmax()]
         assert one["cosine"] == pytest.approx(cosines[k].max(), abs=1e-5)
-
-
-def test_only_sets_have_elements(gaussians, photo):
-    with pytest.raises(ValueError, match="must embed images as sets"):
-        elements.describe(gaussians, gaussians.pixels(photo.read_bytes()))

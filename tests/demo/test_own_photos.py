@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from demo import limits, own_panel
 from demo.service import Service
@@ -31,16 +30,3 @@ def test_too_many_or_no_photos_are_refused(gaussians, photo, tmp_path):
     text.write_text("no picture")
     with pytest.raises(limits.RefusedError, match="None of these files is a picture"):
         own_panel.gallery_of(gaussians, [text])
-
-
-def test_a_phones_photo_is_turned_as_its_camera_says(gaussians, tmp_path):
-    pixels = np.zeros((60, 90, 3), np.uint8)
-    pixels[:, :45] = 255
-    lying, standing = tmp_path / "lying.jpg", tmp_path / "standing.jpg"
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by a quarter
-    Image.fromarray(pixels).save(lying, exif=exif, quality=95)
-    Image.fromarray(np.rot90(pixels, -1)).save(standing, quality=95)
-    own, _ = own_panel.gallery_of(gaussians, [lying, standing])
-    first, second = own.embeddings["images"]["mean"]
-    np.testing.assert_allclose(first, second, atol=0.05)

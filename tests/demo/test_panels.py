@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from demo import answers, cards, elements_panel, map_plot, page, pictures
+from demo import cards, elements_panel, map_plot, page, pictures
 
 
 @pytest.mark.parametrize("kind", ["points", "sets"])
@@ -60,13 +60,3 @@ def test_a_picture_is_bright_where_an_element_attends():
     assert shown[:size, -size:].mean() > shown[-size:, :size].mean() + 50
     assert "most at the top, far right" in said
     assert words == "below"
-
-
-def test_points_say_that_they_have_no_uncertainty(points):
-    built = page.build(points)
-    try:
-        answer = built.service.find_images("a small red bird")["answer"]
-        assert answer["uncertainty"] is None
-        assert answer["meaning"] == answers.POINTS
-    finally:
-        built.close(verbose=False)

@@ -3,28 +3,16 @@
 import numpy as np
 import pytest
 
+import synthetic_run
 from zoo import metrics
-from zoo.data.records import Records
 from zoo.evaluation import results
-
-
-def records(images, each):
-    caption_image = np.repeat(np.arange(images), each)
-    return Records(
-        name="many",
-        image_paths=[str(image) for image in range(images)],
-        captions=[f"caption {number}" for number in range(images * each)],
-        caption_image=caption_image,
-        image_labels=np.arange(images),
-        image_ids=np.arange(images) + 7,
-    )
 
 
 def test_the_first_images_are_a_gallery_of_their_own():
     """As VSE++'s code validates: the first 5,000 captions of COCO's 25,000, and their images."""
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(12, 24)) + 3 * np.repeat(np.eye(12), 2, axis=1)
-    found = results.first_images(scores, records(12, 2), 4)
+    found = results.first_images(scores, synthetic_run.records(12, 2, labels=12), 4)
     truth = np.arange(4)[:, None] == np.repeat(np.arange(4), 2)
     assert found == metrics.evaluate_retrieval(scores[:4, :8], truth)
     whole = metrics.evaluate_retrieval(scores, np.arange(12)[:, None] == np.repeat(range(12), 2))
@@ -43,7 +31,7 @@ def test_only_a_split_of_cocos_size_has_them(many, expected, monkeypatch):
         similarity = None
 
     class Split:
-        records = globals()["records"](12, 1)
+        records = synthetic_run.records(12, 1, labels=12)
         source = truth = true_matches = None
 
     monkeypatch.setattr(results, "encode", lambda *_: Encoded())

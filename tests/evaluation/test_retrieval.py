@@ -3,7 +3,7 @@
 import numpy as np
 
 import zoo
-from zoo.data.records import Records
+from synthetic_run import records
 from zoo.evaluation.retrieval import EncodedSplit
 
 
@@ -16,16 +16,7 @@ def gaussians(rng, count, spread):
 def encoded():
     """Five images with three captions each, whose log variances differ in mean."""
     rng = np.random.default_rng(0)
-    owners = np.repeat(np.arange(5), 3)
-    records = Records(
-        name="test",
-        image_paths=[f"{i}.jpg" for i in range(5)],
-        captions=[f"caption {i}" for i in range(15)],
-        caption_image=owners,
-        image_labels=np.arange(5),
-        image_ids=np.arange(5),
-    )
-    return EncodedSplit(records, gaussians(rng, 5, -4.0), gaussians(rng, 15, 1.0))
+    return EncodedSplit(records(5, 3, labels=5), gaussians(rng, 5, -4.0), gaussians(rng, 15, 1.0))
 
 
 class Model:
@@ -58,16 +49,8 @@ def test_uncertainties_belong_to_the_queries_of_their_direction():
     rng = np.random.default_rng(1)
     count = 12
     images, captions = gaussians(rng, count, -4.0), gaussians(rng, count, -2.0)
-    records = Records(
-        name="test",
-        image_paths=[f"{i}.jpg" for i in range(count)],
-        captions=[f"caption {i}" for i in range(count)],
-        caption_image=np.arange(count),
-        image_labels=np.arange(count),
-        image_ids=np.arange(count),
-    )
     spreads = rng.permutation(count).astype(float), rng.permutation(count).astype(float)
-    split = EncodedSplit(records, images, captions, *spreads)
+    split = EncodedSplit(records(count, 1, labels=count), images, captions, *spreads)
     found = zoo.evaluation.evaluate(Model, split, ("own",))["uncertainty"]
     scores = np.asarray(Model.similarity(images, captions))
     for name, rows, own in (("i2t", scores, spreads[0]), ("t2i", scores.T, spreads[1])):

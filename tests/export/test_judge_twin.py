@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import packaged
 import zoo
 from demo import sources
 from demo.service import Service
@@ -24,7 +25,7 @@ from zoo.report import opening
 from zoo.retriever import server
 from zoo.retriever.preambles import as_asked
 
-COUNT = 500
+COUNTS = 150, 500  # of `make test`, and of `make test-slow`
 AT_ONCE = 40  # of more questions the share that has an answer is estimated
 NUMBERS = ("wanted", "number", "low", "high")
 PREAMBLES = ("", "a ", "photos of ", "show me pictures with ", "do we have any ", "find all my ")
@@ -55,12 +56,10 @@ def assert_same(found, answers):
 
 
 class Photos:
-    """The packaged photos, and 500 questions: everyday and strange ones, words and captions."""
+    """The packaged photos, and questions: everyday and strange ones, words and captions."""
 
-    def __init__(self, folder):
-        if live.PRESET not in zoo.list_presets():
-            pytest.skip("this checkout has no preset of photos")
-        self.retriever, self.images = live.retriever_of(live.PRESET)
+    def __init__(self, folder, count):
+        self.retriever, self.images = packaged.built()
         if self.retriever.judge.fits is None:
             pytest.skip("the preset's probes do not know what fits")
         texts = [text.split("\t")[0] for text in (folder / "packaged_photos.tsv").open()]
@@ -73,34 +72,39 @@ class Photos:
         pairs = zip(words[150:210], words[210:], strict=True)
         texts += [f"a {one} beside the {other}." for one, other in pairs]
         texts = [text.strip() for text in texts if text.strip() and not text.startswith("#")]
-        self.texts = list(dict.fromkeys(texts))[:COUNT]
-        assert len(self.texts) == COUNT
+        texts = list(dict.fromkeys(texts))[: COUNTS[-1]]
+        self.texts = texts[:: len(texts) // count][:count]
+        assert len(self.texts) == count
         self.answers = asked_at_once(lambda part: self.retriever.ask(part, DEPTH), self.texts)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(
+    scope="module", params=[COUNTS[0], pytest.param(COUNTS[1], marks=pytest.mark.very_slow)]
+)
 def photos(request):
-    return Photos(request.config.rootpath / "tests" / "questions")
+    return Photos(request.config.rootpath / "tests" / "questions", request.param)
 
 
 @pytest.mark.slow
 def test_the_questions_have_all_verdicts_and_reasons(photos):
     verdicts = [answer.verdict for answer in photos.answers]
-    assert all(verdicts.count(one) >= 15 for one in zoo.retriever.VERDICTS)
-    assert sum(answer.asked is not None for answer in photos.answers) >= 100
-    assert len({answer.reason for answer in photos.answers}) >= 50
-    assert sum(answer.wanted is None for answer in photos.answers) >= 200
+    share = len(verdicts) / COUNTS[-1]
+    assert all(verdicts.count(one) >= 15 * share for one in zoo.retriever.VERDICTS)
+    assert sum(answer.asked is not None for answer in photos.answers) >= 100 * share
+    assert len({answer.reason for answer in photos.answers}) >= 50 * share
+    assert sum(answer.wanted is None for answer in photos.answers) >= 200 * share
 
 
 @pytest.mark.slow
 def test_the_command_line_and_the_server_answer_as_python(photos, tmp_path, capsys, monkeypatch):
     photos.retriever.save(tmp_path / "index")
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(photos.texts).encode())))
+    typed = "\n".join(photos.texts[::3]).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed)))
     capsys.readouterr()
     flags = ["--queries", "-", "--json", "-k", str(DEPTH)]  # asked one at a time
     search(["query", str(tmp_path / "index"), *flags, "--model", live.PRESET])
     lines = capsys.readouterr().out.splitlines()
-    assert_same([json.loads(line) for line in lines], photos.answers)
+    assert_same([json.loads(line) for line in lines], photos.answers[::3])
 
     async def served(parts):
         transport = httpx.ASGITransport(server.application(photos.retriever))
@@ -108,7 +112,8 @@ def test_the_command_line_and_the_server_answer_as_python(photos, tmp_path, caps
             bodies = [{"questions": part, "k": DEPTH} for part in parts]
             return [await client.post("/ask", json=body) for body in bodies]
 
-    parts = [photos.texts[start : start + AT_ONCE] for start in range(0, COUNT, AT_ONCE)]
+    starts = range(0, len(photos.texts), AT_ONCE)
+    parts = [photos.texts[start : start + AT_ONCE] for start in starts]
     found = asyncio.run(served(parts))
     assert_same([one for each in found for one in each.json()["answers"]], photos.answers)
 

@@ -63,5 +63,5 @@ def test_pictures_are_judged_by_vectors(functions, sides, pcme):
 
 def test_match_and_exports_without_probes_say_nothing_of_it(functions, pcme):
     assert not {"image_unknown", "caption_unknown"} & set(functions["match"].structured_outputs)
-    plain = Signatures(pcme.model).concrete()
-    assert "unknown" not in plain["encode_captions"].structured_outputs
+    plain = Signatures(pcme.model).functions["encode_captions"].get_concrete_function()
+    assert "unknown" not in plain.structured_outputs

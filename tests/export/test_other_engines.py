@@ -81,17 +81,3 @@ def test_a_cpp_program_is_told_of_a_bad_request(serve_once, pcme, tmp_path):
     assert done.returncode == 1
     assert "INVALID_ARGUMENT" in done.stderr
     assert "JPEG, PNG, GIF, BMP or WebP" in done.stderr
-
-
-def test_openvino_reads_the_image_model(pcme):
-    openvino = pytest.importorskip("openvino", reason="OpenVINO, a second engine, is missing")
-    pixels = np.random.default_rng(0).uniform(0, 255, (4, 32, 32, 3)).astype("float32")
-    loaded = tf.saved_model.load(str(pcme.folder))  # referenced, or its variables are deleted
-    network = openvino.convert_model(loaded.signatures["encode_pixels"])
-    # f32: by default it may compute in bfloat16 where the processor can.
-    compiled = openvino.compile_model(network, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    found = compiled(pixels)
-    expected = pcme.model.image_encoder.predict(pixels, verbose=0)
-    for key, value in expected.items():
-        (output,) = [port for port in compiled.outputs if key in port.get_names()]
-        np.testing.assert_allclose(found[output], value, rtol=1e-5, atol=1e-5)

@@ -13,12 +13,12 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from PIL import Image, ImageOps
+from PIL import Image
 
 from export import grpc_client, picture_headers
 from tools import stand_in
 from zoo.data import images as pipeline
-from zoo.files.decoding import FORMATS, check_images
+from zoo.files.decoding import FORMATS
 
 REST_CLIENT = pathlib.Path(grpc_client.__file__).parent / "rest_client.sh"
 
@@ -163,47 +163,6 @@ def test_what_is_no_sound_picture_is_rejected(client, contents, message):
     assert np.isfinite(client.encode_images([picture()])["mean"]).all()  # it still serves
 
 
-def _odd_pictures():
-    rng = np.random.default_rng(1)
-    colour = rng.integers(0, 256, (30, 24, 3), dtype=np.uint8)
-    stream = io.BytesIO()
-    Image.fromarray(colour).convert("CMYK").save(stream, "JPEG")
-    return {
-        "cmyk": stream.getvalue(),
-        "grey jpeg": encoded(colour[..., 0], "JPEG"),
-        "grey png": encoded(colour[..., 0], "PNG"),
-        "alpha": encoded(np.dstack([colour, colour[..., :1]]), "PNG"),
-        "16 bit": encoded(rng.integers(0, 2**16, (30, 24), dtype=np.uint16), "PNG"),
-        "one pixel": encoded(colour[:1, :1], "PNG"),
-        "20,000 pixels wide": encoded(np.zeros((2, 20_000, 3), np.uint8), "PNG"),
-    }
-
-
-def test_odd_pictures_give_what_the_training_pipeline_makes_of_them(client, pcme):
-    odd = _odd_pictures()
-    pixels = np.stack([pipeline.prepare(one, 32) for one in odd.values()]).astype("float32")
-    expected = pcme.model.image_encoder.predict(pixels, verbose=0)
-    found = client.encode_images(list(odd.values()))
-    for key, value in expected.items():
-        assert np.isfinite(value).all()
-        np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-5)
-
-
-def test_every_format_that_trains_is_served(client, pcme, tmp_path):
-    served = {kind: picture(kind) for kind in FORMATS}
-    stream = io.BytesIO()
-    Image.open(io.BytesIO(picture("PNG"))).save(stream, "WEBP", lossless=True)
-    served["lossless WebP"] = stream.getvalue()
-    for kind, data in served.items():
-        (tmp_path / "photo").write_bytes(data)
-        assert check_images([tmp_path / "photo"]) == [None], kind
-    pixels = np.stack([pipeline.prepare(one, 32) for one in served.values()]).astype("float32")
-    expected = pcme.model.image_encoder.predict(pixels, verbose=0)
-    found = client.encode_images(list(served.values()))
-    for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-5)
-
-
 def _animation(count, size):
     rng = np.random.default_rng(2)
     frames = [
@@ -212,13 +171,6 @@ def _animation(count, size):
     stream = io.BytesIO()
     frames[0].save(stream, "GIF", save_all=True, append_images=frames[1:])
     return stream.getvalue()
-
-
-def test_of_an_animation_the_first_picture_is_served(client, pcme):
-    data = _animation(3, (40, 30))
-    pixels = pipeline.prepare(data, 32).numpy()[None].astype("float32")
-    expected = pcme.model.image_encoder.predict(pixels, verbose=0)
-    np.testing.assert_allclose(client.encode_images([data])["mean"], expected["mean"], atol=1e-5)
 
 
 def test_of_an_animation_the_other_pictures_take_no_memory():
@@ -249,20 +201,6 @@ def test_sizes_are_read_from_headers(kind):
     )
     found = picture_headers.size(tf.constant(stream.getvalue()))
     assert [int(value) for value in found] == [1, 21, 34]
-
-
-def test_a_photo_on_its_side_is_served_upright(client, pcme):
-    exif = Image.Exif()
-    exif[0x0112] = 8
-    stream = io.BytesIO()
-    Image.open(io.BytesIO(picture())).save(stream, "JPEG", exif=exif, quality=95)
-    with Image.open(io.BytesIO(stream.getvalue())) as photo:
-        turned = np.asarray(ImageOps.exif_transpose(photo))
-    upright = pcme.model.image_encoder.predict(
-        np.round(pipeline.resize(turned, 32))[None], verbose=0
-    )
-    found = client.encode_images([stream.getvalue()])
-    np.testing.assert_allclose(found["mean"], upright["mean"], atol=1e-5)
 
 
 def test_odd_captions_have_a_finite_embedding(client):

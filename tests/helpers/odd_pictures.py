@@ -32,6 +32,9 @@ def files():
             picture = photo.convert(mode)
             name = f"{mode}{', progressive' * progressive}.jpg"
             found[name] = _file(picture, "JPEG", progressive=progressive), None
+    one, wide = np.asarray(photo)[:1, :1], np.tile(np.asarray(photo)[:2], (1, 465, 1))
+    found["one pixel.png"] = _file(Image.fromarray(one), "PNG"), one
+    found["20,000 pixels wide.png"] = _file(Image.fromarray(wide), "PNG"), wide
     found["no end.jpg"] = found["CMYK.jpg"][0][:-2], None
     found["deep.png"] = _file(Image.fromarray(deep), "PNG"), _grey(deep >> 8)
     found["table with a clear colour.png"] = _file(table, "PNG", transparency=3), rgb["P"]

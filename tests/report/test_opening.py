@@ -11,7 +11,7 @@ from zoo.evaluation import make_probes
 from zoo.evaluation.calibration import calibrated, measure
 from zoo.evaluation.printing import ASKED, SAID, sentence, verdict
 from zoo.metrics import INFORMATIVE
-from zoo.report import ReportedRun, opening
+from zoo.report import ReportedRun, markup, opening, style
 from zoo.report.page import sections_of, write_report
 from zoo.similarities import ClosedFormSampledDistance
 
@@ -126,7 +126,10 @@ def test_a_run_without_probes_or_pictures_opens_too(shown):
 
 @pytest.fixture(scope="module")
 def page(reported, tmp_path_factory):
-    return write_report([reported], tmp_path_factory.mktemp("report"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markup, "DPI", 40)  # that there is a picture is enough
+        patch.setattr(style.save, "__defaults__", (40,))
+        return write_report([reported], tmp_path_factory.mktemp("report"))
 
 
 @pytest.mark.slow

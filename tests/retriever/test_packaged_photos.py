@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import zoo
+import packaged
 from zoo.confidence.judge import UNFIT
 from zoo.data import packaged_photos, photo_credits
-from zoo.data.loaders.packaged_photos import packaged_vectors
-from zoo.models.tower import weights_sha256
 
 FILE = Path(__file__).parents[1] / "questions" / "packaged_photos.tsv"
 ROWS = [line.split("\t") for line in FILE.read_text().splitlines() if not line.startswith("#")]
@@ -36,11 +34,7 @@ def test_every_photo_has_a_licence_that_lets_it_be_shown_and_changed():
 
 @pytest.fixture(scope="module")
 def retriever():
-    if "photos_pfe" not in zoo.list_presets():
-        pytest.skip("this checkout has no preset of photos")
-    model = zoo.from_preset("photos_pfe")
-    # That the vectors are those of the photos is asked in demo/test_sources.py.
-    return zoo.Retriever.build(model, packaged_vectors(weights_sha256(model)))
+    return packaged.built()[0]
 
 
 @pytest.fixture(scope="module")

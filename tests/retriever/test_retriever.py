@@ -1,7 +1,6 @@
 """The whole way of an answer: build, ask, grow, save, load; verdicts with their reasons."""
 
 import dataclasses
-import io
 import json
 from pathlib import Path
 
@@ -234,7 +233,6 @@ def test_the_training_photos_of_a_gallery_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda r: r.ask("a bird", k=0), ValueError, "`k` must be a whole number of at least 1"),
         (lambda r: r.ask(["a bird", np.zeros((9, 9, 3))]), ValueError, "must be of one kind"),
         (lambda r: r.ask(Path("nowhere.png")), InputError, "nowhere.png"),
         (lambda r: r.ask(np.zeros((1, 3))), ValueError, "must be a Gaussian; received a point"),
@@ -257,29 +255,6 @@ def test_a_judge_without_anything_judges_words():
     judged = Judge()(None, asked=asked, count=2)
     assert [one.verdict for one in judged] == ["not understood", "unsure"]
     assert judged[0].reason == "It has no words that name something."
-
-
-def test_a_picture_is_one_question_in_whatever_form(retriever):
-    rng = np.random.default_rng(3)
-    retriever = zoo.Retriever.build(retriever.model, ["a red bird", "a blue bird"], side="captions")
-    photo = rng.integers(0, 256, (70, 64, 3), dtype=np.uint8)
-    expected = retriever.ask(photo, 2)
-    rgba = np.dstack([photo, photo[..., 0]])
-    stream = io.BytesIO()
-    Image.fromarray(photo).save(stream, "PNG")
-    for given in (
-        photo / 255,
-        np.moveaxis(photo, -1, 0),
-        rgba,
-        Image.fromarray(photo),
-        Image.fromarray(rgba),
-        stream.getvalue(),
-    ):
-        np.testing.assert_array_equal(retriever.ask(given, 2).scores, expected.scores)
-    grey = retriever.ask(photo[..., 0], 2).scores
-    np.testing.assert_array_equal(grey, retriever.ask(np.dstack([photo[..., 0]] * 3), 2).scores)
-    with pytest.raises(ValueError, match="must be of numbers from 0 to 255, or floats"):
-        retriever.ask(photo / 127.5 - 1)
 
 
 @pytest.mark.parametrize("k", [np.inf, np.nan, None, "3", 2.5, 0, -1])

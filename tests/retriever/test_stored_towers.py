@@ -1,9 +1,14 @@
-"""Questions by the tower beside an index: the answers of Keras, without Keras."""
+"""Questions by the tower beside an index: the answers of Keras, without Keras; also by HTTP."""
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.request
 
 import keras
 import numpy as np
@@ -26,6 +31,14 @@ QUESTIONS = [
     "",
 ]
 SETUP, MODEL = "search.json", "toy_birds_pfe"
+HOSTILE = (
+    b"",
+    b"{",
+    b"[" * 50_000,
+    b'{"question": "a", "k": -1}',
+    b"\xff" * 1000,
+    b'{"image": "x"}',
+)
 # Imports of any of these fail, as where they are not installed.
 WITHOUT = """
 import sys
@@ -46,8 +59,14 @@ def folder(tmp_path_factory):
     return home / "index"
 
 
-def test_answers_are_those_of_keras(folder):
-    plain, keras = Retriever.load(folder), Retriever.load(folder, MODEL)
+@pytest.fixture(scope="module")
+def both(folder):
+    """Its retriever by the stored towers, and by Keras."""
+    return Retriever.load(folder), Retriever.load(folder, MODEL)
+
+
+def test_answers_are_those_of_keras(both):
+    plain, keras = both
     assert isinstance(plain.tower("captions"), StoredTower)
     for found, expected in zip(plain.ask(QUESTIONS), keras.ask(QUESTIONS), strict=True):
         assert found.ids.tolist() == expected.ids.tolist()
@@ -60,8 +79,8 @@ def test_answers_are_those_of_keras(folder):
         assert found.first_k() == expected.first_k()
 
 
-def test_a_thousand_questions_are_ranked_alike(folder):
-    plain, keras = Retriever.load(folder), Retriever.load(folder, MODEL)
+def test_a_thousand_questions_are_ranked_alike(both):
+    plain, keras = both
     vocabulary = keras.model.tokenizer.get_vocabulary()[2:]
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(vocabulary, size)) for size in rng.integers(1, 12, 1000)]
@@ -101,8 +120,8 @@ def test_texts_are_padded_as_far_as_the_model_needs_it(tmp_path, masks):
     assert len(stored.tokenizer.encode("a red bird").ids) == (3 if masks else 6)
 
 
-def test_pictures_are_asked_alike(folder):
-    plain, keras = Retriever.load(folder), Retriever.load(folder, MODEL)
+def test_pictures_are_asked_alike(folder, both):
+    plain, keras = both
     photo = sorted((folder.parent / "data").rglob("*.jpg"))[0]
     found, expected = plain.ask(photo), keras.ask(photo)
     assert isinstance(plain.tower("images"), StoredTower)
@@ -121,7 +140,7 @@ def test_the_model_is_opened_for_what_needs_it(folder):
     assert plain.ask("a black bird").verdict
 
 
-def test_a_query_needs_neither_tensorflow_nor_keras(folder):
+def test_a_query_needs_neither_tensorflow_nor_keras(folder, both):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, "search", "query", folder, *QUESTIONS[:3], "--json"],
         capture_output=True,
@@ -132,7 +151,7 @@ def test_a_query_needs_neither_tensorflow_nor_keras(folder):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    expected = Retriever.load(folder, MODEL).ask(QUESTIONS[:3])
+    expected = both[1].ask(QUESTIONS[:3])
     assert [one["names"] for one in answers] == [one.names for one in expected]
     assert [one["verdict"] for one in answers] == [one.verdict for one in expected]
 
@@ -152,3 +171,63 @@ def test_what_is_damaged_is_named(folder, tmp_path):
             Retriever.load(folder)
     finally:
         facts.write_text(before)
+
+
+@pytest.fixture
+def server(folder):
+    """`halo search serve` of that index, where neither TensorFlow nor Keras is installed."""
+    words = ["search", "serve", str(folder), "--port=0"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "MPLBACKEND": ""},
+    )
+    process.address = process.stdout.readline().rpartition(" at ")[2].strip()
+    yield process
+    process.kill()
+    process.wait()
+
+
+def send(address, body):
+    request = urllib.request.Request(
+        f"{address}/ask", body, {"Content-Type": "application/json"}, method="POST"
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_clients_are_answered_beside_a_hostile_one_and_sigterm_ends_it(server):
+    wrong = []
+
+    def client(number):
+        for turn in range(5):
+            question = f"a small bird {number} of {turn}"
+            status, answer = send(server.address, json.dumps({"question": question}).encode())
+            if status != 200 or answer["question"] != question or len(answer["ids"]) != 10:
+                wrong.append((status, answer))
+
+    def hostile():
+        for body in HOSTILE * 3:
+            status, answer = send(server.address, body)
+            if status != 422 or set(answer) != {"error"}:
+                wrong.append((status, answer))
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(10)]
+    threads.append(threading.Thread(target=hostile))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    port = int(server.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as half:
+        half.sendall(b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+        server.send_signal(signal.SIGTERM)
+        _, said = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert "Traceback" not in said

@@ -127,7 +127,7 @@ def threads_for(seconds, model, vectors, folder):
 
 
 def test_threads_ask_change_save_and_load_at_once(model, vectors, tmp_path):
-    threads_for(3, model, vectors, tmp_path / "birds")
+    threads_for(1.5, model, vectors, tmp_path / "birds")
 
 
 @pytest.mark.very_slow

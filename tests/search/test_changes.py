@@ -2,42 +2,37 @@
 
 import json
 import os
-import signal
 import tracemalloc
 
 import faiss
 import numpy as np
 import pytest
 
-import forked
 from saved_index import rewritten
 from zoo import similarities as S
 from zoo.embeddings import uncertainty
+from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.search import Index
 
 KINDS = ["flat", "hnsw", "ivfpq"]
 
 
-def part(embedding, rows):
-    return {key: value[rows] for key, value in embedding.items()}
-
-
 @pytest.mark.parametrize("kind", ["flat", "hnsw"])
 @pytest.mark.parametrize("similarity", [S.ClosedFormSampledDistance(), S.KLDivergence()])
 def test_adding_and_removing(gaussians, kind, similarity):
     gallery, queries = gaussians(300), gaussians(20)
-    index = Index.build(part(gallery, slice(100)), similarity, kind=kind, candidates=None)
-    index.add(part(gallery, slice(100, 300)), ids=np.arange(1100, 1300))
+    index = Index.build(take(gallery, slice(100)), similarity, kind=kind, candidates=None)
+    index.add(take(gallery, slice(100, 300)), ids=np.arange(1100, 1300))
     gone = np.r_[np.arange(0, 100, 3), 1100, 1250]
     index.remove(gone)
     assert len(index) == 300 - len(gone)
     kept = np.setdiff1d(np.r_[np.arange(100), np.arange(1100, 1300)], gone)
     np.testing.assert_array_equal(np.sort(index.ids), kept)
     rows = np.where(kept < 1000, kept, kept - 1000)
-    fresh = Index.build(part(gallery, rows), similarity, ids=kept)
+    fresh = Index.build(take(gallery, rows), similarity, ids=kept)
     np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
-    index.add(part(gallery, gone[:1]), ids=gone[:1])  # a removed id is free again
+    index.add(take(gallery, gone[:1]), ids=gone[:1])  # a removed id is free again
     assert len(index) == len(kept) + 1
 
 
@@ -46,7 +41,7 @@ def test_removing_sets(sets):
     index = Index.build(gallery, S.MaximumPair(), ids=np.arange(80) * 2)
     index.remove([0, 20, 158])
     kept = np.setdiff1d(np.arange(80), [0, 10, 79])
-    fresh = Index.build(part(gallery, kept), S.MaximumPair(), ids=kept * 2)
+    fresh = Index.build(take(gallery, kept), S.MaximumPair(), ids=kept * 2)
     np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
 
 
@@ -62,7 +57,7 @@ def test_only_sure_items_are_found(gaussians, kind, share):
     if kind == "ivfpq":
         return
     sure = np.flatnonzero(sureness <= limit)
-    fresh = Index.build(part(gallery, sure), "csd", ids=sure).search(queries, 5)
+    fresh = Index.build(take(gallery, sure), "csd", ids=sure).search(queries, 5)
     np.testing.assert_array_equal(ids, fresh[1])
     np.testing.assert_allclose(scores, fresh[0], rtol=1e-3, atol=1e-3)
 
@@ -131,31 +126,6 @@ def test_a_failure_while_saving_leaves_the_old_index(gaussians, tmp_path, monkey
     assert len(Index.load(tmp_path)) == 30
     index.save(tmp_path)
     assert len(Index.load(tmp_path)) == 60
-
-
-KILLED = """
-import os, signal, sys
-import numpy as np
-from zoo.search import Index, storage
-rng = np.random.default_rng(0)
-gaussian = {"mean": rng.normal(size=(20, 4)), "log_variance": rng.normal(size=(20, 4))}
-index = Index.build(gaussian, "csd")
-index.save(sys.argv[1])
-index.add(gaussian)
-storage.write_text = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
-index.save(sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_save_leaves_the_old_index(tmp_path):
-    done = forked.run(KILLED, tmp_path)
-    assert done.returncode == -signal.SIGKILL
-    assert len(list(tmp_path.glob("data-*"))) == 2
-    index = Index.load(tmp_path)
-    assert len(index) == 20
-    index.save(tmp_path)  # also clears away what the killed one left
-    assert len(list(tmp_path.glob("data-*"))) == 1
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import zoo
 from export.search_vectors import search_vectors
 from zoo.confidence import Probes
 from zoo.confidence.probes import OF_CORRECTED
+from zoo.embeddings.arrays import take
 from zoo.embeddings.csls import NEIGHBOURS, CorrectedSpace
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
@@ -19,10 +20,6 @@ from zoo.search import Index, ShardedIndex, scoring
 from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
 
 SIMILARITIES = ("csd", closed_form_sampled_distance, "cosine", "squared_euclidean")
-
-
-def taken(embedding, rows):
-    return {name: values[rows] for name, values in embedding.items()}
 
 
 def of_definition(similarity, items, queries, bank, left_out=None):
@@ -71,15 +68,15 @@ def test_growth_removal_and_the_disk_keep_the_correction(kind, gaussians, tmp_pa
         assert not np.isin(ids, np.arange(0, 400, 7)).any()
         close = 1e-3 if kind != "ivfpq" else 15.0  # of codes
         np.testing.assert_allclose(scores, np.take_along_axis(expected, ids, 1), atol=close)
-    loaded.add(taken(more, slice(0, 1)))
+    loaded.add(take(more, slice(0, 1)))
     assert len(loaded) == len(index) + 1
     assert loaded.query_vectors(queries).shape[1] == loaded.faiss.d
 
 
 def test_parts_are_corrected_as_one(gaussians, tmp_path):
     items, queries, bank = gaussians(400), gaussians(30), gaussians(150)
-    first = Index.build(taken(items, slice(0, 200)), "csd", ids=range(200), hubs=bank)
-    second = Index.build(taken(items, slice(200, 400)), "csd", ids=range(200, 400), hubs=first.hubs)
+    first = Index.build(take(items, slice(0, 200)), "csd", ids=range(200), hubs=bank)
+    second = Index.build(take(items, slice(200, 400)), "csd", ids=range(200, 400), hubs=first.hubs)
     parts = ShardedIndex([first, second])
     parts.save(tmp_path / "parts")
     expected = of_definition("csd", items, queries, bank)
@@ -87,14 +84,14 @@ def test_parts_are_corrected_as_one(gaussians, tmp_path):
     np.testing.assert_array_equal(np.argsort(-expected, axis=1)[:, :20], ids)
     np.testing.assert_allclose(scores, np.take_along_axis(expected, ids, 1), atol=1e-3)
     other = Index.build(
-        taken(items, slice(200, 400)),
+        take(items, slice(200, 400)),
         "csd",
         ids=range(200, 400),
         hubs=queries | {name: np.concatenate([values] * 4) for name, values in queries.items()},
     )
     with pytest.raises(ValueError, match="corrected by the same questions"):
         ShardedIndex([first, other])
-    plain = Index.build(taken(items, slice(200, 400)), "csd", ids=range(200, 400))
+    plain = Index.build(take(items, slice(200, 400)), "csd", ids=range(200, 400))
     with pytest.raises(ValueError, match="corrected by the same questions"):
         ShardedIndex([first, plain])
 
@@ -138,7 +135,7 @@ def test_what_cannot_be_corrected_is_refused(gaussians, sets):
     with pytest.raises(ValueError, match="`hubs` must be None"):
         Index.build(sets(120), "smooth_chamfer", hubs=sets(120))
     with pytest.raises(ValueError, match="at least 100 questions; received 99"):
-        Index.build(items, "csd", hubs=taken(bank, slice(0, 99)))
+        Index.build(items, "csd", hubs=take(bank, slice(0, 99)))
     with pytest.raises(ValueError, match="`hubs` must be of dimension 25; received 13"):
         Index.build(items, "csd", hubs={name: x[:, :12] for name, x in bank.items()})
     bank["mean"][3, 2] = np.nan
@@ -180,8 +177,8 @@ def world(items=400, per_item=2, seed=0, dim=24):
     owners = np.repeat(np.arange(items), per_item)
     questions = photos[owners] + 1.2 * rng.normal(size=(len(owners), dim)) + centre
     photos, questions = ({"mean": one.astype("float32")} for one in (photos, questions))
-    probes = Probes.of(taken(photos, slice(0, items)), questions, np.arange(items), owners, owners)
-    return probes, taken(photos, slice(items, 2 * items))
+    probes = Probes.of(take(photos, slice(0, items)), questions, np.arange(items), owners, owners)
+    return probes, take(photos, slice(items, 2 * items))
 
 
 def test_correction_finds_more_and_the_test_says_so():
@@ -221,7 +218,7 @@ def test_a_retriever_corrects_where_it_pays(tmp_path):
     assert retriever.index.hubs is not None
     assert retriever.gain.pays
     assert zoo.Retriever.build(model, gallery, probes=probes, hubs=False).index.hubs is None
-    questions = taken(probes.captions, slice(0, 30))
+    questions = take(probes.captions, slice(0, 30))
     questions = {"mean": questions["mean"].astype("float32") + 0.01}
     answers = retriever.ask(questions)
     retriever.save(tmp_path)
@@ -259,7 +256,7 @@ def test_the_bank_does_not_depend_on_the_gallery(gaussians):
     """So that the same item has the same scores in any gallery."""
     items, queries, bank = gaussians(200), gaussians(10), gaussians(150)
     whole = Index.build(items, "csd", hubs=bank)
-    part = Index.build(taken(items, slice(50, 200)), "csd", ids=range(50, 200), hubs=bank)
+    part = Index.build(take(items, slice(50, 200)), "csd", ids=range(50, 200), hubs=bank)
     scores, ids = part.search(queries, 150)
     all_scores, all_ids = whole.search(queries, 200)
     for row in range(10):

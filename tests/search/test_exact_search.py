@@ -39,7 +39,7 @@ def test_ranks_as_brute_force_does(gaussians, function, oracle, num_queries):
     same_ranking(function, oracle, gaussians(800), gaussians(num_queries))
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 @pytest.mark.parametrize(
     ("function", "oracle"), [(S.closed_form_sampled_distance, csd), (S.wasserstein_2, w2)]
 )

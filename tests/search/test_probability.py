@@ -6,13 +6,10 @@ import pytest
 from saved_index import rewritten
 from zoo import similarities as S
 from zoo.confidence import Confidence, GalleryMoments, QueryScores, agreement
+from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.evaluation.answers import item_vectors
 from zoo.search import Index, kinds, storage
-
-
-def part(embedding, rows):
-    return {key: value[rows] for key, value in embedding.items()}
 
 
 def full(gallery, queries, similarity, sign=1.0):
@@ -88,18 +85,18 @@ def test_sets_and_distances_and_the_papers_way(gaussians, sets):
 def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similarity):
     gallery, queries = gaussians(300), gaussians(20)
     options = {"kind": kind, "candidates_by": by}
-    index = Index.build(part(gallery, slice(0, 200)), similarity, **options)
+    index = Index.build(take(gallery, slice(0, 200)), similarity, **options)
     assert index.moments.count == 200  # known before anything changes
-    index.add(part(gallery, slice(200, 300)))
+    index.add(take(gallery, slice(200, 300)))
     assert index.moments.count == 300
     index.remove(np.arange(0, 90, 3))
     kept = np.setdiff1d(np.arange(300), np.arange(0, 90, 3))
-    fresh = Index.build(part(gallery, kept), similarity, **options)
+    fresh = Index.build(take(gallery, kept), similarity, **options)
     np.testing.assert_allclose(index.moments.mean, fresh.moments.mean, rtol=1e-5)
     np.testing.assert_allclose(index.moments.scatter, fresh.moments.scatter, rtol=1e-3, atol=1e-2)
     found = index.search(queries, 25, **({"candidates": 270} if by else {}))
     before = index.query_scores(queries, *found)
-    assert_same(before, full(part(gallery, kept), queries, similarity), rtol=1e-3)
+    assert_same(before, full(take(gallery, kept), queries, similarity), rtol=1e-3)
     index.save(tmp_path / "index")
     loaded = Index.load(tmp_path / "index")
     assert loaded.moments.count == 270
@@ -153,10 +150,10 @@ def test_what_does_not_fit_is_refused(gaussians, tmp_path):
     scores = index.search(queries, 30, max_uncertainty=-1e9)[0]
     with pytest.raises(ValueError, match="with 100 missing"):
         index.query_scores(queries, scores)
-    few = Index.build(part(gallery, slice(8)), S.ClosedFormSampledDistance())
+    few = Index.build(take(gallery, slice(8)), S.ClosedFormSampledDistance())
     assert few.query_scores(queries).top.shape == (5, 8)
     assert few.query_scores(queries).agreement.shape == (5, 1)  # of the best five
-    assert Index.build(part(gallery, slice(4)), "csd").query_scores(queries).agreement is None
+    assert Index.build(take(gallery, slice(4)), "csd").query_scores(queries).agreement is None
     _ = few.moments
     few.save(tmp_path / "other")
     (path,) = tmp_path.glob(f"other/*/{storage.MOMENTS_FILE}")
@@ -164,7 +161,7 @@ def test_what_does_not_fit_is_refused(gaussians, tmp_path):
     rewritten(tmp_path / "other")
     with pytest.raises(InputError, match=rf"{storage.MOMENTS_FILE}: expected those of 8 items"):
         Index.load(tmp_path / "other")
-    empty = Index.build(part(gallery, slice(1)), S.ClosedFormSampledDistance())
+    empty = Index.build(take(gallery, slice(1)), S.ClosedFormSampledDistance())
     empty.remove([0])
     with pytest.raises(ValueError, match="the index is empty"):
         empty.query_scores(queries)

@@ -62,7 +62,7 @@ def test_a_probe_is_as_if_its_own_item_were_there(make, similarity, options, sid
     index = Index.build(gallery, similarity, side=side, **options)
     probed = index.probe(queries, own, np.arange(PROBES)[:, None], copies=0.9999)
     before = len(index)
-    for row in range(PROBES):
+    for row in range(0, PROBES, 3):
         with_own = joined(gallery, take(own, slice(row, row + 1)))
         whole, query = Index.build(with_own, similarity, side=side, **options), slice(row, row + 1)
         expected = whole.query_scores(take(queries, query))

@@ -6,6 +6,7 @@ import pytest
 from zoo import collection, similarities
 from zoo.collection import Collection, Encoded
 from zoo.confidence import Confidence
+from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.search import Index, ShardedIndex, columns, from_shards, sharded
 
@@ -19,10 +20,6 @@ def gaussians(rng, items):
 
 def sets(rng, items):
     return {"elements": rng.normal(size=(items, 3, DIM)).astype(np.float32)}
-
-
-def take(arrays, rows):
-    return {key: value[rows] for key, value in arrays.items()}
 
 
 CASES = [

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from zoo.confidence import GalleryMoments, agreement
+from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.search import Index, ShardedIndex, columns, gallery, sharded, storage
 from zoo.search.columns import Scratch
-
-
-def part(embedding, rows):
-    return {key: value[rows] for key, value in embedding.items()}
 
 
 def same_answers(one, other, queries):
@@ -43,7 +40,7 @@ def test_an_item_that_overflows_is_refused_whole(
     np.testing.assert_array_equal(ids, before[1])
     index.save(tmp_path)
     same_answers(Index.load(tmp_path), index, queries)
-    index.add(part(more, slice(0, 40)))
+    index.add(take(more, slice(0, 40)))
     assert len(index) == 340
     np.testing.assert_array_equal(index.ids[-40:], np.arange(300, 340))
     if index.has_moments:
@@ -115,7 +112,6 @@ def test_a_save_of_parts_that_fails_leaves_the_old_ones(gaussians, tmp_path, mon
             new.save(tmp_path)
     same_answers(sharded.load(tmp_path), old, queries)
     new.save(tmp_path)
-    same_answers(sharded.load(tmp_path), new, queries)
     same_answers(sharded.load(tmp_path), new, queries)
 
 
@@ -201,7 +197,7 @@ def test_two_writers_and_a_reader(gaussians, tmp_path):
 
     def writes(index):
         try:
-            for _ in range(25):
+            for _ in range(10):
                 index.save(tmp_path)
         except BaseException as error:
             errors.append(error)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import packaged
 import zoo
 from browser import chromium, find_chromium
 from node import in_node, needs_node
@@ -67,11 +68,7 @@ def test_the_tokenizer_gives_the_models_ids():
 @pytest.fixture(scope="module")
 def asked():
     """The retriever, its photos' embedding, and what it answers to the questions."""
-    with pytest.MonkeyPatch.context() as patch:
-        read_once = functools.cache(zoo.from_preset)  # by the tool, and again by the retriever
-        patch.setattr(zoo, "from_preset", read_once)
-        patch.setattr("zoo.models.presets.from_preset", read_once)
-        retriever, images = live.retriever_of(live.PRESET)
+    retriever, images = packaged.built()
     texts = questions()
     answers = [*retriever.ask(texts[:45], k=170), *retriever.ask(texts[45:90], k=170)]
     answers += retriever.ask(texts[90:], k=170)  # of 50 the share with an answer is estimated
