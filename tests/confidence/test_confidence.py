@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-import zoo
 from json_values import changed
 from zoo.confidence import (
     Confidence,
@@ -23,10 +22,6 @@ from zoo.errors import InputError
 def fitted(draw):
     world = draw(seed=0)
     return Confidence.fit(world.similarity, world.correct)
-
-
-def test_it_is_found_in_the_package():
-    assert zoo.confidence.Confidence is Confidence
 
 
 def test_probabilities_are_true_and_order_better_than_any_feature(draw):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from browser import Visit, chromium, find_chromium
-from demo import answers, page
+from demo import answers
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 pytestmark = [
@@ -276,29 +276,3 @@ def test_errors_are_sentences_and_text_is_text(visited, tmp_path):
     page.locator("#halo-image input[type=file]").set_input_files(wrong)
     page.wait_for_selector("text=That image cannot be used: not an image")
     assert visit.problems == []
-
-
-@pytest.mark.very_slow  # test_matrix.py asks the same of their demos without a browser
-def test_models_of_sets_and_of_points(browser, sets, points, photo):
-    for gallery in (sets, points):
-        built = page.build(gallery)
-        address = page.launch(built, wait=False, quiet=True).rstrip("/")
-        try:
-            with Visit(browser, address) as visit:
-                if gallery is points:
-                    visit.search_words("a small red bird")
-                    visit.page.locator(".halo-why summary").click()
-                    assert answers.POINTS in visit.page.locator("#halo-answer").inner_text()
-                    visit.open_tab("When to trust it")
-                    visit.page.wait_for_selector("text=no uncertainty to rank its queries by")
-                else:
-                    visit.open_tab("Elements")
-                    upload = visit.page.locator("#halo-elements-image input[type=file]")
-                    upload.set_input_files(photo)
-                    visit.page.wait_for_selector("#halo-elements img")
-                    assert visit.page.locator("#halo-elements img").count() == 3
-                    assert "cosine" in visit.page.locator("#halo-elements").inner_text()
-                visit.open_map()
-                assert visit.problems == []
-        finally:
-            built.close(verbose=False)

@@ -1,5 +1,7 @@
 """What metrics.json holds of a split."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ def test_only_a_split_of_cocos_size_has_them(many, expected, monkeypatch):
         similarity = None
 
     class Split:
-        records = synthetic_run.records(12, 1, labels=12)
+        records = dataclasses.replace(synthetic_run.records(12, 1, labels=12), class_names=None)
         source = truth = true_matches = None
 
     monkeypatch.setattr(results, "encode", lambda *_: Encoded())
