@@ -129,7 +129,6 @@ FILES += ("--backbone", "--weights", "--bpe", "--bert", "--bert-vocabulary")
 SMALL = {"dim": 8, "word_dim": 8, "max_words": 9, "similarity_dim": 4, "batch_size": 8}
 OF_RUNS = ("--model", "--ensemble", "--runs", "--run")  # other tests give them finished runs
 TESTED = {*TABLES, "similarity_flops"}  # in tests/studies
-CHEAP = ("gaussian_vsrn_flickr30k",)  # the others are of `make test-slow`
 
 
 def without_files():
@@ -140,9 +139,7 @@ def without_files():
         kept = [word for word in flags if not (word in FILES and next(flags))]
         if Path(recipe).stem not in TESTED and not set(kept) & set(OF_RUNS):
             found[" ".join([Path(recipe).stem, *kept])] = None
-    for line in found:
-        marks = pytest.mark.slow if line in CHEAP else pytest.mark.very_slow
-        yield pytest.param(line, marks=marks, id=line)
+    return list(found)
 
 
 @pytest.fixture
@@ -152,8 +149,9 @@ def forgotten(forget):
     forget()
 
 
+@pytest.mark.very_slow  # one run of each family is in tests/recipes
 @pytest.mark.usefixtures("forgotten", "one_eagerly")
-@pytest.mark.parametrize("line", list(without_files()))
+@pytest.mark.parametrize("line", without_files())
 def test_every_row_runs_in_small(line, tmp_path, monkeypatch):
     """Rows of `ablations.py` are rows of these recipes; their sweeps have tests of their own."""
     recipe, *flags = line.split()

@@ -74,7 +74,11 @@ def test_graph_equals_eager_on_hard_text(small):
     assert (expected[HARD.index("")][:3] == [*small.ends, 0]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "real",  # CLIP's is asked in tests/checkpoints/test_tokenizers.py
+    ["bert", pytest.param("clip", marks=pytest.mark.very_slow)],
+    indirect=True,
+)
 def test_graph_equals_eager_on_real_captions(real, shared_data):
     path = shared_data / "flickr30k_text" / "flickr30k_karpathy_captions.json.gz"
     entries = json.loads(gzip.decompress(path.read_bytes())).values()

@@ -98,6 +98,7 @@ def test_padding_never_changes_a_sequence():
     assert not np.any(short["tokens"][0, 1:])
 
 
+@pytest.mark.very_slow  # parts of it lower in tests/layers; PCME trains in half precision
 def test_mixed_precision_and_steps_that_lower():
     data = tf.data.Dataset.from_tensors(batch(tiny())).repeat()
     keras.config.set_dtype_policy("mixed_bfloat16")

@@ -135,6 +135,7 @@ def test_scenes_and_both_terms(tmp_path):
     assert "asp" not in folder.metrics
 
 
+@pytest.mark.very_slow  # SGRAF trains in test_sgraf.py, and test_sets.py has an ensemble
 def test_sgraf_is_the_mean_of_both(tmp_path):
     sgr = run(daa_sgraf_flickr30k, tmp_path / "sgr", *REGIONS, "--module=sgr")
     assert "uncertainty" not in sgr.metrics

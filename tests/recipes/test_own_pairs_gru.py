@@ -107,7 +107,7 @@ def test_a_table_with_semicolons_and_names_of_its_own(photos, tmp_path):
     assert "separator" not in plain.data("pairs", "toy_scenes", **own_pairs_gru.options(plain))
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # another run
 def test_a_finished_run_is_trained_further(first, tmp_path):
     out, photos, _ = first
     second = tmp_path / "second"

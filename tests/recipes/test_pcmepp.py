@@ -290,7 +290,7 @@ def test_while_clip_is_frozen_its_new_blocks_train():
     assert len(backbone.trainable_variables) == every
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # which variables train is asked above
 def test_a_step_over_a_frozen_clip_moves_its_new_block():
     pytest.importorskip("keras_hub")
     settings, (train, _) = load(pcmepp_coco)

@@ -21,6 +21,7 @@ def finished(tmp_path_factory, small_sets):
     return out, pfe_cub.main([*SMALL, f"--out={out}"])
 
 
+@pytest.mark.very_slow  # test_own_pairs.py trains variances over points
 def test_variances_are_learnt_and_the_oracle_is_ahead(finished):
     out, results = finished
     assert json.loads((out / "config.json").read_text())["data"]["validation"] == "val1"
