@@ -81,7 +81,7 @@ def test_presets_by_relative_and_absolute_paths_in_another_process(model, tmp_pa
                 np.testing.assert_allclose(found[key], values, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.very_slow  # ONNX is asked below, and SavedModels of our tokenizers in tests/export
+@pytest.mark.slow
 def test_a_saved_model_takes_strings_and_files(model, tmp_path):
     folder = export_model(model, tmp_path / "served")
     served = tf.saved_model.load(str(folder)).signatures
