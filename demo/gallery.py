@@ -22,7 +22,7 @@ from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
 from zoo.files.decoding import decoded, opened
 from zoo.models import Tower
 from zoo.retriever import Retriever
-from zoo.retriever.retriever import bank_of
+from zoo.retriever.parts import bank_of
 from zoo.search import Index
 
 SIDES = ("images", "captions")

@@ -22,7 +22,7 @@ from zoo.evaluation.fits import TAKEN_OUT
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
-from zoo.retriever.retriever import HUBS
+from zoo.retriever.parts import HUBS
 from zoo.search import Index, scoring
 
 RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))

@@ -22,7 +22,7 @@ from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc, expected_calibration_error
 from zoo.data.datasets import SPLITS
 from zoo.embeddings.arrays import joined, length, take
-from zoo.retriever.retriever import HUBS, bank_of
+from zoo.retriever.parts import HUBS, bank_of
 from zoo.search import Index
 
 ERROR = 0.1

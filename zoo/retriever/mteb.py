@@ -26,7 +26,8 @@ from zoo.models.tower import SIDES
 
 require("faiss", extra="mteb")  # which brings it; the modules below would name another extra
 
-from zoo.retriever.retriever import Retriever, opened  # noqa: E402
+from zoo.retriever.parts import opened  # noqa: E402
+from zoo.retriever.retriever import Retriever  # noqa: E402
 
 JUDGED = "the probability that the first answer is right; further scores keep their distance to it"
 PLAIN = "the similarity"

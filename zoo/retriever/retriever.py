@@ -3,29 +3,28 @@
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from zoo.confidence import Confidence, GalleryIdentity, Probes
 from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.fits import REFERENCE, priors
-from zoo.confidence.guarantees import numbered
-from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
 from zoo.confidence.words import named_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
-from zoo.embeddings.arrays import as_arrays, coordinates, joined, length
+from zoo.embeddings.arrays import as_arrays, coordinates, length
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, write_text
 from zoo.retriever import canaries
 from zoo.retriever.answer import Answer, Everything, grouped, page_of
-from zoo.retriever.preambles import as_asked
+from zoo.retriever.parts import bank_of, opened, own_probes, probes_from
+from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.retriever.training_photos import training_note
 from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
@@ -34,22 +33,10 @@ if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
-OWN_PAIRS = "pairs of your own"  # the source of probes that are made of them
-HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
 _FIRST = 64  # items that are looked at before more are, where all that fit are asked for
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
 _NOUNS = {"images": "photo", "captions": "caption"}
-
-
-class _Questions(NamedTuple):
-    """Questions of one kind: their embeddings, what they are of, what to call each, the texts that
-    were asked."""
-
-    embeddings: dict[str, np.ndarray]
-    side: str
-    called: list[str]
-    texts: list[str] | None = None
 
 
 class Retriever:
@@ -137,7 +124,7 @@ class Retriever:
         if side not in _OTHER:
             raise ValueError(f"`side` must be one of {tuple(_OTHER)}; received {side!r}")
         model, origin, resizing = opened(model)
-        probes = _probes_of(origin) if probes is None else probes
+        probes = probes_from(origin) if probes is None else probes
         retriever = cls(model, None, probes, None, resizing, origin)
         embeddings, found, paths = retriever._embedded(items, side)
         names = _checked_names(found if names is None else names, length(embeddings))
@@ -216,7 +203,7 @@ class Retriever:
         questions = question if is_many else [question]
         if not questions:
             return []
-        asked = self._asked(questions)
+        asked = embedded(questions, self.tower, _OTHER[self.side])
         with self.index.reading():
             if not len(self.index):
                 raise ValueError("the gallery is empty: there is nothing to ask")
@@ -255,7 +242,7 @@ class Retriever:
         """
         if not 0 < least <= 1:
             raise ValueError(f"`least` must be in (0, 1]; received {least}")
-        asked = self._asked([question])
+        asked = embedded([question], self.tower, _OTHER[self.side])
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
         with self.index.reading():
@@ -354,7 +341,7 @@ class Retriever:
             probes = with_own(self.model, captioned_folder(queries), self.probes, towers)
         else:
             queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
-            probes = _own_probes(self.side, queries, own, groups, matches, self.probes)
+            probes = own_probes(self.side, queries, own, groups, matches, self.probes)
         with self.index.reading(), self._lock:
             confidence = probes.calibrate(self.index)
             self.probes, self._reference = probes, None
@@ -423,7 +410,7 @@ class Retriever:
         named = built.model_of(folder, setup) if model is None else model
         if stored is None:
             model, origin, resizing = opened(named)
-            probes = _probes_of(origin) if probes is None else probes
+            probes = probes_from(origin) if probes is None else probes
             retriever = cls(model, index, probes, names, resizing, origin)
         else:
             retriever = cls(None, index, probes, names)
@@ -441,7 +428,7 @@ class Retriever:
 
     def embed(self, questions: Sequence[Any]) -> dict[str, np.ndarray]:
         """The embedding of questions of one kind, as `ask` embeds them."""
-        return self._asked(list(questions)).embeddings
+        return embedded(list(questions), self.tower, _OTHER[self.side]).embeddings
 
     def tower(self, side: str) -> "Tower | StoredTower":
         """What embeds items or questions of a side: the stored tower, else a `zoo.Tower`, compiled
@@ -566,22 +553,6 @@ class Retriever:
             _length=judgement.length,
         )
 
-    def _asked(self, questions):
-        """Questions of one kind, embedded."""
-        kinds = {_kind_of(question) for question in questions}
-        if len(kinds) > 1:
-            raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
-        (kind,) = kinds
-        if kind == "text":
-            texts = [as_asked(question) for question in questions]
-            embeddings = self.tower("captions").of_texts(texts)
-            return _Questions(embeddings, "captions", questions, texts)
-        if kind != "embedding":
-            called = [str(one) if kind == "file" else "a picture" for one in questions]
-            return _Questions(self.tower("images").of_files(questions), "images", called)
-        embeddings = joined([as_arrays(_row(one), "question") for one in questions])
-        return _Questions(embeddings, _OTHER[self.side], ["an embedding"] * length(embeddings))
-
     def _embedded(self, items, side):
         """`(embeddings, names or None, paths)` of items."""
         if isinstance(items, (str, os.PathLike)):
@@ -692,50 +663,6 @@ class Retriever:
             self._judge = self._judge_of(judge.confidence)
 
 
-def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side: str, probes: Any):
-    """The questions by which hubs are corrected, or None; and the `Gain` of that, or None.
-
-    `items` is a function that gives embeddings of the gallery, or of a sample of it; the others are
-    those of `Retriever.build`. A ValueError if hubs are to be corrected and there are no probes.
-    """
-    if not hubs or (probes is None and hubs == "auto"):
-        return None, None
-    if probes is None:
-        raise ValueError("`hubs` must be False for a model without probes; received True")
-    bank = probes.questions(side)
-    if hubs is True:
-        return bank, None
-    # Of classes items have questions in common; and what else fits is learnt for corrected scores
-    # where these find more in training.
-    name = OF_CORRECTED + direction_of(side)
-    if probes.by_class or (probes.fits and name not in probes.fits):
-        return None, None
-    from zoo.evaluation.pair_gallery import hub_gain
-
-    try:
-        gain = hub_gain(items(), scoring.resolve(similarity), side, probes)
-    except ValueError:  # probes of another model, which the calibration will tell
-        return None, None
-    return (bank if gain is not None and gain.pays else None), gain
-
-
-def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
-    """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
-    import zoo.training.registered  # noqa: F401
-    from zoo.models import DualEncoder
-    from zoo.models.presets import from_preset, shown_pictures
-
-    model = model if isinstance(model, DualEncoder) else from_preset(model)
-    origin = getattr(model, "origin", None)
-    return model, origin, shown_pictures(model, origin)
-
-
-def _probes_of(origin):
-    from zoo.evaluation import probes_of
-
-    return None if origin is None else probes_of(origin)
-
-
 def _notes(*sentences):
     return "; ".join(filter(None, sentences)) or None
 
@@ -749,29 +676,6 @@ def _judging(folder):
     )
 
 
-def _own_probes(side, queries, own, groups, matches, before):
-    """`Probes` of a user's pairs, with what the model's probes know beside them."""
-    labels = [np.arange(length(queries)), np.arange(length(own))]
-    if matches is not None:
-        matches = np.asarray(matches.toarray() if hasattr(matches, "toarray") else matches, bool)
-        labels[0] = numbered_kinds(matches)
-        first = np.unique(labels[0], return_index=True)[1]
-        if (matches[first].sum(axis=0) > 1).any():
-            raise ValueError("`matches` must be kinds that share no item; received some that do")
-        labels[1] = np.where(matches.any(axis=0), labels[0][matches.argmax(axis=0)], -1)
-    elif length(queries) != length(own):
-        raise ValueError(
-            f"`own` must hold one item a question, {length(queries)}; received {length(own)}. Give "
-            "`matches` where questions want several"
-        )
-    sides = (queries, own) if side == "captions" else (own, queries)
-    labels = labels if side == "captions" else labels[::-1]
-    more = {} if before is None else {"known": before.known, "fits": before.fits}
-    if side == "images" and groups is not None:
-        more["caption_images"] = numbered(groups, length(queries))
-    return Probes.of(*sides, *labels, source=OWN_PAIRS, **more)
-
-
 def _checked_names(names, count):
     if names is None:
         return None
@@ -779,26 +683,3 @@ def _checked_names(names, count):
         received = repr(names) if isinstance(names, str) else len(names)
         raise ValueError(f"`names` must be {count} strings; received {received}")
     return [str(name) for name in names]
-
-
-def _kind_of(question):
-    if isinstance(question, str):
-        return "text"
-    if isinstance(question, os.PathLike):
-        return "file"
-    if isinstance(question, bytes) or hasattr(question, "convert"):
-        return "picture"
-    rank, kind = getattr(question, "ndim", 0), getattr(question, "dtype", None)
-    if rank == 3 or (rank == 2 and kind == np.uint8):  # grey; embeddings are floats
-        return "picture"
-    return "embedding"
-
-
-def _row(embedding):
-    """An embedding of one question may come without its first axis."""
-    if isinstance(embedding, dict):
-        main = "elements" if "elements" in embedding else "mean"
-        if np.ndim(embedding[main]) == (2 if main == "elements" else 1):
-            return {name: np.asarray(values)[None] for name, values in embedding.items()}
-        return embedding
-    return np.asarray(embedding)[None] if np.ndim(embedding) == 1 else embedding

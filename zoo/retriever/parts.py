@@ -1,0 +1,86 @@
+"""What a retriever is made of: the model, its probes, and the bank that corrects hubs."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from zoo.confidence import Probes
+from zoo.confidence.guarantees import numbered
+from zoo.confidence.insertion import numbered_kinds
+from zoo.confidence.probes import OF_CORRECTED, direction_of
+from zoo.embeddings.arrays import length
+from zoo.search import scoring
+
+if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
+    from zoo.models import DualEncoder
+
+HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
+
+
+def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
+    """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
+    import zoo.training.registered  # noqa: F401
+    from zoo.models import DualEncoder
+    from zoo.models.presets import from_preset, shown_pictures
+
+    model = model if isinstance(model, DualEncoder) else from_preset(model)
+    origin = getattr(model, "origin", None)
+    return model, origin, shown_pictures(model, origin)
+
+
+def probes_from(origin: Any) -> Probes | None:
+    """The probes that come with the run or preset of a name, or None."""
+    from zoo.evaluation import probes_of
+
+    return None if origin is None else probes_of(origin)
+
+
+def own_probes(side, queries, own, groups, matches, before):
+    """`Probes` of a user's pairs, with what the model's probes know beside them."""
+    labels = [np.arange(length(queries)), np.arange(length(own))]
+    if matches is not None:
+        matches = np.asarray(matches.toarray() if hasattr(matches, "toarray") else matches, bool)
+        labels[0] = numbered_kinds(matches)
+        first = np.unique(labels[0], return_index=True)[1]
+        if (matches[first].sum(axis=0) > 1).any():
+            raise ValueError("`matches` must be kinds that share no item; received some that do")
+        labels[1] = np.where(matches.any(axis=0), labels[0][matches.argmax(axis=0)], -1)
+    elif length(queries) != length(own):
+        raise ValueError(
+            f"`own` must hold one item a question, {length(queries)}; received {length(own)}. Give "
+            "`matches` where questions want several"
+        )
+    sides = (queries, own) if side == "captions" else (own, queries)
+    labels = labels if side == "captions" else labels[::-1]
+    more = {} if before is None else {"known": before.known, "fits": before.fits}
+    if side == "images" and groups is not None:
+        more["caption_images"] = numbered(groups, length(queries))
+    return Probes.of(*sides, *labels, source="pairs of your own", **more)
+
+
+def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side: str, probes: Any):
+    """The questions by which hubs are corrected, or None; and the `Gain` of that, or None.
+
+    `items` is a function that gives embeddings of the gallery, or of a sample of it; the others are
+    those of `Retriever.build`. A ValueError if hubs are to be corrected and there are no probes.
+    """
+    if not hubs or (probes is None and hubs == "auto"):
+        return None, None
+    if probes is None:
+        raise ValueError("`hubs` must be False for a model without probes; received True")
+    bank = probes.questions(side)
+    if hubs is True:
+        return bank, None
+    # Of classes items have questions in common; and what else fits is learnt for corrected scores
+    # where these find more in training.
+    name = OF_CORRECTED + direction_of(side)
+    if probes.by_class or (probes.fits and name not in probes.fits):
+        return None, None
+    from zoo.evaluation.pair_gallery import hub_gain
+
+    try:
+        gain = hub_gain(items(), scoring.resolve(similarity), side, probes)
+    except ValueError:  # probes of another model, which the calibration will tell
+        return None, None
+    return (bank if gain is not None and gain.pays else None), gain

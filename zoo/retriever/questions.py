@@ -1,0 +1,68 @@
+"""Questions as they come, texts, pictures or embeddings, and how they are embedded."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.embeddings.arrays import as_arrays, joined, length
+from zoo.retriever.preambles import as_asked
+
+
+class Questions(NamedTuple):
+    """Questions of one kind: their embeddings, what they are of, what to call each, the texts that
+    were asked."""
+
+    embeddings: dict[str, np.ndarray]
+    side: str
+    called: list[str]
+    texts: list[str] | None = None
+
+
+def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -> Questions:
+    """Questions of one kind, embedded.
+
+    Args:
+        questions: as of `Retriever.ask`.
+        tower: function of a side to what embeds it, see `Retriever.tower`.
+        side: what embeddings are of.
+
+    Raises:
+        ValueError: if they are of several kinds, or no embeddings.
+    """
+    kinds = {_kind_of(question) for question in questions}
+    if len(kinds) > 1:
+        raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
+    (kind,) = kinds
+    if kind == "text":
+        texts = [as_asked(question) for question in questions]
+        return Questions(tower("captions").of_texts(texts), "captions", questions, texts)
+    if kind != "embedding":
+        called = [str(one) if kind == "file" else "a picture" for one in questions]
+        return Questions(tower("images").of_files(questions), "images", called)
+    embeddings = joined([as_arrays(_row(one), "question") for one in questions])
+    return Questions(embeddings, side, ["an embedding"] * length(embeddings))
+
+
+def _kind_of(question):
+    if isinstance(question, str):
+        return "text"
+    if isinstance(question, os.PathLike):
+        return "file"
+    if isinstance(question, bytes) or hasattr(question, "convert"):
+        return "picture"
+    rank, kind = getattr(question, "ndim", 0), getattr(question, "dtype", None)
+    if rank == 3 or (rank == 2 and kind == np.uint8):  # grey; embeddings are floats
+        return "picture"
+    return "embedding"
+
+
+def _row(embedding):
+    """An embedding of one question may come without its first axis."""
+    if isinstance(embedding, dict):
+        main = "elements" if "elements" in embedding else "mean"
+        if np.ndim(embedding[main]) == (2 if main == "elements" else 1):
+            return {name: np.asarray(values)[None] for name, values in embedding.items()}
+        return embedding
+    return np.asarray(embedding)[None] if np.ndim(embedding) == 1 else embedding
