@@ -29,10 +29,11 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
+from studies import crop_triplets
 from studies.crop_figures import crop_figures, crop_sheet
 from zoo import cli, report, training
 from zoo.cli import setting
-from zoo.data import crop_triplets, toy_scenes, visual_genome
+from zoo.data import toy_scenes, visual_genome
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.files.images import read

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import annotation_folder
+from cxc import read_cxc
 from zoo.errors import InputError
 from zoo.metrics import (
-    read_cxc,
     read_ids,
     read_instance_labels,
     read_matches,
@@ -109,8 +109,6 @@ def test_relevance_counts_what_the_gallery_lacks():
         (read_matches, '{"1": 2}', "file.json: entry '1'"),
         (read_matches, '{\n"1": [2],\n', r"file.json:3: this is not valid JSON"),
         (read_ids, "1\ntwo\n", "file.json:2: expected one id a line; received 'two'"),
-        (read_cxc, HEADER + "a:1,x_2.jpg,3\na:1,x_y.jpg,3\n", "file.json:3: expected caption"),
-        (read_cxc, "a,b\n1,2\n", "file.json:2: expected caption"),
         (lambda path: read_instance_labels(path, [1]), "[1]", "file.json: expected COCO"),
         (lambda path: read_instance_labels(path, [1]), "{", "file.json: expected COCO"),
         (lambda path: read_instance_labels(path, [1]), "{}", "file.json: expected COCO"),
@@ -121,7 +119,7 @@ def test_wrong_files_are_named(tmp_path, read, text, message):
         read(written(tmp_path, text))
 
 
-@pytest.mark.parametrize("read", [read_matches, read_ids, read_cxc])
+@pytest.mark.parametrize("read", [read_matches, read_ids])
 def test_missing_files_are_named(tmp_path, read):
     with pytest.raises(InputError, match=r"gone.json: there is no such file"):
         read(tmp_path / "gone.json")

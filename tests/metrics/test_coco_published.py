@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import memory
+from cxc import read_cxc
 from zoo.data import regions
 from zoo.metrics import (
     MeanSimilarity,
@@ -15,7 +16,6 @@ from zoo.metrics import (
     coco_benchmark,
     evaluate_retrieval,
     plausible_match_r_precision,
-    read_cxc,
     read_ids,
     read_instance_labels,
 )

@@ -32,7 +32,7 @@ from zoo.data.loaders.packaged_photos import (
     packaged_photos,
     photo_credits,
 )
-from zoo.data.pipeline import batches, crop_triplets, streams
+from zoo.data.pipeline import batches, streams
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.streams import MixedStream, Stream, phase_seed
 from zoo.data.records import Loaded, Records, Skipped, features, sources
@@ -65,7 +65,6 @@ __all__ = [
     "captions",
     "class_folders",
     "coco",
-    "crop_triplets",
     "cub",
     "datasets",
     "features",

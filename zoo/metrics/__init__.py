@@ -1,7 +1,6 @@
 """Metrics of image–text retrieval and of uncertainties: pure functions on arrays."""
 
 from zoo.metrics.annotations import (
-    read_cxc,
     read_ids,
     read_instance_labels,
     read_matches,
@@ -61,7 +60,6 @@ __all__ = [
     "plausible_match_r_precision",
     "r_precision",
     "rank_queries",
-    "read_cxc",
     "read_ids",
     "read_instance_labels",
     "read_matches",

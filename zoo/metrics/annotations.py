@@ -1,7 +1,6 @@
 """Readers of published annotations: who matches whom, and what is to be seen."""
 
 import contextlib
-import csv
 import io
 import os
 import pathlib
@@ -69,41 +68,6 @@ def read_ids(path: str | os.PathLike) -> np.ndarray:
                 f"{path}:{number}: expected one id a line; received {line!r}"
             ) from error
     return np.array(ids, np.int64)
-
-
-def read_cxc(
-    path: str | os.PathLike, minimum: float = 3.0
-) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """Reads image–caption ratings of Crisscrossed Captions (`sits_test.csv`) into matches.
-
-    Args:
-        path: CSV with the columns `caption`, `image`, `agg_score`.
-        minimum: pairs rated at least this are matches, on the scale of 0 to 5.
-
-    Returns:
-        `(image_to_caption, caption_to_image)`, dicts from an id to a list of ids. Of
-        `sits_test.csv` they are the 35,585 pairs of ECCV Caption's `cxc_*.json`.
-
-    Raises:
-        InputError: naming file and line.
-
-    Reference: Parekh et al., "Crisscrossed Captions", EACL 2021.
-    """
-    image_to_caption, caption_to_image = {}, {}
-    with _existing(path).open(encoding="utf-8", newline="") as lines:
-        for number, row in enumerate(csv.DictReader(lines), 2):
-            try:
-                caption = int(row["caption"].rpartition(":")[2])
-                image = int(pathlib.PurePath(row["image"]).stem.rpartition("_")[2])
-                score = float(row["agg_score"])
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
-                raise InputError(
-                    f"{path}:{number}: expected caption, image and agg_score; received {row}"
-                ) from error
-            if score >= minimum:
-                image_to_caption.setdefault(image, []).append(caption)
-                caption_to_image.setdefault(caption, []).append(image)
-    return image_to_caption, caption_to_image
 
 
 def read_instance_labels(

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from zoo.data import crop_triplets, toy_scenes, visual_genome
+from studies import crop_triplets
+from zoo.data import toy_scenes, visual_genome
 from zoo.data.records import Records
 from zoo.errors import InputError
 
