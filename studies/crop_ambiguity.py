@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
-from studies import crop_triplets
+from studies import crop_triplets, toy_phrases
 from studies.crop_figures import crop_figures, crop_sheet
 from zoo import cli, report, training
 from zoo.cli import setting
@@ -99,7 +99,7 @@ def load(settings):
     if root is None:
         scenes = toy_scenes.generate(cache_folder("toy_scenes"))
         out = cache_folder(f"toy_phrases_{settings.held_out}")
-        root = toy_scenes.describe_birds(scenes, out, settings.held_out)
+        root = toy_phrases.describe_birds(scenes, out, settings.held_out)
     records = visual_genome.load(
         root / "region_descriptions.json", root, skip_bad=settings.skip_bad
     ).records

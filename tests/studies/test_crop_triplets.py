@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from studies import crop_triplets
+from studies import crop_triplets, toy_phrases
 from zoo.data import toy_scenes, visual_genome
 from zoo.data.records import Records
 from zoo.errors import InputError
@@ -107,7 +107,7 @@ def test_wrong_input_is_named():
 
 
 def test_toy_scenes_as_visual_genome(scenes_root, tmp_path):
-    folder = toy_scenes.describe_birds(scenes_root, tmp_path / "phrases", "train")
+    folder = toy_phrases.describe_birds(scenes_root, tmp_path / "phrases", "train")
     loaded = visual_genome.load(
         folder / "region_descriptions.json", folder, image_size=48, verbose=False
     ).records
@@ -125,6 +125,6 @@ def test_toy_scenes_as_visual_genome(scenes_root, tmp_path):
     assert len(triplets) == loaded.num_images
     again = json.loads((folder / "toy_phrases.json").read_text())
     assert again["split"] == "train"
-    toy_scenes.describe_birds(scenes_root, folder, "train")  # is there already
+    toy_phrases.describe_birds(scenes_root, folder, "train")  # is there already
     with pytest.raises(InputError, match="phrases"):
-        toy_scenes.describe_birds(scenes_root, folder, "train", seed=1)
+        toy_phrases.describe_birds(scenes_root, folder, "train", seed=1)

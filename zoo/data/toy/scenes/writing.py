@@ -1,27 +1,21 @@
 """Writes a set of toy scenes to disk, whole or not at all."""
 
 import io
-import json
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from zoo.data.loaders import coco
 from zoo.data.toy import write_whole
 from zoo.data.toy.birds import attributes
-from zoo.data.toy.birds.wording import choose, mention
 from zoo.data.toy.scenes import truth
 from zoo.data.toy.scenes.layouts import Scene, write_coco, write_flickr30k, write_regions
 from zoo.data.toy.scenes.scene import MAX_BIRDS, draw_scene
-from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE, describe_scene, read_truth
+from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE, describe_scene
 
 MANIFEST = "toy_scenes.json"
 VERSION = 1
 _SHARES = {"train": 0.6, "restval": 0.1, "val": 0.1, "test": 0.2}
-PHRASES_MANIFEST = "toy_phrases.json"
-_SHAKE = 0.04  # of a box's edges, relative to its size: nobody draws the same box twice
 
 
 def generate(
@@ -86,58 +80,6 @@ def generate(
     )
 
 
-def describe_birds(root, out, split="test", seed=0, phrases_per_bird=3):
-    """Writes phrases about the birds of those scenes that show several.
-
-    `region_descriptions.json` and `VG_100K/ID.jpg`, which `zoo.data.visual_genome.load` reads.
-
-    Args:
-        root: a folder of `toy_scenes.generate`.
-        out: the folder to make. It must not exist, be empty, or hold this very set.
-        split: Karpathy's.
-        seed: of the words and the boxes.
-        phrases_per_bird: how often each bird is described, in other words each time.
-
-    Returns:
-        The folder, a `pathlib.Path`.
-
-    Raises:
-        InputError: if the folder holds anything else, or `root` no scenes.
-    """
-    layout = root / "coco"
-    records = coco.load(
-        layout / "annotations" / "dataset_coco.json", layout, split=split, verbose=False
-    ).records
-    truths = read_truth(root)
-    wanted = {
-        "split": split,
-        "seed": int(seed),
-        "phrases_per_bird": int(phrases_per_bird),
-        "images": [int(number) for number in records.image_ids],
-    }
-
-    def write(folder):
-        (folder / "VG_100K").mkdir()
-        entries, region = [], 0
-        for path, number in zip(records.image_paths, wanted["images"], strict=True):
-            birds = [bird for bird in truths[number].birds if min(bird.box[2:]) > 0]
-            if len(birds) < 2:
-                continue
-            rng = np.random.default_rng([seed, number])
-            regions = []
-            for bird in birds * phrases_per_bird:
-                phrase = mention(rng, bird.attributes, choose(rng, bird.attributes, bird.visible))
-                region += 1
-                regions.append(
-                    {"region_id": region, "image_id": number, "phrase": phrase, **_box(rng, bird)}
-                )
-            entries.append({"id": number, "regions": regions})
-            shutil.copyfile(path, folder / "VG_100K" / f"{number}.jpg")
-        (folder / "region_descriptions.json").write_text(json.dumps(entries))
-
-    return write_whole(out, PHRASES_MANIFEST, "phrases about toy scenes", wanted, write)
-
-
 def _write(folder, version, seed, num_images, num_species, image_size, num_regions, region_dim):
     rng = np.random.default_rng([version, seed])
     species = attributes.sample_species(rng, num_species)
@@ -172,14 +114,3 @@ def _splits(count):
     sizes = {split: max(1, round(share * count)) for split, share in _SHARES.items()}
     sizes["train"] += count - sum(sizes.values())
     return [split for split, size in sizes.items() for _ in range(size)]
-
-
-def _box(rng, bird):
-    x, y, width, height = bird.box
-    left, top, right, bottom = rng.normal(0, _SHAKE, 4) * [width, height, width, height]
-    return {
-        "x": round(float(x + left), 1),
-        "y": round(float(y + top), 1),
-        "width": round(float(width + right - left), 1),
-        "height": round(float(height + bottom - top), 1),
-    }
