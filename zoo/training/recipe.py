@@ -86,34 +86,29 @@ def finish(
         run.execution.wait_for_all()
         return None
     with run.locked():
-        results = _finish(run, similarities, annotations_dir, instances, measure_more, report)
+        model, best = run.trained()
+        run.folder.save_model(model)
+        reader = run.reader(model)
+        results, encoded = evaluation.measure(
+            reader, run.test, similarities, annotations_dir, instances
+        )
+        results["left_out"] = run.left_out
+        if best is not None:
+            results["best_epoch"] = best
+        results["confidence"] = evaluation.calibrate_run(
+            run.folder, reader, run.validation, run.test, encoded, run.train, whole=model
+        )
+        if report is not None:
+            report(run, results, encoded, model)
+        if run.folder.history_path.exists():  # not where nothing is trained
+            history = read_history(run.folder.history_path)
+            results["seconds"] = float(np.nansum(history["seconds"]))
+        if measure_more is not None:
+            results |= measure_more(run, model)
+        run.folder.finish(results)
     show_results(results)
     print(f"Everything is in {run.folder.path}")
     run.execution.wait_for_all()
-    return results
-
-
-def _finish(run, similarities, annotations_dir, instances, measure_more, report):
-    model, best = run.trained()
-    run.folder.save_model(model)
-    reader = run.reader(model)
-    results, encoded = evaluation.measure(
-        reader, run.test, similarities, annotations_dir, instances
-    )
-    results["left_out"] = run.left_out
-    if best is not None:
-        results["best_epoch"] = best
-    results["confidence"] = evaluation.calibrate_run(
-        run.folder, reader, run.validation, run.test, encoded, run.train, whole=model
-    )
-    if report is not None:
-        report(run, results, encoded, model)
-    if run.folder.history_path.exists():  # not where nothing is trained
-        history = read_history(run.folder.history_path)
-        results["seconds"] = float(np.nansum(history["seconds"]))
-    if measure_more is not None:
-        results |= measure_more(run, model)
-    run.folder.finish(results)
     return results
 
 
