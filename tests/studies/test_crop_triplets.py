@@ -106,7 +106,9 @@ def test_wrong_input_is_named():
         crop_triplets.crop_triplets(Records("n", ["a"], ["b"], [0], [0], [0]), [(100, 100)])
 
 
-def test_toy_scenes_as_visual_genome(scenes_root, tmp_path):
+def test_toy_scenes_as_visual_genome(tmp_path):
+    sizes = {"num_images": 50, "num_species": 6, "image_size": 48, "region_dim": 16}
+    scenes_root = toy_scenes.generate(tmp_path / "scenes", seed=3, **sizes)
     folder = toy_phrases.describe_birds(scenes_root, tmp_path / "phrases", "train")
     loaded = visual_genome.load(
         folder / "region_descriptions.json", folder, image_size=48, verbose=False
