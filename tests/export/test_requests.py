@@ -230,13 +230,3 @@ def test_pixels_out_of_range_are_rejected(client, bad):
 def test_other_types_and_shapes_are_rejected(client):
     rejected(client.predict, "encode_pixels", {"pixels": np.zeros((1, 31, 32, 3), np.float32)})
     rejected(client.predict, "encode_images", {"captions": ["a bird"]})
-
-
-def test_a_live_server(birds):
-    address = os.environ.get("ZOO_TF_SERVING_URL")
-    if not address:
-        pytest.skip("ZOO_TF_SERVING_URL (host:port of a server's gRPC) is not set")
-    with grpc_client.Client(address.removeprefix("grpc://")) as client:
-        assert np.isfinite(client.encode_images(birds.files[:3])["mean"]).all()
-        assert client.match(birds.files[:3], birds.captions[:2])["similarity"].shape == (3, 2)
-        rejected(client.encode_images, [b"no picture"])
