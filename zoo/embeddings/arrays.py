@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -106,3 +107,13 @@ def coordinates(embeddings):
         return centres(embeddings)
     parts = [np.asarray(embeddings[name]) for name in ("mean", "log_variance")]
     return np.concatenate([parts[0], np.broadcast_to(parts[1], parts[0].shape)], axis=1)
+
+
+def as_rows(embedding: Any) -> Any:
+    """An embedding with its first axis, without which one of a single item may come."""
+    if isinstance(embedding, dict):
+        main = "elements" if "elements" in embedding else "mean"
+        if np.ndim(embedding[main]) == (2 if main == "elements" else 1):
+            return {name: np.asarray(values)[None] for name, values in embedding.items()}
+        return embedding
+    return np.asarray(embedding)[None] if np.ndim(embedding) == 1 else embedding

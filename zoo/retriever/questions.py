@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.embeddings.arrays import as_arrays, joined, length
+from zoo.embeddings.arrays import as_arrays, as_rows, joined, length
 from zoo.retriever.preambles import as_asked
 
 
@@ -41,7 +41,8 @@ def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -
     if kind != "embedding":
         called = [str(one) if kind == "file" else "a picture" for one in questions]
         return Questions(tower("images").of_files(questions), "images", called)
-    embeddings = joined([as_arrays(_row(one), "question") for one in questions])
+    rows = [as_rows(one) for one in questions]
+    embeddings = joined([as_arrays(row, "question") for row in rows])
     return Questions(embeddings, side, ["an embedding"] * length(embeddings))
 
 
@@ -56,13 +57,3 @@ def _kind_of(question):
     if rank == 3 or (rank == 2 and kind == np.uint8):  # grey; embeddings are floats
         return "picture"
     return "embedding"
-
-
-def _row(embedding):
-    """An embedding of one question may come without its first axis."""
-    if isinstance(embedding, dict):
-        main = "elements" if "elements" in embedding else "mean"
-        if np.ndim(embedding[main]) == (2 if main == "elements" else 1):
-            return {name: np.asarray(values)[None] for name, values in embedding.items()}
-        return embedding
-    return np.asarray(embedding)[None] if np.ndim(embedding) == 1 else embedding
