@@ -53,12 +53,12 @@ def _same(first, second):
         np.testing.assert_array_equal(first[key], second[key], err_msg=key)
 
 
-# Those with several captions are drawn by tests of their own below, too.
+# Pairs are images with one caption, and drawn by tests of their own below, too.
 @pytest.fixture(
     scope="module",
     params=[
-        "image_caption_pairs",
-        pytest.param("images_with_captions", marks=pytest.mark.very_slow),
+        "images_with_captions",
+        pytest.param("image_caption_pairs", marks=pytest.mark.very_slow),
     ],
 )
 def six_steps(request, toy_records, tokenizer, cached):
