@@ -7,6 +7,7 @@ import faiss
 import numpy as np
 import pytest
 
+import forked
 from zoo.errors import InputError
 from zoo.search import Index, ShardedIndex, storage
 from zoo.search.sharing import SharedLock
@@ -130,3 +131,39 @@ def test_parts_are_read_together(gaussians):
         parts[1].remove([7])
     parts[1].remove([7])
     assert 7 not in index.search(gaussians(1), 11)[1]
+
+
+CONTAINER = """
+import os, sys
+os.getpid = lambda: 1
+import numpy as np
+from pathlib import Path
+from zoo.search import Index, ShardedIndex, built
+from zoo.files.atomic import write_text
+folder, number = Path(sys.argv[1]), int(sys.argv[2])
+points = {"mean": np.random.default_rng(number).normal(size=(20 + number, 4)).astype("float32")}
+index = Index.build(points, "euclidean")
+parts = ShardedIndex([index])
+for _ in range(12):
+    index.save(folder / "index")
+    parts.save(folder / "parts")
+    with built.locked(folder / "out", 60):
+        where = built.new_index(folder / "out")
+        index.save(where)
+        write_text(where / built.NAMES, '{"0": "of %d"}' % number)
+        built.commit(folder / "out", {"shards": None, "index": where.name})
+    assert len(Index.load(folder / "index")) in (20, 21)
+    assert len(ShardedIndex.load(folder / "parts")) in (20, 21)
+    _, names, found, *_ = built.load(folder / "out")
+    assert names[0] == f"of {len(found) - 20}"
+"""
+
+
+def test_two_containers_save_and_load_in_one_folder(tmp_path):
+    """Processes of one number, as in containers on one volume."""
+    processes = [forked.start(CONTAINER, tmp_path, number) for number in range(2)]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert not list(tmp_path.rglob(".tmp-*"))
+    assert len(list(tmp_path.rglob("data-*"))) == 3
