@@ -200,7 +200,7 @@ def undecoded(monkeypatch):
 def few_general_photos(monkeypatch):
     """Thirty of the photos by which a model without probes is calibrated.
 
-    All of them teach what else fits a question, in ten seconds a model:
+    More of them teach what else fits a question, in ten seconds a model:
     tests/retriever/test_general_probes.py.
     """
     from zoo.evaluation import probes
