@@ -2,7 +2,7 @@
 
 import functools
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,33 +45,24 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple("".join(kept).split())
 
 
-def named_words(
-    texts: Sequence[str], known: Collection[str] | None
-) -> tuple[np.ndarray, list[list[str]] | None]:
-    """How many words of each text name something, and which of those are not known.
+def unknown_words(reader: Any, texts: Sequence[str]) -> tuple[np.ndarray, list[list[str]] | None]:
+    """How many words of texts name something, and which of those are not known.
 
     Args:
+        reader: a tokenizer, or what is stored of one. Its `known_words` are its vocabulary; None,
+            or no such attribute, of one that spells every word out of pieces, as CLIP's and BERT's.
         texts: strings, as they come.
-        known: the words of a vocabulary, or None of a tokenizer that spells every word.
 
     Returns:
-        `(words, unknown)`, as of `unknown_words`.
+        `(words, unknown)`, int `(len(texts),)`, and for each text the list of its unknown words,
+        normalised; None where every word is spelled. All words count, also those that are cut, but
+        for `FUNCTION_WORDS`.
     """
     found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
-    words = np.array([len(one) for one in found])
+    words, known = np.array([len(one) for one in found]), getattr(reader, "known_words", None)
     if known is None:
         return words, None
     return words, [[word for word in one if word not in known] for one in found]
-
-
-def unknown_words(
-    tokenizer: Any, texts: Sequence[str]
-) -> tuple[np.ndarray, list[list[str]] | None]:
-    """How many words of texts name something, int `(len(texts),)`, and for each text the list of
-    those that a tokenizer does not know, normalised; None of a tokenizer that spells every word out
-    of pieces, as CLIP's and BERT's do. All words count, also those that are cut, but for
-    `FUNCTION_WORDS`."""
-    return named_words(texts, getattr(tokenizer, "known_words", None))
 
 
 def stem(word: str) -> str:

@@ -15,7 +15,7 @@ from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
-from zoo.confidence.words import named_words
+from zoo.confidence.words import unknown_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.embeddings.arrays import as_arrays, coordinates, length
@@ -509,17 +509,11 @@ class Retriever:
             return asked
         if judge.fits is not None and judge.fits.words is not None:  # it has learnt of words
             asked = asked._replace(prior=priors(texts, packaged_bank()))
-        if self._stored is None and self.model.tokenizer is None:
+        reader = self.model.tokenizer if self._stored is None else self._stored
+        if reader is None:
             return asked
-        words, unknown = named_words(texts, self._known_words)
+        words, unknown = unknown_words(reader, texts)
         return asked._replace(words=words, unknown=unknown)
-
-    @property
-    def _known_words(self):
-        """The words that the model tells apart; None where it spells every word."""
-        if self._stored is not None:
-            return self._stored.known_words
-        return getattr(self.model.tokenizer, "known_words", None)
 
     def _reference_scores(self, queries, judge):
         """The mean of each question's best scores over the probes' own items."""
