@@ -6,7 +6,6 @@ Probes are held-out pairs, by which a run is calibrated on any gallery. `python 
 studies.confidence RUN` in a checkout measures how good a run's confidence is.
 """
 
-import argparse
 import importlib
 import sys
 from pathlib import Path
@@ -54,7 +53,6 @@ def _parser():
     parser = OneLineParser(
         prog="halo confidence",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True)

@@ -11,7 +11,6 @@ of embeddings holds `image_mean` and `caption_mean` `(items, dim)`, for Gaussian
 match. With `--coco DIR` the labels are `image_ids` and `caption_ids` of the Karpathy test split.
 """
 
-import argparse
 import importlib
 import json
 from pathlib import Path
@@ -139,7 +138,6 @@ def _parser():
         prog="halo evaluate",
         description=description,
         epilog=details,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("embeddings", type=Path, nargs="?", metavar="EMBEDDINGS.npz")
     parser.add_argument("--model", help="name, folder or handle of a model to encode with")

@@ -9,7 +9,6 @@ everything in it, its figures as PNG, and its numbers as JSON, each with n and a
 interval.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -80,7 +79,6 @@ def _parser():
     parser = OneLineParser(
         prog="halo report",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or names of presets")

@@ -68,11 +68,7 @@ def parse(argv=None):
 
 def parser():
     """The parser of all commands."""
-    whole = OneLineParser(
-        prog="halo search",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    whole = OneLineParser(prog="halo search", description=__doc__)
     commands = whole.add_subparsers(dest="command", required=True)
     _encode(commands.add_parser("encode", help="encode into shards, here or on a cluster"))
     shards = commands.add_parser("index", help="index shards")

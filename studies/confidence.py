@@ -7,7 +7,6 @@ Compares σ, the scores' own signals and calibrated probabilities, learnt on the
 half of the test queries and on half of the test classes.
 """
 
-import argparse
 from pathlib import Path
 
 from studies.confidence_study import confidence_study, study_table
@@ -46,7 +45,6 @@ def _parser():
     parser = OneLineParser(
         prog="python -m studies.confidence",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or presets")

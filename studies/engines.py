@@ -7,7 +7,6 @@ the size, the milliseconds of an image and of a caption on one core, one at a ti
 beside Keras' own.
 """
 
-import argparse
 import dataclasses
 import tempfile
 import time
@@ -90,11 +89,7 @@ def _row(name, size, times, results):
 
 
 def _parser():
-    parser = OneLineParser(
-        prog="python -m studies.engines",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = OneLineParser(prog="python -m studies.engines", description=__doc__)
     parser.add_argument("run", metavar="RUN", help="a run folder, or the name of a preset")
     parser.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")
     return parser

@@ -6,7 +6,6 @@
 compares retrieval as encoded with that by an augmented gallery, by expanded queries, and by both.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,11 +114,7 @@ def _study_of(names, options):
 
 
 def _parser():
-    parser = OneLineParser(
-        prog="python -m studies.expansion",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = OneLineParser(prog="python -m studies.expansion", description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders, or presets")
     parser.add_argument("--out", type=Path, help="folder for expansion.json and expansion.md")
     parser.add_argument("--data-dir", type=Path, help="the runs' data set, if it has moved")

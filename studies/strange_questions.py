@@ -6,7 +6,6 @@ asks a calibrated model invented words, other languages, plain colours and, if g
 and says which share it declines, beside that of the test split's own queries.
 """
 
-import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -192,11 +191,7 @@ def _photos(rng, folder, size, resizing):
 
 
 def _parser():
-    parser = OneLineParser(
-        prog="python -m studies.strange_questions",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = OneLineParser(prog="python -m studies.strange_questions", description=__doc__)
     parser.add_argument("run", metavar="RUN", help="a run folder, or the name of a preset")
     parser.add_argument("--photos", type=Path, help="folder of photos of other things")
     parser.add_argument("--data-dir", type=Path, help="the run's data set, if it has moved")

@@ -7,7 +7,6 @@ A page has the lines `<!-- NAME: begin -->` and `<!-- NAME: end -->`; what lies 
 replaced. So the README, the pages and the cards cannot differ.
 """
 
-import argparse
 import csv
 from pathlib import Path
 
@@ -108,9 +107,7 @@ def between(path: Path, name: str, text: str) -> str:
 
 
 def main(argv=None):
-    parser = OneLineParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = OneLineParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, compare only")
     options = parser.parse_args(argv)
     for path, text in pages().items():

@@ -1,6 +1,5 @@
 """The command line of the tools that read run folders."""
 
-import argparse
 from pathlib import Path
 
 from zoo.cli import OneLineParser
@@ -11,7 +10,6 @@ def runs_parser(command, description):
     parser = OneLineParser(
         prog=f"python -m tools.{command}",
         description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")

@@ -130,7 +130,6 @@ def parse(
     """
     parser = OneLineParser(
         description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,  # so that given flags can be told from defaults
     )
@@ -227,8 +226,12 @@ class OneLineParser(argparse.ArgumentParser):
     """A parser whose errors are one line on stderr, with exit code 2.
 
     It reports an unknown flag before anything else, with the flag that was likely meant: with
-    `--modle x` the typo is the cause, and the missing `--model` follows from it.
+    `--modle x` the typo is the cause, and the missing `--model` follows from it. Its help keeps the
+    lines of the description.
     """
+
+    def __init__(self, *args, formatter_class=argparse.RawDescriptionHelpFormatter, **more):
+        super().__init__(*args, formatter_class=formatter_class, **more)
 
     def parse_known_args(self, args=None, namespace=None):
         words = sys.argv[1:] if args is None else list(args)
