@@ -100,7 +100,7 @@ def _gallery(folder):
     images["mean"] = images["mean"] + noise
     return type(gallery)(
         f"{IMAGES:,} birds",
-        gallery.towers,
+        gallery.asker,
         [gallery.image_names[row] for row in rows],
         [gallery.image_paths[row] for row in rows],
         gallery.captions,

@@ -6,11 +6,14 @@
     python -m demo toy_birds_pfe                     # drawn birds, of which everything is known
     python -m demo runs/pcme_cub --data-dir CUB_200_2011
     python -m demo runs/pcme_cub --photos PHOTOS --captions captions.txt
+    python -m demo runs/my_photos                    # an index that `halo search build` wrote
 
 It listens on this machine alone unless --host says otherwise.
 """
 
 import argparse
+import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -18,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from zoo.cli import OneLineParser, program, run
-from zoo.errors import require
+from zoo.errors import InputError, require
 
 
 def main(argv=None):
@@ -29,14 +32,43 @@ def main(argv=None):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # Gradio serves all of its folder of temporary files, which by default is shared by all its
     # pages on the machine.
-    with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
-        os.environ["GRADIO_TEMP_DIR"] = private
-        from demo import page, sources
+    with _private_folder():
+        from demo import page
 
-        gallery, metrics = sources.load(
-            options.run, options.photos, options.captions, options.data_dir, options.cache
-        )
-        page.launch(page.build(gallery, metrics), options.host, options.port)
+        page.launch(page.build(*_shown(options)), options.host, options.port)
+
+
+def _shown(options):
+    """`(gallery, metrics)`."""
+    from demo import stored_index
+
+    if stored_index.is_index(options.run):
+        for flag in ("captions", "data_dir"):
+            if getattr(options, flag) is not None:
+                raise InputError(
+                    f"--{flag.replace('_', '-')} is not of an index, which {options.run} is"
+                )
+        return stored_index.load(options.run, options.photos), None
+    importlib.import_module("zoo.training.registered")  # TensorFlow and Keras
+    from demo import sources
+
+    return sources.load(
+        options.run, options.photos, options.captions, options.data_dir, options.cache
+    )
+
+
+@contextlib.contextmanager
+def _private_folder():
+    """Gradio's folder of temporary files, for the block alone."""
+    before = os.environ.get("GRADIO_TEMP_DIR")
+    try:
+        with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
+            os.environ["GRADIO_TEMP_DIR"] = private
+            yield
+    finally:
+        os.environ.pop("GRADIO_TEMP_DIR", None)
+        if before is not None:
+            os.environ["GRADIO_TEMP_DIR"] = before
 
 
 def _parser():
@@ -49,9 +81,12 @@ def _parser():
         "run",
         nargs="?",
         default="photos_pfe",
-        help="name, folder or handle of a model: preset, run, KerasHub, Hugging Face (photos_pfe)",
+        help="an index, or name, folder or handle of a model: preset, run, KerasHub, Hugging Face "
+        "(photos_pfe)",
     )
-    parser.add_argument("--photos", type=Path, metavar="DIR", help="folder of your photos")
+    parser.add_argument(
+        "--photos", type=Path, metavar="DIR", help="folder of your photos, or of an index's"
+    )
     parser.add_argument(
         "--captions", type=Path, metavar="FILE", help="captions of your photos: text, CSV or TSV"
     )

@@ -180,7 +180,7 @@ def _results(gallery, side, scores, items):
     names = gallery.names(side)
     reference = gallery.references.get(side)
     results = []
-    for rank, (item, score) in enumerate(zip(items, scores, strict=True)):
+    for rank, (item, score) in enumerate(zip(gallery.rows(items), scores, strict=True)):
         value = None if reference is None else float(reference.values[item])
         results.append(
             Result(

@@ -5,6 +5,8 @@ from gradio import processing_utils
 
 from demo.cards import escape
 from demo.events import gr, in_sentences, uploaded_image
+from demo.limits import RefusedError
+from zoo.files.decoding import check_images
 
 _SAMPLES = 6
 _PRESSES = """
@@ -38,9 +40,11 @@ def add(gallery, image_id, sample_id):
         row = int(event._data["row"])
         if not 0 <= row < len(gallery.image_paths):
             return gr.skip()
-        # Gradio hands out files of its own folder, and of others only if all of them are allowed.
         if gallery.larger is None:
             path = gallery.image_paths[row]
+            if check_images([path])[0] is not None:
+                raise RefusedError("That picture is not at its path any more.")
+            # Gradio hands out files of its own folder, and of others only if all are allowed.
             return processing_utils.save_file_to_cache(path, image.GRADIO_CACHE)
         return processing_utils.save_pil_to_cache(
             gallery.larger(gallery.image_paths[row]), image.GRADIO_CACHE, format="png"
@@ -52,6 +56,8 @@ def add(gallery, image_id, sample_id):
 def _thumbnails(gallery):
     """Some of the gallery's images, from the most to the least certain."""
     count = len(gallery.image_names)
+    if not count:
+        return ""
     reference = gallery.references.get("images")
     order = np.argsort(reference.values, kind="stable") if reference else np.arange(count)
     rows = order[np.linspace(0, count - 1, min(_SAMPLES, count)).round().astype(int)]

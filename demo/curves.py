@@ -4,7 +4,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.map_plot import COLORS, INK, styled
-from zoo.report.style import DIRECTIONS
 
 LEAST = 0.02  # of the queries: the error of fewer is that of a handful
 
@@ -19,6 +18,8 @@ def risk_coverage(curves, direction):
     Returns:
         `(figure, sentence)`.
     """
+    from zoo.evaluation.printing import ARROWS  # which needs Keras
+
     curve = curves[direction]["risk_coverage"]
     coverage, risk = np.asarray(curve["coverage"]), np.asarray(curve["risk"])
     mean = curve["random_aurc"]
@@ -42,7 +43,7 @@ def risk_coverage(curves, direction):
         )
     half = float(np.interp(0.5, coverage, risk))
     sentence = (
-        f"{DIRECTIONS[direction].capitalize()}: answering every query, the first result is wrong "
+        f"{ARROWS[direction].capitalize()}: answering every query, the first result is wrong "
         f"in {100 * mean:.1f} % of cases; answering only the more certain half, in "
         f"{100 * half:.1f} %. Area under the curve {100 * curve['aurc']:.1f} (at random "
         f"{100 * mean:.1f}, the best possible {100 * curve['oracle_aurc']:.1f})."

@@ -5,8 +5,6 @@ from typing import TypedDict
 
 import numpy as np
 
-from zoo import encoders
-
 
 class Element(TypedDict):
     """One element: its number from 1, the caption with the nearest element and their cosine, and
@@ -42,7 +40,7 @@ def describe(gallery, pixels):
         # As a set of its own an element has the cosine of its best pair for a similarity.
         alone = {"elements": embedding["elements"][0][:, None]}
         scores, rows = gallery.index("captions", "maximum_pair").search(alone, 1)
-        captions = [gallery.captions[row] for row in rows[:, 0]]
+        captions = [gallery.captions[row] for row in gallery.rows(rows[:, 0])]
         cosines = [float(score) for score in scores[:, 0]]
     return [
         Element(
@@ -79,4 +77,6 @@ def attention(encoder, images):
 
 @functools.lru_cache(maxsize=2)
 def _looking(encoder):
+    from zoo import encoders  # which needs Keras
+
     return encoders.with_attention(encoder), encoders.map_size(encoder)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from demo import answers
-from zoo.files.images import IMAGENET_MEAN
+from zoo.files.decoding import IMAGENET_MEAN
 
 GRID = 5  # places along each side that the sweep tries
 _WINDOW = 2  # of them that a window covers

@@ -4,7 +4,7 @@ import base64
 import functools
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -14,20 +14,24 @@ from PIL import Image
 
 from demo.limits import RefusedError
 from demo.reference import Reference
-from zoo import similarities
-from zoo.confidence import Probes
+from zoo.cli.bounds import RANKING
 from zoo.confidence.scores import DEPTH
 from zoo.confidence.words import unknown_words
-from zoo.embeddings import DIRECTION, has_uncertainty, kind, uncertainty
+from zoo.embeddings import kind
 from zoo.files.decoding import decoded, opened
-from zoo.models import Tower
 from zoo.retriever import Retriever
 from zoo.retriever.parts import bank_of
-from zoo.search import Index
+from zoo.search import Index, scoring
 
 SIDES = ("images", "captions")
-_OTHER = {"images": "captions", "captions": "images"}
+OTHER = {"images": "captions", "captions": "images"}
 THUMBNAIL = 320  # pixels of the longer side
+# In place of a picture that cannot be read.
+_GONE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 320"><rect width="320" height="320" '
+    'fill="#8884"/><text x="160" y="166" font-family="system-ui,sans-serif" font-size="22" '
+    'fill="#7d8590" text-anchor="middle">no picture there</text></svg>'
+)
 _IN_ADDRESSES = ":/?#[]@!$&()*+,;=%~"  # no quotes and no angles, so it stays inside an attribute
 
 
@@ -37,46 +41,72 @@ class Gallery:
 
     Attributes:
         name: what to call it.
-        towers: the `zoo.Tower`s of the model, by side.
+        asker: the `zoo.Retriever` with the model's towers and its probes, to calibrate on this
+            gallery.
         image_names, image_paths: N names to show, and the files; of stored vectors perhaps
             addresses, or neither.
         captions: M texts; they are what an image finds, and the reference for a caption's
             uncertainty. May be empty.
-        embeddings: `{"images": N, "captions": M}` embeddings as dicts of arrays.
+        embeddings: `{"images": N, "captions": M}` embeddings as dicts of arrays. May be a mapping
+            that reads them when they are asked for.
         records: the `Records` of a data set, which know what matches, or None.
         noun: what a picture shows, for sentences.
-        probes: of the model, to calibrate on this gallery, or None.
         larger: function from an image's path to a Pillow picture to show, or None for the file.
         credits: for every image its credit, who may show it, or None.
         trained_on: what the model has learnt from, a sentence's part, or None.
+        model_name: what to call the model; None for its own name.
+        ids: sorted, those of the items in the asker's index, where that is the index of this
+            gallery, of one side; None where indexes are built of the embeddings.
+        uncertainties: of the items, by side, where they are stored.
+        missing: sentences on what this gallery has not that others have, by what it is.
     """
 
     name: str
-    towers: dict[str, Tower]
+    asker: Retriever
     image_names: list[str]
     image_paths: list[Path]
     captions: list[str]
-    embeddings: dict[str, dict[str, np.ndarray]]
+    embeddings: Mapping[str, dict[str, np.ndarray]]
     records: object = None
     noun: str = "picture"
-    probes: Probes | None = None
     larger: Callable | None = None
     credits: list | None = None
     trained_on: str | None = None
-    references: dict = field(init=False)
+    model_name: str | None = None
+    ids: np.ndarray | None = None
+    uncertainties: dict[str, np.ndarray] | None = None
+    missing: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         self._indexes, self._retrievers, self._lock = {}, {}, threading.RLock()
-        self.references = {}
-        if self.measure is not None:
-            for side, embedding in self.embeddings.items():
-                values = self.uncertainty(embedding)
-                if values is not None:  # one side alone may have it
-                    self.references[side] = Reference(values, self.measure, side)
+        if self.ids is not None:
+            key = self.asker.side, self.own_similarity
+            self._indexes[key], self._retrievers[key] = self.asker.index, self.asker
+
+    @functools.cached_property
+    def references(self):
+        """For every side with an uncertainty its `Reference`; one side alone may have it."""
+        if self.measure is None:
+            return {}
+        values = self.uncertainties
+        if values is None:
+            values = {side: self.uncertainty(items) for side, items in self.embeddings.items()}
+        kept = {side: own for side, own in values.items() if own is not None}
+        return {side: Reference(own, self.measure, side) for side, own in kept.items()}
+
+    @functools.cached_property
+    def towers(self):
+        """What embeds each side, by side."""
+        return {side: self.asker.tower(side) for side in SIDES}
 
     @property
     def model(self):
-        return self.towers["images"].model
+        """The Keras model, which is opened for this where there are stored towers."""
+        return self.asker.model
+
+    @property
+    def probes(self):
+        return self.asker.probes
 
     @property
     def reads_words(self):
@@ -91,9 +121,8 @@ class Gallery:
 
     def uncertainty(self, embedding):
         """`(N,)` by the model's own measure, or None for points."""
-        if self.measure is None or not has_uncertainty(embedding):
-            return None
-        return np.asarray(uncertainty(embedding, self.measure))
+        values = (self.towers[side].uncertainty(embedding) for side in SIDES)
+        return next((own for own in values if own is not None), None)
 
     def of_words(self, texts):
         """The embedding of captions; of stored vectors, of captions of the gallery.
@@ -129,18 +158,29 @@ class Gallery:
         """The words of a text that a word-level tokenizer has not; other tokenizers know all."""
         if not self.reads_words:
             return []
-        unknown = unknown_words(self.model.tokenizer, [text])[1]
+        unknown = unknown_words(self.asker.reader, [text])[1]
         return [] if unknown is None else unknown[0]
+
+    @property
+    def main_side(self):
+        """`"images"`; `"captions"` where there are no others."""
+        return "images" if self.image_names else "captions"
 
     @functools.cached_property
     def kind(self):
         """`"a point"`, `"a Gaussian"` or `"a set"`."""
-        return kind(self.embeddings["images"])
+        return self._kinds[self.main_side]
+
+    @functools.cached_property
+    def _kinds(self):
+        if self.ids is not None:
+            return {self.asker.side: self.asker.index.description["embedding"]}
+        return {side: kind(embedding) for side, embedding in self.embeddings.items()}
 
     @functools.cached_property
     def own_similarity(self):
-        """Name of the similarity that the model was trained with."""
-        return similarities.name_of(self.model.similarity)
+        """Name of the similarity that the model was trained with, or the index built with."""
+        return scoring.name_of(self.asker.similarity)
 
     @functools.cached_property
     def similarity_names(self):
@@ -148,12 +188,8 @@ class Gallery:
 
         Where the sides are of two kinds, points and directions, there is no other than its own.
         """
-        kinds = {kind(embedding) for embedding in self.embeddings.values()}
-        fitting = similarities.names(
-            lambda cls: (
-                cls.space and kinds <= set(cls.embeddings) and DIRECTION not in cls.embeddings
-            )
-        )
+        first, *others = (RANKING.get(one, ()) for one in set(self._kinds.values()))
+        fitting = [name for name in first if all(name in other for other in others)]
         return list(dict.fromkeys([self.own_similarity, *fitting]))
 
     def index(self, side, name):
@@ -163,11 +199,21 @@ class Gallery:
                 items, similarity = self.embeddings[side], self.similarity(name)
                 hubs = None
                 if name == self.own_similarity:  # of others the probes say nothing
-                    hubs, _ = bank_of("auto", lambda: items, similarity, side, self.probes)
+                    hubs, _ = bank_of(self._hubs, lambda: items, similarity, side, self.probes)
                 self._indexes[side, name] = Index.build(
-                    items, similarity, side=side, uncertainty_measure=self.measure, hubs=hubs
+                    items,
+                    similarity,
+                    ids=self.ids,
+                    side=side,
+                    uncertainty_measure=self.measure,
+                    hubs=hubs,
                 )
             return self._indexes[side, name]
+
+    @property
+    def _hubs(self):
+        """Whether hubs are corrected: as in the asker's index, where it has one."""
+        return "auto" if self.asker.index is None else self.asker.index.hubs is not None
 
     def retriever(self, asked, name=None):
         """The `zoo.Retriever` that one side's questions ask, under a similarity's name.
@@ -176,15 +222,20 @@ class Gallery:
             asked: what the questions are, `"captions"` or `"images"`; the other side answers.
             name: of the similarity; None is the model's own.
         """
-        side, name = _OTHER[asked], name or self.own_similarity
+        side, name = OTHER[asked], name or self.own_similarity
         with self._lock:
             if (side, name) not in self._retrievers:
                 index = self.index(side, name)
-                names = dict(enumerate(self.names(side)))
-                self._retrievers[side, name] = Retriever(
-                    self.model, index, self.probes, names, towers=self.towers
+                names = self.names(side)
+                ids = range(len(names)) if self.ids is None else self.ids.tolist()
+                self._retrievers[side, name] = self.asker.over(
+                    index, dict(zip(ids, names, strict=True))
                 )
             return self._retrievers[side, name]
+
+    def rows(self, ids):
+        """The rows in this gallery of items of an index."""
+        return ids if self.ids is None else np.searchsorted(self.ids, ids)
 
     def judge(self, asked, queries, texts=None, name=None, k=DEPTH):
         """A `zoo.retriever.Judgement` of each question.
@@ -200,8 +251,11 @@ class Gallery:
 
     def similarity(self, name):
         """The layer of a name out of `similarity_names`."""
-        own = name == self.own_similarity
-        return self.model.similarity if own else similarities.get(name, self.model)
+        if name == self.own_similarity:
+            return self.asker.similarity
+        from zoo import similarities  # which needs Keras
+
+        return similarities.get(name, self.model)
 
     def names(self, side):
         """What to call the items of a side: an image's name, a caption itself."""
@@ -219,14 +273,12 @@ class Gallery:
         machine never does, or not be there: then it is "".
         """
         path = self.image_paths[image]
-        if self.reads_words:
-            return data_uri(_small(path) if self.larger is None else self.larger(path))
-        if str(path).startswith(("http://", "https://")):
+        if not self.reads_words and str(path).startswith(("http://", "https://")):
             return quote(str(path), safe=_IN_ADDRESSES)
         try:
-            return data_uri(_small(path))
+            return data_uri(_small(path) if self.larger is None else self.larger(path))
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            return ""
+            return f"data:image/svg+xml,{quote(_GONE)}" if self.reads_words else ""
 
     @functools.cached_property
     def captions_of_image(self):

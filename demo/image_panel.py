@@ -12,11 +12,12 @@ _EMPTY = "Choose a picture, or one of the gallery's, to see which captions it fi
 def add(service, controls):
     """Adds the tab; arguments as in `text_panel.add`."""
     gallery = service.gallery
-    certain = gallery.measure is not None
+    certain = "images" in gallery.references
+    empty = cards.note(_EMPTY if gallery.captions else gallery.missing["captions"])
 
     def search(image, similarity, results):
-        if image is None:
-            return cards.note(_EMPTY)
+        if image is None or not gallery.captions:
+            return empty
         said = service.find_captions(image, similarity, results)
         html = verdict_card.image_answer(gallery, said, similarity)
         return f'<div aria-live="polite">{html}</div>'
@@ -32,7 +33,7 @@ def add(service, controls):
             with gr.Column(scale=1, min_width=260):
                 image, taken = chooser.add(gallery, "halo-image", "halo-sample")
             with gr.Column(scale=2, min_width=300):
-                shown = gr.HTML(cards.note(_EMPTY), elem_id="halo-captions")
+                shown = gr.HTML(empty, elem_id="halo-captions")
         with gr.Column(visible=certain):
             gr.HTML(
                 "<h3>Erase a part of it</h3><p>Drag a box over the first picture below. The model "

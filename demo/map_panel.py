@@ -2,7 +2,7 @@
 
 from demo import cards, map_plot
 from demo.events import gr, in_sentences
-from demo.limits import text
+from demo.limits import RefusedError, text
 from demo.reference import OF_SIGMA
 
 _HINT = "Point at a marker, or choose an item below, to see it here."
@@ -14,7 +14,15 @@ def add(service):
     gaussian = gallery.kind == "a Gaussian"
     labelled = gallery.records is not None and gallery.records.class_names is not None
 
+    if "map" in gallery.missing:
+        with gr.Tab("Map", id="map"):
+            gr.HTML(cards.note(gallery.missing["map"]), elem_id="halo-no-map")
+        return
+
     def draw(classes, with_captions, confidence, words, seed):
+        if len(gallery.names(gallery.main_side)) < 2:
+            raise RefusedError("A map needs at least two items.")
+        with_captions = with_captions or not gallery.image_names
         groups = map_plot.items_of(gallery, int(classes), int(seed))
         query = None
         if words and words.strip():
@@ -58,7 +66,10 @@ def add(service):
                 min_width=200,
             )
             with_captions = gr.Checkbox(
-                value=False, label="Captions too", visible=bool(gallery.captions), min_width=110
+                value=False,
+                label="Captions too",
+                visible=bool(gallery.captions and gallery.image_names),
+                min_width=110,
             )
         if gallery.measure in OF_SIGMA:
             gr.HTML(

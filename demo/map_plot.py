@@ -6,13 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.reference import OF_SIGMA, number
-from zoo.data.text.prompts import spoken
 from zoo.embeddings import kind
-from zoo.report.ellipses import ellipse_axes, principal_plane
-from zoo.report.style import GREY, PALETTE
+from zoo.embeddings.plane import ellipse_axes, principal_plane
 
 # The report's colours but for black, and a blue that can be told from dark ground too.
-COLORS = ("#2A86C8", *PALETTE[1:6], GREY)
+COLORS = ("#2A86C8", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "circle")
 INK = "#7d8590"  # text and lines that can be read on either ground
 _CORNERS = 40
@@ -34,10 +32,14 @@ def items_of(gallery, classes=6, seed=0):
     rng = np.random.default_rng(seed)
     records = gallery.records
     if records is None or records.class_names is None:
-        count = min(len(gallery.image_names), classes * _IMAGES_OF_CLASS)
-        images = np.sort(rng.permutation(len(gallery.image_names))[:count])
-        own = [gallery.captions_of_image[image][:1] for image in images]
-        return [("images", images, np.array([row for rows in own for row in rows], int))]
+        items = gallery.names(gallery.main_side)
+        chosen = np.sort(rng.permutation(len(items))[: classes * _IMAGES_OF_CLASS])
+        if gallery.main_side == "captions":
+            return [("captions", np.array([], int), chosen)]
+        own = [gallery.captions_of_image[image][:1] for image in chosen]
+        return [("images", chosen, np.array([row for rows in own for row in rows], int))]
+    from zoo.data.text.prompts import spoken  # which needs Keras
+
     labels = np.unique(records.image_labels)
     chosen = np.sort(rng.permutation(labels)[:classes]) if seed else labels[:classes]
     groups = []
@@ -64,7 +66,7 @@ def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
         A Plotly figure. Every marker has `[escaped text, picture, text]` for its `customdata`:
         what to say, and an image as a data URI or nothing.
     """
-    plane = principal_plane(_middle(gallery.embeddings["images"]))
+    plane = principal_plane(_middle(gallery.embeddings[gallery.main_side]))
     drawing = go.Figure()
     pictures = sum(len(images) for _, images, _ in groups) <= _THUMBNAIL_LIMIT
     for place, (name, images, captions) in enumerate(groups):
@@ -73,9 +75,10 @@ def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
             [say(gallery, "images", row), gallery.thumbnail(int(row)) if pictures else ""]
             for row in images
         ]
-        embedding = gallery.take("images", images)
-        wider = _exaggeration(gallery, "images", embedding)
-        _add(drawing, plane, embedding, said, name, color, symbol, confidence, "solid", wider)
+        if len(images):
+            embedding = gallery.take("images", images)
+            wider = _exaggeration(gallery, "images", embedding)
+            _add(drawing, plane, embedding, said, name, color, symbol, confidence, "solid", wider)
         if with_captions and len(captions):
             said = [[say(gallery, "captions", row), ""] for row in captions]
             embedding = gallery.take("captions", captions)

@@ -70,7 +70,7 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
     """A `Gallery` of uploaded files, and how many of them were no pictures.
 
     Args:
-        gallery: the `Gallery` whose model embeds them and whose probes judge.
+        gallery: the `Gallery` whose asker embeds them and whose probes judge.
         paths: of the files.
         progress: called with the share that is done.
 
@@ -100,12 +100,11 @@ def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
     names = [path.stem.replace("_", " ") for path in kept]
     own = Gallery(
         "your photos",
-        gallery.towers,
+        gallery.asker,
         names,
         kept,
         [],
         {"images": embedding},
-        probes=gallery.probes,
         trained_on=gallery.trained_on,
     )
     return own, len(paths) - len(kept)

@@ -8,6 +8,7 @@ from starlette.middleware import Middleware
 
 from demo import (
     api,
+    cards,
     elements_panel,
     image_panel,
     map_panel,
@@ -15,7 +16,6 @@ from demo import (
     text_panel,
     trust_panel,
 )
-from demo.cards import escape
 from demo.events import gr, guard_inputs
 from demo.guard import Guard, hosts_of
 from demo.limits import MAX_BYTES, MAX_RESULTS
@@ -47,12 +47,14 @@ def build(gallery, metrics=None):
         delete_cache=(600, 3600),
     ) as page:
         gr.HTML(_head(gallery))
+        if "photos" in gallery.missing:
+            gr.HTML(cards.note(gallery.missing["photos"], "warning"))
         with gr.Accordion("Settings", open=False):
             controls = _settings(service)
-        with gr.Tabs():
+        with gr.Tabs(selected="text" if gallery.image_names else "image"):
             open_link = text_panel.add(service, controls)
             if gallery.reads_words:
-                if gallery.captions:
+                if gallery.captions or "captions" in gallery.missing:
                     image_panel.add(service, controls)
                 if gallery.kind == "a set":
                     elements_panel.add(service)
@@ -139,21 +141,25 @@ def _title(gallery):
 
 def _head(gallery):
     found = f"you see what is found among {len(gallery.image_names):,} pictures"
-    if gallery.reads_words:
+    if not gallery.image_names:
+        many = f"{len(gallery.captions):,} captions"
+        text = f"Choose a picture: you see what is found among {many}, and how likely each fits."
+    elif gallery.reads_words:
         text = f"Describe a {gallery.noun}: {found}, and how likely each fits."
     else:
         text = f"Choose a caption: {found}, and how likely each fits."
     if gallery.trained_on is not None:
         text += f" {gallery.trained_on}"
-    return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{escape(text)}</p></div>'
+    return f'<div class="halo-head"><h1>Halo Zoo</h1><p>{cards.escape(text)}</p></div>'
 
 
 def _settings(service):
     """The two settings that all searches share: similarity and number of results."""
     gallery = service.gallery
+    own = "as trained" if gallery.ids is None else "as the index"
     similarity = gr.Dropdown(
         [
-            (name.replace("_", " ") + (" (as trained)" if not i else ""), name)
+            (name.replace("_", " ") + (f" ({own})" if not i else ""), name)
             for i, name in enumerate(gallery.similarity_names)
         ],
         value=gallery.own_similarity,

@@ -56,6 +56,7 @@ class Service:
             similarity: how to rank; None as the model was trained.
             results: how many at most.
         """
+        self._expect("images")
         caption, similarity = limits.text(caption), self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         gallery = self.gallery
@@ -88,6 +89,7 @@ class Service:
             offset: how many of them to pass over.
             results: how many at most.
         """
+        self._expect("images")
         caption, similarity = limits.text(caption), self._similarity(similarity)
         least = limits.between(least, "The probability", answers.MANY, answers.FEW)
         offset = limits.whole(offset, "The offset", 0, len(self.gallery.image_names))
@@ -101,10 +103,7 @@ class Service:
 
     def find_captions(self, image, similarity=None, results=8):
         """The captions that describe an image: an `Answer`. `image` is the path of a file."""
-        if not self.gallery.captions:
-            raise limits.RefusedError(
-                "This gallery has no captions to find. Start the demo with --captions FILE."
-            )
+        self._expect("captions")
         similarity = self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
         query = self.gallery.of_pixels([self.pixels(image)])
@@ -156,7 +155,7 @@ class Service:
         """The model, the gallery, the similarities that rank it, and how its answers are judged."""
         gallery = self.gallery
         return {
-            "model": gallery.model.name,
+            "model": gallery.model_name or gallery.model.name,
             "gallery": gallery.name,
             "images": len(gallery.image_names),
             "captions": len(gallery.captions),
@@ -170,10 +169,18 @@ class Service:
         """The pixels of an uploaded file as the model sees them."""
         return limits.picture(image, self.gallery.pixels)
 
+    def _expect(self, side):
+        if not self.gallery.names(side):
+            raise limits.RefusedError(
+                self.gallery.missing.get(side)
+                or "This gallery has no captions to find. Start the demo with --captions FILE."
+            )
+
     def _judged(self, side):
         """What is known of the answers to one side's questions, in JSON values."""
-        if side == "images" and not self.gallery.captions:
-            return {"calibrated": False, "why_not": "this gallery has no captions"}
+        found = "captions" if side == "images" else "images"
+        if not self.gallery.names(found):
+            return {"calibrated": False, "why_not": f"this gallery has no {found}"}
         judge = self.gallery.retriever(side).judge
         if judge.confidence is None:
             return {"calibrated": False, "why_not": judge.why_not}

@@ -16,9 +16,9 @@ from zoo.data.toy.birds.writing import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.files.decoding import check_images
-from zoo.models import Tower
 from zoo.models.presets import shown_pictures
 from zoo.models.tower import SIDES, weights_sha256
+from zoo.retriever import Retriever
 
 PRESET = "photos_pfe"
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
@@ -52,13 +52,13 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         asks_packaged = folder is None and card["data"]["loader"] == "pairs"
     records = _records(run, data_dir) if folder is None and not asks_packaged else None
     resizing = shown_pictures(model, run)
-    towers = {side: Tower(model, side, **resizing) for side in SIDES}
+    asker = Retriever(model, None, evaluation.probes_of(run), resizing=resizing)
+    towers = {side: asker.tower(side) for side in SIDES}
     towers["images"].expect("pictures")
     towers["captions"].expect("texts")
     metrics, more = None, {}
     if card is None and RunFolder(run).is_run:
         metrics = RunFolder(run).metrics
-    more["probes"] = evaluation.probes_of(run)
     if card is not None and "trained_on" in card:
         what, *_ = re.split("[:;,] ", card["trained_on"])
         more["trained_on"] = f"The model was trained on {what}."
@@ -92,7 +92,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     embeddings = {"images": images}
     if texts:
         embeddings["captions"] = _encoded(texts, towers["captions"], cache, identity)
-    return Gallery(name, towers, names, paths, texts, embeddings, records, **more), metrics
+    return Gallery(name, asker, names, paths, texts, embeddings, records, **more), metrics
 
 
 def _of_vectors(run, folder, data_dir):
@@ -100,26 +100,25 @@ def _of_vectors(run, folder, data_dir):
     if folder is not None:
         raise InputError(f"{run}: reads vectors, and --photos is of pictures; leave it out")
     model, split = evaluation.open_run(run, data_dir)
-    records, towers = split.records, {side: model.tower(side) for side in SIDES}
+    records, asker = split.records, Retriever(model, None, evaluation.probes_of(run))
     if records.caption_vectors is None:
         raise InputError("the model reads vectors of captions, and this gallery has words")
     images = batches.image_batches(records, split.source).map(lambda batch: batch["images"])
     captions = batches.caption_batches(records, None).map(lambda batch: batch["captions"])
     embeddings = {
-        "images": towers["images"].of_arrays(images),
-        "captions": towers["captions"].of_arrays(captions),
+        "images": asker.tower("images").of_arrays(images),
+        "captions": asker.tower("captions").of_arrays(captions),
     }
     paths = list(records.image_paths)
     names = _names(records, [Path(path) for path in paths])
     gallery = Gallery(
         records.name,
-        towers,
+        asker,
         names,
         paths,
         labels_of(records.captions, records.caption_ids),
         embeddings,
         records,
-        probes=evaluation.probes_of(run),
     )
     return gallery, RunFolder.existing(run).metrics
 

@@ -20,6 +20,10 @@ def add(service, controls):
         Function of the page, to be called inside of it: answers `?q=` when it opens.
     """
     gallery = service.gallery
+    if "images" in gallery.missing:
+        with gr.Tab("Words → pictures", id="text"):
+            gr.HTML(cards.note(gallery.missing["images"]), elem_id="halo-answer")
+        return lambda page: None
     found = opening.examples(service)
     first = [one.caption for one in found[:2]]
 

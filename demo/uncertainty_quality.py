@@ -2,9 +2,6 @@
 
 import threading
 
-from zoo import evaluation
-from zoo.evaluation.retrieval import EncodedSplit
-
 NO_UNCERTAINTY = "This model embeds items as points: it has no uncertainty to rank its queries by."
 UNKNOWN = "The images and captions here do not say what matches, so errors cannot be counted."
 
@@ -44,9 +41,11 @@ class UncertaintyQuality:
         return self._measured
 
     def _evaluate(self):
+        from zoo import evaluation  # which needs Keras
+
         gallery = self._gallery
         uncertainty = [gallery.references[side].values for side in ("images", "captions")]
-        split = EncodedSplit(
+        split = evaluation.EncodedSplit(
             gallery.records,
             gallery.embeddings["images"],
             gallery.embeddings["captions"],

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TRAIN = "train"
+_LAZY = ("halo_zoo.", "demo.")  # modules that import Keras themselves, where they need it
 
 
 class Command(NamedTuple):
@@ -58,7 +59,7 @@ COMMANDS = {
     "export": Command(
         "RUN OUT", "export a SavedModel, ONNX, LiteRT or OpenVINO", "export.__main__"
     ),
-    "demo": Command("[RUN]", "show a model and a gallery in the browser", "demo.__main__"),
+    "demo": Command("[RUN | INDEX]", "show a gallery in the browser", "demo.__main__"),
 }
 
 
@@ -86,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if module is None:
             print(program)
             sys.exit(0)
-        run = _runner(lazily=module.startswith("halo_zoo."))
+        run = _runner(lazily=module.startswith(_LAZY))
     except (OSError, ValueError) as error:  # a backend that Keras cannot import is one too
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -208,7 +208,7 @@ def test_the_demo_answers(system, split):
         "images": {key: np.asarray(value) for key, value in system.images.items()},
         "captions": {key: np.asarray(value) for key, value in system.captions.items()},
     }
-    gallery = Gallery("tiny", _towers(system), paths, paths, system.texts, sides)
+    gallery = Gallery("tiny", Retriever(system.model, None), paths, paths, system.texts, sides)
     assert gallery.similarity_names[0] == system.similarity.identifier
     query = {key: value[:1] for key, value in sides["captions"].items()}
     answer = answers.search(
@@ -219,10 +219,6 @@ def test_the_demo_answers(system, split):
     assert answer["probability"] is None  # nothing is calibrated
     assert answer["first_k"] is None
     assert (answer["uncertainty"] is None) != embeddings.has_uncertainty(query)
-
-
-def _towers(system):
-    return {side: system.model.tower(side) for side in ("images", "captions")}
 
 
 def test_the_exports_index_is_the_librarys(system):

@@ -44,14 +44,14 @@ def _untrained(birds, build):
     records = cub.load(birds, split="test", image_size=64, verbose=False).records
     tokenizer = captions.word_tokenizer(list(records.captions), max_words=20)
     model = build(tokenizer)
-    towers = {side: model.tower(side) for side in ("images", "captions")}
+    asker = zoo.Retriever(model, None)
     paths = list(records.image_paths)
     embeddings = {
-        "images": towers["images"].of_files(paths),
-        "captions": towers["captions"].of_texts(records.captions),
+        "images": asker.tower("images").of_files(paths),
+        "captions": asker.tower("captions").of_texts(records.captions),
     }
     names = [f"bird {i}" for i in range(len(paths))]
-    return Gallery("birds", towers, names, paths, list(records.captions), embeddings, records)
+    return Gallery("birds", asker, names, paths, list(records.captions), embeddings, records)
 
 
 @pytest.fixture(scope="session")

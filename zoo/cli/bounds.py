@@ -11,6 +11,19 @@ SIMILARITIES = (
     "probabilistic_cosine", "reverse_kl", "set_match_probability", "smooth_chamfer",
     "squared_euclidean", "squared_wasserstein_2", "von_mises_fisher", "wasserstein_2",
 )  # fmt: skip
+# Those that an index can rank embeddings of a kind by.
+RANKING = {
+    "a point": ("cosine", "euclidean", "squared_euclidean"),
+    "a Gaussian": (
+        "average_l2", "bhattacharyya", "cosine", "csd", "elk", "euclidean", "jeffreys", "kl",
+        "match_probability", "min_kl", "probabilistic_cosine", "reverse_kl", "squared_euclidean",
+        "squared_wasserstein_2", "wasserstein_2",
+    ),
+    "a set": (
+        "average_l2", "chamfer", "match_probability", "maximum_pair", "set_match_probability",
+        "smooth_chamfer",
+    ),
+}  # fmt: skip
 # The similarity that ranks embeddings of a kind by default.
 BY_KIND = {
     "a point": "cosine",

@@ -92,6 +92,11 @@ def read_names(path: Any) -> list[str]:
     return _read(path, ["name"]).names
 
 
+def read_uncertainty(path: Any) -> np.ndarray | None:
+    """The uncertainty of the items of a shard, None of points; raises as `read_shard`."""
+    return _read(path, ["name", "uncertainty"]).uncertainty
+
+
 def read_contents(path: Any) -> tuple[list[str], list[str]]:
     """`(names, contents)` of the items of a shard; the contents are `""` where none are known."""
     shard = _read(path, ["name", "contents"])

@@ -77,6 +77,15 @@ def total_variance(arrays):
     return np.exp(arrays["log_variance"]).sum(axis=1)
 
 
+def gaussian_uncertainty(arrays, measure):
+    """`zoo.embeddings.uncertainty` of Gaussians, `(items,)`."""
+    if measure == "total_variance":
+        return total_variance(arrays)
+    if measure == "geometric_mean":
+        return np.exp(0.5 * arrays["log_variance"].mean(axis=1))
+    return arrays["log_variance"].sum(axis=1)
+
+
 def unit(vectors):
     """Vectors over their lengths, along the last axis; a zero vector stays zero."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)

@@ -21,6 +21,7 @@ from zoo.errors import InputError
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
 SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
 MAX_PIXELS = 64_000_000
+IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _OPENERS = tuple(kind for kind in FORMATS if kind != "MPO")  # Pillow's JPEG plugin opens MPO
 _JPEG = b"\xff\xd8\xff"
 _ORIENTATION = 0x0112  # the EXIF tag

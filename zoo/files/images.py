@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from zoo.embeddings import Tensor
-from zoo.files.decoding import decoded
+from zoo.files.decoding import IMAGENET_MEAN, decoded
 from zoo.files.orientation import (
     chunk_orientation,
     jpeg_orientation,
@@ -16,7 +16,6 @@ from zoo.files.orientation import (
 )
 from zoo.files.seeding import uniform
 
-IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
 RESIZES = ("crop", "stretch")
 

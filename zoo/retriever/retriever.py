@@ -152,6 +152,18 @@ class Retriever:
             return self._model
 
     @property
+    def similarity(self) -> Any:
+        """What ranks: that of the index, else the model's own."""
+        return self.model.similarity if self.index is None else self.index.similarity
+
+    def over(self, index: Index | ShardedIndex, names: Any = None) -> "Retriever":
+        """The same model, probes and towers over another gallery; arguments as of the class."""
+        other = type(self)(None, index, self.probes, names)
+        other._towers, other._stored = self._towers, self._stored
+        other._opens = lambda: (self.model, self._origin, self._resizing)
+        return other
+
+    @property
     def side(self) -> str:
         """What the gallery holds, `"images"` or `"captions"`."""
         return self.index.description["side"]
@@ -509,11 +521,15 @@ class Retriever:
             return asked
         if judge.fits is not None and judge.fits.words is not None:  # it has learnt of words
             asked = asked._replace(prior=priors(texts, packaged_bank()))
-        reader = self.model.tokenizer if self._stored is None else self._stored
-        if reader is None:
+        if self.reader is None:
             return asked
-        words, unknown = unknown_words(reader, texts)
+        words, unknown = unknown_words(self.reader, texts)
         return asked._replace(words=words, unknown=unknown)
+
+    @property
+    def reader(self) -> Any:
+        """What knows words: the model's tokenizer, or what is stored of it; None of vectors."""
+        return self.model.tokenizer if self._stored is None else self._stored
 
     def _reference_scores(self, queries, judge):
         """The mean of each question's best scores over the probes' own items."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.embeddings.arrays import joined
+from zoo.embeddings.arrays import gaussian_uncertainty, joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
 from zoo.files.folders import TOWERS
@@ -20,7 +20,7 @@ from zoo.files.json_files import read_object
 FACTS, TOKENIZER = "towers.json", "tokenizer.json"
 VERSION = 1
 ENGINE = ("onnxruntime", "tokenizers")  # packages of the extra "search"
-_MANY = 256  # texts at once
+_MANY, _PICTURES = 256, 8  # texts and pictures at once
 
 
 class StoredTowers:
@@ -73,11 +73,13 @@ class StoredTowers:
 class StoredTower:
     """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4.
 
-    `reads` is `"texts"` or `"pictures"`; the facts are those of the side.
+    `reads` is `"texts"` or `"pictures"`, `measure` that of the side's uncertainty; the facts are
+    those of the side.
     """
 
     def __init__(self, folder: Path, side: str, facts: dict[str, Any]):
         self.side, self.reads, self._facts = side, facts["reads"], facts
+        self.measure = facts.get("measure")
         self._forward = open_onnx(folder / facts["file"])
         self.tokenizer = None
         if self.reads == "texts":
@@ -106,17 +108,32 @@ class StoredTower:
         An InputError if one cannot be read, or the side reads texts.
         """
         self._expect("pictures")
-        shown = self._facts["size"], self._facts["mode"], self._facts["crop_fraction"]
         parts = []
         for row, file in enumerate(files):
             try:
-                pixels = fit(decoded(file), *shown)
+                parts.append(self.of_arrays(self.fitted(file)[None]))
             except InputError as error:
                 if isinstance(file, (str, os.PathLike)):
                     raise
                 raise InputError(f"item {row}: {error}") from error
-            parts.append(self._forward({self.side: pixels[None].astype(np.float32)}))
         return joined(parts)
+
+    def of_arrays(self, arrays: np.ndarray) -> dict[str, np.ndarray]:
+        """The embedding of pictures as `fitted` returns them, `(N, size, size, 3)`."""
+        parts = [arrays[n : n + _PICTURES] for n in range(0, len(arrays), _PICTURES)]
+        return joined([self._forward({self.side: part.astype(np.float32)}) for part in parts])
+
+    def fitted(self, picture: Any) -> np.ndarray:
+        """A picture as the encoder is shown it, uint8 `(size, size, 3)`; raises as `of_files`."""
+        self._expect("pictures")
+        shown = self._facts["size"], self._facts["mode"], self._facts["crop_fraction"]
+        return fit(decoded(picture), *shown)
+
+    def uncertainty(self, embedding: dict[str, np.ndarray]) -> np.ndarray | None:
+        """`(N,)` by the model's own measure, or None where the embedding has none."""
+        if self.measure is None or "log_variance" not in embedding:
+            return None
+        return gaussian_uncertainty(embedding, self.measure)
 
     def _expect(self, wanted):
         if self.reads != wanted:

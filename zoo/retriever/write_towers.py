@@ -14,6 +14,7 @@ from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.atomic import atomic_folder, write_text
 from zoo.files.folders import TOWERS
+from zoo.files.json_files import read_object
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
@@ -37,11 +38,11 @@ def write_towers(
     name = f"{TOWERS}{sha256[:16]}"
     if not index.has_moments or scoring.Portable.of(index.similarity) is None:
         return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
-    if (out / name / FACTS).is_file():
+    if (out / name / FACTS).is_file() and _is_whole(out / name):
         return name, None
     asking = _ASKING[index.description["side"]]
     try:
-        with atomic_folder(out / name) as partial:
+        with atomic_folder(out / name, replace=True) as partial:
             sides, not_written = {}, {}
             for side in (asking, _ASKING[asking]):
                 try:
@@ -97,7 +98,14 @@ def _write(folder, tower):
         raise InputError(differs)
     if twin is not None:
         twin.save(str(folder / TOKENIZER))
-    return {**facts, "reads": tower.reads}
+    return {**facts, "reads": tower.reads, "measure": tower.measure}
+
+
+def _is_whole(folder):
+    """Whether a folder of towers has all that is written today."""
+    facts = read_object(folder / FACTS)
+    sides = facts.get("sides", {}).values()
+    return facts.get("version") == VERSION and all("measure" in side for side in sides)
 
 
 def _differs(path, tower, batches, expected):

@@ -5,7 +5,14 @@ import numpy as np
 from zoo import embeddings
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT, SET
-from zoo.embeddings.arrays import as_arrays, element_owners, length, take, total_variance
+from zoo.embeddings.arrays import (
+    as_arrays,
+    element_owners,
+    gaussian_uncertainty,
+    length,
+    take,
+    total_variance,
+)
 from zoo.embeddings.spaces import SPACES, straight_line
 from zoo.search import gallery_scores, kinds, plan, scoring
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
@@ -350,6 +357,6 @@ def _longest(vectors):
 
 
 def _uncertainty(chunk, measure):
-    if measure in (None, "log_det") and "log_variance" in chunk:  # the usual one without Keras
-        return chunk["log_variance"].sum(axis=1)
+    if "log_variance" in chunk and measure in (None, *embeddings.GAUSSIAN_UNCERTAINTIES):
+        return gaussian_uncertainty(chunk, measure)  # without Keras
     return np.asarray(embeddings.uncertainty(chunk, measure))

@@ -1,0 +1,135 @@
+"""The gallery of an index that `halo search build` wrote: nothing is encoded, and Keras is lazy."""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from demo.gallery import Gallery
+from demo.limits import RefusedError
+from zoo.collection.shards import Collection, read_uncertainty
+from zoo.embeddings.arrays import joined, take
+from zoo.errors import InputError
+from zoo.files.tables import SEPARATORS
+from zoo.files.text_files import existing_folder
+from zoo.retriever import Retriever
+from zoo.search import built
+
+_READS = {"images": "pictures", "captions": "texts"}
+_LOOKED_FOR = 100  # photos
+_NO_CAPTIONS = "This index holds photos and no captions, so there is nothing for a picture to find."
+_NO_PHOTOS = (
+    "This index holds captions and no photos: choose a picture under “Picture → words” to see "
+    "which of them describe it."
+)
+_NO_EMBEDDINGS = (
+    "There is no map: it needs what each item was encoded to, which this index does not keep "
+    "(`halo search build` does)."
+)
+_MOVED = (
+    "The photos of this index are not where they were when it was built: their names stand for "
+    "them. `halo demo INDEX --photos DIR` shows them from another folder."
+)
+_AGAIN = "This index has been built again. Start the demo again to see it as it is now."
+
+
+def is_index(run):
+    """Whether what the demo is given is the folder of an index."""
+    return (Path(run) / built.SETUP).is_file()
+
+
+def load(folder, photos=None):
+    """The gallery of an index, by its stored towers where it has them, else by its model.
+
+    Args:
+        folder: what `halo search build` or `zoo.Retriever.save` wrote.
+        photos: where its photos are now, if they have moved.
+
+    Raises:
+        InputError: if it is of another version, damaged, or its model reads vectors.
+    """
+    folder, setup, retriever = Path(folder), None, None
+    while setup != built.read_setup(folder):  # one that is built again meanwhile
+        setup = built.read_setup(folder)
+        retriever = Retriever.load(folder)
+    for side, wanted in _READS.items():
+        found = retriever.tower(side).reads
+        if found != wanted:
+            raise InputError(f"{folder}: its model reads {found} for {side}, not {wanted}")
+    ids = np.sort(retriever.index.ids)
+    if not len(ids):
+        raise InputError(f"{folder}: the index is empty; there is nothing to show")
+    side = retriever.side
+    names = retriever.names_of(ids) or [f"{side[:-1].capitalize()} {one}" for one in ids.tolist()]
+    embeddings, uncertainties, missing = {}, {}, {}
+    if setup["shards"] is None:
+        missing["map"] = _NO_EMBEDDINGS
+    else:
+        shards = _Shards(Collection(folder / setup["shards"]), side, ids)
+        embeddings, uncertainties = shards, {side: shards.uncertainties()}
+    paths, captions = [], []
+    if side == "captions":
+        captions, missing["images"] = names, _NO_PHOTOS
+    else:
+        missing["captions"] = _NO_CAPTIONS
+        paths = _paths(setup, names, photos)
+        if not any(path.is_file() for path in paths[:: -(-len(paths) // _LOOKED_FOR)]):
+            missing["photos"] = _MOVED
+            print(f"{folder}: no photo is at its path, as {paths[0]}: name their folder, --photos")
+    return Gallery(
+        folder.resolve().name,
+        retriever,
+        names if side == "images" else [],
+        paths,
+        captions,
+        embeddings,
+        ids=ids,
+        uncertainties=uncertainties,
+        missing=missing,
+        model_name=Path(built.model_of(folder, setup)).name,
+    )
+
+
+class _Shards(Mapping):
+    """The embeddings of an index's side, read from its shards when they are first asked for."""
+
+    def __init__(self, collection, side, ids):
+        self._collection, self._side, self._ids = collection, side, ids
+
+    def __getitem__(self, side):
+        if side != self._side:
+            raise KeyError(side)
+        return self._read
+
+    def __iter__(self):
+        return iter([self._side])
+
+    def __len__(self):
+        return 1
+
+    @functools.cached_property
+    def _read(self):
+        try:
+            return take(joined([shard.arrays for shard in self._collection.shards()]), self._ids)
+        except InputError:
+            raise RefusedError(_AGAIN) from None
+
+    def uncertainties(self):
+        """By the model's own measure, `(items,)`; None of points."""
+        found = [read_uncertainty(path) for path in self._collection.paths]
+        if any(part is None for part in found):
+            return None
+        return np.concatenate(found)[self._ids]
+
+
+def _paths(setup, names, photos):
+    """Where the photos are that were indexed: relative to the folder, or to that of the table."""
+    source = (setup.get("build") or {}).get("source", "")
+    if photos is not None:
+        root = existing_folder(photos, "folder of the index's photos")
+    elif Path(source).suffix in SEPARATORS:
+        root = Path(source).parent
+    else:
+        root = Path(source)
+    return [root / name for name in names]
