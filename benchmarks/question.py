@@ -99,7 +99,7 @@ def costs(folder, flags):
         )
         peak, ended = 0, 0
         while not ended:  # what the system keeps of the end has this process's own memory in it
-            peak = max(peak, _high_water(process.pid))
+            peak = max(peak, high_water(process.pid))
             time.sleep(0.01)
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -114,7 +114,7 @@ def _environment(**more):
     return {n: x for n, x in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"} | more
 
 
-def _high_water(number):
+def high_water(number):
     """The most memory that a process has had, in KiB."""
     with open(f"/proc/{number}/status", encoding="ascii") as file:
         found = [line.split()[1] for line in file if line.startswith("VmHWM")]

@@ -49,6 +49,9 @@ def _shown(options):
                     f"--{flag.replace('_', '-')} is not of an index, which {options.run} is"
                 )
         return stored_index.load(options.run, options.photos), None
+    whole = Path(options.run).resolve().parent
+    if stored_index.is_index(whole):
+        raise InputError(f"{options.run}: is a part of an index; name the whole, {whole}")
     importlib.import_module("zoo.training.registered")  # TensorFlow and Keras
     from demo import sources
 

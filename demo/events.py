@@ -1,5 +1,6 @@
 """Handlers of the page's events: errors as sentences, uploads of pictures only."""
 
+import contextlib
 import functools
 import html
 import logging
@@ -8,9 +9,13 @@ import os
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
+from gradio import utils
 
 from demo import cards, uploads
 from demo.limits import RefusedError
+
+# Gradio imports matplotlib for every event, to draw what this page never does.
+utils.MatplotlibBackendMananger = contextlib.nullcontext
 
 _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the server's log."
 

@@ -6,6 +6,9 @@ from demo import cards, chooser, curves, pictures, verdict_card
 from demo.events import gr, in_sentences, said_on_the_page
 
 _BOX = (Path(__file__).parent / "box.js").read_text(encoding="utf-8")
+_NO_ERASING = (
+    "No part of a picture can be erased here: there is no uncertainty of photos to compare with."
+)
 _EMPTY = "Choose a picture, or one of the gallery's, to see which captions it finds."
 
 
@@ -34,6 +37,8 @@ def add(service, controls):
                 image, taken = chooser.add(gallery, "halo-image", "halo-sample")
             with gr.Column(scale=2, min_width=300):
                 shown = gr.HTML(empty, elem_id="halo-captions")
+        if not certain and gallery.measure is not None:
+            gr.HTML(cards.note(_NO_ERASING))
         with gr.Column(visible=certain):
             gr.HTML(
                 "<h3>Erase a part of it</h3><p>Drag a box over the first picture below. The model "

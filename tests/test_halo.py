@@ -24,7 +24,6 @@ def _process(monkeypatch):
     """`halo` changes the module path and the arguments of its process, which here is pytest's."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["halo"])
-    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # the demo sets its own
 
 
 def call(*argv):

@@ -1,6 +1,7 @@
 """Where model and gallery come from: runs, folders of one's own, and what is wrong with them."""
 
 import functools
+import os
 import shutil
 from pathlib import Path
 
@@ -198,11 +199,12 @@ def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkey
     """And nothing is written into the working folder: it was `data/demo`, wherever one stood."""
     launched = []
     monkeypatch.setattr(page, "launch", lambda built, *where: launched.append((built, *where)))
-    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # main sets its own; this restores it
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")
     monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     main([str(run_folder)])
+    assert os.environ["GRADIO_TEMP_DIR"] == "of this test"  # Gradio had its own meanwhile
     assert list(Path().iterdir()) == []
     assert any((tmp_path / "cache" / "demo").iterdir())
     gallery, asked = launched[0][0].service.gallery, []

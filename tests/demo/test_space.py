@@ -30,7 +30,6 @@ def test_it_runs(gaussians, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sources, "load", lambda *_: (gaussians, None))
     monkeypatch.setattr(page, "launch", lambda built, *where: launched.append((built, *where)))
-    monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")  # the demo sets its own
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SPACE / "app.py"), run_name="__main__")
     assert ended.value.code in (0, None)

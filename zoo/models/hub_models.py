@@ -163,7 +163,7 @@ def nearest(name: str, others: list[str]) -> str:
     path = pathlib.Path(name).expanduser()
     beside = []
     if path.parent.is_dir():
-        beside = [str(path.with_name(one.name)) for one in path.parent.iterdir()]
+        beside = [str(one) for one in path.parent.iterdir() if one != path]
     found = difflib.get_close_matches(name, [*others, *hub_names(), *beside], 1)
     if not found and re.fullmatch(r"[\w-]+/[\w.-]+", name):  # as Hugging Face names its models
         found = [f"hf://{name}"]

@@ -84,7 +84,7 @@ class Retriever:
         self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
-        self._judge = self._reference = self._folder = None
+        self._judge = self._reference = self._folder = self._as_trained = None
 
     @classmethod
     def build(
@@ -161,6 +161,8 @@ class Retriever:
         other = type(self)(None, index, self.probes, names)
         other._towers, other._stored = self._towers, self._stored
         other._opens = lambda: (self.model, self._origin, self._resizing)
+        if self._stored is not None and index.similarity is self.similarity:
+            other._as_trained = self._ranks_as_trained  # which its numbers alone do not tell
         return other
 
     @property
@@ -620,6 +622,8 @@ class Retriever:
 
     @property
     def _ranks_as_trained(self):
+        if self._as_trained is not None:
+            return self._as_trained
         if self._stored is not None:
             ranking = self.index.description["similarity"]
             return self._stored.facts["similarity"] == scoring.identity_of(ranking)

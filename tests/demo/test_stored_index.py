@@ -1,0 +1,285 @@
+"""The demo of an index: what a gallery with Keras says, without Keras; and what an index lacks."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import halo_zoo
+import zoo
+from demo import own_panel, page, sources, stored_index
+from demo.limits import RefusedError
+from demo.service import Service
+from halo_zoo.search import main as search
+from zoo import collection
+from zoo.errors import InputError
+from zoo.retriever.stored_towers import FACTS, StoredTower
+
+MODEL = "toy_birds_pfe"
+WORDS = ("a small bird with a red crown", "a bird with black wings", "a blue bird", "a house")
+QUESTIONS = (*WORDS, "bird", "photos of a yellow belly", "qwx zzxy")
+
+
+@pytest.fixture(scope="module")
+def photos(birds, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "photos"
+    return shutil.copytree(birds / "images", folder)
+
+
+@pytest.fixture(scope="module")
+def index(photos):
+    """An index of photos, built by the command."""
+    out = photos.parent / "built"
+    search(["build", str(photos), str(out), "--model", MODEL, "--include-training"])
+    return out
+
+
+@pytest.fixture(scope="module")
+def words(photos):
+    path = photos.parent / "words.txt"
+    path.write_text("".join(f"{text}\n" for text in WORDS))
+    return path
+
+
+@pytest.fixture(scope="module")
+def captions(photos, words):
+    """An index of captions."""
+    search(["build", str(words), str(photos.parent / "texts"), "--captions", "--model", MODEL])
+    return photos.parent / "texts"
+
+
+@pytest.fixture(scope="module")
+def keras(photos, words):
+    """The same photos and captions, encoded by Keras."""
+    cache = photos.parent / "cache"
+    return sources.load(MODEL, folder=photos, captions=words, cache=cache)[0]
+
+
+def assert_alike(found, expected, to=1e-4):
+    for key in ("verdict", "reason", "fitting", "first_k"):
+        assert found[key] == expected[key], key
+    for key in ("probability", "wanted", "number"):  # which is a sum over the gallery
+        assert_near(found[key], expected[key], 10 * to if key == "number" else to)
+    for one, other in zip(found["results"], expected["results"], strict=True):
+        assert (one["item"], one["name"]) == (other["item"], other["name"])
+        assert_near(one["similarity"], other["similarity"], to)
+        assert_near(one["fits"], other["fits"], to)
+        assert_near(one["uncertainty"], other["uncertainty"], to)
+
+
+def assert_near(found, expected, to):
+    assert (found is None) == (expected is None)
+    assert found is None or found == pytest.approx(expected, rel=to, abs=to)
+
+
+def test_words_are_answered_as_by_keras(index, keras):
+    gallery = stored_index.load(index)
+    assert all(isinstance(tower, StoredTower) for tower in gallery.towers.values())
+    assert gallery.similarity_names == keras.similarity_names
+    service, other = Service(gallery, None), Service(keras, None)
+    for text in QUESTIONS:
+        found, expected = service.find_images(text), other.find_images(text)
+        assert_alike(found["answer"], expected["answer"])
+        for key in ("asked", "unknown_words"):
+            assert found[key] == expected[key]
+    told = {one: one.describe_gallery() for one in (service, other)}
+    assert told[service]["model"] == MODEL
+    for key in ("embedding", "uncertainty_measure", "similarities", "images"):
+        assert told[service][key] == told[other][key]
+    assert told[service]["judged"]["captions"] == told[other]["judged"]["captions"]
+
+
+def test_pictures_are_answered_as_by_keras(index, captions, keras, photo):
+    by_towers = Service(stored_index.load(captions), None)
+    assert_alike(*(one.find_captions(str(photo)) for one in (by_towers, Service(keras, None))))
+    gallery = stored_index.load(index)
+    erased, _ = Service(gallery, None).erase_region(str(photo))
+    expected, _ = Service(keras, None).erase_region(str(photo))
+    names = ("uncertainty", "uncertainty_without_region", "uncertainty_by_erased_percent")
+    for key in names:
+        np.testing.assert_allclose(erased[key], expected[key], rtol=1e-3)
+    own, _ = own_panel.gallery_of(gallery, gallery.image_paths[:9])
+    theirs, _ = own_panel.gallery_of(keras, keras.image_paths[:9])
+    found, expected = (Service(one, None).find_images(WORDS[0])["answer"] for one in (own, theirs))
+    assert_alike(found, expected, to=1e-3)
+
+
+def test_another_similarity_ranks_as_by_keras(index, keras):
+    found, expected = (
+        Service(one, None).find_images(WORDS[0], "wasserstein_2")["answer"]
+        for one in (stored_index.load(index), keras)
+    )
+    assert_alike(found, expected)
+
+
+@pytest.mark.very_slow  # the towers of a ResNet are written
+@pytest.mark.skipif("photos_pfe" not in zoo.list_presets(), reason="no preset of photos here")
+def test_what_fits_is_what_keras_says(tmp_path):
+    """Of a model that has learnt what fits, over the packaged photos and their stored vectors."""
+    keras, _ = sources.load(cache=tmp_path)
+    images, measured = keras.embeddings["images"], keras.references["images"].values
+    pieces = collection.of_items("files", keras.image_names, keras.image_paths)
+    encoder = lambda work, _: collection.Encoded(list(work.names), images, measured)  # noqa: E731
+    made = {"model": "photos_pfe", "side": "images"}
+    collection.encode(pieces, encoder, tmp_path / "shards", made)
+    search(["index", str(tmp_path / "shards"), str(tmp_path / "built")])
+    gallery = stored_index.load(tmp_path / "built")
+    assert isinstance(gallery.towers["captions"], StoredTower)
+    services, fitting = [Service(one, None) for one in (gallery, keras)], 0
+    for text in ("a boat on the water", "a penguin", "people outdoors", "a dog running on grass"):
+        assert_alike(*(one.find_images(text)["answer"] for one in services))
+        found, expected = (one.find_all(text, 0.1) for one in services)
+        assert found["total"] == expected["total"]
+        fitting += found["total"]
+        for one, other in zip(found["results"], expected["results"], strict=True):
+            assert one["name"] == other["name"]
+            assert one["fits"] == pytest.approx(other["fits"], abs=1e-4)
+    assert fitting > 0
+    own, _ = own_panel.gallery_of(gallery, keras.image_paths[:9])
+    assert own.retriever("captions").judge.fits is not None
+
+
+HEAVY = ("tensorflow", "keras", "tensorflow_probability", "matplotlib")
+ASKS = """
+import json, sys, urllib.request
+import halo_zoo
+from halo_zoo import applications_folder
+
+halo_zoo._runner(lazily=True)  # as `halo demo` begins
+sys.path.insert(0, str(applications_folder()))
+from demo import own_panel, page, stored_index
+
+folder, photo = sys.argv[1:3]
+built = page.build(stored_index.load(folder))
+address = page.launch(built, wait=False, quiet=True).rstrip("/")
+
+def ask(name, *values):
+    place = f"{address}/gradio_api/call/{name}"
+    body = json.dumps({"data": values}).encode()
+    sent = urllib.request.Request(place, body, {"Content-Type": "application/json"})
+    event = json.load(urllib.request.urlopen(sent))["event_id"]
+    said = urllib.request.urlopen(f"{place}/{event}").read().decode()
+    assert "event: complete" in said, said
+
+service = built.service
+ask("find_images", "a small bird with a red crown", None, 8)
+service.find_all("a bird", 0.1) if service.gallery.retriever("captions").judge.fits else None
+service.erase_region(photo)
+ask("draw_map", 5, False, 25, "a bird", 0)
+own_panel.gallery_of(service.gallery, [photo] * 3)[0].retriever("captions").ask("a bird", k=2)
+print(sorted(set(sys.argv[3].split()) & {name.partition(".")[0] for name in sys.modules}))
+built.close(verbose=False)
+"""
+
+
+def test_neither_tensorflow_nor_keras_nor_matplotlib_is_imported(index, photo, tmp_path):
+    """A question, a region that is erased, the map and photos of one's own."""
+    hidden = ("HALO_LAZY", "MPLBACKEND")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS, str(index), str(photo), " ".join(HEAVY)],
+        env={**environment, "GRADIO_TEMP_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_photos_that_are_gone_have_a_placeholder_and_a_sentence(index, tmp_path, capsys):
+    moved = shutil.copytree(index, tmp_path / "moved")
+    setup = json.loads((moved / "search.json").read_text())
+    setup["build"]["source"] = str(tmp_path / "nowhere")
+    (moved / "search.json").write_text(json.dumps(setup))
+    gallery = stored_index.load(moved)
+    assert "name their folder, --photos" in capsys.readouterr().out
+    assert gallery.thumbnail(0).startswith("data:image/svg+xml")
+    built = page.build(gallery)
+    try:
+        assert any(gallery.missing["photos"] in str(one.value) for one in html_of(built))
+    finally:
+        built.close(verbose=False)
+    found = stored_index.load(moved, index.parent / "photos")
+    assert "photos" not in found.missing
+    assert found.thumbnail(0).startswith("data:image/jpeg")
+    with pytest.raises(InputError, match="folder of the index's photos"):
+        stored_index.load(moved, tmp_path / "nowhere")
+
+
+def html_of(built):
+    return [one for one in built.blocks.values() if type(one).__name__ == "HTML"]
+
+
+def test_a_side_that_an_index_lacks_is_a_sentence(index, captions, photo):
+    gallery = stored_index.load(captions)
+    assert (gallery.image_names, gallery.captions) == ([], list(WORDS))
+    built = page.build(gallery)
+    try:
+        assert any(gallery.missing["images"] in str(one.value) for one in html_of(built))
+        for ask in (built.service.find_images, built.service.find_all):
+            with pytest.raises(RefusedError, match="holds captions and no photos"):
+                ask("a bird")
+        assert built.service.describe_gallery()["judged"]["captions"]["calibrated"] is False
+        draw = next(one.fn for one in built.fns.values() if one.api_name == "draw_map")
+        assert len(draw(5, False, 25, "a bird", 0)[0].data) == 4  # two items with their outlines
+    finally:
+        built.close(verbose=False)
+    built = page.build(stored_index.load(index))
+    try:
+        missing = built.service.gallery.missing["captions"]
+        assert any(missing in str(one.value) for one in html_of(built))
+        with pytest.raises(RefusedError, match="holds photos and no captions"):
+            built.service.find_captions(str(photo))
+    finally:
+        built.close(verbose=False)
+
+
+def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
+    retriever = zoo.Retriever.build(MODEL, str(photos))
+    retriever.save(tmp_path / "saved")
+    gallery = stored_index.load(tmp_path / "saved", photos)
+    assert not isinstance(gallery.towers["captions"], StoredTower)
+    found = Service(gallery, None).find_images(WORDS[0])["answer"]
+    answer = retriever.ask(WORDS[0], 8)
+    assert [one["name"] for one in found["results"]] == answer.names
+    assert found["verdict"] == answer.verdict
+    built = page.build(gallery)
+    try:
+        assert any(gallery.missing["map"] in str(one.value) for one in html_of(built))
+    finally:
+        built.close(verbose=False)
+
+
+def halo_demo(capsys, *words):
+    """The last line of an error, of exit code 2."""
+    with pytest.raises(SystemExit) as ended:
+        halo_zoo.main(["demo", *map(str, words)])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()[-1:]
+    return line
+
+
+def test_what_is_no_index_is_one_line(index, words, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", ["halo"])
+    assert "--captions is not of an index" in halo_demo(capsys, index, "--captions", words)
+    old = tmp_path / "old"
+    old.mkdir()
+    assert halo_demo(capsys, old).startswith(f"error: no such model: '{old}'")
+    said = f"error: {index / 'index'}: is a part of an index; name the whole, {index}"
+    assert halo_demo(capsys, index / "index") == said
+    (old / "search.json").write_text('{"index": "index"}')
+    expected = f"error: {old}: an older version built this index; build it again"
+    assert halo_demo(capsys, old) == expected
+    (old / "search.json").write_text("{")
+    assert halo_demo(capsys, old).startswith(f"error: {old / 'search.json'}")
+    newer = shutil.copytree(index, tmp_path / "newer")
+    (facts,) = newer.glob(f"towers-*/{FACTS}")
+    facts.write_text('{"version": 99}')
+    assert halo_demo(capsys, newer) == f"error: {facts}: of another version; build the index again"
