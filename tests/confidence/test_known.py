@@ -152,6 +152,16 @@ def test_what_is_like_training_is_understood_and_the_rest_is_not(known_texts):
     assert np.mean(known_texts.declined(texts(6, 500, strange=True))) > 0.95
 
 
+def test_some_of_the_texts_decide_as_all_do(known_texts):
+    asked = np.concatenate([texts(5, 50), texts(6, 50, strange=True)])
+    for error in (0.015, 0.2, 0.6):
+        expected = known_texts.p_values(asked) <= error
+        assert 0 < expected.sum() < 100
+        np.testing.assert_array_equal(known_texts.declined(asked, error=error), expected)
+        for point, one in zip(asked, expected, strict=True):
+            assert known_texts.declined(point[None], error=error) == [one]
+
+
 def test_it_travels_with_probes_and_calibrations(known_texts, tmp_path):
     own = texts(7, 200)
     labels = np.arange(200)

@@ -11,7 +11,7 @@ from zoo import similarities as S
 from zoo.data import cub, toy_birds
 from zoo.data.records.sources import Pictures
 from zoo.evaluation import encode
-from zoo.search import SPACES, Index, exact
+from zoo.search import SPACES, Index, exact, neighbours
 from zoo.search.exact import matrix_products
 
 
@@ -155,6 +155,16 @@ def test_sampled_distribution_objects_are_taken(gaussians):
     np.testing.assert_array_equal(ids, Index.build(gallery, "csd").search(queries, 5)[1])
 
 
+@pytest.mark.parametrize("similarity", ["csd", "cosine"])
+def test_few_pairs_at_once_give_what_candidates_give(gaussians, monkeypatch, similarity):
+    index, queries = Index.build(gaussians(200), similarity), gaussians(5)
+    limit = float(np.median(index._columns["uncertainty"].values))
+    at_once = [index.search(queries, 20, one) for one in (None, limit)]
+    monkeypatch.setattr(neighbours, "_PAIRS", 0)
+    for one, found in zip((None, limit), at_once, strict=True):
+        np.testing.assert_array_equal(index.search(queries, 20, one), found)
+
+
 def test_faiss_has_its_own_settings_back(gaussians, monkeypatch):
     def settings():
         return (
@@ -165,6 +175,7 @@ def test_faiss_has_its_own_settings_back(gaussians, monkeypatch):
     before, during = settings(), []
     index = Index.build(gaussians(200), "csd")
     search = exact.candidates
+    monkeypatch.setattr(neighbours, "_PAIRS", 0)
     monkeypatch.setattr(
         exact, "candidates", lambda *arguments: during.append(settings()) or search(*arguments)
     )
@@ -183,6 +194,7 @@ def test_a_small_search_keeps_to_its_thread(gaussians, monkeypatch):
     try:
         index, query = Index.build(gaussians(200), "csd"), gaussians(3)
         search = exact.candidates
+        monkeypatch.setattr(neighbours, "_PAIRS", 0)
         monkeypatch.setattr(
             exact,
             "candidates",

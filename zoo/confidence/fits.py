@@ -125,7 +125,7 @@ class Fits:
             return expit(odds)
         prior = np.reshape(prior, (-1,) + (1,) * (np.ndim(scores) - 1))
         slope, weight, bias = self.words
-        short = slope * np.asarray(scores, np.float64) + weight * np.nan_to_num(prior) + bias
+        short = slope * np.asarray(scores, np.float64) + weight * prior + bias
         return expit(np.where(np.isnan(prior), odds, short))
 
     def number(self, scores, prior=None):

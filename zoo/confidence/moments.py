@@ -5,6 +5,8 @@ import functools
 
 import numpy as np
 
+from zoo.embeddings.arrays import products
+
 _BLOCK = 4096  # rows that are converted to float64 at once
 _SAME = 1e-4  # relative difference of two sums over the same items, in any order
 
@@ -130,14 +132,14 @@ class GalleryMoments:
         centre, spread, cross, norm, total = self._about_mean
         q = self._queries(queries) - centre
         mean = -(q * q).sum(axis=1) - total
-        variance = 4 * ((q @ spread) * q).sum(axis=1) - 4 * q @ cross + norm
+        variance = 4 * (products(q, spread) * q).sum(axis=1) - 4 * q @ cross + norm
         return mean, np.maximum(variance, 0.0)
 
     def inner_product_scores(self, queries):
         """Mean and variance of q·g over the gallery, arguments and results as above."""
         q = self._queries(queries)
         centre, spread, *_ = self._about_mean
-        return q @ centre, np.maximum(((q @ spread) * q).sum(axis=1), 0.0)
+        return q @ centre, np.maximum((products(q, spread) * q).sum(axis=1), 0.0)
 
     @functools.cached_property
     def _about_mean(self):

@@ -9,6 +9,8 @@ import numpy as np
 from zoo.embeddings import as_embedding
 
 KEYS = ("mean", "log_variance", "log_concentration", "elements", "mask")
+_FEW = 8  # queries, and numbers of all their products, that the calling thread takes alone
+_SMALL = 2**23
 
 
 def parts_of(embedding, name="embedding"):
@@ -89,6 +91,17 @@ def gaussian_uncertainty(arrays, measure):
 def unit(vectors):
     """Vectors over their lengths, along the last axis; a zero vector stays zero."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def products(queries, rows):
+    """Inner products of `(Q, dim)` and `(n, dim)`, `(Q, n)`.
+
+    BLAS' threads spin for some 40 ms after a product, which costs a server of single questions more
+    than their answers. So small products keep to the calling thread.
+    """
+    if len(queries) <= _FEW and queries.size * len(rows) <= _SMALL:
+        return np.vecdot(queries[:, None], rows)
+    return queries @ rows.T
 
 
 def element_owners(arrays):

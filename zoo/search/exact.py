@@ -6,6 +6,7 @@ import threading
 import faiss
 import numpy as np
 
+from zoo.embeddings.arrays import products
 from zoo.search import kinds
 
 _SETTINGS = {
@@ -160,7 +161,7 @@ def _expanded(index, queries, k):
             index.sync_l2norms()
     norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
     items = kinds.flat_vectors(index)
-    values = (-2.0 * queries) @ items.T
+    values = products(-2.0 * queries, items)
     for row in values:  # one after the other, so that each stays in the processor's cache
         row += norms
     # The k nearest are in the k runs whose nearest are nearest, so few items have to be sorted.

@@ -90,7 +90,8 @@ def best(scores, rows, k, ascending, ids=None):
     """
     keys = scores if ascending else -scores
     order = np.lexsort((rows if ids is None else ids[rows], keys), axis=1)[:, :k]  # NaN is last
-    scores, rows = np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
+    query = np.arange(len(order))[:, None]
+    scores, rows = scores[query, order], rows[query, order]
     if scores.shape[1] < k:
         missing = ((0, 0), (0, k - scores.shape[1]))
         scores = np.pad(scores, missing, constant_values=np.nan)
