@@ -5,6 +5,7 @@ from gradio import processing_utils
 
 from demo.cards import escape
 from demo.events import gr, in_sentences, uploaded_image
+from demo.gallery import GONE
 from demo.limits import RefusedError
 from zoo.files.decoding import check_images
 
@@ -56,16 +57,18 @@ def add(gallery, image_id, sample_id):
 def _thumbnails(gallery):
     """Some of the gallery's images, from the most to the least certain."""
     count = len(gallery.image_names)
-    if not count:
-        return ""
     reference = gallery.references.get("images")
     order = np.argsort(reference.values, kind="stable") if reference else np.arange(count)
     rows = order[np.linspace(0, count - 1, min(_SAMPLES, count)).round().astype(int)]
+    pictures = {row: gallery.thumbnail(int(row)) for row in rows}
+    pictures = {row: picture for row, picture in pictures.items() if picture != GONE}
+    if not pictures:
+        return ""
     pressed = "".join(
         f'<button type="button" data-row="{row}" data-key="s{row}" '
         f'aria-label="Take {escape(gallery.describe(row))}">'
-        f'<img src="{gallery.thumbnail(int(row))}" alt="" width="256" height="256"></button>'
-        for row in rows
+        f'<img src="{picture}" alt="" width="256" height="256"></button>'
+        for row, picture in pictures.items()
     )
     note = ", from the most to the least certain" if reference else ""
     return (

@@ -26,12 +26,12 @@ from zoo.search import Index, scoring
 SIDES = ("images", "captions")
 OTHER = {"images": "captions", "captions": "images"}
 THUMBNAIL = 320  # pixels of the longer side
-# In place of a picture that cannot be read.
 _GONE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 320"><rect width="320" height="320" '
     'fill="#8884"/><text x="160" y="166" font-family="system-ui,sans-serif" font-size="22" '
     'fill="#7d8590" text-anchor="middle">no picture there</text></svg>'
 )
+GONE = f"data:image/svg+xml,{quote(_GONE)}"  # in place of a picture that cannot be read
 _IN_ADDRESSES = ":/?#[]@!$&()*+,;=%~"  # no quotes and no angles, so it stays inside an attribute
 
 
@@ -270,7 +270,7 @@ class Gallery:
         """An image as a small JPEG in a data URI: the page then asks the server for no file.
 
         Of stored vectors the picture may be an address, which the browser fetches and this
-        machine never does, or not be there: then it is "".
+        machine never does, or not be there: then it is "", and `GONE` of others.
         """
         path = self.image_paths[image]
         if not self.reads_words and str(path).startswith(("http://", "https://")):
@@ -278,7 +278,7 @@ class Gallery:
         try:
             return data_uri(_small(path) if self.larger is None else self.larger(path))
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            return f"data:image/svg+xml,{quote(_GONE)}" if self.reads_words else ""
+            return GONE if self.reads_words else ""
 
     @functools.cached_property
     def captions_of_image(self):

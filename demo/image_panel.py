@@ -10,13 +10,15 @@ _NO_ERASING = (
     "No part of a picture can be erased here: there is no uncertainty of photos to compare with."
 )
 _EMPTY = "Choose a picture, or one of the gallery's, to see which captions it finds."
+_EMPTY_WITHOUT = "Choose a picture to see which captions it finds."
 
 
 def add(service, controls):
     """Adds the tab; arguments as in `text_panel.add`."""
     gallery = service.gallery
     certain = "images" in gallery.references
-    empty = cards.note(_EMPTY if gallery.captions else gallery.missing["captions"])
+    empty = gallery.missing.get("captions", _EMPTY if gallery.image_names else _EMPTY_WITHOUT)
+    empty = cards.note(empty)
 
     def search(image, similarity, results):
         if image is None or not gallery.captions:

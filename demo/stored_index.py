@@ -24,12 +24,12 @@ _NO_PHOTOS = (
     "which of them describe it."
 )
 _NO_EMBEDDINGS = (
-    "There is no map: it needs what each item was encoded to, which this index does not keep "
-    "(`halo search build` does)."
+    "There is no map: it needs what each item was encoded to, which an index of “halo search "
+    "build” keeps and this one does not."
 )
 _MOVED = (
     "The photos of this index are not where they were when it was built: their names stand for "
-    "them. `halo demo INDEX --photos DIR` shows them from another folder."
+    "them. Start the demo with --photos DIR to show them from another folder."
 )
 _AGAIN = "This index has been built again. Start the demo again to see it as it is now."
 

@@ -11,7 +11,7 @@ import pytest
 
 import halo_zoo
 import zoo
-from demo import own_panel, page, sources, stored_index
+from demo import chooser, own_panel, page, sources, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
 from halo_zoo.search import main as search
@@ -200,6 +200,7 @@ def test_photos_that_are_gone_have_a_placeholder_and_a_sentence(index, tmp_path,
     gallery = stored_index.load(moved)
     assert "name their folder, --photos" in capsys.readouterr().out
     assert gallery.thumbnail(0).startswith("data:image/svg+xml")
+    assert "<button" not in chooser._thumbnails(gallery)  # none that could be taken
     built = page.build(gallery)
     try:
         assert any(gallery.missing["photos"] in str(one.value) for one in html_of(built))
