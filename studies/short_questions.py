@@ -2,8 +2,9 @@
 
     python -m studies.short_questions photos_pfe FLICKR8K COCO/captions_val2017.json
 
-Short questions are cut out of test captions by `zoo.evaluation.phrases`; true is that one
-of a photo's five captions holds all their stems, a lower bound. General nouns are the hundred that
+Short questions are cut out of test captions by `zoo.evaluation.phrases`. True is that a photo's
+five captions hold all their stems, else what the oracle says; held counts the stems alone, which is
+a lower bound. General nouns are the hundred that
 most photos of the gallery hold; absent ones are nouns of COCO's captions that no photo of the
 gallery and at most two of all Flickr8k's photos hold.
 """
@@ -20,10 +21,12 @@ from studies.strange_questions import OTHER_LANGUAGES, invented_texts
 from zoo import evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, abstention_auc
-from zoo.confidence.judge import VERDICTS
+from zoo.confidence.judge import FIT, VERDICTS
 from zoo.confidence.words import stem, stems
 from zoo.embeddings.arrays import take
+from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.phrases import held_stems, nouns_of, short_questions
+from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
 
@@ -48,14 +51,16 @@ def main(argv=None):
     model, rng = from_preset(options.model), np.random.default_rng(options.seed)
     held = held_stems(data.texts, data.owners, len(data.names))
     asked = short_questions(data.texts, rng, EACH)
-    print("| photos | words | questions | said | true | nAUC | number said | true |")
-    print("|---" * 8 + "|")
+    fit = what_fits(data, model, asked, held)
+    print("| photos | words | questions | said | true | held | nAUC | number said | true |")
+    print("|---" * 9 + "|")
     for size in options.sizes:
         photos = np.random.default_rng(options.seed).permutation(len(held))[:size]
         retriever = over(data, model, probes, photos)
         for count in (1, 2, 3):
-            texts = [text for text in asked if len(stems(text)) == count]
-            print(f"| {size:,} | {count} | {_row(retriever, held, texts)} |", flush=True)
+            rows = [row for row, text in enumerate(asked) if len(stems(text)) == count]
+            told = _row(retriever, [asked[row] for row in rows], fit[rows])
+            print(f"| {size:,} | {count} | {told} |", flush=True)
     size = options.sizes[0]
     photos = np.random.default_rng(options.seed).permutation(len(held))[:size]
     retriever = over(data, model, probes, photos)
@@ -76,6 +81,23 @@ def over(data, model, probes, photos):
     return Retriever.build(model, take(data.images, photos), ids=photos, probes=probes)
 
 
+def what_fits(data, model, texts, held):
+    """`(Q, N)`, how likely each photo fits each short question."""
+    rows = np.flatnonzero(np.diff(data.owners, prepend=-1))  # a caption of each photo
+    scale = score_scale(data.scores(rows), np.eye(len(rows), dtype=bool))
+    gallery = PairGallery(data.images, data.similarity, "images")
+    told = relevance(
+        np.concatenate([data.sentences, sentence_vectors(texts)]),
+        len(data.texts) + np.arange(len(texts)),
+        data.owners,
+        len(held),
+        gallery.scores(model.tower("captions").of_texts(texts)),
+        scale,
+    )
+    holds = np.array([[set(stems(text)) <= one for one in held] for text in texts])
+    return np.where(holds, 1.0, told)
+
+
 def nouns(options, data, held, photos):
     """`(general, absent)` nouns, 100 of each at most."""
     here = Counter(word for photo in photos for word in held[photo])
@@ -94,20 +116,17 @@ def nouns(options, data, held, photos):
     return general, [rare[row] for row in chosen]
 
 
-def _row(retriever, held, texts):
+def _row(retriever, texts, fit):
     answers = retriever.ask(texts, k=20)
-    kept = [
-        (set(stems(text)), one)
-        for text, one in zip(texts, answers, strict=True)
-        if one.fits is not None
-    ]
-    said = np.array([one.probability for _, one in kept])
-    true = np.array([words <= held[one.ids[0]] for words, one in kept])
-    number = np.array([one.number for _, one in kept])
-    there = [sum(words <= held[photo] for photo in retriever.index.ids) for words, _ in kept]
+    kept = [row for row, one in enumerate(answers) if one.fits is not None]
+    answers, fit = [answers[row] for row in kept], fit[kept]
+    said = np.array([one.probability for one in answers])
+    true = fit[np.arange(len(kept)), [one.ids[0] for one in answers]]
+    number = np.mean([one.number for one in answers])
+    there = fit[:, retriever.index.ids].sum(axis=1).mean()
     return (
         f"{len(kept)} of {len(texts)} | {said.mean():.3f} | {true.mean():.3f} | "
-        f"{abstention_auc(said, true):.2f} | {number.mean():.1f} | {np.mean(there):.1f}"
+        f"{(true == 1).mean():.3f} | {abstention_auc(said, true >= FIT):.2f} | {number:.1f} | {there:.1f}"
     )
 
 

@@ -76,8 +76,15 @@ def captioned():
     captions = encode(texts)
     captions["mean"] += 0.4 * rng.normal(size=captions["mean"].shape).astype("f4")
     images = encoder(1, 0.7)([f"{i} {text}" for i, text in enumerate(texts[::EACH])])
-    sentences = encoder(5, 0.05)(texts)["mean"]
-    return Captioned(images, captions, owners, texts, sentences, Cosine(), encode)
+    sentences = read(texts)
+    return Captioned(
+        images, captions, owners, texts, sentences, Cosine(), encode, sentences_of=read
+    )
+
+
+def read(texts):
+    """A sentence encoder, which is another than the model's."""
+    return encoder(5, 0.05)(texts)["mean"]
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,8 @@ def found(captioned, bank):
 
 
 def planted(sentences, rows, owners, num_images, scores, scale):
+    if rows[0] == len(owners):  # short questions: their words alone tell
+        return np.zeros(scores.shape)
     fit = expit(9 * scores - 5)
     fit[np.arange(len(rows)), owners[rows]] = 1.0
     return fit
@@ -196,6 +205,44 @@ def test_the_oracle_of_captions_is_used(captioned, bank):
     assert fit[0] == 1
     others = np.setdiff1d(np.arange(PHOTOS), alike)
     assert fit[np.setdiff1d(alike, [0])].mean() > 3 * fit[others].mean()
+
+
+def test_what_captions_say_in_other_words_fits_short_questions(captioned, bank, monkeypatch):
+    """Half of the captions say hound; the sentence encoder reads it as dog."""
+    said = [
+        text.replace("dog", "hound") if owner % 2 else text
+        for text, owner in zip(captioned.texts, captioned.owners, strict=True)
+    ]
+    told = dataclasses.replace(captioned, texts=said)
+    seen = {}
+    learn = learning.Logistic.fit
+
+    def fit(table, truth, *args, **kwargs):
+        seen.setdefault(table.shape[1], []).append(truth)
+        return learn(table, truth, *args, **kwargs)
+
+    monkeypatch.setattr(learning.Logistic, "fit", fit)
+    learn_fits(told, bank)
+    (truth,) = seen[2]  # of score and prior
+    certain, likely = truth == 1, (truth > 0.5) & (truth < 1)
+    assert certain.sum() > 100
+    assert likely.sum() > 50
+    monkeypatch.setattr(learning, "relevance", planted)
+    learn_fits(told, bank)
+    (truth,) = seen[2][1:]
+    np.testing.assert_array_equal(np.unique(truth), [0, 1])
+
+
+def test_the_oracle_reads_questions_of_no_photo(captioned):
+    """A caption that is asked as a stranger's fits as any other, its own photo too."""
+    rows, count = np.arange(9), len(captioned.texts)
+    more = np.concatenate([captioned.sentences, captioned.sentences[:9]])
+    own = learning.relevance(captioned.sentences, rows, captioned.owners, PHOTOS)
+    strange = learning.relevance(more, count + rows, captioned.owners, PHOTOS)
+    is_own = captioned.owners[:9, None] == np.arange(PHOTOS)
+    np.testing.assert_allclose(strange[~is_own], own[~is_own], rtol=1e-6)
+    assert (strange[is_own] < 1).all()
+    assert (strange[is_own] > 0.5).all()
 
 
 def test_captions_of_another_language_have_no_short_questions(captioned, bank):

@@ -25,7 +25,7 @@ from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
 from zoo.evaluation.answers import space_of
 from zoo.evaluation.pair_gallery import Gain, PairGallery
 from zoo.evaluation.phrases import held_stems, short_questions
-from zoo.evaluation.relevance import relevance, score_scale
+from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
@@ -47,13 +47,14 @@ class Captioned:
         images, captions: embeddings, dicts of arrays, of N photos and M captions.
         owners: `(M,)`, the row of each caption's photo.
         texts: M strings.
-        sentences: `(M, dim)`, the captions by a sentence encoder.
+        sentences: `(M, dim)`, the captions by the oracle's sentence encoder.
         similarity: the model's layer.
         encode: from strings to their embedding by the model, a dict of arrays.
         name: of the photos.
         reference: by direction, the embeddings of the items that travel with the model as its
             probes; a question's best scores over them are a feature of presence. None: the photos
             and captions themselves.
+        sentences_of: the sentence encoder, from strings to vectors.
     """
 
     images: dict[str, np.ndarray]
@@ -65,6 +66,7 @@ class Captioned:
     encode: Callable[[list[str]], dict[str, np.ndarray]]
     name: str = "captioned photos"
     reference: dict[str, dict[str, np.ndarray]] | None = None
+    sentences_of: Callable[[list[str]], np.ndarray] = sentence_vectors
 
 
 def learn_fits(
@@ -111,7 +113,7 @@ def _matrices(captioned):
     pairs = PairGallery(captioned.images, captioned.similarity, "images")
     scores, own = pairs.scores(captioned.captions), owners[:, None] == np.arange(count)
     rows, scale = np.arange(len(owners)), score_scale(scores, own)
-    return scores, relevance(captioned.sentences, rows, owners, count, scores, scale), own
+    return scores, relevance(captioned.sentences, rows, owners, count, scores, scale), own, scale
 
 
 class _Learner:
@@ -120,7 +122,7 @@ class _Learner:
     def __init__(self, captioned, direction, bank, rng, matrices):
         self.captioned, self.direction, self.bank, self.rng = captioned, direction, bank, rng
         owners, count = captioned.owners, length(captioned.images)
-        scores, fit, own = matrices
+        scores, fit, own, self.scale = matrices
         if direction == "t2i":
             asked = one_of_each(owners, rng)
             self.queries, self.items = take(captioned.captions, asked), captioned.images
@@ -199,7 +201,11 @@ class _Learner:
         return np.append(*learned.plain())
 
     def _words(self):
-        """ρ of short questions, and the probability that general words exceed."""
+        """ρ of short questions, and the probability that general words exceed.
+
+        A photo fits where its captions hold all stems of a question, else as likely as the oracle
+        says: of three words captions often hold but two, and say the third in another way.
+        """
         captioned, bank = self.captioned, self.bank
         held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
         every = [stem for one in held for stem in one]
@@ -207,18 +213,23 @@ class _Learner:
             return None, 0.0
         texts = short_questions(captioned.texts, self.rng, PHRASES)
         embeddings = captioned.encode(texts)
-        more = self.hubs, self.left_out
-        gallery = PairGallery(captioned.images, captioned.similarity, "images", *more)
-        scores = gallery.scores(embeddings)
+        given = captioned.images, captioned.similarity, "images"
+        plain = scores = PairGallery(*given).scores(embeddings)
+        if self.hubs is not None:
+            scores = PairGallery(*given, self.hubs, self.left_out).scores(embeddings)
         asked = [set(stems(text)) for text in texts]
-        fit = np.array([[words <= one for one in held] for words in asked], float)
+        holds = np.array([[words <= one for one in held] for words in asked])
+        sentences = np.concatenate([captioned.sentences, captioned.sentences_of(texts)])
+        rows = len(captioned.texts) + np.arange(len(texts))
+        told = relevance(sentences, rows, captioned.owners, len(held), plain, self.scale)
+        fit = np.where(holds, 1.0, told)
         prior = fitting.prior_of([bank.count(text) for text in texts], bank.size)
         words = self._rho(scores, fit, np.zeros(fit.shape, bool), prior)
         slope, weight, bias = words
         half = self.rng.permutation(len(held))[: len(held) // 2]  # a gallery has fewer photos
         first = expit(slope * scores[:, half].max(axis=1) + weight * prior + bias)
         is_word = np.array([len(one) == 1 for one in asked])
-        general = is_word & (fit[:, half].mean(axis=1) >= GENERAL)
+        general = is_word & (holds[:, half].mean(axis=1) >= GENERAL)
         below = float(np.quantile(first[general], 1 - KEPT_GENERAL)) if general.any() else 0.0
         return words, below
 

@@ -32,15 +32,16 @@ def relevance(
     scores: np.ndarray | None = None,
     scale: tuple[float, float] | None = None,
 ) -> np.ndarray:
-    """How likely each image fits each caption, by what the image's captions say: an oracle.
+    """How likely each image fits each question, by what the image's captions say: an oracle.
 
-    A logistic regression of the greatest, the second and the mean cosine between the caption and
+    A logistic regression of the greatest, the second and the mean cosine between the question and
     the image's own captions, as a sentence encoder sees them, and of the model's own score. Its
     weights are fitted to people's judgments, see docs/results/confidence.md.
 
     Args:
-        sentences: `(M, dim)`, vectors of all captions by a sentence encoder.
-        rows: `(Q,)`, the captions that are asked.
+        sentences: `(M + n, dim)`, vectors by a sentence encoder of all captions, then of n
+            questions that are no image's captions.
+        rows: `(Q,)`, which of them are asked.
         owners: `(M,)`, each caption's image.
         num_images: N. An image without captions fits nothing.
         scores: `(Q, N)`, of the model, higher is better; None leaves them out.
@@ -61,7 +62,8 @@ def relevance(
             low, high = scale
             odds += weights["score"] * (scores[part] - low) / max(high - low, 1e-9)
         found[part] = np.where(has_captions, expit(odds), 0.0)
-    found[np.arange(len(rows)), owners[rows]] = 1.0
+    of_captions = np.flatnonzero(rows < len(owners))
+    found[of_captions, owners[rows[of_captions]]] = 1.0
     return found
 
 
