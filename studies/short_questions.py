@@ -124,9 +124,10 @@ def _row(retriever, texts, fit):
     true = fit[np.arange(len(kept)), [one.ids[0] for one in answers]]
     number = np.mean([one.number for one in answers])
     there = fit[:, retriever.index.ids].sum(axis=1).mean()
+    area = abstention_auc(said, true >= FIT)
     return (
         f"{len(kept)} of {len(texts)} | {said.mean():.3f} | {true.mean():.3f} | "
-        f"{(true == 1).mean():.3f} | {abstention_auc(said, true >= FIT):.2f} | {number:.1f} | {there:.1f}"
+        f"{(true == 1).mean():.3f} | {area:.2f} | {number:.1f} | {there:.1f}"
     )
 
 

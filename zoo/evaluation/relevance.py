@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 
 import numpy as np
+import tensorflow as tf
 from scipy.special import expit
 
 from zoo.data.text.captions import token_ids
@@ -105,12 +106,20 @@ _TEXTS = 256
 
 def sentence_vectors(texts: Sequence[str]) -> np.ndarray:
     """Unit vectors of sentences by the preset's encoder, float32 `(len(texts), 384)`."""
-    model = from_preset(PRESET)
-    backbone = model.caption_encoder.get_layer("backbone")
+    tokenizer, forward = _sentence_encoder()
     parts = []
     for start in range(0, len(texts), _TEXTS):
-        ids = token_ids(model.tokenizer, texts[start : start + _TEXTS])
-        found = backbone(ids, training=False)
+        ids = np.asarray(token_ids(tokenizer, texts[start : start + _TEXTS]))
+        # Words that stand at no text's place cost as much as others.
+        found = forward(ids[:, : 1 + np.flatnonzero(ids.any(axis=0)).max(initial=0)])
         parts.append(np.asarray(found["pooled"] if isinstance(found, dict) else found))
     vectors = np.concatenate(parts)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+@functools.cache  # captions and short questions are read one after the other
+def _sentence_encoder():
+    model = from_preset(PRESET)
+    backbone = model.caption_encoder.get_layer("backbone")
+    spec = tf.TensorSpec((None, None), "int32")  # a layer that is called takes one length alone
+    return model.tokenizer, tf.function(lambda ids: backbone(ids, training=False), [spec])
