@@ -70,11 +70,14 @@ def _few_objects():
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick():
-    """Most captions are read by a GRU, and most tests call it eagerly."""
+    """Most captions are read by a GRU, most tests call it eagerly, and encode few batches."""
     import quick_gru
+    import quick_models
 
     with pytest.MonkeyPatch.context() as patch:
         quick_gru.loop_in_graphs(patch)
+        quick_models.eager_at_first(patch)
+        quick_models.read_once(patch)
         yield
 
 

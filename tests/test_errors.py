@@ -1,11 +1,9 @@
 """A package that is not installed is one error, which names the extra that brings it."""
 
 import importlib
-import json
 import pathlib
 import re
 import runpy
-import subprocess
 import sys
 import tomllib
 import types
@@ -136,45 +134,6 @@ def test_every_extra_that_an_error_names_is_one():
     }
     assert named == {extra for _, extra, _ in PLACES.values()}
     assert named <= extras
-
-
-# What an extra does not bring, and what has to be importable with it alone.
-EXTRAS = {
-    "": (("faiss", "keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo", "zoo.models")),
-    "engines": (("faiss", "pyarrow", "gradio", "fastapi"), ("export.command",)),
-    "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
-    "serve": (("keras_hub", "gradio", "tf2onnx"), ("zoo.retriever.server",)),
-    "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),
-}
-IMPORT = """
-import importlib, json, os, sys
-import keras, tensorflow_probability  # which all have
-for extra, (absent, modules) in json.loads(sys.argv[1]).items():
-    if os.fork():
-        if os.wait()[1]:
-            sys.exit(f"fails with the extra {extra!r}")
-        continue
-    class Absent:
-        def find_spec(self, name, path=None, target=None):
-            if name.partition(".")[0] in absent:
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    for name in [name for name in sys.modules if name.partition(".")[0] in absent]:
-        del sys.modules[name]
-    sys.meta_path.insert(0, Absent())
-    for name in modules:
-        importlib.import_module(name)
-    os._exit(0)
-"""
-
-
-@pytest.mark.slow
-def test_an_extra_brings_what_its_commands_import():
-    """Each in a fork of one process that has TensorFlow and Keras alone."""
-    for package in ("gradio", "fastapi", "uvicorn"):
-        pytest.importorskip(package)
-    words = [sys.executable, "-c", IMPORT, json.dumps(EXTRAS)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_the_extra_of_mteb_is_the_one_that_is_named(remove, monkeypatch):

@@ -1,8 +1,10 @@
 """What a fresh process finds after `import zoo` alone."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,34 @@ import zoo
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.captions import WordTokenizer
 
+# What an extra does not bring, and what has to be importable with it alone.
+EXTRAS = {
+    "": (("faiss", "keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo", "zoo.models")),
+    "engines": (("faiss", "pyarrow", "gradio", "fastapi"), ("export.command",)),
+    "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
+    "serve": (("keras_hub", "gradio", "tf2onnx"), ("zoo.retriever.server",)),
+    "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),
+}
 CODE = """
-import os, sys
-import keras  # which takes seconds, once for both
+import importlib, json, os, sys
+import keras, tensorflow_probability  # which take seconds, once for all forks
+failed = []
+for extra, (absent, modules) in json.loads(sys.argv[1]).items():
+    if os.fork():
+        if os.wait()[1]:
+            failed.append(extra)
+        continue
+    class Absent:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] in absent:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    for name in [name for name in sys.modules if name.partition(".")[0] in absent]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, Absent())
+    for name in modules:
+        importlib.import_module(name)
+    os._exit(0)
+print(failed, flush=True)  # before the next fork
 if os.fork() == 0:
     os.environ["HALO_LAZY"] = "1"
     import zoo
@@ -27,22 +54,36 @@ print("zoo.training.registered" in sys.modules)
 print(os.environ["TF_CPP_MIN_LOG_LEVEL"])
 named = keras.saving.get_registered_object
 print(*(named(f"halo>{name}") is not None for name in ("DualEncoder", "AdamP", "WordTokenizer")))
-for folder in sys.argv[1:]:
+for folder in sys.argv[2:]:
     model = zoo.from_preset(folder)
     print(model.tokenize(["a bird"]).tolist(), model.encode_captions(["a bird"]).event_shape)
 """
 
 
-def test_import_alone_is_enough_to_load_models_with_their_tokenizers(tmp_path):
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """The end of a process that has loaded two presets, and whose forks lacked extras."""
+    folder = tmp_path_factory.mktemp("presets")
     words = WordTokenizer(["bird"], max_words=4)
     gru = zoo.models.pcme("tiny", words, dim=4, word_dim=4, image_size=16)
-    zoo.save_preset(gru, tmp_path / "words")
+    zoo.save_preset(gru, folder / "words")
     pieces = BertTokenizer([*SPECIAL, "a", "bird"], max_words=5)
     backbone = zoo.encoders.bert(None, 7, 5, num_layers=1, num_heads=2, hidden_dim=8)
     bert = zoo.models.pcme_bert("tiny", pieces, backbone, dim=8, image_size=16)
-    zoo.save_preset(bert, tmp_path / "pieces")
-    done = run(CODE, str(tmp_path / "words"), str(tmp_path / "pieces"))
-    assert done.stdout.splitlines() == [
+    zoo.save_preset(bert, folder / "pieces")
+    return run(CODE, json.dumps(EXTRAS), str(folder / "words"), str(folder / "pieces"))
+
+
+@pytest.mark.slow
+def test_an_extra_brings_what_its_commands_import(fresh):
+    for package in ("gradio", "fastapi", "uvicorn"):
+        pytest.importorskip(package)
+    assert fresh.stdout.splitlines()[:1] == ["[]"], fresh.stderr[-2000:]
+
+
+def test_import_alone_is_enough_to_load_models_with_their_tokenizers(fresh):
+    done = fresh
+    assert done.stdout.splitlines()[1:] == [
         "False",  # a lazy import leaves Keras to `zoo.training.registered`
         "True",
         "ended with 2",  # a wrong run folder is one line then
@@ -66,6 +107,7 @@ def run(code, *arguments, **variables):
         text=True,
         timeout=180,
         check=False,
+        cwd=Path(__file__).parent.parent,
     )
 
 

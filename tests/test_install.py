@@ -42,7 +42,7 @@ def environment(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("environment") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
-    install = ("--python", python, "install", "--no-deps", "--no-index")
+    install = ("--python", python, "install", "--no-deps", "--no-index", "--no-compile")
     subprocess.run([*PIP, *install, wheel], check=True)
     (site_packages,) = folder.glob("lib/python*/site-packages")
     # The .pth files of a folder that is added this way are not read, an editable install's neither.

@@ -88,6 +88,11 @@ def test_graph_equals_eager_on_real_captions(real, shared_data):
     np.testing.assert_array_equal(real(HARD), _eager(real, HARD))
 
 
+@pytest.mark.parametrize(
+    "real",  # as above
+    ["bert", pytest.param("clip", marks=pytest.mark.very_slow)],
+    indirect=True,
+)
 def test_known_ids(real):
     """Of `a photo of a cat`, as the official tokenizers give them."""
     known = {

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
     "builder",
     [
         "vsepp",
-        "dive",
         "sgraf",
+        pytest.param("dive", marks=pytest.mark.very_slow),  # test_matrix.py serves sets
         pytest.param("gaussian_vsrn", marks=pytest.mark.very_slow),
         pytest.param("pvse", marks=pytest.mark.very_slow),
     ],

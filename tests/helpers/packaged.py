@@ -16,8 +16,4 @@ def built():
     """
     if live.PRESET not in zoo.list_presets():
         pytest.skip("this checkout has no preset of photos")
-    with pytest.MonkeyPatch.context() as patch:
-        read_once = functools.cache(zoo.from_preset)  # by the tool, and again by the retriever
-        patch.setattr(zoo, "from_preset", read_once)
-        patch.setattr("zoo.models.presets.from_preset", read_once)
-        return live.retriever_of(live.PRESET)
+    return live.retriever_of(live.PRESET)

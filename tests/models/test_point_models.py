@@ -52,8 +52,15 @@ def test_vsrn_is_that_of_the_paper():
     assert (model.loss.margin, model.loss.mining) == (0.2, "hardest")
 
 
-@pytest.mark.parametrize("regions", ["tiny", point_models.REGIONS])
-@pytest.mark.parametrize("builder", ["vsepp", "vsrn"])  # the towers of VSE0 are those of VSE++
+@pytest.mark.parametrize(
+    ("builder", "regions"),  # the towers of VSE0 are those of VSE++
+    [
+        ("vsepp", "tiny"),
+        ("vsrn", point_models.REGIONS),
+        pytest.param("vsepp", point_models.REGIONS, marks=pytest.mark.very_slow),
+        pytest.param("vsrn", "tiny", marks=pytest.mark.very_slow),
+    ],
+)
 def test_points_have_length_one_and_learn_their_batch(builder, regions, tmp_path):
     model = tiny(builder, regions)
     data = batch(model)

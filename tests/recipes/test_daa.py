@@ -35,6 +35,42 @@ def birds(tmp_path_factory, small_sets):
     return run(daa_cub, out, *SMALL, "--fine-tuning-epochs=2", "--daa-samples=2")
 
 
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory, small_sets):
+    """VSE++ on regions, with the term and its metric."""
+    flags = ["--smoke", "--features=regions", "--word-dim=8", *SMALL[2:]]
+    out = tmp_path_factory.mktemp("runs") / "regions"
+    return run(vse_coco, out, *flags, "--daa-weight=5", "--asp")
+
+
+def test_any_recipe_takes_the_terms_by_one_argument(regions):
+    history = training.read_history(regions.history_path)
+    assert np.isfinite(history["semantic_precision"]).all()
+    for side in ("i2t", "t2i"):
+        assert ((history[f"val_{side}_asp"] > 30) & (history[f"val_{side}_asp"] < 100)).all()
+
+
+def test_asp_is_that_of_the_saved_model(regions):
+    split = data.open(regions.data, "test")
+    model = zoo.from_preset(regions.path)
+    pairs = evaluation.encode(model, split.records, split.source).pairs(similarities.cosine)
+    found = metrics.average_semantic_precision(pairs.kept(), split.records.semantics.matrix())
+    assert set(regions.metrics["asp"]) == {"i2t", "t2i"}
+    for side, expected in regions.metrics["asp"].items():
+        assert 100 * found[side] == pytest.approx(expected, abs=0.01)
+
+
+def test_the_model_keeps_its_term(regions):
+    model = zoo.from_preset(regions.path)
+    (term,) = [term for term in model.auxiliaries if isinstance(term, losses.AuxiliaryRanking)]
+    assert (term.weight, term.loss.temperature) == (5.0, 0.01)
+
+
+def test_the_cache_is_shared_and_kept(regions, small_sets):
+    assert len(list((small_sets / "semantics").glob("semantics-cider-*.npz"))) == 3, "of each split"
+
+
+@pytest.mark.very_slow  # ASP is asked above, and what each phase trains below
 def test_birds_leave_asp_of_every_epoch_and_of_the_end(birds):
     history = training.read_history(birds.history_path)
     assert history["phase"] == ["pre_training", "fine_tuning", "fine_tuning"]
@@ -47,14 +83,11 @@ def test_birds_leave_asp_of_every_epoch_and_of_the_end(birds):
         assert by_cosine == pytest.approx(birds.metrics["asp"][side], abs=10)
 
 
-def test_the_cosine_s_asp_is_that_of_a_model_that_ranks_by_cosines(birds):
-    split = data.open(birds.data, "test")
+@pytest.mark.very_slow
+def test_a_recipes_own_weight_and_samples(birds):
     model = zoo.from_preset(birds.path)
-    pairs = evaluation.encode(model, split.records, split.source).pairs(similarities.cosine)
-    found = metrics.average_semantic_precision(pairs.kept(), split.records.semantics.matrix())
-    for side in ("i2t", "t2i"):
-        expected = birds.metrics["by_similarity"]["cosine"]["asp"][side]
-        assert 100 * found[side] == pytest.approx(expected, abs=0.01)
+    (term,) = [term for term in model.auxiliaries if isinstance(term, losses.AuxiliaryRanking)]
+    assert (term.weight, term.num_samples) == (300.0, 2)
 
 
 @pytest.mark.very_slow  # each figure is asked in tests/studies
@@ -94,16 +127,6 @@ def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):
     scenes.save_model(zoo.from_preset(birds.path))
     with pytest.raises(InputError, match="expected the test split of"):
         daa_figures.main(["--runs", runs[0], str(scenes.path), f"--out={out}"])
-
-
-def test_the_model_keeps_its_term(birds):
-    model = zoo.from_preset(birds.path)
-    (term,) = [term for term in model.auxiliaries if isinstance(term, losses.AuxiliaryRanking)]
-    assert (term.weight, term.num_samples, term.loss.temperature) == (300.0, 2, 0.1)
-
-
-def test_the_cache_is_shared_and_kept(birds, small_sets):
-    assert len(list((small_sets / "semantics").glob("semantics-cider-*.npz"))) == 3, "of each split"
 
 
 def test_pre_training_trains_the_whole_textual_encoder():
@@ -151,14 +174,6 @@ def test_sgraf_is_the_mean_of_both(tmp_path):
     )
     assert list(both.metrics["retrieval"]) == [*(str(one.path) for one in runs), "ensemble"]
     assert set(both.metrics["asp"]) == {"i2t", "t2i"}
-
-
-def test_any_recipe_takes_the_terms_by_one_argument(tmp_path):
-    flags = ["--smoke", "--features=regions", "--word-dim=8", *SMALL[2:]]
-    folder = run(vse_coco, tmp_path / "run", *flags, "--daa-weight=5", "--asp")
-    history = training.read_history(folder.history_path)
-    assert np.isfinite(history["semantic_precision"]).all()
-    assert set(folder.metrics["asp"]) == {"i2t", "t2i"}
 
 
 def test_without_a_term_nothing_is_counted():

@@ -89,7 +89,7 @@ def test_a_finished_run_is_shown_and_not_repeated(finished, birds, capsys):
     assert finished.model_path.stat().st_mtime_ns == before
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # test_interrupted.py stops a recipe, test_resume.py compares weights
 def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished, birds, tmp_path):
     out = tmp_path / "killed"
     more = arguments(birds, out, *PHASES)

@@ -18,8 +18,14 @@ def to_keras(name, array):
     return array
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "jit_compile"),
+    [
+        *((case, False) for case in CASES),
+        ("nesterov", True),
+        *(pytest.param(case, True, marks=pytest.mark.very_slow) for case in ("pcme", "pcmepp")),
+    ],
+)
 def test_official_trajectories(golden, case, jit_compile):
     g = golden("adamp")
     optimizer = AdamP(float(g[f"{case}_lr"]), weight_decay=float(g[f"{case}_wd"]), **CASES[case])
