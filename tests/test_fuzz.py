@@ -37,7 +37,7 @@ from zoo.search import Index, ShardedIndex
 from zoo.training.history import read_history
 from zoo.training.resume import Resume
 
-INPUTS, SHARE = 4_000, 40  # of them one in so many by default
+INPUTS, SHARE = 4_000, 80  # of them one in so many by default
 SECONDS, BYTES = 10, 2**30
 WAITED = 12 * SECONDS  # that may pass on a machine that does other things, too
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF")
@@ -467,7 +467,7 @@ def _told(found):
 
 
 @pytest.mark.slow
-def test_a_fortieth_of_the_damaged_inputs(sound, tmp_path):
+def test_an_eightieth_of_the_damaged_inputs(sound, tmp_path):
     found = _fuzz(sound, tmp_path / "folder", range(0, INPUTS, SHARE))
     assert not found, _told(found)
 

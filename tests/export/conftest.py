@@ -1,5 +1,6 @@
 """A hundred toy birds with a caption each, and exports that several tests read."""
 
+import functools
 import pathlib
 import types
 
@@ -30,9 +31,22 @@ def birds(tmp_path_factory):
     )
 
 
+class Exported:
+    """A model and its export, written when first asked for: `.folder` of the version, `.out`."""
+
+    def __init__(self, model, out):
+        self.model, self._out = model, out
+
+    @functools.cached_property
+    def folder(self):
+        return export_model(self.model, self._out)
+
+    @property
+    def out(self):
+        return self.folder.parent
+
+
 @pytest.fixture(scope="session")
 def pcme(birds, tmp_path_factory):
-    """PCME and its export: `.model`, `.folder` of the version, `.out`."""
     model = tiny_models.tiny("pcme", birds.tokenizer)
-    out = tmp_path_factory.mktemp("export") / "pcme"
-    return types.SimpleNamespace(model=model, folder=export_model(model, out), out=out)
+    return Exported(model, tmp_path_factory.mktemp("export") / "pcme")

@@ -53,6 +53,7 @@ def test_a_loss_of_compile_takes_the_step_of_its_mean(loss):
 
 
 @pytest.mark.parametrize("loss", [squared_error, OwnLoss()])
+@pytest.mark.usefixtures("one_eagerly")
 def test_a_loss_of_compile_does_not_bind_the_saved_model(loss, tmp_path):
     model = build("point", loss=None)
     model.compile("adam", loss=loss)
