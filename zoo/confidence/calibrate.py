@@ -4,6 +4,7 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from zoo.confidence import checks, guarantees
 from zoo.confidence.confidence import (
@@ -19,7 +20,6 @@ from zoo.confidence.features import Logistic, feature_names
 from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.insertion import Probed, kind_size, numbered_kinds, own_rows, thinned
 from zoo.confidence.moments import GalleryIdentity
-from zoo.confidence.odds import expit, logit
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
 from zoo.embeddings.arrays import as_arrays, centres, length, take

@@ -5,13 +5,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit, logit, stdtrit
 
 from zoo.confidence import checks, guarantees, monitor
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
 from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.known import KnownQueries
 from zoo.confidence.moments import GalleryIdentity
-from zoo.confidence.odds import expit, logit, student_quantile
 from zoo.confidence.scores import QueryScores
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
@@ -235,8 +235,7 @@ class Confidence:
         seen = self.in_gallery
         if seen is None or seen.num_kinds < 2:
             return None
-        sure = 1 - checks.share(error, "error") / 2
-        width = seen.deviation * student_quantile(sure, seen.num_kinds - 1)
+        width = seen.deviation * stdtrit(seen.num_kinds - 1, 1 - checks.share(error, "error") / 2)
         odds = logit(np.asarray(probability, np.float64))
         return expit(odds - width), expit(odds + width)
 

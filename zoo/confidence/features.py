@@ -3,9 +3,9 @@
 import dataclasses
 
 import numpy as np
+from scipy.special import expit, log_expit, logit
 
 from zoo.confidence import checks
-from zoo.confidence.odds import expit, log_expit, logit
 from zoo.confidence.scores import RANKS, QueryScores, reached_ranks
 
 AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)

@@ -4,10 +4,10 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit, stdtr
 
 from zoo.confidence import checks
 from zoo.confidence.features import LEAST_GAP, Logistic
-from zoo.confidence.odds import expit, logit, student
 from zoo.confidence.words import is_short
 
 REFERENCE = 10  # best scores over the probes' items, whose mean is r
@@ -181,7 +181,7 @@ class Fits:
             if count < max(10, LEAST_ANSWERED * len(shown)):
                 continue
             error = left.std(ddof=1) * np.sqrt(1 / len(left) + 1 / trial.asked)
-            if student(left.mean() / max(error, 1e-12), len(left) - 1) > TEST_LEVEL:
+            if stdtr(len(left) - 1, left.mean() / max(error, 1e-12)) > TEST_LEVEL:
                 break
             found = Cut(unfit, float(threshold), count / len(left), trial.size)
         return found

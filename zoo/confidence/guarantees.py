@@ -12,6 +12,7 @@ import math
 import sys
 
 import numpy as np
+from scipy.special import bdtr
 
 from zoo.confidence import checks
 from zoo.confidence.scores import dense
@@ -204,8 +205,6 @@ def certified_threshold(confidence, correct, risk, failure, candidates, groups=N
     order = np.argsort(-confidence)
     wrong = np.concatenate([[0], np.cumsum(~correct[order])])
     answered = np.searchsorted(-confidence[order], -thresholds, side="right")
-    from scipy.special import bdtr  # here: a question needs none of it
-
     passed = bdtr(wrong[answered], answered, risk) <= failure
     if not passed[0]:
         return None

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, reasons
 from zoo.confidence.moments import GalleryIdentity
-from zoo.confidence.odds import expit, logit
 from zoo.confidence.scores import QueryScores
 
 LIKELY, UNSURE = "likely", "unsure"
