@@ -5,6 +5,8 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import tarfile
 import time
 
@@ -305,3 +307,29 @@ def test_another_worker_takes_the_place_of_a_killed_one_at_once(tmp_path, monkey
     assert direct._attempt({"folder": tmp_path}, pieces, 2, lambda: None) == 0
     assert len(list(tmp_path.iterdir())) == 6
     assert time.monotonic() - began < 20
+
+
+WITHOUT_THREADS = """
+import os, pathlib, sys
+from zoo.collection import containers, shards
+folder = pathlib.Path(sys.argv[1])
+before = len(os.listdir("/proc/self/task"))
+assert len(shards.read_shard(folder / shards.shard_name(0)).names) == 3
+assert len(list(containers.read(folder / "texts.parquet", "captions", "caption", None))) == 3
+assert len(os.listdir("/proc/self/task")) == before
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are listed on Linux only")
+def test_a_process_that_has_read_parquet_ends_quietly(tmp_path):
+    """Threads of Arrow that hold a buffer of Python's abort the process when it ends."""
+    encoded = Encoded(["a", "b", "c"], {"mean": np.eye(3, dtype=np.float32)})
+    shards.write_shard(tmp_path, 0, encoded)
+    table = pyarrow.table({"caption": ["red", "green", "blue"]})
+    parquet.write_table(table, tmp_path / "texts.parquet")
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_THREADS, tmp_path],
+        env={**os.environ, "HALO_LAZY": "1"},
+        check=True,
+        timeout=60,
+    )

@@ -121,7 +121,7 @@ def _parquet(path, side, column, names):
     parquet = require("pyarrow.parquet", extra="search")
     with places.open_file(path) as opened:
         try:
-            file = parquet.ParquetFile(opened)
+            file = parquet.ParquetFile(opened, pre_buffer=False)  # and no threads, as of shards
         except (OSError, ValueError) as error:
             yield str(path), None, f"not a Parquet file: {error}"
             return
@@ -130,9 +130,8 @@ def _parquet(path, side, column, names):
                 found = ", ".join(file.schema_arrow.names)
                 raise InputError(f"{path}: expected a column {key!r}, found {found}")
         row = 0
-        for batch in file.iter_batches(
-            _ROWS, columns=[column] if names is None else [column, names]
-        ):
+        columns = [column] if names is None else [column, names]
+        for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
             for values in batch.to_pylist():
                 name = f"{_base(path)}#{row}" if names is None else str(values[names])
                 contents = values[column]

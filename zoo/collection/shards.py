@@ -148,11 +148,13 @@ def _read(path, columns):
     parquet = require("pyarrow.parquet", extra="search")
     try:
         with places.open_file(path) as file:
-            stored = parquet.ParquetFile(file)
+            # Arrow's threads give Python's buffers back after they have told that they are done: a
+            # process that ends by then is aborted. So it has none.
+            stored = parquet.ParquetFile(file, pre_buffer=False)
             wanted = [
                 name for name in stored.schema_arrow.names if columns is None or name in columns
             ]
-            table = stored.read(columns=wanted)  # a shard may hold no contents
+            table = stored.read(columns=wanted, use_threads=False)  # it may hold no contents
         notes = json.loads(table.schema.metadata[_NOTES])
         arrays = {
             key: _array(table[key], len(table), shape)
