@@ -42,9 +42,8 @@ def main():
 
 
 @contextlib.contextmanager
-def served(folder):
+def served(folder, code="import halo_zoo; halo_zoo.main()"):
     """`(address, process)` of a server of a folder, which ends with the block."""
-    code = "import halo_zoo; halo_zoo.main()"
     command = [sys.executable, "-c", code, "search", "serve", folder, "--port=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
