@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import zoo
-from benchmarks.question import CODE, high_water
+from benchmarks.question import environment, high_water
 from benchmarks.report import Report
-from benchmarks.serve import cpu_seconds
+from benchmarks.serve import CODE, cpu_seconds
 from halo_zoo.search import main as search
 
 IMAGES, QUERIES, USERS, QUERIES_EACH, SEED = 10_000, 100, 20, 25, 0
@@ -50,8 +50,7 @@ def main():
 def _start():
     """From the command to the page and an answer: with an empty cache, again, and of an index."""
     report = Report("From `halo demo` to the page of 170 photos and to an answer", SEED)
-    path = {n: x for n, x in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
-    path["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
+    path = {**environment(), "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     photos = str(Path(zoo.__file__).parent / "photos")
     with tempfile.TemporaryDirectory() as folder:
         path["HALO_CACHE"] = folder

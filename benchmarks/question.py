@@ -20,12 +20,11 @@ import numpy as np
 
 import zoo
 from benchmarks.report import Report
-from benchmarks.serve import ask, cpu_seconds, served
+from benchmarks.serve import CODE, ask, cpu_seconds, served
 from halo_zoo.search import main as search
 
 MODEL, REPEATS, SEED = "photos_pfe", 3, 0
 QUESTION = "a dog on a beach"
-CODE = "import halo_zoo; halo_zoo.main()"
 # The server, which also adds up the CPU time of its tower. Alone, in a loop, the tower would find
 # its weights in the processor's cache, and take a tenth less.
 SERVER = """
@@ -110,7 +109,7 @@ def costs(folder, flags):
     for _ in range(REPEATS + 1):  # the first one reads the disk
         start = time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment()
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()
         )
         peak, ended = 0, 0
         while not ended:  # what the system keeps of the end has this process's own memory in it
@@ -125,7 +124,8 @@ def costs(folder, flags):
     return tuple(np.median(rows[1:], axis=0))
 
 
-def _environment():
+def environment():
+    """This process', in which modules have their bytecode."""
     return {n: x for n, x in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
 
 

@@ -23,6 +23,7 @@ import zoo
 from benchmarks.report import Report
 
 CLIENTS, QUESTIONS_EACH, SEED = 20, 50, 0
+CODE = "import halo_zoo; halo_zoo.main()"  # the command, in a process of its own
 SUBJECTS = "a dog", "two children", "a man in a red shirt", "a bus", "a cat", "an old woman"
 PLACES = "on the beach", "in the snow", "by a window", "in a kitchen", "near a river", "at night"
 
@@ -42,7 +43,7 @@ def main():
 
 
 @contextlib.contextmanager
-def served(folder, code="import halo_zoo; halo_zoo.main()"):
+def served(folder, code=CODE):
     """`(address, process)` of a server of a folder, which ends with the block."""
     command = [sys.executable, "-c", code, "search", "serve", folder, "--port=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
