@@ -4,9 +4,8 @@
 
 Short questions are cut out of test captions by `zoo.evaluation.phrases`. True is that a photo's
 five captions hold all their stems, else what the oracle says; held counts the stems alone, which is
-a lower bound. General nouns are the hundred that
-most photos of the gallery hold; absent ones are nouns of COCO's captions that no photo of the
-gallery and at most two of all Flickr8k's photos hold.
+a lower bound. General nouns are the hundred that most photos of the gallery hold; absent ones are
+nouns of COCO's captions that no photo of the gallery and at most two of all Flickr8k's photos hold.
 """
 
 import csv
@@ -26,7 +25,7 @@ from zoo.confidence.words import stem, stems
 from zoo.embeddings.arrays import take
 from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.phrases import held_stems, nouns_of, short_questions
-from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
+from zoo.evaluation.relevance import relevance_of_words, score_scale, sentence_vectors
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
 
@@ -86,16 +85,9 @@ def what_fits(data, model, texts, held):
     rows = np.flatnonzero(np.diff(data.owners, prepend=-1))  # a caption of each photo
     scale = score_scale(data.scores(rows), np.eye(len(rows), dtype=bool))
     gallery = PairGallery(data.images, data.similarity, "images")
-    told = relevance(
-        np.concatenate([data.sentences, sentence_vectors(texts)]),
-        len(data.texts) + np.arange(len(texts)),
-        data.owners,
-        len(held),
-        gallery.scores(model.tower("captions").of_texts(texts)),
-        scale,
-    )
-    holds = np.array([[set(stems(text)) <= one for one in held] for text in texts])
-    return np.where(holds, 1.0, told)
+    scores = gallery.scores(model.tower("captions").of_texts(texts))
+    captions, questions = (data.sentences, data.owners), sentence_vectors(texts)
+    return relevance_of_words(texts, held, captions, questions, scores, scale)[1]
 
 
 def nouns(options, data, held, photos):

@@ -97,8 +97,14 @@ def bank():
 def found(captioned, bank):
     """With an oracle that is a function of the score, which ρ has to find."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(learning, "relevance", planted)
+        plant(patched)
         return learn_fits(captioned, bank)
+
+
+def plant(patch):
+    """Sentences and short questions have the planted oracle."""
+    patch.setattr(learning, "relevance", planted)
+    patch.setattr("zoo.evaluation.relevance.relevance", planted)
 
 
 def planted(sentences, rows, owners, num_images, scores, scale):
@@ -176,7 +182,7 @@ def test_trials_are_of_several_sizes_and_say_what_is_true(found):
 def test_it_is_the_same_again_and_travels_with_probes(
     found, captioned, bank, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(learning, "relevance", planted)
+    plant(monkeypatch)
     again = learn_fits(captioned, bank)
     for direction in found:
         assert pack(again[direction]) == pack(found[direction])
@@ -227,7 +233,7 @@ def test_what_captions_say_in_other_words_fits_short_questions(captioned, bank, 
     certain, likely = truth == 1, (truth > 0.5) & (truth < 1)
     assert certain.sum() > 100
     assert likely.sum() > 50
-    monkeypatch.setattr(learning, "relevance", planted)
+    plant(monkeypatch)
     learn_fits(told, bank)
     (truth,) = seen[2][1:]
     np.testing.assert_array_equal(np.unique(truth), [0, 1])

@@ -25,7 +25,12 @@ from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
 from zoo.evaluation.answers import space_of
 from zoo.evaluation.pair_gallery import Gain, PairGallery
 from zoo.evaluation.phrases import held_stems, short_questions
-from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
+from zoo.evaluation.relevance import (
+    relevance,
+    relevance_of_words,
+    score_scale,
+    sentence_vectors,
+)
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
@@ -201,11 +206,7 @@ class _Learner:
         return np.append(*learned.plain())
 
     def _words(self):
-        """ρ of short questions, and the probability that general words exceed.
-
-        A photo fits where its captions hold all stems of a question, else as likely as the oracle
-        says: of three words captions often hold but two, and say the third in another way.
-        """
+        """ρ of short questions, and the probability that general words exceed."""
         captioned, bank = self.captioned, self.bank
         held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
         every = [stem for one in held for stem in one]
@@ -217,18 +218,14 @@ class _Learner:
         plain = scores = PairGallery(*given).scores(embeddings)
         if self.hubs is not None:
             scores = PairGallery(*given, self.hubs, self.left_out).scores(embeddings)
-        asked = [set(stems(text)) for text in texts]
-        holds = np.array([[words <= one for one in held] for words in asked])
-        sentences = np.concatenate([captioned.sentences, captioned.sentences_of(texts)])
-        rows = len(captioned.texts) + np.arange(len(texts))
-        told = relevance(sentences, rows, captioned.owners, len(held), plain, self.scale)
-        fit = np.where(holds, 1.0, told)
+        captions, questions = (captioned.sentences, captioned.owners), captioned.sentences_of(texts)
+        holds, fit = relevance_of_words(texts, held, captions, questions, plain, self.scale)
         prior = fitting.prior_of([bank.count(text) for text in texts], bank.size)
         words = self._rho(scores, fit, np.zeros(fit.shape, bool), prior)
         slope, weight, bias = words
         half = self.rng.permutation(len(held))[: len(held) // 2]  # a gallery has fewer photos
         first = expit(slope * scores[:, half].max(axis=1) + weight * prior + bias)
-        is_word = np.array([len(one) == 1 for one in asked])
+        is_word = np.array([len(stems(text)) == 1 for text in texts])
         general = is_word & (holds[:, half].mean(axis=1) >= GENERAL)
         below = float(np.quantile(first[general], 1 - KEPT_GENERAL)) if general.any() else 0.0
         return words, below

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from scipy.special import expit
 
+from zoo.confidence.words import stems
 from zoo.data.text.captions import token_ids
 from zoo.embeddings.arrays import unit
 from zoo.models.presets import from_preset
@@ -68,6 +69,37 @@ def relevance(
     return found
 
 
+def relevance_of_words(
+    texts: Sequence[str],
+    held: Sequence[set[str]],
+    captions: tuple[np.ndarray, np.ndarray],
+    questions: np.ndarray,
+    scores: np.ndarray,
+    scale: tuple[float, float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """What fits short questions, which are no image's captions.
+
+    An image fits where its captions hold all stems of a question, else as likely as the oracle
+    says: of three words captions often hold but two, and say the third in another way.
+
+    Args:
+        texts: Q strings.
+        held: the stems of each image's captions, `zoo.evaluation.phrases.held_stems`.
+        captions: their vectors by a sentence encoder `(M, dim)`, and `(M,)` their images.
+        questions: `(Q, dim)`, the texts by the same.
+        scores, scale: as of `relevance`.
+
+    Returns:
+        `(holds, fit)`, `(Q, N)` booleans and `(Q, N)` in [0, 1].
+    """
+    vectors, owners = captions
+    rows = len(vectors) + np.arange(len(texts))
+    told = relevance(np.concatenate([vectors, questions]), rows, owners, len(held), scores, scale)
+    asked = [set(stems(text)) for text in texts]
+    holds = np.array([[words <= one for one in held] for words in asked])
+    return holds, np.where(holds, 1.0, told)
+
+
 def caption_features(
     sentences: np.ndarray, rows: np.ndarray, owners: np.ndarray, num_images: int
 ) -> Iterator[tuple[int, np.ndarray]]:
@@ -110,7 +142,7 @@ def sentence_vectors(texts: Sequence[str]) -> np.ndarray:
     parts = []
     for start in range(0, len(texts), _TEXTS):
         ids = np.asarray(token_ids(tokenizer, texts[start : start + _TEXTS]))
-        # Words that stand at no text's place cost as much as others.
+        # Padding costs as much as words, so there is none beyond the longest text.
         found = forward(ids[:, : 1 + np.flatnonzero(ids.any(axis=0)).max(initial=0)])
         parts.append(np.asarray(found["pooled"] if isinstance(found, dict) else found))
     vectors = np.concatenate(parts)
