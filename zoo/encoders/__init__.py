@@ -10,6 +10,11 @@ from zoo.encoders.convolutional import (
     resnext,
     torchvision_backbone,
 )
+from zoo.encoders.efficientnet_lite import (
+    efficientnet_lite2,
+    load_efficientnet_lite_weights,
+    stage_layers,
+)
 from zoo.encoders.gaussian_towers import (
     gaussian_caption_encoder,
     gaussian_image_encoder,
@@ -47,6 +52,7 @@ __all__ = [
     "clip_image",
     "clip_text",
     "convolutional",
+    "efficientnet_lite2",
     "gaussian_caption_encoder",
     "gaussian_image_encoder",
     "gru",
@@ -54,6 +60,7 @@ __all__ = [
     "hub_caption_encoder",
     "hub_image_encoder",
     "image_features",
+    "load_efficientnet_lite_weights",
     "load_torchvision_weights",
     "map_size",
     "mean_and_max",
@@ -71,6 +78,7 @@ __all__ = [
     "sentences",
     "set_caption_encoder",
     "set_image_encoder",
+    "stage_layers",
     "torchvision_backbone",
     "vector_encoder",
     "vectors",

@@ -6,6 +6,11 @@ import pathlib
 import keras
 from keras import layers
 
+from zoo.encoders.efficientnet_lite import (
+    IMAGE_SIZE,
+    efficientnet_lite2,
+    load_efficientnet_lite_weights,
+)
 from zoo.encoders.weight_arrays import COUNTERS, NPZ, SAFETENSORS, WeightArrays, load_weights
 from zoo.encoders.weight_layouts import fill, torchvision
 from zoo.errors import InputError
@@ -27,9 +32,9 @@ _APPLICATIONS = {
     "resnet152": (keras.applications.ResNet152, "caffe"),
     "mobilenet_v2": (keras.applications.MobileNetV2, "tf"),
 }
-_RESNEXT = "resnext101_32x8d"
+_RESNEXT, _LITE = "resnext101_32x8d", "efficientnet_lite2"
 FROM_SCRATCH = ("tiny", "tiny_layout")  # there are no weights of these
-CONVOLUTIONAL = (*_APPLICATIONS, _RESNEXT, *FROM_SCRATCH)
+CONVOLUTIONAL = (*_APPLICATIONS, _RESNEXT, _LITE, *FROM_SCRATCH)
 
 
 def resnext(
@@ -129,6 +134,10 @@ def load_torchvision_weights(network: keras.Model, path: str | os.PathLike) -> N
     fill(arrays, torchvision(network), repr(network.name), (*COUNTERS, "fc."))
 
 
+# Networks whose weights are also read by PyTorch's names.
+_FROM_ARRAYS = {_RESNEXT: load_torchvision_weights, _LITE: load_efficientnet_lite_weights}
+
+
 def convolutional(
     name: str,
     image_size: int | None = None,
@@ -144,6 +153,7 @@ def convolutional(
     | `"resnet152"` | 58.4 M | 224 | 7 × 7 × 2048 |
     | `"resnext101_32x8d"` | 86.7 M | 224 | 7 × 7 × 2048 |
     | `"mobilenet_v2"` | 2.3 M | 224 | 7 × 7 × 1280 |
+    | `"efficientnet_lite2"` | 4.9 M | 260 | 9 × 9 × 1280 |
     | `"tiny"` | 0.19 M | 64 | 8 × 8 × 128 |
     | `"tiny_layout"` | 0.75 M | 64 | 1 × 1 × 256 |
 
@@ -155,9 +165,11 @@ def convolutional(
     Args:
         name: one of the above.
         image_size: height and width of the images, or None for the default.
-        weights: `"imagenet"` (fetched once by Keras, which has none of ResNeXt), the path of a
-            `.weights.h5` or `.h5` file of the network without classifier, for ResNeXt also of a
-            `.safetensors` or `.npz` file with torchvision's names, or None for random ones.
+        weights: `"imagenet"` (fetched once by Keras, which has none of ResNeXt and
+            EfficientNet-Lite2), the path of a `.weights.h5` or `.h5` file of the network without
+            classifier, or None for random ones. For ResNeXt also the path of a `.safetensors` or
+            `.npz` file with torchvision's names, for EfficientNet-Lite2 with the names of
+            EfficientNet-PyTorch.
         trainable: False freezes the network: its weights stay and its BatchNorms use their
             stored statistics, also in training. `model.trainable = True` thaws it.
 
@@ -171,18 +183,17 @@ def convolutional(
         InputError: if the weights are not there or not of this network.
 
     Reference: He et al., CVPR 2016 (ResNet); Xie et al., CVPR 2017 (ResNeXt); Sandler et al.,
-        CVPR 2018 (MobileNetV2).
+        CVPR 2018 (MobileNetV2); Tan and Le, ICML 2019 (EfficientNet).
     """
     if name not in CONVOLUTIONAL:
         raise ValueError(f"`name` must be one of {CONVOLUTIONAL}; received {name!r}")
-    network, mode = _network(name, image_size, imagenet=weights == "imagenet")
+    network, preprocessing = _network(name, image_size, imagenet=weights == "imagenet")
     if weights not in (None, "imagenet"):
-        if name == _RESNEXT and pathlib.PurePath(weights).suffix in (SAFETENSORS, NPZ):
-            load_torchvision_weights(network, weights)
-        else:
-            load_weights(network, weights)
+        is_arrays = pathlib.PurePath(weights).suffix in (SAFETENSORS, NPZ)
+        load = _FROM_ARRAYS.get(name, load_weights) if is_arrays else load_weights
+        load(network, weights)
     images = keras.Input(network.input_shape[1:], name="images")
-    features = network(ImagePreprocessing(mode, name="preprocessing")(images))
+    features = network(preprocessing(images))
     backbone = keras.Model(images, features, name="backbone")
     backbone.trainable = trainable
     return backbone
@@ -194,7 +205,7 @@ def backbone_of_file(path: str | os.PathLike | None) -> str | None:
     `mobilenetv2_imagenet_notop.weights.h5` and `resnet50_weights_tf.h5` say what they are.
     """
     stem = pathlib.PurePath(str(path)).name.lower().replace("_", "")
-    names = (*_APPLICATIONS, _RESNEXT)
+    names = (*_APPLICATIONS, _RESNEXT, _LITE)
     return next((name for name in names if name.replace("_", "") in stem), None)
 
 
@@ -226,24 +237,34 @@ def _normalization(x, name):
 
 
 def _network(name, image_size, imagenet):
-    """The network, and the mode of preprocessing that it expects."""
+    """The network, and the layer that scales pixels as it expects them."""
     if name not in _APPLICATIONS:
         if imagenet:
             raise InputError(f"the network {name!r} has no ImageNet weights; give a path or none")
         if name == _RESNEXT:
-            return resnext(image_size=image_size or 224), "torch"
-        return (_tiny_layout if name == "tiny_layout" else _tiny)(image_size or 64), "tf"
+            return resnext(image_size=image_size or 224), _preprocessing("torch")
+        if name == _LITE:
+            scaling = PictureScaling(1 / 128, -127 / 128, name="preprocessing")
+            return efficientnet_lite2(image_size or IMAGE_SIZE), scaling
+        scratch = _tiny_layout if name == "tiny_layout" else _tiny
+        return scratch(image_size or 64), _preprocessing("tf")
     application, mode = _APPLICATIONS[name]
     shape = (image_size or 224, image_size or 224, 3)
     if not imagenet:
-        return application(include_top=False, weights=None, input_shape=shape, name=name), mode
+        network = application(include_top=False, weights=None, input_shape=shape, name=name)
+        return network, _preprocessing(mode)
     try:
-        return application(include_top=False, input_shape=shape, name=name), mode
+        network = application(include_top=False, input_shape=shape, name=name)
     except Exception as error:  # keras.utils.get_file raises a bare Exception when offline
         raise InputError(
             f"the ImageNet weights of {name!r} could not be fetched ({error}); "
             "give the path of a local .h5 file instead, to a recipe as --image-weights FILE"
         ) from error
+    return network, _preprocessing(mode)
+
+
+def _preprocessing(mode):
+    return ImagePreprocessing(mode, name="preprocessing")
 
 
 def _tiny(image_size):
