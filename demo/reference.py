@@ -9,7 +9,6 @@ SYMBOLS = {
     "geometric_mean": "σ",
     "total_variance": "tr Σ",
     "circular_variance": "circular variance",
-    "inverse_concentration": "1/κ",
 }
 # The power of a measure that is a standard deviation.
 OF_SIGMA = {"geometric_mean": 1.0, "total_variance": 0.5}

@@ -3,7 +3,6 @@
 import tensorflow as tf
 
 from zoo.embeddings.csls import NEIGHBOURS
-from zoo.embeddings.sphere import von_mises_fisher_log_constant
 
 
 def search_vectors(embedding, space, gallery=None, query=None):
@@ -50,16 +49,6 @@ def _vectors(embedding, space):
         both = tf.math.l2_normalize(embedding["elements"], axis=-1, epsilon=1e-24)
         return {"gallery": both, "query": both}
     mean = embedding["mean"]
-    if space == "von_mises_fisher":
-        mean = tf.math.l2_normalize(mean, axis=-1, epsilon=1e-24)
-        if "log_concentration" not in embedding:
-            both = tf.pad(mean, [[0, 0], [0, 1]], constant_values=1.0)
-            return {"gallery": both, "query": both}
-        concentration = tf.exp(embedding["log_concentration"])
-        constant = von_mises_fisher_log_constant(concentration, mean.shape[-1])
-        parts = [concentration[:, None] * mean, (constant - concentration)[:, None]]
-        both = tf.concat(parts, axis=1)
-        return {"gallery": both, "query": both}
     if space == "csd":
         total = tf.reduce_sum(tf.exp(embedding["log_variance"]), axis=1)
         return {
@@ -69,9 +58,6 @@ def _vectors(embedding, space):
         }
     if space == "wasserstein_2":
         mean = tf.concat([mean, tf.exp(0.5 * embedding["log_variance"])], axis=1)
-    elif space == "expected_cosine":
-        energy = tf.reduce_sum(mean**2 + tf.exp(embedding["log_variance"]), axis=1, keepdims=True)
-        mean = mean / tf.sqrt(tf.maximum(energy, 1e-24))
     elif space == "cosine":
         mean = tf.math.l2_normalize(mean, axis=-1, epsilon=1e-24)
     return {"gallery": mean, "query": mean}

@@ -85,9 +85,7 @@ class Settings(VectorSettings):
     dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
     batch_size: int = setting(1024, "pairs; of data with classes as many of each")
     learning_rate: float = setting(5e-4, "peak learning rate of AdamW, with cosine decay")
-    epochs: int = setting(
-        10, "epochs over all captions; the methods none and laplace train none", smoke=1
-    )
+    epochs: int = setting(10, "epochs over all captions; the method none trains none", smoke=1)
     steps_per_epoch: int | None = setting(
         None, "steps per epoch; default: all captions once", smoke=2
     )

@@ -7,10 +7,8 @@ from zoo import encoders, models, similarities
 from zoo.errors import InputError
 
 import numpy as np
-import tensorflow as tf
 
 POSITIONS = 4  # local features that the slots of a set choose among
-MOST = 50_000  # pairs that a posterior is of
 FIRST_SPREAD = 0.01  # of the linear map to log σ², beside its usual start
 
 
@@ -53,27 +51,6 @@ def gaussian(settings, train):
     return model
 
 
-def laplace(settings, train):
-    """BayesVLM's posterior of at most `MOST` pairs; nothing is trained."""
-    same_width(settings, train)
-    count = train.records.num_captions
-    chosen = np.random.default_rng(settings.seed).permutation(count)[:MOST]
-    images = train.source.gather(tf.constant(train.records.caption_image[chosen], tf.int64))
-    captions = train.records.caption_vectors.gather(tf.constant(chosen))
-    return models.laplace(images.numpy(), captions.numpy())
-
-
-def directional(settings, train):
-    """AsymVLM: images as they are, captions as distributions over directions."""
-    dim = same_width(settings, train)
-    return models.asymvlm(
-        encoders.vectors(dim, normalize=True),
-        caption_backbone=encoders.vectors(dim, normalize=True),
-        dim=dim,
-        fixed_images=True,
-    )
-
-
 def dive(settings, train):
     """Sets by slots over learned projections of each vector."""
     image_dim, caption_dim = widths(train)
@@ -91,8 +68,6 @@ METHODS = {
     "infonce": Method(infonce),
     "pcmepp": Method(pcmepp),
     "gaussian": Method(gaussian),
-    "laplace": Method(laplace, is_trained=False),
-    "directional": Method(directional),
     "dive": Method(dive),
 }
 

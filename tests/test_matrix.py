@@ -35,7 +35,6 @@ def _choices(name, values):
 ON_GAUSSIANS = similarities.names(lambda cls: GAUSSIAN in cls.embeddings)
 # `{}` is a builder's defaults. Sizes, weights and rates change no kind and no similarity.
 VARIANTS = {
-    "asymvlm": _choices("family", ("von_mises_fisher", "power_spherical")),
     "dive": _choices("similarity", models.SET_SIMILARITIES),
     "gaussian_vsepp": [
         {},
@@ -60,8 +59,8 @@ VARIANTS = {
 }
 
 
-# A point, a Gaussian, samples of one, a direction, a set and a token sequence.
-QUICK = ("infonce", "gaussian_vsepp", "pcme", "asymvlm", "dive", "sgraf")
+# A point, a Gaussian, samples of one, a set and a token sequence.
+QUICK = ("infonce", "gaussian_vsepp", "pcme", "dive", "sgraf")
 
 
 def _param(name, options):
@@ -139,7 +138,7 @@ def test_every_builder_and_option_is_here():
     assert set(VARIANTS) == set(tiny_models.BUILDERS)
     others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
     # Of stored vectors: tests/recipes/test_own_vectors.py. `pfe` is over any points there are.
-    others |= {"laplace", "pfe", "vector_points"}
+    others |= {"pfe", "vector_points"}
     others |= {"keras_hub"}  # tests/models/test_keras_hub.py
     functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}
     assert functions == others | set(VARIANTS)

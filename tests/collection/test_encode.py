@@ -200,7 +200,6 @@ def test_a_shard_gives_back_every_kind_of_embedding(tmp_path, dtype):
     kinds = [
         {"mean": rng.normal(size=(3, 4))},
         {"mean": rng.normal(size=(3, 4)), "log_variance": rng.normal(size=(3, 4))},
-        {"mean": rng.normal(size=(3, 4)), "log_concentration": rng.normal(size=3)},
         {"elements": rng.normal(size=(3, 2, 4)), "mask": rng.random((3, 2)) < 0.5},
     ]
     for number, arrays in enumerate(kinds):

@@ -244,7 +244,6 @@ def _probes(**changed):
     ("changed", "says"),
     [
         ({"images": {"mean": np.ones((9, 4))}}, "must have the same parts"),
-        ({"images": {"mean": np.ones((9, 4)), "log_concentration": np.ones(9)}}, "the same parts"),
         ({"images": {n: np.ones((9, 5)) for n in ("mean", "log_variance")}}, "must have one shape"),
         ({"images": {n: np.full((9, 4), np.nan) for n in ("mean", "log_variance")}}, "finite"),
         ({"image_labels": np.arange(8)}, r"must be of shape \(9,\)"),

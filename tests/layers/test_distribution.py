@@ -13,10 +13,6 @@ GAUSSIAN = {
     "mean": RNG.normal(size=(3, 5)).astype("float32"),
     "log_variance": RNG.normal(size=(3, 5)).astype("float32"),
 }
-DIRECTION = {
-    "mean": np.eye(3, dtype="float32"),
-    "log_concentration": np.array([0.0, 1.0, 2.0], "float32"),
-}
 
 
 def test_called_by_itself_it_is_a_distribution():
@@ -30,16 +26,6 @@ def test_called_by_itself_it_is_a_distribution():
     by_hand = -0.5 * ((points - GAUSSIAN["mean"]) / deviation) ** 2 - np.log(deviation)
     by_hand = (by_hand - 0.5 * np.log(2 * np.pi)).sum(axis=1)
     np.testing.assert_allclose(found.log_prob(points), by_hand, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("family", "expected"),
-    [("von_mises_fisher", "VonMisesFisher"), ("power_spherical", "PowerSpherical")],
-)
-def test_directions_are_of_the_family(family, expected):
-    found = layers.Distribution(family)(DIRECTION)
-    assert type(found).__name__ == expected
-    np.testing.assert_allclose(found.concentration, np.exp(DIRECTION["log_concentration"]), 1e-5)
 
 
 def functional():
@@ -83,14 +69,12 @@ def test_half_precision_leaves_it_alone():
 
 def test_what_is_no_distribution_is_refused():
     for embedding in ({"mean": GAUSSIAN["mean"]}, {"elements": np.zeros((2, 3, 4), "float32")}):
-        with pytest.raises(ValueError, match="must be a Gaussian or a direction; received a"):
+        with pytest.raises(ValueError, match="must be a Gaussian; received a"):
             layers.Distribution()(embedding)
-    with pytest.raises(ValueError, match="must be a Gaussian or a direction"):
+    with pytest.raises(ValueError, match="must be a Gaussian"):
         layers.Distribution()({"mean": keras.Input((5,))})
-    with pytest.raises(ValueError, match="`family` must be one of"):
-        layers.Distribution("normal")
 
 
 def test_its_config_makes_it_again():
-    layer = layers.Distribution("power_spherical", name="sphere")
-    assert layers.Distribution.from_config(layer.get_config()).family == "power_spherical"
+    layer = layers.Distribution(name="gaussians")
+    assert layers.Distribution.from_config(layer.get_config()).name == "gaussians"

@@ -99,18 +99,18 @@ def test_the_table_compares_methods_on_the_vectors_of_runs(files, tmp_path, monk
         return {name: str(files / f"{name}.npy") for name in ("images", "captions")}
 
     monkeypatch.setattr(own_vectors_table.evaluation, "write_vectors", write)
-    runs = ["--vectors-of", "one", "two", "--seeds", "3", "4", "--rows", "none", "laplace"]
+    runs = ["--vectors-of", "one", "two", "--seeds", "3", "4", "--rows", "none", "pcmepp"]
     out = tmp_path / "table"
     own_vectors_table.main([*runs, f"--out={out}"])
     assert asked == [("one", "vectors-3", None), ("two", "vectors-4", None)]
     table = (out / "table.md").read_text()
     assert table in capsys.readouterr().out
     first, second = table.split("\n\n")
-    assert [line.split(" | ")[0] for line in first.splitlines()[2:]] == ["| none", "| laplace"]
+    assert [line.split(" | ")[0] for line in first.splitlines()[2:]] == ["| none", "| pcmepp"]
     assert all(line.endswith(" | 2 |") for line in first.splitlines()[2:])
     assert "R-P i2t / t2i" in first
     (changes,) = second.splitlines()[2:]  # of so easy pairs nothing can be calibrated
-    assert changes.startswith("| laplace | ")
+    assert changes.startswith("| pcmepp | ")
     assert changes.endswith("|  |  |")
     with pytest.raises(SystemExit):
         own_vectors_table.main(["--vectors-of", "one", "two"])
@@ -132,7 +132,7 @@ def test_prefixes_are_compared_with_their_captions(files, tmp_path):
     )
     settings = own_vectors_prefixes.Settings(out=tmp_path / "run")
     flags = [f"--{name}={path}" for name, path in mixed.items()]
-    own_vectors.main([*flags, "--method=directional", "--epochs=1", f"--out={settings.out}"])
+    own_vectors.main([*flags, "--method=pcmepp", "--epochs=1", f"--out={settings.out}"])
     shares = own_vectors_prefixes.in_order(settings, mixed)
     assert list(shares) == ["all", "at most half of the words", "more than half"]
     low, high = sorted([shares["at most half of the words"], shares["more than half"]])
@@ -149,9 +149,7 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
     assert "--images and --captions must be given together" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "method", ["none", "laplace", pytest.param("directional", marks=pytest.mark.very_slow)]
-)
+@pytest.mark.parametrize("method", ["none", pytest.param("pcmepp", marks=pytest.mark.very_slow)])
 def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     pytest.importorskip("gradio")
     from demo import limits, page, sources

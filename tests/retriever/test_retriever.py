@@ -9,12 +9,10 @@ import pytest
 from PIL import Image
 
 import zoo
-from probe_world import DIM, world
 from zoo import evaluation
 from zoo.confidence import Fits, Probes
 from zoo.confidence.judge import Asked
 from zoo.confidence.probes import contents_hash
-from zoo.embeddings.arrays import as_arrays, take
 from zoo.errors import InputError
 from zoo.retriever import VERDICTS, Answer, Judge, training_note
 from zoo.search import Index
@@ -268,47 +266,3 @@ def test_a_number_of_results_that_is_none(retriever, k):
 def test_a_lone_surrogate_is_no_text(retriever):
     with pytest.raises(ValueError, match="received a lone surrogate"):
         retriever.ask("a \ud800 bird")
-
-
-@pytest.mark.parametrize(
-    ("side", "family"),
-    [
-        ("images", "von_mises_fisher"),
-        ("captions", "von_mises_fisher"),
-        ("images", "power_spherical"),
-    ],
-)
-def test_points_and_directions_are_calibrated_on_each_other(tmp_path, side, family):
-    """AsymVLM's photos are points and its captions directions: one side has a part more."""
-    vectors = zoo.encoders.vectors(DIM, normalize=True)
-    model = zoo.models.asymvlm(
-        vectors,
-        caption_backbone=vectors,
-        dim=DIM,
-        hidden_dim=8,
-        family=family,
-        fixed_images=True,
-    )
-    pairs = world(0, 500)
-    images = as_arrays(model.encode_images(pairs[0]))
-    captions = as_arrays(model.encode_captions(pairs[1]))
-    assert captions.keys() > images.keys()
-    labels = np.arange(300)
-    held_out = [take(one, slice(200, None)) for one in (images, captions)]
-    probes = Probes.of(*held_out, labels, labels, labels)
-    items, asked = (images, captions) if side == "images" else (captions, images)
-    retriever = zoo.Retriever.build(model, take(items, slice(200)), probes=probes, side=side)
-    if family == "von_mises_fisher":  # of the other one candidates are scored again
-        assert retriever.gain is not None
-    answers = retriever.ask(take(asked, slice(200)))
-    said = np.array([answer.wanted for answer in answers], float)
-    right = np.array([answer.ids[0] == row for row, answer in enumerate(answers)])
-    assert 0.2 < right.mean() < 0.9
-    assert abs(said.mean() - right.mean()) < 0.1
-    retriever.save(tmp_path / "index")
-    loaded = zoo.Retriever.load(tmp_path / "index")
-    again = [answer.wanted for answer in loaded.ask(take(asked, slice(200)))]
-    np.testing.assert_allclose(again, said, atol=1e-6)
-    loaded.add(take(items, slice(200, 300)))
-    assert loaded.confidence.gallery.size == 300  # again, by the probes that were saved
-    assert 0 < loaded.ask(take(asked, slice(1))).wanted < 1

@@ -81,7 +81,6 @@ LAYERS = [
     S.EuclideanDistance(scale=2.0, shift=1.0),
     S.SquaredEuclidean(scale=2.0, shift=1.0),
     S.SquaredWasserstein2(scale=2.0, shift=1.0),
-    S.ProbabilisticCosine(scale=9.0, probit=False),
     S.cosine,
 ]
 
@@ -96,20 +95,6 @@ def test_scores_are_the_similaritys_own(gaussians, similarity, kind):
         scores, np.take_along_axis(logits, ids, 1), rtol=1e-4, atol=1e-4 * np.abs(logits).max()
     )
     np.testing.assert_allclose(scores, -np.sort(-logits, axis=1)[:, :10], rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("side", ["images", "captions"])
-def test_densities_of_directions_on_either_side(rng, side):
-    points = {"mean": rng.normal(size=(60, 16)).astype("float32")}
-    level = rng.normal(3, 1, size=50).astype("float32")
-    directions = {"mean": rng.normal(size=(50, 16)).astype("float32"), "log_concentration": level}
-    similarity = S.VonMisesFisherLikelihood(scale=0.7)
-    logits = np.asarray(similarity(points, directions))
-    gallery, queries = (points, directions) if side == "images" else (directions, points)
-    logits = logits.T if side == "images" else logits
-    scores, ids = Index.build(gallery, similarity, side=side).search(queries, 10)
-    np.testing.assert_allclose(scores, -np.sort(-logits, axis=1)[:, :10], rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(scores, np.take_along_axis(logits, ids, 1), rtol=1e-4, atol=1e-3)
 
 
 def test_near_duplicates_far_from_the_origin(rng):

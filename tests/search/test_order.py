@@ -152,14 +152,3 @@ def test_filters_and_changes_keep_it():
         assert_ordered(scores[:, :there], ids[:, :there], ascending=True)
         for k in (1, 3, 24):
             np.testing.assert_array_equal(index.search(queries, k, most)[1], ids[:, :k])
-
-
-@pytest.mark.usefixtures("ways")
-@pytest.mark.parametrize("side", ["images", "captions"])
-def test_densities_compare_points_with_directions(side):
-    rng = np.random.default_rng(0)
-    given = points(rng, 20)
-    own = given if side == "images" else {**given, "log_concentration": np.ones(20, "float32")}
-    index = Index.build(own, "power_spherical", side=side)
-    with pytest.raises(ValueError, match=r"`queries` must be .* with a gallery of .*; received"):
-        index.search(own, 3)

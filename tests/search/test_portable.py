@@ -18,7 +18,6 @@ DIRECT = (
     S.SquaredEuclidean(scale=0.5),
     S.EuclideanDistance(),
     S.SquaredWasserstein2(),
-    S.ProbabilisticCosine(probit=False),
     scoring.resolve("cosine"),
     scoring.resolve(S.wasserstein_2),
     scoring.resolve(S.closed_form_sampled_distance),

@@ -17,7 +17,7 @@ CLASSES = [
     for name in similarities.__all__
     if isinstance(cls := getattr(similarities, name), type) and cls is not similarities.Similarity
 ]
-KINDS = {"a point", "a Gaussian", "a set", "a token sequence", "a direction"}
+KINDS = {"a point", "a Gaussian", "a set", "a token sequence"}
 
 
 @pytest.mark.parametrize("name", similarities.NAMES)
@@ -50,9 +50,6 @@ def test_a_function_ranks_as_its_layer_does(cls):
     make = oracles.random_sets if cls.embeddings == ("a set",) else oracles.random_gaussians
     sizes = (4, 3, 6) if cls.embeddings == ("a set",) else (4, 6)
     images, captions = make(rng, *sizes), make(rng, *sizes)
-    if "a direction" in cls.embeddings:
-        images, captions = {"mean": images["mean"]}, {"mean": captions["mean"]}
-        captions["log_concentration"] = rng.normal(size=4).astype("float32")
     values = np.asarray(cls.function(images, captions))
     logits = np.asarray(cls()(images, captions))
     sign = -1 if cls.is_distance else 1

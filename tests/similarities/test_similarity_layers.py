@@ -31,8 +31,6 @@ ON_GAUSSIANS = [
     (S.AverageL2, {"num_samples": 3, "seed": 4}),
     (S.Cosine, {}),
     (S.Cosine, {"scale": 10.0, "learn_scale": True}),
-    (S.ProbabilisticCosine, {"scale": 3.0}),
-    (S.ProbabilisticCosine, {"scale": 3.0, "probit": False}),
 ]
 ON_SETS = [
     (S.MaximumPair, {}),

@@ -7,16 +7,15 @@ LARGEST = 2**31 - 1  # what TensorFlow counts to
 # `zoo.similarities.NAMES`, which the classes themselves give.
 SIMILARITIES = (
     "average_l2", "bhattacharyya", "chamfer", "cosine", "csd", "elk", "euclidean", "jeffreys",
-    "kl", "match_probability", "maximum_pair", "min_kl", "power_spherical",
-    "probabilistic_cosine", "reverse_kl", "set_match_probability", "smooth_chamfer",
-    "squared_euclidean", "squared_wasserstein_2", "von_mises_fisher", "wasserstein_2",
+    "kl", "match_probability", "maximum_pair", "min_kl", "reverse_kl", "set_match_probability",
+    "smooth_chamfer", "squared_euclidean", "squared_wasserstein_2", "wasserstein_2",
 )  # fmt: skip
 # Those that an index can rank embeddings of a kind by.
 RANKING = {
     "a point": ("cosine", "euclidean", "squared_euclidean"),
     "a Gaussian": (
         "average_l2", "bhattacharyya", "cosine", "csd", "elk", "euclidean", "jeffreys", "kl",
-        "match_probability", "min_kl", "probabilistic_cosine", "reverse_kl", "squared_euclidean",
+        "match_probability", "min_kl", "reverse_kl", "squared_euclidean",
         "squared_wasserstein_2", "wasserstein_2",
     ),
     "a set": (

@@ -11,7 +11,6 @@ import numpy as np
 from zoo.confidence.calibrate import calibrate_on, calibrated_elsewhere
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, SeenTexts
-from zoo.embeddings import DIRECTION, POINT, kind
 from zoo.embeddings.arrays import KEYS, joined, length, parts_of, take
 from zoo.errors import InputError
 from zoo.files.array_files import read_arrays
@@ -108,13 +107,12 @@ class Probes:
                 raise ValueError(
                     f"`{name}` must be of shape ({length(side)},); received {values.shape}"
                 )
-        if not _same_parts(images, captions):
+        if images.keys() != captions.keys():
             raise ValueError(
                 f"images and captions must have the same parts; received {', '.join(images)} and "
                 f"{', '.join(captions)}"
             )
-        shared = [name for name in images if name in captions]
-        shapes = [tuple(side[name].shape[1:] for name in shared) for side in (images, captions)]
+        shapes = [tuple(side[name].shape[1:] for name in images) for side in (images, captions)]
         if "mask" not in images and shapes[0] != shapes[1]:
             raise ValueError(f"images and captions must have one shape; received {shapes}")
         for values in labels:
@@ -377,13 +375,6 @@ class Probes:
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(f"{path}: holds no probes: {reason}") from error
-
-
-def _same_parts(images, captions):
-    """Whether sides have the same parts, of which the point beside a direction lacks one."""
-    if {kind(images), kind(captions)} == {POINT, DIRECTION}:
-        return len(images.keys() ^ captions.keys()) == 1
-    return images.keys() == captions.keys()
 
 
 def _halved(embedding):

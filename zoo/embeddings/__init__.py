@@ -1,22 +1,19 @@
-"""What an embedding is: a point, a Gaussian, a direction, a set or tokens, as a dict of tensors.
+"""What an embedding is: a point, a Gaussian, a set or tokens, as a dict of tensors.
 
 | kind | dict | shapes |
 |---|---|---|
 | point | `{"mean"}` | `(batch, dim)` |
 | Gaussian (diagonal) | `{"mean", "log_variance"}` | `(batch, dim)` each |
-| direction | `{"mean", "log_concentration"}` | `(batch, dim)`, `(batch,)` |
 | set | `{"elements"}` | `(batch, num_elements, dim)` |
 | token sequence | `{"tokens", "mask", "pooled"}` | `(batch, length, dim)`, bool, `(batch, dim)` |
 
 A token sequence is for cross-attention, which compares two of them only together: it has no
-uncertainty, and no vector that an index could hold. A direction is a distribution on the unit
-sphere about its mean, which has length one, the more concentrated the larger κ is. A set of varying
-size has a `"mask"` too.
+uncertainty, and no vector that an index could hold. A set of varying size has a `"mask"` too.
 
 A dict of tensors survives `fit`, `predict`, saving, export and replicas, which a TFP distribution
 as a model's output does not. `distribution` turns a Gaussian into TFP's
-`MultivariateNormalDiag`, a direction into its `VonMisesFisher` or `PowerSpherical`, which is what
-users, samplers and tests look at. Every function of the zoo takes either form.
+`MultivariateNormalDiag`, which is what users, samplers and tests look at. Every function of the
+zoo takes either form.
 """
 
 import contextlib
@@ -41,15 +38,9 @@ EmbeddingLike = Embedding | Tensor  # also a TFP distribution, as `encode_images
 
 # The kinds of embedding, as `kind` and errors call them.
 POINT, GAUSSIAN, SET, TOKENS = "a point", "a Gaussian", "a set", "a token sequence"
-DIRECTION = "a direction"
 GAUSSIAN_UNCERTAINTIES = ("log_det", "geometric_mean", "total_variance")
 SET_UNCERTAINTIES = ("circular_variance",)
-DIRECTION_UNCERTAINTIES = ("inverse_concentration",)
-_UNCERTAINTIES = {
-    GAUSSIAN: GAUSSIAN_UNCERTAINTIES,
-    SET: SET_UNCERTAINTIES,
-    DIRECTION: DIRECTION_UNCERTAINTIES,
-}
+_UNCERTAINTIES = {GAUSSIAN: GAUSSIAN_UNCERTAINTIES, SET: SET_UNCERTAINTIES}
 
 
 def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding:
@@ -71,9 +62,6 @@ def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding
             f"`{name}` must have the key 'mean' (point, Gaussian), 'elements' (set) or 'tokens' "
             f"(token sequence); received the keys {sorted(embedding)}"
         )
-    if hasattr(embedding, "mean_direction"):  # of a distribution on the sphere
-        log_concentration = ops.log(embedding.concentration)
-        return {"mean": embedding.mean_direction, "log_concentration": log_concentration}
     if hasattr(embedding, "log_prob") and hasattr(embedding, "stddev"):
         # From σ, not σ²: the square of a small σ underflows in float32.
         return {"mean": embedding.mean(), "log_variance": 2.0 * ops.log(embedding.stddev())}
@@ -110,28 +98,6 @@ def gaussian(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor,
             f"received {tuple(mean.shape)} and {tuple(log_variance.shape)}"
         )
     return mean, log_variance
-
-
-def direction(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor]:
-    """`(mean, log_concentration)` of a direction, float32, `(batch, dim)` and `(batch,)`.
-
-    Raises:
-        ValueError: if it has no `log_concentration`, or the two do not fit each other.
-    """
-    embedding = as_embedding(embedding, name)
-    if "mean" not in embedding or "log_concentration" not in embedding:
-        raise ValueError(
-            f"`{name}` must be a direction with 'mean' and 'log_concentration'; "
-            f"received {kind(embedding)}"
-        )
-    mean = _float32(embedding["mean"])
-    log_concentration = _float32(embedding["log_concentration"])
-    if len(mean.shape) != 2 or len(log_concentration.shape) != 1:
-        raise ValueError(
-            f"`{name}` must have 'mean' of shape (batch, dim) and 'log_concentration' of (batch,); "
-            f"received {tuple(mean.shape)} and {tuple(log_concentration.shape)}"
-        )
-    return mean, log_concentration
 
 
 def points(embedding: EmbeddingLike, name: str = "embedding") -> Tensor:
@@ -183,15 +149,12 @@ def tokens(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, T
 
 
 def kind(embedding: EmbeddingLike) -> str:
-    """`"a point"`, `"a Gaussian"`, `"a direction"`, `"a set"` or `"a token sequence"`, to choose a
-    path by."""
+    """`"a point"`, `"a Gaussian"`, `"a set"` or `"a token sequence"`, to choose a path by."""
     embedding = as_embedding(embedding)
     if "tokens" in embedding:
         return TOKENS
     if "elements" in embedding:
         return SET
-    if "log_concentration" in embedding:
-        return DIRECTION
     return GAUSSIAN if "log_variance" in embedding else POINT
 
 
@@ -208,14 +171,11 @@ def measure_of(embedding: EmbeddingLike, measure: str | None = None) -> str | No
     return measure or _UNCERTAINTIES[what][0]
 
 
-def distribution(embedding: EmbeddingLike, family: str = "von_mises_fisher") -> Any:
+def distribution(embedding: EmbeddingLike) -> Any:
     """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32.
 
     Args:
-        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`, or a
-            direction, `{"mean": (batch, dim), "log_concentration": (batch,)}`.
-        family: of a direction, `"von_mises_fisher"` or `"power_spherical"`: TFP's
-            `VonMisesFisher`, which samples up to three dimensions, or `PowerSpherical`.
+        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`.
 
     Returns:
         A distribution with batch shape `(batch,)` and event shape `(dim,)`. `.mean()`,
@@ -223,19 +183,10 @@ def distribution(embedding: EmbeddingLike, family: str = "von_mises_fisher") -> 
         TFP's. Do not broadcast it over pairs: `zoo.similarities` does that by matrix products.
 
     Raises:
-        ValueError: if the embedding is neither, or the family is unknown.
+        ValueError: if the embedding is no Gaussian.
     """
     import tensorflow_probability as tfp  # here, so that the zoo also imports on another backend
 
-    if kind(embedding) == DIRECTION:
-        families = {
-            "von_mises_fisher": tfp.distributions.VonMisesFisher,
-            "power_spherical": tfp.distributions.PowerSpherical,
-        }
-        if family not in families:
-            raise ValueError(f"`family` must be one of {tuple(families)}; received {family!r}")
-        mean, log_concentration = direction(embedding)
-        return families[family](mean, ops.exp(log_concentration))
     mean, log_variance = gaussian(embedding)
     return tfp.distributions.MultivariateNormalDiag(
         loc=mean, scale_diag=ops.exp(0.5 * log_variance)
@@ -250,11 +201,10 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
     | `"log_det"` (default) | Gaussian | log det Σ = Σ_d log σ_d², in nats |
     | `"geometric_mean"` | Gaussian | (Π_d σ_d)^(1/dim), in units of the space (PCME) |
     | `"total_variance"` | Gaussian | tr Σ = Σ_d σ_d², in squared units (PCME++) |
-    | `"inverse_concentration"` | direction | 1 / κ (AsymVLM) |
     | `"circular_variance"` | set | 1 − ‖mean of the normalised elements‖, in [0, 1] (DivE) |
 
     Args:
-        embedding: a Gaussian, a direction or a set; points have no uncertainty.
+        embedding: a Gaussian or a set; points have no uncertainty.
         measure: one of the above, or None for the first that applies.
 
     Returns:
@@ -279,8 +229,6 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
         raise ValueError(f"`measure` must be one of {allowed} for {what}; received {measure!r}")
     if measure == "circular_variance":
         return _circular_variance(*elements(embedding))
-    if measure == "inverse_concentration":
-        return ops.exp(-direction(embedding)[1])
     _, log_variance = gaussian(embedding)
     if measure == "log_det":
         return ops.sum(log_variance, axis=-1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from zoo.embeddings import as_embedding
 
-KEYS = ("mean", "log_variance", "log_concentration", "elements", "mask")
+KEYS = ("mean", "log_variance", "elements", "mask")
 _FEW = 8  # queries, and numbers of all their products, that the calling thread takes alone
 _SMALL = 2**23
 
@@ -39,7 +39,7 @@ def as_arrays(embedding, name="embedding"):
         raise ValueError(
             f"`{name}` must have {main!r} of rank {rank}; received shape {arrays[main].shape}"
         )
-    for key, rank in (("log_variance", 2), ("log_concentration", 1), ("mask", 2)):
+    for key, rank in (("log_variance", 2), ("mask", 2)):
         if key in arrays and arrays[key].shape != arrays[main].shape[:rank]:
             raise ValueError(
                 f"`{name}` must have {key!r} of shape {arrays[main].shape[:rank]}; "

@@ -24,8 +24,6 @@ class SearchSpace:
     | `"wasserstein_2"` | [μ, σ] | [μ, σ] | squared L2 | W2² |
     | `"euclidean"` | μ | μ | squared L2 | ‖μ − μ'‖² |
     | `"cosine"` | μ / ‖μ‖ | μ / ‖μ‖ | inner product | cosine |
-    | `"expected_cosine"` | μ / √Σ(μ² + σ²) | likewise | inner product | E[cos] |
-    | `"von_mises_fisher"` | [x, 1] or [κμ, log C/C₀] | likewise | inner product | log density |
     | `"elements"` | x / ‖x‖ of every element | likewise | inner product | cosine of two elements |
 
     Proof for CSD: ‖[μ_g, √Σσ_g²] − [μ_q, 0]‖² = ‖μ_g − μ_q‖² + Σσ_g², which is CSD less Σσ_q², and
@@ -109,23 +107,6 @@ def _direction(arrays):
     return unit(arrays["mean"])
 
 
-def _density(arrays):
-    """κμᵀx + log C/C₀ is an inner product of [κμ, log C/C₀] and [x, 1], whoever is the gallery."""
-    mean = unit(arrays["mean"])
-    if "log_concentration" not in arrays:
-        return _with_coordinate(mean, 1.0)
-    from zoo.embeddings.sphere import von_mises_fisher_log_constant  # which needs Keras
-
-    concentration = np.exp(arrays["log_concentration"].astype(np.float64))
-    constant = np.asarray(von_mises_fisher_log_constant(concentration, mean.shape[1]), np.float64)
-    return _with_coordinate(concentration[:, None] * mean, constant - concentration)
-
-
-def _expected_direction(arrays):
-    energy = np.square(arrays["mean"]).sum(axis=1) + total_variance(arrays)
-    return arrays["mean"] / np.sqrt(np.maximum(energy, 1e-24))[:, None]
-
-
 def _elements(arrays):
     rows = unit(arrays["elements"]).reshape(-1, arrays["elements"].shape[-1])
     return rows if "mask" not in arrays else rows[arrays["mask"].reshape(-1)]
@@ -138,13 +119,6 @@ SPACES = {
         SearchSpace("wasserstein_2", "l2", _mean_and_deviation, _mean_and_deviation),
         SearchSpace("euclidean", "l2", _mean, _mean),
         SearchSpace("cosine", "inner_product", _direction, _direction),
-        SearchSpace("von_mises_fisher", "inner_product", _density, _density),
-        SearchSpace(
-            "expected_cosine",
-            "inner_product",
-            _expected_direction,
-            _expected_direction,
-        ),
         SearchSpace("elements", "inner_product", _elements, _elements),
     )
 }

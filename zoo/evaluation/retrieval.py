@@ -20,7 +20,6 @@ _MEASURES = {
     "geometric_mean": "geometric mean of σ",
     "total_variance": "tr Σ",
     "circular_variance": "circular variance",
-    "inverse_concentration": "1 / κ",
 }
 
 

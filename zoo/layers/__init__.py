@@ -2,8 +2,7 @@
 
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
 from zoo.layers.brute_force_retrieval import BruteForceRetrieval
-from zoo.layers.covariance import Covariance, LaplaceProjection
-from zoo.layers.directional_head import DirectionalHead
+from zoo.layers.covariance import Covariance
 from zoo.layers.distribution import Distribution
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.image_preprocessing import ImagePreprocessing, PictureScaling
@@ -18,13 +17,11 @@ from zoo.layers.transformer import LearnedTokens, TransformerBlock, UncertaintyT
 __all__ = [
     "BruteForceRetrieval",
     "Covariance",
-    "DirectionalHead",
     "Distribution",
     "GaussianHead",
     "GeneralizedPooling",
     "GlobalAttention",
     "ImagePreprocessing",
-    "LaplaceProjection",
     "LearnedTokens",
     "LocalAttention",
     "MeanPooling",

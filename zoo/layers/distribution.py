@@ -6,9 +6,7 @@ import keras
 
 from zoo import embeddings
 from zoo.compat import is_called_alone
-from zoo.embeddings import DIRECTION, GAUSSIAN, Embedding
-
-FAMILIES = ("von_mises_fisher", "power_spherical")
+from zoo.embeddings import GAUSSIAN, Embedding
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -26,28 +24,20 @@ class Distribution(keras.layers.Layer):
     distribution.entropy()  # (2,), of what a model gives: Distribution()(model.image_encoder(x))
     ```
 
-    Args:
-        family: of directions, `"von_mises_fisher"` or `"power_spherical"`.
-
     Call arguments:
-        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`, or a
-            direction, `{"mean": (batch, dim), "log_concentration": (batch,)}`.
+        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`.
 
     Output: a distribution with batch shape `(batch,)` and event shape `(dim,)`, through which
         gradients flow; or the embedding as it is.
 
     Raises:
-        ValueError: if the embedding is a point, a set or tokens, which are no distribution, or the
-            family is unknown.
+        ValueError: if the embedding is a point, a set or tokens, which are no distribution.
 
     Relations: `zoo.embeddings.distribution`, which `encode_images` and `encode_captions` call.
     """
 
-    def __init__(self, family: str = "von_mises_fisher", **kwargs: Any):
+    def __init__(self, **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
-        if family not in FAMILIES:
-            raise ValueError(f"`family` must be one of {FAMILIES}; received {family!r}")
-        self.family = family
         self.built = True
 
     def call(self, embedding: Embedding) -> Any:
@@ -55,7 +45,7 @@ class Distribution(keras.layers.Layer):
         is_alone = is_called_alone(self)
         if not (is_alone and _is_eager()):
             return embedding
-        return embeddings.distribution(embedding, self.family)
+        return embeddings.distribution(embedding)
 
     def compute_output_spec(self, embedding):
         _check(embedding)
@@ -64,14 +54,11 @@ class Distribution(keras.layers.Layer):
             for name, value in embedding.items()
         }
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "family": self.family}
-
 
 def _check(embedding):
     what = embeddings.kind(embedding)
-    if what not in (GAUSSIAN, DIRECTION):
-        raise ValueError(f"`embedding` must be a Gaussian or a direction; received {what}")
+    if what != GAUSSIAN:
+        raise ValueError(f"`embedding` must be a Gaussian; received {what}")
 
 
 def _is_eager():

@@ -1,12 +1,10 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
-from zoo.models.asymvlm import asymvlm
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.exported import ExportedModel
 from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn
 from zoo.models.hub_models import keras_hub
-from zoo.models.kronecker import laplace
 from zoo.models.pcme import hib, pcme, pcme_bert
 from zoo.models.pcmepp import pcmepp
 from zoo.models.pfe import pfe
@@ -25,7 +23,6 @@ __all__ = [
     "ExportedModel",
     "Forward",
     "Tower",
-    "asymvlm",
     "dive",
     "from_preset",
     "gaussian",
@@ -34,7 +31,6 @@ __all__ = [
     "hib",
     "infonce",
     "keras_hub",
-    "laplace",
     "list_presets",
     "pcme",
     "pcme_bert",

@@ -238,9 +238,8 @@ class DualEncoder(keras.Model):
             batch_size: how many at once, for arrays.
 
         Returns:
-            A `tfp.distributions.MultivariateNormalDiag` for Gaussian models, a `VonMisesFisher` or
-            `PowerSpherical` for directions, a `(N, K, dim)` tensor for sets, a `(N, dim)` tensor
-            for points.
+            A `tfp.distributions.MultivariateNormalDiag` for Gaussian models, a `(N, K, dim)` tensor
+            for sets, a `(N, dim)` tensor for points.
 
         Raises:
             ValueError: if these are no pictures, or not of the size that the model takes.
@@ -282,9 +281,6 @@ class DualEncoder(keras.Model):
             return ops.convert_to_tensor(embedding["elements"])
         if "log_variance" in embedding:
             return embeddings.distribution(embedding)
-        if "log_concentration" in embedding:
-            family = getattr(self.similarity, "family", "von_mises_fisher")
-            return embeddings.distribution(embedding, family)
         return ops.convert_to_tensor(embedding["mean"])
 
     def tokenize(self, captions: Sequence[str] | Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from zoo import embeddings
-from zoo.embeddings import DIRECTION, GAUSSIAN, POINT, SET
+from zoo.embeddings import GAUSSIAN, POINT, SET
 from zoo.embeddings.arrays import as_arrays, element_owners, length
 from zoo.embeddings.spaces import SPACES
 from zoo.search import scoring
@@ -17,7 +17,6 @@ KEPT = "gallery_"  # columns with the embeddings themselves
 _PARTS = {
     POINT: ("mean",),
     GAUSSIAN: ("mean", "log_variance"),
-    DIRECTION: ("mean", "log_concentration"),
     SET: ("elements",),
 }
 
@@ -191,19 +190,9 @@ def checked_queries(description, similarity, queries):
     """Queries as a dict of arrays, of the gallery's kind and dimension; else a ValueError."""
     queries = as_arrays(queries, "queries")
     what, own = embeddings.kind(queries), description["embedding"]
-    mixed = {what, own} <= {POINT, GAUSSIAN, DIRECTION} & {*similarity.embeddings}
+    mixed = {what, own} <= {POINT, GAUSSIAN} & {*similarity.embeddings}
     if what != own and not mixed:
         raise ValueError(f"`queries` must be {own}; received {_described(what, queries)}")
-    if (
-        what == own
-        and DIRECTION in similarity.embeddings
-        and not is_direct(description, similarity)
-    ):
-        other = POINT if own == DIRECTION else DIRECTION
-        raise ValueError(
-            f"`queries` must be {other} for {scoring.name_of(similarity)} with a gallery of {own}; "
-            f"received {what}"
-        )
     dim = queries[_PARTS[what][0]].shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
@@ -233,5 +222,5 @@ def _check_fit(description, similarity, arrays):
             f"`candidates_by` must be 'elements' for sets and for nothing else; "
             f"received {space!r} for {what}"
         )
-    if space in ("csd", "wasserstein_2", "expected_cosine") and what != GAUSSIAN:
+    if space in ("csd", "wasserstein_2") and what != GAUSSIAN:
         raise ValueError(f"`candidates_by` {space!r} needs Gaussians; received {what}")

@@ -68,7 +68,7 @@ class Portable:
     def of(cls, similarity):
         """Of a similarity that a `SearchSpace` searches directly; None where a score is not so."""
         scorer = None if similarity.from_space is None else similarity.scorer()
-        if scorer is None or similarity.space in (None, "von_mises_fisher"):  # which needs Keras
+        if scorer is None or similarity.space is None:
             return None
         values = np.linspace(0.0, 4.0, 9)
         found = np.asarray(scorer(values), np.float64)

@@ -8,12 +8,6 @@ gives it its name.
 from zoo.similarities.base import AverageSimilarity, Similarity
 from zoo.similarities.by_name import get, name_of, names
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
-from zoo.similarities.directional import (
-    PowerSphericalLikelihood,
-    VonMisesFisherLikelihood,
-    power_spherical_log_likelihood,
-    von_mises_fisher_log_likelihood,
-)
 from zoo.similarities.divergence import (
     Bhattacharyya,
     ExpectedLikelihood,
@@ -41,10 +35,7 @@ from zoo.similarities.moment_matched import moment_matched_match_probability
 from zoo.similarities.points import (
     Cosine,
     CosineLogit,
-    ProbabilisticCosine,
     cosine,
-    cosine_variance,
-    expected_cosine,
 )
 from zoo.similarities.sampled import (
     AverageL2,
@@ -81,8 +72,6 @@ __all__ = [
     "MatchProbability",
     "MaximumPair",
     "MinKLDivergence",
-    "PowerSphericalLikelihood",
-    "ProbabilisticCosine",
     "ReverseKLDivergence",
     "SetMatchProbability",
     "Similarity",
@@ -91,15 +80,12 @@ __all__ = [
     "SmoothChamfer",
     "SquaredEuclidean",
     "SquaredWasserstein2",
-    "VonMisesFisherLikelihood",
     "Wasserstein2",
     "average_l2",
     "bhattacharyya_distance",
     "chamfer",
     "closed_form_sampled_distance",
     "cosine",
-    "cosine_variance",
-    "expected_cosine",
     "get",
     "jeffreys_divergence",
     "kl_divergence",
@@ -110,10 +96,8 @@ __all__ = [
     "moment_matched_match_probability",
     "name_of",
     "names",
-    "power_spherical_log_likelihood",
     "reverse_kl_divergence",
     "sample",
     "smooth_chamfer",
-    "von_mises_fisher_log_likelihood",
     "wasserstein_2",
 ]
