@@ -11,7 +11,7 @@ INDEX := runs/packaged_photos
 # import them in place of 5.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all setup lock lint format test test-slow mutants wheel docs live benchmarks figures clean
+.PHONY: all setup lock lint format test test-slow mutants wheel docs benchmarks figures clean
 
 # Trains on drawn birds, as on your own folder, since nothing is trained on the packaged photos; then
 # asks the packaged photos by the packaged model.
@@ -62,10 +62,6 @@ wheel: setup
 # Strictly, without network: a dead link is an error. In build/site.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-
-# The site with docs/live.md's model in it, which runs in the visitor's browser: needs npm.
-live: docs
-	$(BIN)/python -m tools.live build/site
 
 benchmarks: setup
 	$(BIN)/python -m benchmarks

@@ -1,8 +1,7 @@
-"""`python -m export RUN OUT`: a trained model as a versioned SavedModel, or for other engines."""
+"""`python -m export RUN OUT`: a trained model as a versioned SavedModel, or as ONNX files."""
 
 import argparse
 import importlib
-from pathlib import Path
 
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from zoo.cli import OneLineParser, program, run
@@ -23,7 +22,7 @@ def _parser():
         "--format",
         choices=FORMATS,
         default=SAVED_MODEL,
-        help=f"{SAVED_MODEL} (default) takes bytes and strings; the others pixels and token ids",
+        help=f"{SAVED_MODEL} (default) takes bytes and strings; onnx pixels and token ids",
     )
     parser.add_argument("--image-only", action="store_true", help="no captions, no tokenizer")
     parser.add_argument(
@@ -47,12 +46,6 @@ def _parser():
     )
     parser.add_argument(
         "--max-pixels", type=int, default=MAX_PIXELS, help=f"of a picture ({MAX_PIXELS:,})"
-    )
-    parser.add_argument(
-        "--gallery",
-        type=Path,
-        metavar="FOLDER",
-        help="what `halo search build` wrote: signatures say how likely an answer is right there",
     )
     return parser
 

@@ -2,6 +2,5 @@
 
 MAX_PIXELS = 50_000_000  # a decoded picture of 150 MB; cameras of today stay below
 STORAGE = ("float32", "bfloat16", "float16", "dynamic_range")
-SAVED_MODEL = "tf_saved_model"
-ENGINES = {"onnx": ".onnx", "litert": ".tflite", "openvino": ".xml"}  # and the ends of their files
-FORMATS = (SAVED_MODEL, *ENGINES)
+SAVED_MODEL, ONNX = "tf_saved_model", "onnx"
+FORMATS = (SAVED_MODEL, ONNX)

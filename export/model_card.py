@@ -6,7 +6,7 @@ from zoo import embeddings
 from zoo.files.atomic import write_text
 
 
-def describe(model, concrete, settings, errors, judges=None):
+def describe(model, concrete, settings, errors):
     """What a card and a client have to know, as JSON values.
 
     Args:
@@ -14,7 +14,6 @@ def describe(model, concrete, settings, errors, judges=None):
         concrete: `{signature: concrete function}`.
         settings: how it was exported, JSON values.
         errors: of `export.comparison.compare`.
-        judges: by direction, what judges the gallery that is served, or None.
     """
     output = model.image_encoder.output
     has_words = "encode_captions" in concrete and not model.reads_caption_vectors
@@ -35,7 +34,6 @@ def describe(model, concrete, settings, errors, judges=None):
         "loads_with": ["tensorflow", "tensorflow_text"] if needs_text else ["tensorflow"],
         "settings": settings,
         "largest_errors": errors,
-        "calibrations": {direction: f"calibration_{direction}.json" for direction in judges or {}},
         "versions": {
             name: importlib.metadata.version(name) for name in ("keras", "tensorflow", "halo-zoo")
         },
@@ -86,10 +84,6 @@ def write_card(path, facts, config=None, metrics=None):
         "",
         *_table(facts["largest_errors"], "output"),
         "",
-        "## Confidence",
-        "",
-        *_confidence(facts),
-        "",
         "## Limits",
         "",
         "Similarities and uncertainties are calibrated, if at all, on the training data alone. An "
@@ -98,32 +92,6 @@ def write_card(path, facts, config=None, metrics=None):
         "unknown word.",
     ]
     write_text(path, "\n".join(lines) + "\n")
-
-
-def _confidence(facts):
-    files = facts["calibrations"]
-    if not files:
-        return [
-            "A calibration is of one gallery. None was given (`--gallery`), so nothing says how "
-            "likely a result fits."
-        ]
-    names = {"i2t": "captions found for an image", "t2i": "images found for a caption"}
-    return [
-        "How likely results fit a question, from the scores of a search. The calibration was made "
-        "by probes on one gallery, and is true there alone; `zoo.confidence.Confidence.load` reads "
-        "it too.",
-        "",
-        *(
-            f"- `{file}`: {names[direction]}; {_asked(f'confidence_{direction}', facts)}"
-            for direction, file in files.items()
-        ),
-    ]
-
-
-def _asked(name, facts):
-    if name not in facts["signatures"]:
-        return "no signature, for that file alone"
-    return f"signature `{name}`"
 
 
 def _spec(spec):

@@ -31,13 +31,8 @@ def decoded(contents, size, mode, crop_fraction, max_pixels=MAX_PIXELS):
     """
 
     def one(content):
-        with tf.control_dependencies([_check_area(content, max_pixels), _check_kind(content)]):
+        with tf.control_dependencies([_check_area(content, max_pixels)]):
             content = tf.identity(content)
-        content = tf.cond(
-            picture_headers.is_gif(content),
-            lambda: picture_headers.first_picture(content),
-            lambda: content,
-        )
         return images.fit(images.decode_portable(content), size, mode, crop_fraction)
 
     with tf.control_dependencies([_check_count(contents, "images")]):
@@ -68,7 +63,7 @@ def text(captions):
     return tf.strings.unicode_transcode(captions, "UTF-8", "UTF-8", errors="replace")
 
 
-def declared(inputs, specs, of_one_batch=False):
+def declared(inputs, specs):
     """The inputs of a signature, if they have the shapes that it declares.
 
     TensorFlow does not compare them when a saved signature is called: a picture of another size
@@ -77,7 +72,6 @@ def declared(inputs, specs, of_one_batch=False):
     Args:
         inputs: tensors.
         specs: a `tf.TensorSpec` of each.
-        of_one_batch: whether all must have as many rows as the first one.
     """
     # Behind a placeholder, or what is known of a shape when the graph is built would be taken for
     # granted; as text, since a rank is checked as well.
@@ -92,12 +86,6 @@ def declared(inputs, specs, of_one_batch=False):
         names = ", ".join("N" if size is None else str(size) for size in sizes)
         message = f"`{spec.name}` must have shape ({names}{',' * (len(sizes) == 1)}); received"
         checks.append(require(tf.strings.regex_full_match(found, pattern), message, found))
-    if of_one_batch:
-        with tf.control_dependencies(checks):
-            rows = [tf.identity(shape)[0] for shape in shapes]
-        for spec, own in zip(specs[1:], rows[1:], strict=True):
-            message = f"`{spec.name}` must have as many rows as `{specs[0].name}`; received"
-            checks.append(require(tf.equal(own, rows[0]), message, own, rows[0]))
     with tf.control_dependencies(checks):
         return [tf.identity(value) for value in inputs]
 
@@ -115,15 +103,6 @@ def finite(embedding):
 
 def _check_count(batch, name):
     return require(tf.shape(batch)[0] > 0, f"`{name}` must hold at least one item")
-
-
-def _check_kind(content):
-    message = (
-        "`images` must not be a BMP with a colour table, compression or other masks, nor a GIF "
-        "whose first picture does not fill its screen: the exported model would read it wrongly; "
-        "convert it to PNG"
-    )
-    return require(picture_headers.is_portable(content), message)
 
 
 def _check_area(content, max_pixels):

@@ -32,15 +32,12 @@ def export_model(
     max_pixels=MAX_PIXELS,
     config=None,
     metrics=None,
-    judges=None,
-    known=None,
 ):
     """Writes `OUT/VERSION` and, in a new `OUT`, the server's files. All or nothing.
 
     | in `OUT` | what |
     |---|---|
     | `VERSION/` | the SavedModel, `batching_params.pbtxt`, warm-up requests, `model_card.md` |
-    | `VERSION/calibration_*.json` | those of the gallery, for `zoo.confidence` |
     | `VERSION/export.json` | signatures, settings and measured errors, for programs |
     | `models.config`, `monitoring.config`, `compose.yaml` | for the server |
 
@@ -51,10 +48,6 @@ def export_model(
         image_only, index, batch_size, image_size, storage, resize, crop_fraction, max_pixels: see
             `export.signatures.Signatures`.
         config, metrics: of the run, for the card.
-        judges: by direction, `export.confidence_signatures.ServedJudge`s of the gallery that is
-            served: their calibrations lie beside the model, and the signatures `confidence_i2t` and
-            `confidence_t2i` judge as they do.
-        known: by direction, the `zoo.confidence.KnownQueries` of the model's probes.
 
     Returns:
         The folder `OUT/VERSION`.
@@ -75,14 +68,7 @@ def export_model(
         "crop_fraction": crop_fraction,
         "max_pixels": max_pixels,
     }
-    module = Signatures(
-        model,
-        index=index,
-        image_size=image_size,
-        judges=judges,
-        known=known,
-        **settings,
-    )
+    module = Signatures(model, index=index, image_size=image_size, **settings)
     concrete = module.concrete()
     is_new = not out.exists()
     with atomic_folder(out if is_new else target) as unfinished:
@@ -94,10 +80,8 @@ def export_model(
         errors = compare(folder, model, batch_size, resize, crop_fraction)
         if storage == "float32":
             _check_errors(errors)
-        facts = describe(model, concrete, settings, errors, judges)
+        facts = describe(model, concrete, settings, errors)
         with writing(out):
-            for direction, name in facts["calibrations"].items():
-                judges[direction].judge.confidence.save(folder / name)
             write_text(folder / "export.json", json.dumps(facts, indent=2) + "\n")
             write_card(folder / "model_card.md", facts, config, metrics)
             if is_new:

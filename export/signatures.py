@@ -1,18 +1,14 @@
 """The signatures of an export: raw requests in, named embeddings out."""
 
-import functools
 import types
 
 import keras
 import tensorflow as tf
 
-from export import confidence_signatures, requests
-from export.known_queries import KnownQueriesFunction
+from export import requests
 from export.search_vectors import search_vectors
-from export.short_questions import PriorFunction
 from export.stored_weights import StoredWeights
 from zoo import embeddings
-from zoo.confidence.caption_bank import packaged_bank
 from zoo.errors import InputError
 from zoo.models.frozen import image_inputs
 
@@ -28,17 +24,12 @@ class Signatures(tf.Module):
     | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |
     | | | `probability` `(N, M)` of a match, of models that give it |
     | `index_images`, `index_captions` | as the encoders | also `gallery`, `query` (`offset`) |
-    | `confidence_i2t`, `confidence_t2i` | scores of a search | `fits`, `number`, `verdict` … |
 
     A model over features of images has `encode_features` for the first two, and `features` for
     `images` elsewhere. Of a model over vectors of captions `captions` are float32 `(M, dim)`. The
     embedding is `mean`, `mean` and `log_variance`, or `elements`; points have no `uncertainty`.
     `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
-    `gallery`, `query`: see `export.search_vectors`. The confidence signatures are those of the
-    judges, see `export.confidence_signatures.answer`; a calibration that no probes have made has
-    none. Where they read it, the encoders return `reference_score` and, of captions, `prior`.
-    Where it is known what training has seen, the encoders and the index signatures of that side
-    also give `known_p_value` and `unknown`, see `export.known_queries.KnownQueriesFunction`.
+    `gallery`, `query`: see `export.search_vectors`.
 
     Args:
         model: a `DualEncoder`.
@@ -49,8 +40,6 @@ class Signatures(tf.Module):
         storage: see `StoredWeights`.
         resize, crop_fraction: as in training, see `zoo.data.images.resize`.
         max_pixels: see `requests.decoded`.
-        judges: by direction, `ServedJudge`s of the gallery that is served, or None.
-        known: by direction, `zoo.confidence.KnownQueries`, or None.
 
     Raises:
         InputError: if the model has no tokenizer, or its input is not what can be served.
@@ -67,8 +56,6 @@ class Signatures(tf.Module):
         resize="crop",
         crop_fraction=1.0,
         max_pixels=requests.MAX_PIXELS,
-        judges=None,
-        known=None,
     ):
         super().__init__(name="signatures")
         if not image_only and model.tokenizer is None and not model.reads_caption_vectors:
@@ -80,8 +67,6 @@ class Signatures(tf.Module):
         self.stored_weights = StoredWeights(weights, storage)
         self.tokenizer = None if image_only else model.tokenizer  # its tables are saved with us
         searched = index and model.similarity.space is not None
-        hubs = {"i2t": None, "t2i": None}
-        hubs |= {direction: served.hubs for direction, served in (judges or {}).items()}
 
         def with_weights(function, *arguments):
             # Inside, every Keras variable is what is stored, and a state that a layer changes (of
@@ -104,40 +89,6 @@ class Signatures(tf.Module):
 
         def encode(embedding):
             return {**embedding, **_uncertainty(model, embedding)}
-
-        judges = {
-            direction: served
-            for direction, served in (judges or {}).items()
-            if (direction == "i2t" or not image_only)
-            and confidence_signatures.readable(served.judge.confidence)
-        }
-        reads_words = "t2i" in judges and confidence_signatures.reads_words(judges["t2i"].judge)
-        self.prior = PriorFunction(packaged_bank()) if reads_words else None
-        self.reference = {
-            direction: {name: tf.constant(values) for name, values in served.reference.items()}
-            for direction, served in judges.items()
-            if served.reference is not None and confidence_signatures.reads_reference(served.judge)
-        }
-        self.known = {
-            direction: KnownQueriesFunction(one, None if direction == "i2t" else self.tokenizer)
-            for direction, one in (known or {}).items()
-            if direction == "i2t" or not image_only
-        }
-
-        def encode_query(direction, embedding, texts=None):
-            known, outputs = self.known.get(direction), encode(embedding)
-            if known is not None:
-                outputs |= known(embedding, texts)
-            if texts is not None and self.prior is not None:
-                outputs["prior"] = self.prior(texts)
-            if direction in self.reference:
-                outputs["reference_score"] = confidence_signatures.reference_scores(
-                    functools.partial(with_weights, model.similarity),
-                    direction,
-                    self.reference[direction],
-                    embedding,
-                )
-            return outputs
 
         def match(images, captions):
             similarity = with_weights(model.similarity, images, captions)
@@ -178,41 +129,29 @@ class Signatures(tf.Module):
         self.functions = types.MappingProxyType(functions)
 
         def add(name, function, *specs):
-            rows = name.startswith("confidence_")
             functions[name] = tf.function(
-                lambda *inputs: function(*requests.declared(inputs, specs, rows)),
+                lambda *inputs: function(*requests.declared(inputs, specs)),
                 input_signature=specs,
                 autograph=False,
             )
 
         if raw is images:
-            add("encode_images", lambda x: encode_query("i2t", from_images(x)), raw)
-        add(f"encode_{numbers.name}", lambda x: encode_query("i2t", from_numbers(x)), numbers)
+            add("encode_images", lambda x: encode(from_images(x)), raw)
+        add(f"encode_{numbers.name}", lambda x: encode(from_numbers(x)), numbers)
 
-        def indexed(direction, embedding, texts=None):
+        def indexed(embedding):
             space = model.similarity.space_for(embeddings.kind(embedding))
-            outputs = encode_query(direction, embedding, texts)
-            other = "t2i" if direction == "i2t" else "i2t"  # in which such items are the gallery
-            return {**outputs, **search_vectors(embedding, space, hubs[other], hubs[direction])}
+            return {**encode(embedding), **search_vectors(embedding, space)}
 
         if searched:
-            add("index_images", lambda x: indexed("i2t", from_images(x)), raw)
-        for direction, served in judges.items():
-            add(
-                f"confidence_{direction}",
-                functools.partial(confidence_signatures.answer, served.judge),
-                *confidence_signatures.answer_specs(served.judge, batch_size),
-            )
+            add("index_images", lambda x: indexed(from_images(x)), raw)
         if image_only:
             return
 
-        def of_captions(t):
-            return "t2i", embed_captions(t), None if model.reads_caption_vectors else t
-
-        add("encode_captions", lambda t: encode_query(*of_captions(t)), captions)
+        add("encode_captions", lambda t: encode(embed_captions(t)), captions)
         add("match", lambda x, t: match(from_images(x), embed_captions(t)), raw, captions)
         if searched:
-            add("index_captions", lambda t: indexed(*of_captions(t)), captions)
+            add("index_captions", lambda t: indexed(embed_captions(t)), captions)
 
     def concrete(self):
         """`{name: concrete function}`, and `serving_default`, which is the first of them."""

@@ -56,9 +56,7 @@ COMMANDS = {
         "index, search and serve a collection",
         "halo_zoo.search",
     ),
-    "export": Command(
-        "RUN OUT", "export a SavedModel, ONNX, LiteRT or OpenVINO", "export.__main__"
-    ),
+    "export": Command("RUN OUT", "export a SavedModel or ONNX", "export.__main__"),
     "demo": Command("[RUN | INDEX]", "show a gallery in the browser", "demo.__main__"),
 }
 

@@ -14,7 +14,6 @@ import pytest
 import packaged
 import zoo
 import zoo.data
-from tools import live
 from zoo import cli
 from zoo.data import toy_birds
 
@@ -30,7 +29,7 @@ def photos_once(monkeypatch):
     of_photos, _ = packaged.built()
 
     def build(model, photos):
-        assert (model, list(photos)) == (live.PRESET, zoo.data.packaged_photos())
+        assert (model, list(photos)) == (packaged.PRESET, zoo.data.packaged_photos())
         return of_photos
 
     monkeypatch.setattr(zoo.Retriever, "build", build)

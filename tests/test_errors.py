@@ -13,7 +13,7 @@ import pytest
 
 import zoo
 from demo.__main__ import main as demo
-from export import engines, warmup
+from export import warmup
 from zoo import encoders
 from zoo.collection import places, shards
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
@@ -73,11 +73,6 @@ PLACES = {
         lambda: runpy.run_module("zoo.retriever.server"),
     ),
     "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(None, RECURRENT, "x")),
-    "an export to OpenVINO": (
-        "openvino",
-        "engines",
-        lambda: engines._open_openvino("x", None),
-    ),
     "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
     "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),

@@ -14,8 +14,10 @@ from zoo.data.text.captions import WordTokenizer
 
 # What an extra does not bring, and what has to be importable with it alone.
 EXTRAS = {
-    "": (("faiss", "keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo", "zoo.models")),
-    "engines": (("faiss", "pyarrow", "gradio", "fastapi"), ("export.command",)),
+    "": (
+        ("faiss", "keras_hub", "gradio", "fastapi", "tf2onnx", "pyarrow"),
+        ("zoo", "zoo.models", "export.command"),
+    ),
     "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
     "serve": (("keras_hub", "gradio", "tf2onnx"), ("zoo.retriever.server",)),
     "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),

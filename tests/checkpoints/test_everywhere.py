@@ -13,7 +13,7 @@ from PIL import Image
 import released
 import zoo
 from export import export_model
-from export.engines import export_engine
+from export.onnx_towers import export_onnx
 from hugging_face import write_siglip
 from tiny_hub import siglip_pieces, tiny_hub
 
@@ -100,7 +100,7 @@ def test_a_saved_model_takes_strings_and_files(model, tmp_path):
 @pytest.mark.slow
 def test_onnx_gives_the_same(model, tmp_path):
     pytest.importorskip("tf2onnx")
-    out = export_engine(model, tmp_path / "onnx", "onnx")
+    out = export_onnx(model, tmp_path / "onnx")
     facts = json.loads((out / "export.json").read_text(encoding="utf-8"))
     assert max(facts["largest_errors"].values()) <= 1e-5
     assert set(facts["towers"]) == {"images", "captions"}

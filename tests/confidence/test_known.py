@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy.stats import binom
 
-from export.known_queries import KnownQueriesFunction
 from zoo.confidence import Confidence, KnownQueries, Probes, calibrate_on
 from zoo.confidence.known import SeenTexts, ShrunkGaussian, ledoit_wolf
 from zoo.data.text.captions import WordIds
@@ -174,13 +172,6 @@ def test_it_travels_with_probes_and_calibrations(known_texts, tmp_path):
     asked = np.concatenate([texts(5, 50), texts(6, 50, strange=True)])
     for again in (of_probes, of_calibration):
         np.testing.assert_array_equal(again.p_values(asked), known_texts.p_values(asked))
-
-
-def test_an_export_says_the_same(known_texts):
-    asked = np.concatenate([texts(5, 50), texts(6, 50, strange=True)])
-    found = KnownQueriesFunction(known_texts)({"mean": tf.constant(asked)})
-    np.testing.assert_allclose(found["known_p_value"], known_texts.p_values(asked), atol=1.1 / 401)
-    assert np.mean(found["unknown"].numpy() == known_texts.declined(asked)) >= 0.99
 
 
 def test_phrases_are_cut_from_captions():

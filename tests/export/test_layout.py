@@ -12,13 +12,10 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 import forked
 import tiny_models
-import zoo
 from export import __main__ as command
 from export import export_model, saved_model
 from export.signatures import Signatures
 from export.stored_weights import StoredWeights
-from probe_world import world
-from zoo.confidence import Probes
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -29,23 +26,6 @@ def run_folder(pcme, tmp_path_factory):
     run.save_model(pcme.model)
     run.finish({"retrieval": {"t2i_recall@1": 12.5}})
     return run
-
-
-@pytest.fixture(scope="module")
-def gallery(pcme, tmp_path_factory):
-    """A calibrated gallery of images, for `--gallery`."""
-    items, asked = world(0, 300)
-
-    def gaussians(points):
-        dim = pcme.model.image_encoder.output["mean"].shape[-1]
-        means = np.resize(points, (len(points), dim)).astype("float32")
-        return {"mean": means, "log_variance": np.full_like(means, -6)}
-
-    numbers = np.arange(200)
-    probes = Probes.of(gaussians(items[100:]), gaussians(asked[100:]), numbers, numbers)
-    folder = tmp_path_factory.mktemp("gallery")
-    zoo.Retriever.build(pcme.model, gaussians(items[:100]), probes=probes).save(folder)
-    return folder
 
 
 def files(folder):
@@ -84,11 +64,6 @@ def test_warm_up_records_run_on_the_export(pcme):
     assert warmed == set(signatures)
     assert signatures["match"].structured_outputs["pairs"].shape.rank == 0
     del model
-
-
-def test_a_model_without_calibrations_says_so(pcme):
-    assert "None was given (`--gallery`)" in (pcme.folder / "model_card.md").read_text()
-    assert not list(pcme.folder.glob("calibration_*"))
 
 
 def test_a_version_is_never_overwritten(pcme):
@@ -172,10 +147,9 @@ def test_captions_need_a_tokenizer(birds, pcme, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command(run_folder, gallery, tmp_path, capsys):
+def test_the_command(run_folder, tmp_path, capsys):
     out = tmp_path / "served"
     flags = [
-        f"--gallery={gallery}",
         "--image-only",
         "--no-index",
         "--batch-size=3",
@@ -192,20 +166,15 @@ def test_the_command(run_folder, gallery, tmp_path, capsys):
     card = (out / "7" / "model_card.md").read_text()
     assert "Trained on: CUB" in card
     assert "| `retrieval/t2i_recall@1` | 12.5 |" in card
-    assert facts["calibrations"] == {"t2i": "calibration_t2i.json"}
-    assert "- `calibration_t2i.json`: images found for a caption; no signature" in card
-    kept = (out / "7" / "calibration_t2i.json").read_bytes()
-    (saved,) = gallery.glob("*/calibration.json")
-    assert kept == saved.read_bytes()
     assert "allowed_batch_sizes: 3" in (out / "7" / "batching_params.pbtxt").read_text()
 
 
 @pytest.mark.slow
-def test_the_pages_program_runs(run_folder, gallery, tmp_path, monkeypatch, capsys):
-    """The program of docs/serving.md, asking an export with a calibrated gallery."""
+def test_the_pages_program_runs(run_folder, tmp_path, monkeypatch, capsys):
+    """The program of docs/serving.md."""
     page = Path(__file__).parents[2] / "docs" / "serving.md"
     monkeypatch.chdir(tmp_path)
-    command.main([str(run_folder.path), "served", f"--gallery={gallery}"])
+    command.main([str(run_folder.path), "served"])
     Image.new("RGB", (60, 40), "green").save("bird.jpg")
     capsys.readouterr()
     code = "".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M))

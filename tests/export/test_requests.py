@@ -18,7 +18,6 @@ from PIL import Image
 from export import grpc_client, picture_headers
 from tools import stand_in
 from zoo.data import images as pipeline
-from zoo.files.decoding import FORMATS
 
 REST_CLIENT = pathlib.Path(grpc_client.__file__).parent / "rest_client.sh"
 
@@ -57,13 +56,6 @@ def declared(width, height):
     chunk = b"IHDR" + header
     start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(header))
     return start + chunk + struct.pack(">I", zlib.crc32(chunk)) + b"\0" * 64
-
-
-def resized(form, place, layout, *sides):
-    """A picture whose header declares other sides."""
-    data = bytearray(picture(form))
-    struct.pack_into(layout, data, place, *sides)
-    return bytes(data)
 
 
 def rejected(call, *arguments):
@@ -116,7 +108,7 @@ def test_the_rest_client(service, pcme, birds, tmp_path):
         (tmp_path / "no.jpg").write_text("no picture")
         code, answer = ask("images", tmp_path / "no.jpg")
         assert code != 0
-        assert "JPEG, PNG" in answer["error"]
+        assert "JPEG or PNG" in answer["error"]
 
 
 def test_the_rest_client_sends_nothing_for_a_file_that_is_not_there(tmp_path):
@@ -141,9 +133,11 @@ def test_the_rest_client_sends_nothing_for_a_file_that_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (b"", "JPEG, PNG, GIF, BMP or WebP"),
-        (b"not a picture", "JPEG, PNG, GIF, BMP or WebP"),
-        (picture("TIFF"), "JPEG, PNG, GIF, BMP or WebP"),
+        (b"", "JPEG or PNG"),
+        (b"not a picture", "JPEG or PNG"),
+        (picture("TIFF"), "JPEG or PNG"),
+        (picture("GIF"), "JPEG or PNG"),
+        (picture("WEBP"), "JPEG or PNG"),
         (picture("JPEG")[:-200], "JPEG"),
         (picture("JPEG")[:10], "JPEG"),
         (picture("PNG")[:200], "PNG"),
@@ -151,11 +145,6 @@ def test_the_rest_client_sends_nothing_for_a_file_that_is_not_there(tmp_path):
         (declared(20_000, 20_000), "at most 50,000,000 pixels"),
         (declared(2**31 - 1, 2**31 - 1), "at most 50,000,000 pixels"),
         (declared(0, 5), "pixels"),
-        (resized("GIF", 6, "<HH", 9_000, 9_000), "at most 50,000,000 pixels"),
-        (resized("BMP", 18, "<ii", 9_000, -9_000), "at most 50,000,000 pixels"),
-        (resized("WEBP", 26, "<HH", 16_000, 16_000), "at most 50,000,000 pixels"),
-        (picture("WEBP")[:28], "pixels"),
-        (picture("GIF")[:12], "GIF"),
     ],
 )
 def test_what_is_no_sound_picture_is_rejected(client, contents, message):
@@ -163,43 +152,9 @@ def test_what_is_no_sound_picture_is_rejected(client, contents, message):
     assert np.isfinite(client.encode_images([picture()])["mean"]).all()  # it still serves
 
 
-def _animation(count, size):
-    rng = np.random.default_rng(2)
-    frames = [
-        Image.fromarray(rng.integers(0, 256, (*size, 3), dtype=np.uint8)) for _ in range(count)
-    ]
-    stream = io.BytesIO()
-    frames[0].save(stream, "GIF", save_all=True, append_images=frames[1:])
-    return stream.getvalue()
-
-
-def test_of_an_animation_the_other_pictures_take_no_memory():
-    data = _animation(4, (40, 30))
-    first = picture_headers.first_picture(tf.constant(data)).numpy()
-    with Image.open(io.BytesIO(first)) as cut:
-        assert cut.n_frames == 1
-        shown = np.asarray(cut.convert("RGB"))
-    np.testing.assert_array_equal(pipeline.decode(data), shown)
-    # The picture itself may declare more than the screen it lies on.
-    place = data.index(b"\x2c\0\0\0\0" + struct.pack("<HH", 30, 40))
-    wide = bytearray(data)
-    struct.pack_into("<HH", wide, place + 5, 60_000, 60_000)
-    known, height, width = picture_headers.size(tf.constant(bytes(wide)))
-    assert (bool(known), int(height), int(width)) == (True, 60_000, 60_000)
-
-
-@pytest.mark.parametrize("kind", [*FORMATS, "lossless", "alpha"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
 def test_sizes_are_read_from_headers(kind):
-    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (21, 34, 3), np.uint8))
-    stream = io.BytesIO()
-    if kind == "alpha":
-        image.putalpha(99)
-    image.save(
-        stream,
-        "WEBP" if kind in ("lossless", "alpha") else kind,
-        **({"lossless": True} if kind == "lossless" else {}),
-    )
-    found = picture_headers.size(tf.constant(stream.getvalue()))
+    found = picture_headers.size(tf.constant(picture(kind, (21, 34))))
     assert [int(value) for value in found] == [1, 21, 34]
 
 

@@ -2,12 +2,9 @@
 
 python -m demo --port 7860 &
 python tests/helpers/browser.py http://127.0.0.1:7860 docs/images  # the pictures of docs/demo.md
-make live && python -m http.server --directory build/site 8000 &
-python tests/helpers/browser.py http://127.0.0.1:8000/live.html docs/images  # that of docs/live.md
 """
 
 import contextlib
-import io
 import os
 import shutil
 import sys
@@ -25,7 +22,6 @@ VIEWS = {
     },
 }
 _CONTENT = "selector => document.querySelector(selector + ' [aria-live]')?.innerHTML ?? null"
-LIVE = "a bus on a city street"
 _WAIT = 30_000  # ms, for a machine that does other things too
 
 
@@ -180,24 +176,5 @@ def take_pictures(address, folder):
             visit.shot(folder / "demo_phone.png", height=1100)
 
 
-def take_live_picture(address, folder):
-    """The picture of docs/live.md."""
-    from PIL import Image
-
-    path = Path(folder) / "live.jpg"
-    with chromium() as browser:
-        page = browser.new_page(**VIEWS["light"])
-        page.set_default_timeout(4 * _WAIT)  # the model is fetched
-        page.goto(address)
-        page.fill("#halo-live input", LIVE)
-        page.press("#halo-live input", "Enter")
-        page.wait_for_selector(f'.halo-answer[data-question="{LIVE}"] img')
-        page.wait_for_timeout(1000)  # for the photos
-        shot = page.locator("#halo-live").screenshot()
-    with Image.open(io.BytesIO(shot)) as picture:
-        picture.convert("RGB").save(path, quality=85, optimize=True)
-
-
 if __name__ == "__main__":
-    is_live = sys.argv[1].rstrip("/").endswith(("live", "live.html"))
-    (take_live_picture if is_live else take_pictures)(*sys.argv[1:])
+    take_pictures(*sys.argv[1:])

@@ -5,7 +5,10 @@ import functools
 import pytest
 
 import zoo
-from tools import live
+from zoo.data.loaders.packaged_photos import packaged_vectors
+from zoo.models.tower import weights_sha256
+
+PRESET = "photos_pfe"
 
 
 @functools.cache
@@ -14,6 +17,8 @@ def built():
 
     That these are the photos' own is asked in tests/demo/test_sources.py.
     """
-    if live.PRESET not in zoo.list_presets():
+    if PRESET not in zoo.list_presets():
         pytest.skip("this checkout has no preset of photos")
-    return live.retriever_of(live.PRESET)
+    images = packaged_vectors(weights_sha256(zoo.from_preset(PRESET)))
+    names = [path.name for path in zoo.data.packaged_photos()]
+    return zoo.Retriever.build(PRESET, images, names=names), images

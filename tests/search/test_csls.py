@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import zoo
-from export.search_vectors import search_vectors
 from zoo.confidence import Probes
 from zoo.confidence.probes import OF_CORRECTED
 from zoo.embeddings.arrays import take
@@ -237,19 +236,6 @@ def test_a_retriever_corrects_where_it_pays(tmp_path):
     assert corrected.judge.fits is told
     with pytest.raises(ValueError, match="`hubs` must be False for a model without probes"):
         zoo.Retriever.build(model, gallery, hubs=True)
-
-
-@pytest.mark.parametrize("similarity", ["csd", "cosine"])
-def test_an_exports_vectors_are_those_of_the_index(similarity, gaussians):
-    items, queries, bank = gaussians(130), gaussians(20), gaussians(150)
-    hubs = Index.build(items, similarity, hubs=bank).hubs
-    space = hubs.base.name
-    found = search_vectors(items, space, gallery=hubs)["gallery"]
-    np.testing.assert_allclose(found, hubs.gallery(items), atol=2e-3)
-    asked = search_vectors(queries, space, query=hubs)
-    np.testing.assert_allclose(asked["query"], hubs.queries(queries), atol=1e-6)
-    if hubs.offset is not None:
-        np.testing.assert_allclose(asked["offset"], hubs.offset(queries), rtol=1e-5)
 
 
 def test_the_bank_does_not_depend_on_the_gallery(gaussians):

@@ -9,9 +9,9 @@ import tensorflow as tf
 from zoo.embeddings import Tensor
 from zoo.files.decoding import IMAGENET_MEAN, decoded
 from zoo.files.orientation import (
-    chunk_orientation,
     jpeg_orientation,
     may_be_turned,
+    png_orientation,
     upright,
 )
 from zoo.files.seeding import uniform
@@ -62,15 +62,14 @@ def decode_portable(contents: Tensor) -> tf.Tensor:
     """As `decode` by TensorFlow's operations alone, for models that leave Python.
 
     Args:
-        contents: the bytes of a JPEG, PNG, WebP without alpha, BMP of 24 bits per pixel, or GIF of
-            one picture; TensorFlow reads others wrongly or not at all.
+        contents: the bytes of a JPEG or PNG; TensorFlow reads some others wrongly.
     """
     image = tf.cond(
         tf.io.is_jpeg(contents),
         lambda: _jpeg(contents),
         lambda: upright(
-            tf.io.decode_image(contents, channels=3, expand_animations=False),
-            chunk_orientation(contents),
+            tf.io.decode_png(contents, channels=3),
+            png_orientation(contents),
         ),
     )
     image.set_shape((None, None, 3))

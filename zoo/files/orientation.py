@@ -46,26 +46,14 @@ def may_be_turned(contents):
     return exif | (other & (next_exif | next_other))
 
 
-def chunk_orientation(contents):
-    """The orientation that the EXIF chunk in the bytes of a PNG or a WebP states, int32, else 1.
+def png_orientation(contents):
+    """The orientation that the EXIF chunk in the bytes of a PNG states, int32, else 1.
 
-    Reference: Portable Network Graphics (third edition), 11.3.4.5; WebP Container Specification.
+    Reference: Portable Network Graphics (third edition), 11.3.4.5.
     """
-    is_png = tf.strings.substr(_padded(contents, 8), 0, 8) == b"\x89PNG\r\n\x1a\n"
-    is_webp = tf.strings.substr(_padded(contents, 12), 8, 4) == b"WEBP"
-
-    def after(name):
-        parts = tf.strings.split([contents], name, maxsplit=1).values
-        data = tf.cond(tf.size(parts) > 1, lambda: parts[-1], lambda: tf.constant(b""))
-        return tf.strings.substr(data, 0, _LARGEST_SEGMENT)
-
-    def webp():  # its chunks say their size after their name, a PNG's before it
-        data = tf.strings.substr(tf.strings.join([after(b"EXIF"), bytes(4)]), 4, _LARGEST_SEGMENT)
-        has_head = tf.strings.substr(_padded(data, 6), 0, 6) == _EXIF
-        return tf.cond(has_head, lambda: tf.strings.substr(data, 6, _LARGEST_SEGMENT), lambda: data)
-
-    nothing = tf.constant(b"")
-    data = tf.cond(is_png, lambda: after(b"eXIf"), lambda: tf.cond(is_webp, webp, lambda: nothing))
+    parts = tf.strings.split([contents], b"eXIf", maxsplit=1).values
+    data = tf.cond(tf.size(parts) > 1, lambda: parts[-1], lambda: tf.constant(b""))
+    data = tf.strings.substr(data, 0, _LARGEST_SEGMENT)
     mark = tf.strings.substr(_padded(data, 4), 0, 4)
     is_tiff = (mark == b"II*\0") | (mark == b"MM\0*")
     return tf.cond(is_tiff, lambda: _of_tiff(data, 0), lambda: tf.constant(1))

@@ -9,7 +9,6 @@ import tensorflow as tf
 from zoo.compat import all_layers, constant_graph, sound_tf2onnx
 from zoo.errors import InputError, require
 
-_SMALL, _LARGE = 6.2e-5, 6e4  # what float16 holds: normal numbers from 6.1e-5 to 65,504
 _MAPPED = 65536  # bytes of a weight
 
 
@@ -86,15 +85,8 @@ def image_inputs(encoder, batch_size, image_size):
     return tf.TensorSpec((batch_size, size, size, 3), tf.float32, name="pixels"), size
 
 
-def with_batch(tower, size):
-    """A `FrozenTower` for batches of one size."""
-    spec = tf.TensorSpec((size, *tower.spec.shape[1:]), tower.spec.dtype, tower.spec.name)
-    return tower._replace(spec=spec)
-
-
-def frozen(tower, fits_half=False):
-    """A tower as a `tf.function` from its input to a dict, without variables. With `fits_half`
-    constants stay in float16's range, for weights that are stored so."""
+def frozen(tower):
+    """A tower as a `tf.function` from its input to a dict, without variables."""
 
     def call(inputs):
         found = tower.encoder(inputs, training=False)
@@ -103,8 +95,6 @@ def frozen(tower, fits_half=False):
     traced = tf.function(call, input_signature=[tower.spec], autograph=False)
     constant = constant_graph(traced.get_concrete_function())
     graph = constant.graph.as_graph_def()
-    if fits_half:
-        _fit_half(graph)
     names = [tensor.name for tensor in constant.outputs]
     given = constant.inputs[0].name
 
@@ -139,20 +129,6 @@ def move_weights_out(path):
     )
     for written in (path, *([data] if data.exists() else ())):
         written.chmod(0o644)
-
-
-def _fit_half(graph):
-    """Keeps constants in float16's range: what masks would be infinite, an epsilon zero."""
-    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
-        for node in nodes:
-            if node.op != "Const" or node.attr["dtype"].type != tf.float32.as_datatype_enum:
-                continue
-            values = tf.make_ndarray(node.attr["value"].tensor)
-            fitting = np.clip(values, -_LARGE, _LARGE)
-            if values.size == 1 and 0 < abs(values.item()) < _SMALL:
-                fitting = np.full_like(values, np.copysign(_SMALL, values.item()))
-            if not np.array_equal(values, fitting):
-                node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(fitting))
 
 
 def _complementary_error(graph, node, name, args):

@@ -5,8 +5,7 @@ import re
 from zoo.confidence.words import ARTICLES, FUNCTION_WORDS, stems, words_of
 
 _PICTURES = r"(?:photo|picture|pic|image|photograph|shot|snap|snapshot)s?"
-# Patterns at the start of a question, in lower case, tried in turn until none fits. Python and
-# JavaScript read them alike, since the live page has the same ones.
+# Patterns at the start of a question, in lower case, tried in turn until none fits.
 PREAMBLES = (
     r"(?:please|hey|hi|hello|ok|okay|so|and)[,.!]? +",
     r"(?:can|could|would|will) (?:you|we|i)(?: please)? +",

@@ -1,4 +1,4 @@
-"""One judge: Python, the command line, the server, an export, the demo and the live page agree."""
+"""One judge: Python, the command line, the server, the demo and the report agree."""
 
 import asyncio
 import io
@@ -7,27 +7,20 @@ import json
 import httpx
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import packaged
 import zoo
 from demo import sources
 from demo.service import Service
-from export.confidence_signatures import ServedJudge
-from export.signatures import Signatures
 from halo_zoo.search import main as search
-from node import judged_in_node, needs_node
-from tools import live, live_facts
 from zoo import evaluation, report
 from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.scores import DEPTH
 from zoo.report import opening
 from zoo.retriever import server
-from zoo.retriever.preambles import as_asked
 
 COUNTS = 150, 500  # of `make test`, and of `make test-slow`
 AT_ONCE = 40  # of more questions the share that has an answer is estimated
-NUMBERS = ("wanted", "number", "low", "high")
 PREAMBLES = ("", "a ", "photos of ", "show me pictures with ", "do we have any ", "find all my ")
 
 
@@ -102,7 +95,7 @@ def test_the_command_line_and_the_server_answer_as_python(photos, tmp_path, caps
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed)))
     capsys.readouterr()
     flags = ["--queries", "-", "--json", "-k", str(DEPTH)]  # asked one at a time
-    search(["query", str(tmp_path / "index"), *flags, "--model", live.PRESET])
+    search(["query", str(tmp_path / "index"), *flags, "--model", packaged.PRESET])
     lines = capsys.readouterr().out.splitlines()
     assert_same([json.loads(line) for line in lines], photos.answers[::5])
 
@@ -119,73 +112,8 @@ def test_the_command_line_and_the_server_answer_as_python(photos, tmp_path, caps
 
 
 @pytest.mark.slow
-@needs_node
-def test_the_live_page_answers_as_python(photos):
-    facts, arrays = live_facts.facts_of(photos.retriever, photos.images)
-    asked = [as_asked(text) for text in photos.texts]
-    embedded = photos.retriever.tower("captions").of_texts(asked)
-    found = judged_in_node(facts, arrays, photos.texts, embedded)
-    assert [one["asked"] for one in found] == asked
-    for one, answer in zip(found, photos.answers, strict=True):
-        fits = [item["fit"] for item in one["found"][:DEPTH]]
-        one["fits"] = None if answer.fits is None else fits
-        assert one["fitting"] == answer.fitting
-        if answer.fits is not None:
-            assert one["firstK"] == answer.first_k()
-    assert_same(found, photos.answers)
-
-
-def exported(retriever, asked):
-    """What an export's signatures say of texts, as arrays by name."""
-    model, probes, judge = retriever.model, retriever.probes, retriever.judge
-    served = ServedJudge(judge, probes.items("t2i"))
-    functions = Signatures(model, judges={"t2i": served}, known=probes.known).functions
-    encoded = functions["encode_captions"].get_concrete_function()(captions=tf.constant(asked))
-    queries = {name: encoded[name].numpy() for name in ("mean", "log_variance")}
-    found = retriever.index.search(queries, DEPTH)
-    scores = retriever.index.query_scores(queries, *found, copies=judge.copies)
-    given = {
-        **encoded,
-        "top_scores": scores.top,
-        "mean_score": scores.mean,
-        "score_variance": scores.variance,
-        "second_score": scores.second,
-    }
-    ranks = sum(name.startswith("agreement") for name in judge.confidence.names)
-    given["agreement"] = scores.agreement[:, :ranks]
-    function = functions["confidence_t2i"].get_concrete_function()
-    specs = function.structured_input_signature[0]
-    said = function(*(tf.cast(given[spec.name], tf.float32) for spec in specs))
-    return {name: values.numpy() for name, values in {**encoded, **said}.items()}
-
-
-def assert_exported(said, answers):
-    """The export's numbers are the answers'; the verdict may differ by one on a threshold."""
-    verdicts = np.where(said["unknown"], b"not understood", said["verdict"]).astype(str)
-    assert np.mean(verdicts == [answer.verdict for answer in answers]) >= 0.998
-    for row, answer in enumerate(answers):
-        if answer.fits is None:
-            continue
-        np.testing.assert_allclose(said["fits"][row], answer.fits, atol=1e-5)
-        low, high = answer.interval or (np.nan, np.nan)
-        expected = (answer.wanted, answer.number, low, high)
-        for name, value in zip(NUMBERS, expected, strict=True):
-            if value is not None:
-                assert said[name][row] == pytest.approx(value, abs=1e-5, rel=1e-5, nan_ok=True), (
-                    name
-                )
-        assert said["first_k"][row] == answer.first_k()
-
-
-@pytest.mark.slow
-def test_an_export_answers_as_python(photos):
-    asked = [as_asked(text) for text in photos.texts]
-    assert_exported(exported(photos.retriever, asked), photos.answers)
-
-
-@pytest.mark.slow
 def test_the_demo_answers_as_python(photos, tmp_path):
-    gallery, _ = sources.load(live.PRESET, cache=tmp_path)
+    gallery, _ = sources.load(packaged.PRESET, cache=tmp_path)
     service = Service(gallery, None)
     for answer in photos.answers[::25]:
         found = service.find_images(answer.question, results=DEPTH)
@@ -218,12 +146,6 @@ def answers(birds):
     texts = [encoded.records.captions[row] for row in rows]
     texts += ["a bird", "dog", "red crown", "zorp with a wibble"]
     return asked_at_once(lambda part: retriever.ask(part, DEPTH), texts)
-
-
-def test_an_export_judges_classes_as_python(birds, answers):
-    said = exported(birds[2], [as_asked(answer.question) for answer in answers])
-    assert len({answer.verdict for answer in answers}) == 4
-    assert_exported(said, answers)
 
 
 def test_the_reports_examples_are_the_retrievers_answers(birds):
