@@ -135,9 +135,7 @@ def _source(command):
     command.add_argument(
         "source", help="folder, CSV, TSV, text file of captions, vectors, tar, TFRecord or Parquet"
     )
-    command.add_argument(
-        "--model", required=True, help="name, folder or handle of a model, or an export"
-    )
+    command.add_argument("--model", required=True, help="name, folder or handle of a model")
     command.add_argument("--captions", action="store_true", help="index captions instead of images")
     command.add_argument(
         "--column", help="column of a table or container (default: image or caption)"

@@ -18,10 +18,9 @@ from PIL import Image
 from pyarrow import parquet
 
 from colour_model import colour_gaussians
-from export import export_model
 from zoo import collection, embeddings
 from zoo.cli.bounds import DTYPES
-from zoo.collection import Collection, Encoded, Work, containers, direct, encode_work, shards
+from zoo.collection import Collection, Encoded, Work, containers, direct, shards
 from zoo.collection.shards import shard_name
 from zoo.data import images
 from zoo.embeddings.arrays import parts_of
@@ -122,29 +121,6 @@ def test_captions_of_every_source(model, tmp_path, name):
     collection.encode(pieces, Tower(model, "captions"), out, {}, progress=False)
     found = collection.joined([shard.arrays for shard in Collection(out).shards()])["mean"]
     np.testing.assert_allclose(found, model.encode_captions(TEXTS).mean(), atol=1e-6)
-
-
-def test_an_exported_model_encodes_as_the_keras_model_does(model, pictures, tmp_path):
-    exported = export_model(model, tmp_path / "exported", index=False)
-    for side, source in (("images", pictures / "folder"), ("captions", tmp_path / "texts.txt")):
-        (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
-        (work,) = collection.plan(source, side)
-        expected = encode_work(Tower(model, side), work)
-        found = encode_work(Tower(exported, side, batch_size=2), work)
-        assert found.names == expected.names
-        assert found.arrays.keys() == expected.arrays.keys()
-        for key, values in expected.arrays.items():
-            np.testing.assert_allclose(found.arrays[key], values, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(found.uncertainty, expected.uncertainty, rtol=1e-4)
-
-
-def test_an_export_of_one_batch_size_is_given_that_size(model, pictures, tmp_path):
-    flags = {"image_only": True, "index": False, "batch_size": 2}
-    exported = export_model(model, tmp_path / "exported", **flags)
-    (work,) = collection.plan(pictures / "folder", "images")
-    expected = encode_work(Tower(model, "images"), work).arrays["mean"]
-    found = encode_work(Tower(exported, "images"), work).arrays["mean"]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_what_cannot_be_read_is_set_aside_with_its_reason(model, pictures, tmp_path):

@@ -92,10 +92,8 @@ def _of_rows(tower, work, advance):
 
 def _encoded(tower, names, parts, rejected, said):
     whole = joined(parts)
-    uncertainty = whole.pop("uncertainty", None)  # an export's own
     arrays = parts_of(whole) if whole else {}
-    if uncertainty is None and arrays:
-        uncertainty = tower.uncertainty(arrays)
+    uncertainty = tower.uncertainty(arrays) if arrays else None
     return Encoded(names, arrays, uncertainty, rejected, said)
 
 

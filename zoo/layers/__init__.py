@@ -1,7 +1,6 @@
 """Layers that turn local and global features into embeddings."""
 
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
-from zoo.layers.brute_force_retrieval import BruteForceRetrieval
 from zoo.layers.covariance import Covariance
 from zoo.layers.distribution import Distribution
 from zoo.layers.gaussian_head import GaussianHead
@@ -15,7 +14,6 @@ from zoo.layers.slot_attention import SetPrediction, SlotAttention
 from zoo.layers.transformer import LearnedTokens, TransformerBlock, UncertaintyToken
 
 __all__ = [
-    "BruteForceRetrieval",
     "Covariance",
     "Distribution",
     "GaussianHead",

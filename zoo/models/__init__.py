@@ -1,7 +1,6 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.exported import ExportedModel
 from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn
 from zoo.models.hub_models import keras_hub
@@ -20,7 +19,6 @@ from zoo.models.vse import vse0, vsepp, vsrn, with_captioning
 __all__ = [
     "SET_SIMILARITIES",
     "DualEncoder",
-    "ExportedModel",
     "Forward",
     "Tower",
     "dive",

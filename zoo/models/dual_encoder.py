@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
@@ -14,10 +14,9 @@ from zoo.embeddings import Embedding, EmbeddingLike, Tensor
 from zoo.losses.base import reduced, single_loss
 from zoo.models import global_batch, stored
 from zoo.models import inputs as checked
+from zoo.models.preset_folder import DOORS
 from zoo.models.stored import flat_model
-
-if TYPE_CHECKING:
-    from zoo.models.tower import Tower
+from zoo.models.tower import Tower
 
 _COMPARED = "compared"  # (matches, logits), for the metrics
 
@@ -213,15 +212,13 @@ class DualEncoder(keras.Model):
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
 
-    def tower(self, side: str) -> "Tower":
+    def tower(self, side: str) -> Tower:
         """The `zoo.Tower` of a side, compiled once for this model.
 
         Args:
             side: `"images"` or `"captions"`.
         """
         if side not in self._towers:
-            from zoo.models.tower import Tower  # here, since it encodes by a DualEncoder
-
             self._towers[side] = Tower(self, side)
         return self._towers[side]
 
@@ -390,15 +387,11 @@ class DualEncoder(keras.Model):
     @classmethod
     def from_preset(cls, preset: str | os.PathLike, **kwargs: Any) -> "DualEncoder":
         """`zoo.from_preset`, by the name that KerasHub gives it."""
-        from zoo.models.presets import from_preset  # here, since it makes a DualEncoder
-
-        return from_preset(preset, **kwargs)
+        return DOORS["open"](preset, **kwargs)
 
     def save_to_preset(self, preset_dir: str | os.PathLike, **kwargs: Any) -> None:
         """`zoo.save_preset`, by the name that KerasHub gives it: a preset there is replaced."""
-        from zoo.models.presets import save_preset  # here, since it writes a DualEncoder
-
-        save_preset(self, preset_dir, **{"overwrite": True, **kwargs})
+        DOORS["save"](self, preset_dir, **{"overwrite": True, **kwargs})
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **stored.parts(self, self._own_loss)}

@@ -22,6 +22,8 @@ CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "mode
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
 ASSETS = "assets"  # of a card: further files of the model, such as a tokenizer's
 MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
+# `zoo.models.presets` puts its functions here: it builds the classes that ask for them.
+DOORS: dict[str, Callable] = {}
 
 
 def write_preset(

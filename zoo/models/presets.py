@@ -28,6 +28,7 @@ from zoo.models.preset_folder import (
     ASSETS,
     CARD_FILE,
     CONFIG_FILE,
+    DOORS,
     MODEL_FILES,
     MOST_CONFIG,
     PICTURES,
@@ -348,3 +349,6 @@ def _raise_missing_package(error):
 def _read_card(folder):
     path = folder / CARD_FILE
     return read_object(path) if path.is_file() else {"name": folder.name}
+
+
+DOORS.update(open=from_preset, save=save_preset, shown=shown_pictures)

@@ -15,10 +15,8 @@ from zoo import embeddings
 from zoo.embeddings import Embedding
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError
-from zoo.models.dual_encoder import DualEncoder
-from zoo.models.exported import ExportedModel, is_export
 from zoo.models.forward import Forward
-from zoo.models.presets import from_preset
+from zoo.models.preset_folder import DOORS
 
 SIDES = ("images", "captions")
 _MANY = {"texts": 256, "vectors": 4096}  # at once
@@ -38,8 +36,7 @@ class Tower:
     it as it is.
 
     Args:
-        model: a `DualEncoder`, whatever `zoo.from_preset` takes, or the folder of an exported
-            version, here or in an object store.
+        model: a `DualEncoder`, or whatever `zoo.from_preset` takes.
         side: `"images"` or `"captions"`.
         batch_size: pictures at once; texts and vectors are small, and come by the hundred.
         mode, crop_fraction: how pictures become squares, see `zoo.data.images.prepare`. None: as
@@ -52,7 +49,7 @@ class Tower:
         measure: of the side's uncertainty, see `zoo.embeddings.uncertainty`; None of points.
 
     Raises:
-        InputError: if there is no such model, or an export takes no requests of this side.
+        InputError: if there is no such model.
         ValueError: if the side is neither.
     """
 
@@ -68,19 +65,12 @@ class Tower:
             raise ValueError(f"`side` must be one of {SIDES}; received {side!r}")
         self.side, self.batch_size = side, batch_size
         self._lock, self._forward, name = threading.Lock(), None, None
-        if not isinstance(model, (DualEncoder, ExportedModel)):
-            if not isinstance(model, keras.Model) and is_export(model):
-                model = ExportedModel(model)
-            else:
-                model = from_preset(model)
-                name = getattr(model, "origin", None)
+        if not hasattr(model, "caption_encoder"):
+            model = DOORS["open"](model)
+            name = model.origin
         self.model = model
         self._given = model, side, batch_size, mode, crop_fraction
-        if isinstance(model, ExportedModel):
-            self.reads, self.dim, self.measure = model.reads(side), None, None
-            self.batch_size = model.batch_size(side) or batch_size
-            return
-        shown = _shown(model, name)
+        shown = DOORS["shown"](model, name)
         self.resizing = (
             mode or shown.get("mode", "crop"),
             crop_fraction or shown.get("crop_fraction", 1.0),
@@ -128,8 +118,7 @@ class Tower:
                 raise InputError(f"{printable(name)}: {reason}")
             rejected[row] = reason
 
-        decode = self._contents if isinstance(self.model, ExportedModel) else self.fitted
-        batches = _decoded(decode, files, self.batch_size, told)
+        batches = _decoded(self.fitted, files, self.batch_size, told)
         return self._encoded(batches, len(files), progress)
 
     def of_texts(self, texts: Sequence[str], progress: Any = False) -> Embedding:
@@ -144,8 +133,7 @@ class Tower:
             if any("\ud800" <= one <= "\udfff" for one in text):
                 raise InputError(f"a text must be Unicode; received a lone surrogate in {text!r}")
         batches = _sliced(texts, self._many("texts"))
-        if not isinstance(self.model, ExportedModel):
-            batches = ((self.model.tokenize(batch), done) for batch, done in batches)
+        batches = ((self.model.tokenize(batch), done) for batch, done in batches)
         return self._encoded(batches, len(texts), progress)
 
     def of_vectors(self, vectors: Any, progress: Any = False) -> Embedding:
@@ -175,8 +163,6 @@ class Tower:
         Raises:
             ValueError: if there is no item.
         """
-        if isinstance(self.model, ExportedModel):
-            raise InputError(f"{self.model.folder}: an export takes files and texts")
         total = None
         if hasattr(arrays, "shape"):
             total = len(arrays)
@@ -210,13 +196,9 @@ class Tower:
     @functools.cached_property
     def model_sha256(self) -> str:
         """The hash of all weights, and of how pictures become squares: it identifies vectors."""
-        if isinstance(self.model, ExportedModel):
-            return self.model.sha256(self.side)
         return weights_sha256(self.model, repr((self.side, *self.resizing)))
 
     def _many(self, what):
-        if isinstance(self.model, ExportedModel):
-            return self.batch_size
         return max(_MANY[what], self.batch_size)
 
     def expect(self, wanted: str) -> None:
@@ -230,8 +212,6 @@ class Tower:
         """
         if self.reads == wanted:
             return
-        if isinstance(self.model, ExportedModel):
-            raise InputError(f"{self.model.folder}: its {self.side} are {self.reads}, not {wanted}")
         if wanted == "texts":
             raise InputError("the model has no tokenizer, so it cannot be asked in words")
         found = self.reads
@@ -244,27 +224,14 @@ class Tower:
         is_image = self.side == "images"
         return self.model.image_encoder if is_image else self.model.caption_encoder
 
-    def _contents(self, file):
-        """The bytes of a file, which an export decodes itself."""
-        if isinstance(file, bytes):
-            return file
-        try:
-            with open(file, "rb") as opened:
-                return opened.read()
-        except OSError as error:
-            raise InputError(f"{file}: {error.strerror}") from error
-
     def _encoded(self, batches, total, progress):
         """The parts of all batches, joined."""
         if total == 0:
             raise ValueError("there must be at least one item to encode; received none")
-        if isinstance(self.model, ExportedModel):
-            forward = functools.partial(self.model, self.side)
-        else:
-            with self._lock:
-                if self._forward is None or self._forward.encoder is not self._encoder:
-                    self._forward = Forward(self._encoder)
-                forward = self._forward
+        with self._lock:
+            if self._forward is None or self._forward.encoder is not self._encoder:
+                self._forward = Forward(self._encoder)
+            forward = self._forward
         advance, parts = _advance(progress, total), []
         for batch, done in batches:
             if len(batch):
@@ -276,11 +243,10 @@ class Tower:
 
     def __reduce__(self):
         model, *others = self._given
-        origin = getattr(model, "origin", None)
-        return type(self), (model if origin is None else origin, *others)
+        return type(self), (model if model.origin is None else model.origin, *others)
 
 
-def weights_sha256(model: DualEncoder, facts: str = "") -> str:
+def weights_sha256(model: keras.Model, facts: str = "") -> str:
     """The hash of all weights of a model, and of a text beside them."""
     digest = hashlib.sha256(facts.encode())
     for weights in model.get_weights():
@@ -301,12 +267,6 @@ def _what(model, side):
     if len(shape) == 2:
         return "vectors", shape
     return ("pictures" if len(shape) == 4 and shape[1] == shape[2] else "features"), shape
-
-
-def _shown(model, name):
-    from zoo.models.presets import shown_pictures  # here, for backends without TensorFlow
-
-    return shown_pictures(model, name)
 
 
 @functools.cache
