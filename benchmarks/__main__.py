@@ -18,7 +18,7 @@ from rich.console import Console
 import benchmarks
 from benchmarks import report
 
-HELPERS = {"__main__", "broadcasts", "report", "search_plot", "timing"}
+HELPERS = {"__main__", "broadcasts", "report", "timing"}
 
 
 def modules():

@@ -9,7 +9,7 @@ import faiss
 import numpy as np
 
 from benchmarks.report import Report
-from benchmarks.search_recall import SEED, one_thread
+from benchmarks.search import SEED, one_thread
 from benchmarks.timing import compare
 from zoo.confidence import Confidence, GalleryMoments
 from zoo.confidence.scores import DEPTH

@@ -7,7 +7,7 @@ the same 2,000 queries in the same flat index; and what a judgement adds to a si
 import numpy as np
 
 from benchmarks.report import Report
-from benchmarks.search_recall import SEED
+from benchmarks.search import SEED
 from benchmarks.timing import compare, measure
 from zoo.confidence import calibrate_on
 from zoo.confidence.scores import DEPTH

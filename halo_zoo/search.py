@@ -21,7 +21,7 @@ The two steps of `build` are commands too, for collections that one machine does
 
     halo search encode "gs://B/photos-*.tar" gs://B/shards --model gs://B/model/1 \\
         --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
-    halo search index gs://B/shards OUT --model PRESET_OR_RUN --kind ivfpq
+    halo search index gs://B/shards OUT --model PRESET_OR_RUN
 
 `encode` writes shards of embeddings: in this process, by `--workers 4` of this machine, or by
 Apache Beam on a cluster, `--runner`, whose own flags follow `--`. What cannot be read is set aside,
@@ -34,7 +34,7 @@ import sys
 from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
-from zoo.cli.bounds import DTYPES, KINDS, SIMILARITIES
+from zoo.cli.bounds import DTYPES, SIMILARITIES
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
@@ -185,7 +185,6 @@ def _encode(command):
 
 
 def _index(command):
-    command.add_argument("--kind", choices=KINDS, default="flat")
     command.add_argument(
         "--similarity",
         type=_similarity,
@@ -194,12 +193,6 @@ def _index(command):
     )
     command.add_argument(
         "--candidates", type=int, help="number of candidates that are re-ranked exactly"
-    )
-    command.add_argument(
-        "--memory",
-        type=float,
-        metavar="GIB",
-        help="memory per part; parts are searched from the disk (default: one part)",
     )
     command.add_argument(
         "--probes",
@@ -214,10 +207,10 @@ def _index(command):
     )
     command.add_argument(
         "--hubs",
-        choices=("warn", "drop", "keep"),
+        choices=("warn", "keep"),
         default="warn",
-        help="items among the first answers of an implausible share of the probes' questions: "
-        "name them, leave them out too, or do not look (warn)",
+        help="warn names items among the first answers of an implausible share of the probes' "
+        "questions; keep does not look (default warn)",
     )
     command.add_argument(
         "--correct-hubs",

@@ -33,7 +33,7 @@ from zoo.data.text.captions import WordTokenizer, read_glove
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
 from zoo.files.decoding import check_images, decoded
-from zoo.search import Index, ShardedIndex
+from zoo.search import Index
 from zoo.training.history import read_history
 from zoo.training.resume import Resume
 
@@ -172,19 +172,6 @@ def _index(folder):
 
 def _read_index(folder):
     Index.load(folder).search(_gaussians(2), 3)
-
-
-def _sharded(folder):
-    arrays, like = _gaussians(), similarities.ClosedFormSampledDistance()
-    parts = [
-        Index.build({key: value[rows] for key, value in arrays.items()}, like, ids=rows)
-        for rows in (np.arange(150), np.arange(150, 300))
-    ]
-    ShardedIndex(parts).save(folder)
-
-
-def _read_sharded(folder):
-    ShardedIndex.load(folder, verify=True).search(_gaussians(2), 3)
 
 
 def _collection(folder):
@@ -350,7 +337,6 @@ READERS = {
     "run": (_run, _read_run),
     "checkpoints": (_checkpoints, lambda f: Resume(f).restore(_small_model())),
     "index": (_index, _read_index),
-    "sharded index": (_sharded, _read_sharded),
     "collection": (_collection, _read_collection),
     "vectors": (_vectors, _read_vectors),
     "glove": (_glove, lambda f: read_glove(f / "glove.txt", WordTokenizer(["red", "bird"]))),

@@ -22,7 +22,6 @@ from zoo.files import json_files
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.vector_files import read_vectors
 from zoo.metrics.annotations import read_ids
-from zoo.search.columns import open_column
 from zoo.training.resume import Resume
 
 
@@ -107,7 +106,7 @@ def test_an_array_of_a_huge_shape_takes_no_memory(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "read", [read_array, lambda path: read_vectors(path, "images"), open_array, open_column]
+    "read", [read_array, lambda path: read_vectors(path, "images"), open_array]
 )
 @pytest.mark.parametrize(
     "change",

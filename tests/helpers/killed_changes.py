@@ -21,7 +21,7 @@ from zoo import collection
 from zoo.collection import contents
 from zoo.collection.growth import follow
 from zoo.collection.shards import Encoded
-from zoo.search import Index, ShardedIndex, built, from_shards, sharded
+from zoo.search import Index, built, from_shards
 
 faiss.omp_set_num_threads(1)  # a fork has no threads of its parent
 DIM = 4
@@ -44,10 +44,6 @@ def of_index(folder):
     return answers(Index.load(folder / "index"))
 
 
-def of_parts(folder):
-    return answers(sharded.load(folder / "index"))
-
-
 def of_build(folder):
     if not (folder / "out" / built.SETUP).exists():
         return None
@@ -59,15 +55,6 @@ def of_build(folder):
 def start(folder):
     index = Index.build(gaussians(40), "kl", candidates=40)
     index.save(folder / "index")
-
-
-def start_parts(folder):
-    ShardedIndex([part(n) for n in range(3)]).save(folder / "index")
-
-
-def part(number, first=0):
-    ids = np.arange(first + 20 * number, first + 20 * number + 20)
-    return Index.build(gaussians(20, seed=first + number), "csd", ids=ids)
 
 
 def add(folder):
@@ -84,10 +71,6 @@ def remove(folder):
 
 def save(folder):
     Index.build(gaussians(25, seed=2), "csd").save(folder / "index")
-
-
-def save_parts(folder):
-    ShardedIndex([part(n, first=100) for n in range(2)]).save(folder / "index")
 
 
 def encoder(work, advance=lambda count: None):
@@ -131,7 +114,6 @@ CASES = {
     "add": SimpleNamespace(start=start, change=add, look=of_index),
     "remove": SimpleNamespace(start=start, change=remove, look=of_index),
     "save": SimpleNamespace(start=start, change=save, look=of_index),
-    "save of parts": SimpleNamespace(start=start_parts, change=save_parts, look=of_parts),
     "build": SimpleNamespace(start=start_source, change=build, look=of_build),
     "update": SimpleNamespace(start=start_build, change=update, look=of_build),
 }

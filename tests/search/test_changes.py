@@ -15,14 +15,11 @@ from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.search import Index
 
-KINDS = ["flat", "hnsw", "ivfpq"]
 
-
-@pytest.mark.parametrize("kind", ["flat", "hnsw"])
 @pytest.mark.parametrize("similarity", [S.ClosedFormSampledDistance(), S.KLDivergence()])
-def test_adding_and_removing(gaussians, kind, similarity):
+def test_adding_and_removing(gaussians, similarity):
     gallery, queries = gaussians(300), gaussians(20)
-    index = Index.build(take(gallery, slice(100)), similarity, kind=kind, candidates=None)
+    index = Index.build(take(gallery, slice(100)), similarity)
     index.add(take(gallery, slice(100, 300)), ids=np.arange(1100, 1300))
     gone = np.r_[np.arange(0, 100, 3), 1100, 1250]
     index.remove(gone)
@@ -45,17 +42,14 @@ def test_removing_sets(sets):
     np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0.5, 0.01])
-def test_only_sure_items_are_found(gaussians, kind, share):
+def test_only_sure_items_are_found(gaussians, share):
     gallery, queries = gaussians(1000), gaussians(20)
-    index = Index.build(gallery, "csd", kind=kind)
+    index = Index.build(gallery, "csd")
     sureness = np.asarray(uncertainty(gallery))
     limit = np.quantile(sureness, share)
     scores, ids = index.search(queries, 5, max_uncertainty=limit)
     assert (sureness[ids[ids >= 0]] <= limit).all()
-    if kind == "ivfpq":
-        return
     sure = np.flatnonzero(sureness <= limit)
     fresh = Index.build(take(gallery, sure), "csd", ids=sure).search(queries, 5)
     np.testing.assert_array_equal(ids, fresh[1])
@@ -74,12 +68,11 @@ def test_too_few_sure_items_leave_gaps(gaussians, similarity):
     assert (index.search(gaussians(3), 5, max_uncertainty=-np.inf)[1] == -1).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_save_and_load(gaussians, tmp_path, kind):
+def test_save_and_load(gaussians, tmp_path):
     layer = S.ClosedFormSampledDistance()
     layer.scale.assign(2.5)  # learned, and so not in the configuration
     gallery, queries = gaussians(400), gaussians(10)
-    index = Index.build(gallery, layer, kind=kind, ids=np.arange(400) + 7)
+    index = Index.build(gallery, layer, ids=np.arange(400) + 7)
     index.remove([9])
     index.save(tmp_path / "index")
     loaded = Index.load(tmp_path / "index")
@@ -178,7 +171,7 @@ def test_a_foreign_faiss_file(saved):
     [
         ({"files": {}}, r"index\.json: lists no index\.faiss"),
         ({"files": {"index.faiss": {}}}, "not the description of an index .*bytes"),
-        ({"kind": "annoy"}, "not the description of an index .*'kind' must be one of"),
+        ({"kind": "hnsw"}, "an older version built this index as 'hnsw': build it again"),
         ({"space": None}, "not the description of an index .*'space' must be one of"),
         ({"similarity": {"function": "hamming"}}, r"index\.json: its similarity: "),
         ({"similarity": {}}, r"index\.json: its similarity: 'layer'"),
@@ -190,6 +183,19 @@ def test_a_damaged_manifest(saved, changes, message):
         Index.load(saved)
 
 
+def test_what_an_older_version_saved(saved, gaussians, tmp_path_factory):
+    """An exact index of it is read; parts are to be built again."""
+    queries = gaussians(3)
+    expected = Index.load(saved).search(queries, 3)
+    rewritten(saved, kind="flat")
+    for got, own in zip(Index.load(saved).search(queries, 3), expected, strict=True):
+        np.testing.assert_array_equal(got, own)
+    folder = tmp_path_factory.mktemp("parts")
+    (folder / "parts.json").write_text('{"parts": ["part-000"]}')
+    with pytest.raises(InputError, match="built this index in parts: build it again"):
+        Index.load(folder)
+
+
 def test_a_column_that_is_not_listed(saved):
     path = saved / "index.json"
     manifest = json.loads(path.read_text())
@@ -199,12 +205,12 @@ def test_a_column_that_is_not_listed(saved):
         Index.load(saved)
 
 
-@pytest.mark.parametrize("other", [{"items": 30}, {"items": 40, "kind": "hnsw"}, {"items": 0}])
+@pytest.mark.parametrize("other", [30, 0])
 def test_the_faiss_file_of_another_index(saved, gaussians, tmp_path_factory, other):
     path = saved / "data-1" / "index.faiss"
-    if other["items"]:
+    if other:
         folder = tmp_path_factory.mktemp("other")
-        Index.build(gaussians(other["items"]), "csd", kind=other.get("kind", "flat")).save(folder)
+        Index.build(gaussians(other), "csd").save(folder)
         path.write_bytes((folder / "data-1" / "index.faiss").read_bytes())
     else:
         faiss.write_index(faiss.IndexFlatL2(3), str(path))
@@ -249,9 +255,6 @@ def test_bad_arguments(gaussians, sets):
         "finite": lambda: index.search({**queries, "mean": queries["mean"] * np.nan}, 1),
         "without any": lambda: index.search(queries, 3, candidates=10),
         "at least one item": lambda: Index.build(gaussians(0), "csd"),
-        "`kind` must be one of": lambda: Index.build(gallery, "csd", kind="annoy"),
-        "`options` of kind": lambda: Index.build(gallery, "csd", options={"links": 3}),
-        "at least 256": lambda: Index.build(gallery, "csd", kind="ivfpq"),
         "`side` must be": lambda: Index.build(gallery, "csd", side="left"),
         "must be a Gaussian for csd": lambda: Index.build({"mean": np.eye(3)}, "csd"),
         "'elements' for sets": lambda: Index.build(gallery, "csd", candidates_by="elements"),
@@ -276,7 +279,8 @@ def test_adding_in_chunks_takes_flat_memory(rng):
         mean = rng.normal(size=(rows, 32)).astype("float32")
         return {"mean": mean, "log_variance": mean}
 
-    index = Index.build(chunk(1000), "csd", options={"total": 200_000})
+    index = Index.build(chunk(1000), "csd")
+    index.reserve(199_000)
     flat = faiss.downcast_index(index.faiss.index)
     buffer = int(flat.codes.data())
     peaks = []

@@ -23,7 +23,7 @@ def counts_of(tmp_path, moments):
 @pytest.mark.slow
 def test_a_killed_change_leaves_the_old_or_the_new(tmp_path):
     counts = counts_of(tmp_path, 4)
-    assert set(counts) == {"add", "remove", "save", "save of parts", "build", "update"}
+    assert set(counts) == {"add", "remove", "save", "build", "update"}
 
 
 @pytest.mark.very_slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo import similarities as S
-from zoo.search import Index, ShardedIndex, neighbours
+from zoo.search import Index, neighbours
 
 COPIES, ITEMS, DIM = 12, 20, 24  # more copies than the search finds to spare
 IDS = np.random.default_rng(3).permutation(1000)[: COPIES * ITEMS]
@@ -50,12 +50,12 @@ def doubled(draw, rng):
     return {name: values[rows] for name, values in items.items()}
 
 
-def built(name, rng, kind="flat"):
+def built(name, rng):
     draw, ask, similarity, by = CASES[name]
     gallery = doubled(draw, rng)
     options = {"candidates_by": by} if by else {}
     options |= {} if name in DIRECT else {"candidates": 3 * len(IDS)}
-    return gallery, Index.build(gallery, similarity, kind, ids=IDS, **options), ask(rng, 7)
+    return gallery, Index.build(gallery, similarity, ids=IDS, **options), ask(rng, 7)
 
 
 def assert_ordered(scores, ids, ascending):
@@ -83,46 +83,6 @@ def test_the_first_k_begin_all(name):
         for row in range(len(ids)):  # one question as among many
             one = {part: values[row : row + 1] for part, values in queries.items()}
             np.testing.assert_array_equal(index.search(one, k)[1], ids[row : row + 1, :k])
-
-
-@pytest.mark.usefixtures("ways")
-@pytest.mark.parametrize("name", CASES)
-def test_parts_have_the_same_order(name):
-    gallery, index, queries = built(name, np.random.default_rng(1))
-    split = np.random.default_rng(2).integers(0, 3, len(IDS))
-    parts = [
-        Index.build(
-            {part: values[split == n] for part, values in gallery.items()},
-            CASES[name][2],
-            ids=IDS[split == n],
-            candidates=index.description["candidates"],
-            candidates_by=CASES[name][3] or None,
-        )
-        for n in range(3)
-    ]
-    for k in (1, 3, 10, 24, len(IDS)):
-        scores, ids = index.search(queries, k)
-        found, there = ShardedIndex(parts).search(queries, k)
-        if name == "kl":  # its rounding depends on which candidates are scored together
-            np.testing.assert_allclose(found, scores, rtol=1e-5)
-            continue
-        np.testing.assert_array_equal(there, ids)
-        np.testing.assert_array_equal(found, scores)
-
-
-@pytest.mark.parametrize("kind", ["hnsw", "ivfpq"])
-@pytest.mark.parametrize("name", ["cosine", "csd"])
-def test_approximate_indexes_have_it_too(name, kind):
-    _, index, queries = built(name, np.random.default_rng(0), "hnsw" if kind == "hnsw" else "flat")
-    if kind == "ivfpq":  # one part of codes only
-        draw, _, similarity, _ = CASES[name]
-        gallery = doubled(draw, np.random.default_rng(0))
-        gallery = {part: np.concatenate([values, values]) for part, values in gallery.items()}
-        index = Index.build(gallery, similarity, kind, options={"lists": 4})
-    scores, ids = index.search(queries, 100)
-    assert_ordered(scores, ids, is_ascending(name))
-    for k in (1, 3, 10, 24):
-        np.testing.assert_array_equal(index.search(queries, k)[1], ids[:, :k])
 
 
 @pytest.mark.usefixtures("ways")

@@ -5,11 +5,11 @@ import pytest
 
 from saved_index import rewritten
 from zoo import similarities as S
-from zoo.confidence import Confidence, GalleryMoments, QueryScores, agreement
+from zoo.confidence import Confidence, GalleryMoments, QueryScores
 from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.evaluation.answers import item_vectors
-from zoo.search import Index, kinds, storage
+from zoo.search import Index, storage
 
 
 def full(gallery, queries, similarity, sign=1.0):
@@ -40,12 +40,9 @@ SIMILARITIES = [
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize("kind", ["flat", "hnsw"])
-def test_the_same_as_full_rows(gaussians, similarity, kind):
+def test_the_same_as_full_rows(gaussians, similarity):
     gallery, queries = gaussians(400), gaussians(30)
-    index = Index.build(gallery, similarity, kind=kind, candidates=None)
-    if kind == "hnsw":
-        index.effort = 400
+    index = Index.build(gallery, similarity)
     if not isinstance(similarity, S.KLDivergence):
         assert_same(index.query_scores(queries), full(gallery, queries, similarity))
         return
@@ -73,7 +70,6 @@ def test_sets_and_distances_and_the_papers_way(gaussians, sets):
     assert_same(captions.query_scores(queries), expected)
 
 
-@pytest.mark.parametrize("kind", ["flat", "hnsw"])
 @pytest.mark.parametrize(
     ("similarity", "by"),
     [
@@ -82,16 +78,15 @@ def test_sets_and_distances_and_the_papers_way(gaussians, sets):
         (S.Wasserstein2(), None),
     ],
 )
-def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similarity):
+def test_after_adding_removing_and_saving(gaussians, tmp_path, by, similarity):
     gallery, queries = gaussians(300), gaussians(20)
-    options = {"kind": kind, "candidates_by": by}
-    index = Index.build(take(gallery, slice(0, 200)), similarity, **options)
+    index = Index.build(take(gallery, slice(0, 200)), similarity, candidates_by=by)
     assert index.moments.count == 200  # known before anything changes
     index.add(take(gallery, slice(200, 300)))
     assert index.moments.count == 300
     index.remove(np.arange(0, 90, 3))
     kept = np.setdiff1d(np.arange(300), np.arange(0, 90, 3))
-    fresh = Index.build(take(gallery, kept), similarity, **options)
+    fresh = Index.build(take(gallery, kept), similarity, candidates_by=by)
     np.testing.assert_allclose(index.moments.mean, fresh.moments.mean, rtol=1e-5)
     np.testing.assert_allclose(index.moments.scatter, fresh.moments.scatter, rtol=1e-3, atol=1e-2)
     found = index.search(queries, 25, **({"candidates": 270} if by else {}))
@@ -105,24 +100,6 @@ def test_after_adding_removing_and_saving(gaussians, tmp_path, kind, by, similar
     np.testing.assert_array_equal(after.mean, before.mean)
     np.testing.assert_array_equal(after.agreement, before.agreement)
     assert index.query_scores(queries, found[0]).agreement is None  # of unknown answers
-
-
-def test_compressed_vectors_have_the_moments_of_their_codes(gaussians):
-    gallery, queries = gaussians(2000), gaussians(20)
-    index = Index.build(gallery, S.ClosedFormSampledDistance(), kind="ivfpq")
-    index.effort = 1000
-    everything = index.search(queries, 2000)[0].astype(float)
-    found = index.query_scores(queries)
-    answers = kinds.reconstruct("ivfpq", index._rows, index.search(queries, 20)[1].ravel())
-    expected = agreement(answers.reshape(20, 20, -1), index.moments.mean[:-1])
-    np.testing.assert_allclose(found.agreement, expected, atol=1e-5)
-    # What a code says of the zeros behind the vector is lost when it is turned back into one.
-    np.testing.assert_allclose(found.mean, everything.mean(axis=1), rtol=5e-3)
-    np.testing.assert_allclose(found.variance, everything.var(axis=1), rtol=1e-2)
-    index.remove(np.arange(500))
-    everything = index.search(queries, 1500)[0].astype(float)
-    found = index.query_scores(queries)
-    np.testing.assert_allclose(found.mean, everything.mean(axis=1), rtol=5e-3)
 
 
 def test_a_calibration_on_full_rows_is_the_same_before_an_index(gaussians):

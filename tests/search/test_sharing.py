@@ -9,7 +9,7 @@ import pytest
 
 import forked
 from zoo.errors import InputError
-from zoo.search import Index, ShardedIndex, storage
+from zoo.search import Index, storage
 from zoo.search.sharing import SharedLock
 
 
@@ -90,11 +90,10 @@ def test_an_index_is_whole_when_it_is_saved_while_it_changes(gaussians, tmp_path
     run(changes, saves, asks, asks)
 
 
-@pytest.mark.parametrize("kind", ["flat", "ivfpq"])
-def test_what_faiss_makes_at_the_first_need_is_made_once(gaussians, kind):
-    """The norms of a flat index, and the places of an inverted one."""
+def test_what_faiss_makes_at_the_first_need_is_made_once(gaussians):
+    """The norms of the items."""
     queries = gaussians(1)
-    index = Index.build(gaussians(600), "csd", kind)
+    index = Index.build(gaussians(600), "csd")
     found, vectors = [], []
 
     def asks():
@@ -124,36 +123,24 @@ def test_a_save_that_is_not_the_index_names_nothing(gaussians, tmp_path, monkeyp
     assert len(list(tmp_path.glob("data-*"))) == 1
 
 
-def test_parts_are_read_together(gaussians):
-    parts = [Index.build(gaussians(6), "csd", ids=range(6 * n, 6 * n + 6)) for n in range(2)]
-    index = ShardedIndex(parts)
-    with index.reading(), pytest.raises(RuntimeError, match="reading"):
-        parts[1].remove([7])
-    parts[1].remove([7])
-    assert 7 not in index.search(gaussians(1), 11)[1]
-
-
 CONTAINER = """
 import os, sys
 os.getpid = lambda: 1
 import numpy as np
 from pathlib import Path
-from zoo.search import Index, ShardedIndex, built
+from zoo.search import Index, built
 from zoo.files.atomic import write_text
 folder, number = Path(sys.argv[1]), int(sys.argv[2])
 points = {"mean": np.random.default_rng(number).normal(size=(20 + number, 4)).astype("float32")}
 index = Index.build(points, "euclidean")
-parts = ShardedIndex([index])
 for _ in range(12):
     index.save(folder / "index")
-    parts.save(folder / "parts")
     with built.locked(folder / "out", 60):
         where = built.new_index(folder / "out")
         index.save(where)
         write_text(where / built.NAMES, '{"0": "of %d"}' % number)
         built.commit(folder / "out", {"shards": None, "index": where.name})
     assert len(Index.load(folder / "index")) in (20, 21)
-    assert len(ShardedIndex.load(folder / "parts")) in (20, 21)
     _, names, found, *_ = built.load(folder / "out")
     assert names[0] == f"of {len(found) - 20}"
 """
@@ -166,4 +153,4 @@ def test_two_containers_save_and_load_in_one_folder(tmp_path):
         process.join(60)
         assert process.exitcode == 0
     assert not list(tmp_path.rglob(".tmp-*"))
-    assert len(list(tmp_path.rglob("data-*"))) == 3
+    assert len(list(tmp_path.rglob("data-*"))) == 2

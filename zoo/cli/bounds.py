@@ -29,7 +29,6 @@ BY_KIND = {
     "a Gaussian": "csd",
     "a set": "smooth_chamfer",
 }
-KINDS = ("flat", "hnsw", "ivfpq")  # of an index
 DTYPES = ("float32", "float16")  # of vectors in shards
 RESAMPLES = 500  # of the bootstrap
 DIVISIONS = 5  # of the test queries, each used both ways

@@ -96,7 +96,7 @@ def calibrate_on(
     An own item of which the index holds a copy is not inserted twice.
 
     Args:
-        index: an `Index` or a `ShardedIndex` of any kind.
+        index: a `zoo.search.Index`.
         queries: Q embeddings of held-out questions, a dict of arrays or what `encode_*` returned.
         own: embeddings of the items that they want, row by row; with `matches` M items.
         matches: `(Q, M)` booleans, dense or scipy sparse: where several items are right, as of a

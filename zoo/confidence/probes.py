@@ -186,7 +186,7 @@ class Probes:
         """A `Confidence` for the gallery of an index, see `calibrate_on`.
 
         Args:
-            index: an `Index` or `ShardedIndex`, searched by the model's similarity.
+            index: a `zoo.search.Index`, searched by the model's similarity.
             direction: default: what the index's side says.
             seed: of `calibrate_on`.
 

@@ -1,6 +1,5 @@
 """Embeddings as NumPy arrays: checked, taken apart by rows, brought to unit length."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,10 +55,10 @@ def length(arrays):
     return len(arrays["elements"] if "elements" in arrays else arrays["mean"])
 
 
-def take(arrays, rows, reader=operator.getitem):
+def take(arrays, rows):
     """Some items of an embedding, which may be kept in float16; rows are a slice, a mask or
-    numbers, which `reader` applies to each array."""
-    some = {key: reader(value, rows) for key, value in arrays.items()}
+    numbers."""
+    some = {key: value[rows] for key, value in arrays.items()}
     return {key: v.astype(np.float32) if v.dtype == np.float16 else v for key, v in some.items()}
 
 

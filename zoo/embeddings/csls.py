@@ -25,7 +25,7 @@ class CorrectedSpace:
     | `"l2"` | [x, √((c − r)/2)] | [q, 0] | v − r/2 + c/2 | −c/2 |
 
     So a flat search is exact, and what follows from vectors follows: moments, scores of single
-    pairs, other kinds of index. Scores are those of v − r/2 and do not depend on c, the largest r
+    pairs, other engines. Scores are those of v − r/2 and do not depend on c, the largest r
     that is told apart; r depends on the item and the bank alone, not on the gallery.
 
     Attributes:

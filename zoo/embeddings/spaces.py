@@ -29,8 +29,7 @@ class SearchSpace:
     Proof for CSD: ‖[μ_g, √Σσ_g²] − [μ_q, 0]‖² = ‖μ_g − μ_q‖² + Σσ_g², which is CSD less Σσ_q², and
     that is one number for all the gallery of a query. So the nearest neighbours are the same, ties
     included, and adding Σσ_q² gives CSD itself. For W2 the definition is already a squared L2
-    distance of [μ, σ]. Both are exact, so an approximate index loses what it loses on any vectors,
-    and nothing has to be ranked again.
+    distance of [μ, σ]. Both are exact, so nothing has to be ranked again.
 
     Attributes:
         name: as above.

@@ -24,12 +24,12 @@ from zoo.retriever.parts import HUBS, bank_of
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
 from zoo.retriever.write_towers import write_towers
-from zoo.search import built, from_shards, sharded
+from zoo.search import built, from_shards
 
 # Of `build`, for `update`.
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
-    *("batch_size", "skip_bad", "kind", "similarity", "candidates", "memory", "probes"),
+    *("batch_size", "skip_bad", "similarity", "candidates", "probes"),
     *("include_training", "exclude", "hubs", "correct_hubs", "pairs"),
 )
 
@@ -202,11 +202,8 @@ def _index(options, shards, made=None):
             shards,
             similarity,
             folder,
-            options.kind,
             side,
             options.candidates,
-            memory=options.memory,
-            moments=True,
             hubs=bank,
         )
     except (ValueError, TypeError) as error:
@@ -218,17 +215,16 @@ def _index(options, shards, made=None):
     setup["shards"] = where.name if inside else str(where.resolve())
     if made is not None:
         setup["build"] = made
-    if options.hubs != "keep":
-        index = _without_hubs(options, Retriever(model, index, probes), folder, shards)
     retriever = Retriever(model, index, probes)
+    if options.hubs == "warn":
+        _name_hubs(options, retriever, shards)
     retriever.save_judge(folder)
     sha256 = setup["model_sha256"] or weights_sha256(model)
     resizing = shown_pictures(model, options.model)
     setup["towers"], why_not = write_towers(out, model, index, sha256, resizing)
     canaries.keep(folder, retriever)
     built.commit(out, setup)
-    effort = f", effort {index.effort}" if index.effort else ""
-    print(f"{out}: {len(index):,} items, {options.kind}{effort}")
+    print(f"{out}: {len(index):,} items")
     if gain is not None:
         print(f"{out}: {gain}")
     print(f"{out}: {_calibrated(retriever)}")
@@ -236,19 +232,14 @@ def _index(options, shards, made=None):
         print(f"{out}: questions need TensorFlow: {why_not}")
 
 
-def _without_hubs(options, retriever, folder, shards):
-    """Names the items that answer an implausible share of questions, or leaves them out too."""
-    found, index = retriever.hubs(), retriever.index
+def _name_hubs(options, retriever, shards):
+    """Names the items that answer an implausible share of questions."""
+    found = retriever.hubs()
     for hub, name in zip(found, shards.names([hub.id for hub in found]), strict=True):
-        what = "left out" if options.hubs == "drop" else "warning"
         print(
-            f"{options.out}: {what}: {name} is among the first {hub.first} answers of "
+            f"{options.out}: warning: {name} is among the first {hub.first} answers of "
             f"{hub.share:.0%} of the probes' questions"
         )
-    if not found or options.hubs == "warn":
-        return index
-    sharded.remove(folder, [hub.id for hub in found])
-    return sharded.load(folder)
 
 
 def _calibrated(retriever):

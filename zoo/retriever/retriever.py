@@ -27,7 +27,7 @@ from zoo.retriever.parts import bank_of, opened, own_probes, probes_from
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.retriever.training_photos import training_note
-from zoo.search import Hub, Index, ShardedIndex, built, hubs, scoring
+from zoo.search import Hub, Index, built, hubs, scoring
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
@@ -62,7 +62,7 @@ class Retriever:
 
     Attributes:
         model: the `DualEncoder`.
-        index: the `zoo.search.Index` or `ShardedIndex`, of images or of captions.
+        index: the `zoo.search.Index`, of images or of captions.
         probes: the `zoo.confidence.Probes`, or None.
         note: sentences on photos that the model was trained on, and on items that answer an
             implausible share of the probes' questions; None where there is nothing to say.
@@ -72,7 +72,7 @@ class Retriever:
     def __init__(
         self,
         model: "DualEncoder",
-        index: Index | ShardedIndex,
+        index: Index,
         probes: Probes | None = None,
         names: Any = None,
         resizing: dict[str, Any] | None = None,
@@ -93,7 +93,6 @@ class Retriever:
         items: Any,
         ids: Sequence[int] | None = None,
         probes: Probes | None = None,
-        kind: str = "flat",
         side: str = "images",
         names: Sequence[str] | None = None,
         hubs: Literal["auto"] | bool = "auto",
@@ -107,7 +106,6 @@ class Retriever:
             ids: N distinct whole numbers; None counts from 0.
             probes: held-out pairs; None takes those that come with the model, else the package's
                 photos with their captions.
-            kind: of the index, see `zoo.search.Index.build`.
             side: what the items are, `"images"` or `"captions"`; the other side asks.
             names: N strings to call them; default: of files their paths, of captions the texts.
             hubs: whether items that are near to all of the probes' questions are ranked lower, see
@@ -132,7 +130,6 @@ class Retriever:
         retriever.index = Index.build(
             embeddings,
             model.similarity,
-            kind,
             ids=ids,
             side=side,
             uncertainty_measure=model.tower("captions").measure,
@@ -156,7 +153,7 @@ class Retriever:
         """What ranks: that of the index, else the model's own."""
         return self.model.similarity if self.index is None else self.index.similarity
 
-    def over(self, index: Index | ShardedIndex, names: Any = None) -> "Retriever":
+    def over(self, index: Index, names: Any = None) -> "Retriever":
         """The same model, probes and towers over another gallery; arguments as of the class."""
         other = type(self)(None, index, self.probes, names)
         other._towers, other._stored = self._towers, self._stored
@@ -295,7 +292,7 @@ class Retriever:
         embeddings, found, paths = self._embedded(items, self.side)
         names = _checked_names(found if names is None else names, length(embeddings))
         note = training_note(paths, self.probes)
-        with self._writing():
+        with self.index.writing():
             named = self._named()
             added = self.index.add(embeddings, ids)
             if names is not None:
@@ -310,7 +307,7 @@ class Retriever:
         Raises:
             ValueError: as `zoo.search.Index.remove`. Nothing has then been removed.
         """
-        with self._writing():
+        with self.index.writing():
             named = self._named()
             self.index.remove(ids)
             if named is not None:
@@ -504,7 +501,7 @@ class Retriever:
         if judge.confidence is not None:
             try:
                 said = self.index.scores_of(queries, *found, judge.copies)
-            except ValueError as error:  # an approximate index found too few
+            except ValueError as error:  # the index found too few
                 judge = Judge(why_not=str(error), known=judge.known, noun=judge.noun)
         shown = None if said is None else scoring.sign(self.index.similarity) * found[0][:, :k]
         if shown is not None and np.isnan(shown).any():
@@ -629,14 +626,6 @@ class Retriever:
             return self._stored.facts["similarity"] == scoring.identity_of(ranking)
         own, ranking = self.model.similarity, self.index.similarity
         return own is ranking or scoring.identity(own) == scoring.identity(ranking)
-
-    def _writing(self):
-        """The index, for a change of it and of what is kept beside it."""
-        if not isinstance(self.index, Index):
-            raise ValueError(
-                "the gallery is an index in parts, which can only be searched; build it again"
-            )
-        return self.index.writing()
 
     def _named(self):
         """What items are called as a dict from their ids, which a change can begin with."""

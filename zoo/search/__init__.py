@@ -1,4 +1,4 @@
-"""Search: exact and approximate nearest neighbours of points, Gaussians and sets."""
+"""Search: exact nearest neighbours of points, Gaussians and sets."""
 
 from zoo.errors import require
 
@@ -7,7 +7,5 @@ require("faiss", extra="search")  # before the modules that import it
 from zoo.embeddings.spaces import SPACES, SearchSpace  # noqa: E402
 from zoo.search.hubness import Hub, hubs  # noqa: E402
 from zoo.search.index import Index  # noqa: E402
-from zoo.search.sharded import ShardedIndex  # noqa: E402
-from zoo.search.tuning import tune  # noqa: E402
 
-__all__ = ["SPACES", "Hub", "Index", "SearchSpace", "ShardedIndex", "hubs", "tune"]
+__all__ = ["SPACES", "Hub", "Index", "SearchSpace", "hubs"]

@@ -19,7 +19,8 @@ from zoo.errors import InputError
 from zoo.files.atomic import in_turn, remove_leftovers, write_text
 from zoo.files.folders import TOWERS
 from zoo.files.json_files import read_json, read_object
-from zoo.search import scoring, sharded
+from zoo.search import scoring
+from zoo.search.index import Index
 
 SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
 _INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
@@ -74,7 +75,7 @@ def load(
         folder = out / setup.get("index", INDEX)
         try:
             stored = towers(setup)
-            index = sharded.load(folder, None if stored is None else scoring.Portable)
+            index = Index.load(folder, None if stored is None else scoring.Portable)
             found = setup, _names(out, setup), index, beside(folder), stored
         except (InputError, OSError):
             if read_setup(out) == setup:

@@ -7,7 +7,7 @@ import faiss
 import numpy as np
 
 from zoo.embeddings.arrays import products
-from zoo.search import kinds
+from zoo.search import flat
 
 _SETTINGS = {
     # FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix product that
@@ -84,17 +84,10 @@ def candidates(index, queries, count, longest=None, mask=None):
     the lengths and not to the distance. So some rows are found that way, and their values are
     computed again, pair by pair.
 
-    Args:
-        index: a `faiss.IndexFlat`.
-        queries: float32 `(queries, dim)`, contiguous.
-        count: how many, at most `index.ntotal`.
-        longest: the length of the longest item, or more; for inner products.
-        mask: `(rows,)` boolean, the rows that may be found; None for all.
-
-    Returns:
-        `(values, rows, bound)`: both `(queries, count)`, in about the order of the values, NaN and
-        −1 where there are no more; and `(queries,)`, the best value that a row which was not found
-        may have, NaN where there is none.
+    Returns `(values, rows, bound)`: `(queries, count)` in about the order of the values, NaN and −1
+    where there are no more; and `(queries,)`, the best value that a row which was not found may
+    have, NaN where there is none. `longest` is the length of the longest item, for inner products;
+    `mask` `(rows,)` says which rows may be found.
     """
     is_l2 = index.metric_type == faiss.METRIC_L2
     few = (
@@ -106,7 +99,7 @@ def candidates(index, queries, count, longest=None, mask=None):
     if few:
         found, rows = _expanded(index, queries, count)
     else:
-        parameters, _kept = kinds.search_parameters("flat", None, count, mask)
+        parameters, _kept = flat.search_parameters(mask)
         found, rows = index.search(queries, count, params=parameters)
     values = values_of(index, queries, rows)
     values[rows < 0] = np.nan
@@ -160,7 +153,7 @@ def _expanded(index, queries, k):
             index.clear_l2norms()
             index.sync_l2norms()
     norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
-    items = kinds.flat_vectors(index)
+    items = flat.vectors(index)
     values = products(-2.0 * queries, items)
     for row in values:  # one after the other, so that each stays in the processor's cache
         row += norms

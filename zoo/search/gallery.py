@@ -12,44 +12,37 @@ from zoo.embeddings.arrays import (
     length,
     take,
     total_variance,
+    unit,
 )
-from zoo.embeddings.spaces import SPACES, straight_line
-from zoo.search import gallery_scores, kinds, plan, scoring
+from zoo.embeddings.spaces import SPACES
+from zoo.search import flat, gallery_scores, plan, scoring
+from zoo.search.by_vectors import ByVectors, pair_values
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
-from zoo.search.pair_scores import PairScores
+from zoo.search.rerank import Reranker, by_query
 from zoo.search.sharing import SharedLock, changes, reads
 
 CHUNK = 16384  # items turned into vectors at once
 
 
-class Gallery(PairScores):
+class Gallery(ByVectors):
     """Items in a FAISS index, which holds their vectors and ids; see `Index`, which searches them.
 
-    Args:
-        description: see `zoo.search.plan.describe`.
-        similarity: a layer or a `scoring.Quantity`.
-        faiss_index: a `faiss.IndexIDMap`. Each row has the id of its item; of a removed row that
-            FAISS cannot take out it is −1.
-        columns: dict of arrays, see `plan.columns`, with one row an item: a row of FAISS, of sets
-            one an entry of `ids`.
-        scratch: a `zoo.search.columns.Scratch` for new columns, or None for memory.
-        hubs: a `zoo.embeddings.csls.CorrectedSpace`, or None.
+    `columns` are arrays with one row an item, see `plan.columns`; `hubs` a `CorrectedSpace` or None
     """
 
-    def __init__(self, description, similarity, faiss_index, columns, scratch=None, hubs=None):
+    def __init__(self, description, similarity, faiss_index, columns, hubs=None):
         self.description, self.similarity, self.faiss = description, similarity, faiss_index
-        self._rows = kinds.rows(faiss_index)
+        self._rows = flat.rows(faiss_index)
         self.hubs, self._space = hubs, hubs or SPACES[description["space"]]
         self._direct = plan.is_direct(description, similarity)
         self._spread = plan.adds_spread(description, similarity)
         self._columns = {name: Column(values) for name, values in columns.items()}
-        self._moments, self._scratch, self.is_mapped = None, scratch, False
-        self._length_of_longest = None
+        self._reranker = Reranker(similarity, description["side"])
+        self._moments = self._length_of_longest = None
         self._lock = SharedLock()
         self.reading, self.writing = self._lock.reading, self._lock.writing
         if self.has_moments:
-            self._score = similarity.scorer()
-            self._line = straight_line(self._score)
+            self._scored_by(similarity)
         self._changed()
 
     @changes
@@ -67,7 +60,6 @@ class Gallery(PairScores):
             ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
                 large for float32. Nothing has then been added.
         """
-        self._check_writable()
         arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
         count = length(arrays)
@@ -96,15 +88,12 @@ class Gallery(PairScores):
         plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", first)
         added = None
         if self._moments is not None:
-            held = self._moment_space.gallery(chunk)
-            added = GalleryMoments.of(
-                kinds.held_vectors(self.description["kind"], self._rows, held)
-            )
+            added = GalleryMoments.of(self._moment_space.gallery(chunk))
         for name, values in beside.items():
             if name in self._columns:
                 self._columns[name].append(values)
             else:
-                self._columns[name] = self._new_column(name, values)
+                self._columns[name] = Column(values)
         self.faiss.add_with_ids(vectors, row_ids)
         if self._length_of_longest is not None:
             self._length_of_longest = max(self._length_of_longest, _longest(vectors))
@@ -113,9 +102,7 @@ class Gallery(PairScores):
 
     def _take_back(self, rows, items, moments):
         """Restores the index as it was before an `add` that failed."""
-        kinds.take_back(self.description["kind"], self.faiss, rows)
-        passed_over = self.description["embedding"] != SET  # each with its row in the columns
-        items = max(items, self.faiss.ntotal) if passed_over else items
+        flat.take_back(self.faiss, rows)
         for column in self._columns.values():
             column.cut(items)
         self._moments = moments
@@ -125,30 +112,28 @@ class Gallery(PairScores):
     def remove(self, ids):
         """Removes items of the index, each id once; a ValueError if one is not there, then none is.
 
-        A flat index shrinks. FAISS cannot take rows out of a graph, nor renumber those of IVF: they
-        are passed over from now on, and their memory comes back when the index is built again.
+        The index shrinks.
         """
-        self._check_writable()
         ids = held_ids(ids, self.ids)
-        gone, is_flat = np.isin(self._ids, ids), self.description["kind"] == "flat"
-        if is_flat:
-            kinds.remove(self.faiss, ids)
-        else:
-            self._row_ids[np.isin(self._row_ids, ids)] = kinds.REMOVED
-        if is_flat or self.description["embedding"] == SET:
-            for column in self._columns.values():
-                column.keep(~gone)
+        gone = np.isin(self._ids, ids)
+        flat.remove(self.faiss, ids)
+        for column in self._columns.values():
+            column.keep(~gone)
         self._moments = None  # to be taken again of what is left
         self._changed()
 
+    def reserve(self, items):
+        """Makes room for further items at once, so that adding in parts never copies the index."""
+        flat.reserve(self._rows, items * max(1, self.faiss.ntotal // max(1, len(self._ids))))
+
     def __len__(self):
-        return self._size
+        return len(self._ids)
 
     @property
     @reads
     def ids(self):
         """The ids in the index, int64 `(len(index),)`, in the order of adding."""
-        return self._ids[self._ids != kinds.REMOVED]
+        return np.array(self._ids)
 
     @property
     def has_moments(self):
@@ -161,7 +146,7 @@ class Gallery(PairScores):
         """The `zoo.confidence.GalleryMoments` of the items, in the space of their scores.
 
         They are computed when they are first asked for, go on with `add`, are computed again after
-        `remove`, and are saved with the index. Of IVF-PQ they are those of its codes.
+        `remove`, and are saved with the index.
 
         Raises:
             ValueError: of sets and of similarities that only rank candidates: their scores do not
@@ -169,7 +154,7 @@ class Gallery(PairScores):
         """
         if not self.has_moments:
             raise ValueError("this similarity's scores over a gallery do not follow from moments")
-        if not self._size:
+        if not len(self):
             raise ValueError("the index is empty: it has no moments")
         if self._moments is None:
             self._moments = gallery_scores.moments_of(self._stored_vectors())
@@ -184,23 +169,15 @@ class Gallery(PairScores):
         if self.own_space is None:
             return None
         if self._vector_moments is None:
-            there = np.flatnonzero(self._ids != kinds.REMOVED)
-            parts = (there[start : start + CHUNK] for start in range(0, len(there), CHUNK))
+            places = np.arange(len(self))
+            parts = (places[start : start + CHUNK] for start in range(0, len(self), CHUNK))
             self._vector_moments = gallery_scores.moments_of(map(self.item_vectors, parts))
         return self._vector_moments
-
-    @property
-    @reads
-    def centre(self):
-        """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
-        centre = self.vector_moments.mean[:-1]
-        return centre if self.hubs is None else centre[:-1]
 
     @reads
     def vector_sample(self, count, seed=0):
         """The vectors of at most `count` items in `own_space`, drawn at random."""
-        there = np.flatnonzero(self._ids != kinds.REMOVED)
-        return self.item_vectors(np.random.default_rng(seed).permutation(there)[:count])
+        return self.item_vectors(np.random.default_rng(seed).permutation(len(self))[:count])
 
     @reads
     def answer_vectors(self, ids):
@@ -208,18 +185,18 @@ class Gallery(PairScores):
         which the index holds.
         """
         places = self.places(ids)
-        refuse_missing(np.asarray(ids)[places == kinds.REMOVED])
+        refuse_missing(np.asarray(ids)[places == flat.NONE])
         return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
 
     @reads
     def places(self, ids):
-        """The row of the columns of each id; `REMOVED` where the index does not hold it."""
+        """The row of the columns of each id; −1 where the index does not hold it."""
         held = self._ids
         if self._order is None:
             self._order = np.argsort(held, kind="stable")
         first = np.searchsorted(held, ids, sorter=self._order)
         found = self._order[np.minimum(first, len(held) - 1)]
-        return np.where((held[found] == ids) & (ids != kinds.REMOVED), found, kinds.REMOVED)
+        return np.where(held[found] == ids, found, flat.NONE)
 
     @property
     def own_space(self):
@@ -235,7 +212,7 @@ class Gallery(PairScores):
         """
         if not self.has_moments:
             return self.own_space.item_vectors(take(self._embeddings, places))
-        found = kinds.reconstruct(self.description["kind"], self._rows, places)
+        found = flat.vectors(self._rows)[places]
         if self._spread:
             spread = self._columns["spread"].values[places]
             found = np.concatenate([found, np.sqrt(spread)[:, None]], axis=1)
@@ -244,22 +221,52 @@ class Gallery(PairScores):
     @reads
     def over_the_gallery(self, queries):
         """Mean and variance of the queries' scores over all items."""
-        if not self.has_moments:
-            there = self._ids != kinds.REMOVED
-            return gallery_scores.scan_of_embeddings(
-                self.similarity, self.description["side"], queries, self._embeddings, there
-            )
-        sign = scoring.sign(self.similarity)
-        line, space = self._line, self._moment_space
-        if line is None:
-            found = self._stored_vectors()
-            mean, variance = gallery_scores.scan_of_vectors(space, self._score, queries, found)
-            return sign * mean, variance
-        mean, variance = gallery_scores.by_moments(space, queries, self.moments)
-        if space.offset is not None:
-            mean = mean + space.offset(queries)
-        slope, shift = line
-        return sign * (slope * mean + shift), slope**2 * variance
+        if self.has_moments:
+            return super().over_the_gallery(queries)
+        more = self.similarity, self.description["side"], queries, self._embeddings
+        return gallery_scores.scan_of_embeddings(*more)
+
+    @reads
+    def pair_scores(self, queries, items, rows, left_out=None):
+        """As of `ByVectors`, also where candidates are ranked by the similarity itself."""
+        if self.has_moments:
+            scores = super().pair_scores(queries, items, rows, left_out)
+        else:
+            sign = scoring.sign(self.similarity)
+            scores = sign * self._reranker.scores(queries, items, rows).astype(np.float64)
+        if not self._direct and int(self.description["candidates"]) < self.faiss.ntotal:
+            found = self._within_candidates(queries, items, rows)
+            scores = np.where(found, scores, -np.inf)
+        return np.where(rows < 0, np.nan, scores)
+
+    @reads
+    def count_at_least(self, queries, scores):
+        """How many of all items score at least as high, `(Q,)`, for each query, int64 `(Q,)`."""
+        if self.has_moments:
+            return super().count_at_least(queries, scores)
+        more = self.similarity, self.description["side"], queries, self._embeddings
+        return gallery_scores.count_of_embeddings(*more, np.asarray(scores, np.float64))
+
+    def _within_candidates(self, queries, items, rows):
+        """Whether each pair's item is nearer than the last candidate of the query or an element."""
+        asked, own = self._space.queries(queries), self._space.gallery(items)
+        last = self._nearest(asked, int(self.description["candidates"]), None)[0][:, -1]
+        if self.description["embedding"] != SET:
+            values = pair_values(self._space.metric, asked, own, rows)
+            last = last[:, None]
+            return values <= last if self._space.metric == "l2" else values >= last
+        last = by_query(queries, last[:, None])
+        asked, own = unit(queries["elements"]), unit(items["elements"])
+        found = np.zeros(rows.shape, bool)
+        for query in range(len(rows)):
+            theirs = np.maximum(rows[query], 0)
+            reached = np.einsum("ed,nkd->nek", asked[query], own[theirs]) >= last[query][:, None]
+            if "mask" in queries:
+                reached &= queries["mask"][query][:, None]
+            if "mask" in items:
+                reached &= items["mask"][theirs][:, None]
+            found[query] = reached.any(axis=(1, 2))
+        return found
 
     @property
     def _moment_space(self):
@@ -267,18 +274,13 @@ class Gallery(PairScores):
 
     def _stored_vectors(self):
         """Yields the vectors of all items in the space of their scores, a part at a time."""
-        kind = self.description["kind"]
-        parts = gallery_scores.stored_vectors(kind, self._rows, self._row_ids)
-        return self._with_spread(parts) if self._spread else parts
-
-    def _with_spread(self, parts):
-        """The vectors of CSD's space, out of means that were found and the variances beside."""
-        spread = self._columns["spread"].values[self._row_ids != kinds.REMOVED]
-        start = 0
-        for part in parts:
-            own = np.sqrt(spread[start : start + len(part)])[:, None]
-            yield np.concatenate([part, own], axis=1)
-            start += len(part)
+        whole = flat.vectors(self._rows)
+        for start in range(0, len(whole), gallery_scores.CHUNK):
+            part = whole[start : start + gallery_scores.CHUNK]
+            if self._spread:  # CSD's space, of means and the variances beside them
+                spread = self._columns["spread"].values[start : start + len(part)]
+                part = np.concatenate([part, np.sqrt(spread)[:, None]], axis=1)
+            yield part
 
     @property
     def _ids(self):
@@ -287,25 +289,16 @@ class Gallery(PairScores):
             return self._row_ids
         return self._columns["ids"].values if "ids" in self._columns else np.empty(0, np.int64)
 
-    def _check_writable(self):
-        if self.is_mapped:
-            raise ValueError("this index was loaded with `mapped=True`, and can only be searched")
-
-    def _new_column(self, name, values):
-        return Column(values) if self._scratch is None else self._scratch.column(name, values)
-
     def _changed(self):
         """Looks at FAISS' ids again; asking for them in every search would slow it."""
-        self._row_ids = kinds.row_ids(self.faiss)
-        self._has_removed = bool((self._row_ids == kinds.REMOVED).any())
-        self._size = int(np.count_nonzero(self._ids != kinds.REMOVED))
+        self._row_ids = flat.row_ids(self.faiss)
         self._owners = self._order = self._vector_moments = None
 
     def _longest(self):
-        """The length of the longest vector, or more, of an index that holds vectors."""
-        flat = kinds.flat_part(self.description["kind"], self._rows)
-        if self._length_of_longest is None and flat is not None:
-            parts = gallery_scores.stored_vectors("flat", flat, self._row_ids)
+        """The length of the longest vector, or more."""
+        if self._length_of_longest is None:
+            whole = flat.vectors(self._rows)
+            parts = (whole[n : n + CHUNK] for n in range(0, len(whole), CHUNK))
             self._length_of_longest = max(map(_longest, parts), default=0.0)
         return self._length_of_longest
 
@@ -332,15 +325,12 @@ class Gallery(PairScores):
 
     def _mask(self, max_uncertainty):
         """The rows of FAISS that may be found, or None for all."""
-        mask = self._row_ids != kinds.REMOVED if self._has_removed else None
         if max_uncertainty is None:
-            return mask
+            return None
         if "uncertainty" not in self._columns:
             raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
         sure = self._columns["uncertainty"].values <= max_uncertainty
-        if self.description["embedding"] == SET:
-            sure = sure[self._owner]
-        return sure if mask is None else sure & mask
+        return sure[self._owner] if self.description["embedding"] == SET else sure
 
     @property
     def _embeddings(self):

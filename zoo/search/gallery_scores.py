@@ -5,29 +5,12 @@ import numpy as np
 from zoo.confidence import GalleryMoments
 from zoo.embeddings.arrays import length, take
 from zoo.embeddings.spaces import straight_line
-from zoo.search import kinds, scoring
+from zoo.search import scoring
 
-CHUNK = 65536  # vectors that are read from FAISS at once
+CHUNK = 65536  # vectors that are looked at at once
 _BLOCK = 2**22  # scores at once that are a product of vectors
 _PAIRS = 2**16  # that a similarity computes, which may take many numbers for each
 _ITEMS, _BYTES = 4096, 2**26  # of a gallery at once, at most
-
-
-def stored_vectors(kind, rows, row_ids):
-    """Yields the vectors that an index of rows holds, float32 `(n, dim)`, but of removed ones.
-
-    IVF-PQ holds codes: the vectors are what they stand for, as its scores are.
-    """
-    flat = kinds.flat_part(kind, rows)
-    whole = None  # FAISS' own memory, where it has vectors: a copy takes a third of a scan
-    if flat is not None and len(row_ids):
-        whole = kinds.flat_vectors(flat)
-    for start in range(0, len(row_ids), CHUNK):
-        there = row_ids[start : start + CHUNK] != kinds.REMOVED
-        if there.any():
-            found = whole[start : start + CHUNK] if flat is not None else None
-            found = rows.reconstruct_n(start, len(there)) if found is None else found
-            yield found if there.all() else found[there]
 
 
 def by_moments(space, queries, moments):
@@ -43,14 +26,8 @@ def by_moments(space, queries, moments):
 
 
 def by_scan(score, parts, count, block=_BLOCK):
-    """Mean and variance over everything of a gallery that comes in parts, `(queries,)` each.
-
-    Args:
-        score: function of a part and of a slice of the queries, to `(queries, items)`.
-        parts: the gallery, a part at a time, and the number of items in each.
-        count: number of queries.
-        block: scores at once.
-    """
+    """Mean and variance of `score(part, slice of the queries)` over a gallery, `(count,)` each,
+    which comes as pairs of a part and its items, `block` scores at once."""
     total, mean, spread = 0, np.zeros(count), np.zeros(count)
     for part, size in parts:
         step = max(1, block // size)
@@ -67,9 +44,7 @@ def by_scan(score, parts, count, block=_BLOCK):
 
 
 def scan_of_vectors(space, score, queries, found):
-    """`by_scan` of the vectors of a space, those of `stored_vectors`, by a function of FAISS'
-    value.
-    """
+    """`by_scan` of vectors of a space, which come in parts, by a function of FAISS' value."""
     query_rows = np.asarray(space.queries(queries), np.float64)
     offset = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)[:, None]
 
@@ -85,11 +60,8 @@ def scan_of_vectors(space, score, queries, found):
 
 
 def count_of_vectors(space, score, sign, queries, found, least):
-    """How many vectors of a space score at least as high for each query, int64 `(queries,)`.
-
-    `sign` makes higher scores better; `least`, `(queries,)`, is in these; the rest as of
-    `scan_of_vectors`.
-    """
+    """How many vectors of a space score at least as high for each query, int64 `(queries,)`;
+    `least` is in scores times `sign`, of which higher are better."""
     rows, count = space.queries(queries).astype(np.float32), np.zeros(len(least), np.int64)
     shift = 0.0 if space.offset is None else np.asarray(space.offset(queries), np.float64)
     line = straight_line(score)
@@ -121,13 +93,9 @@ def count_of_vectors(space, score, sign, queries, found, least):
     return count
 
 
-def count_of_embeddings(similarity, side, queries, gallery, there, least):
-    """How many items of a gallery of embeddings score at least as high, int64 `(queries,)`.
-
-    `least`, `(queries,)`, is in scores of which higher are better; the rest as of
-    `scan_of_embeddings`.
-    """
-    scores, parts = _scores_of_embeddings(similarity, side, queries, gallery, there)
+def count_of_embeddings(similarity, side, queries, gallery, least):
+    """`count_of_vectors` of a gallery that is kept as embeddings, by the similarity itself."""
+    scores, parts = _scores_of_embeddings(similarity, side, queries, gallery)
     count = np.zeros(len(least), np.int64)
     for part, size in parts:
         step = max(1, _PAIRS // size)
@@ -137,19 +105,16 @@ def count_of_embeddings(similarity, side, queries, gallery, there, least):
     return count
 
 
-def scan_of_embeddings(similarity, side, queries, gallery, there):
-    """`by_scan` of a gallery that is kept as embeddings, by the similarity itself.
-
-    The gallery is `"images"` or `"captions"`; `there` says which items are not removed.
-    """
-    scores, parts = _scores_of_embeddings(similarity, side, queries, gallery, there)
+def scan_of_embeddings(similarity, side, queries, gallery):
+    """`by_scan` of a gallery that is kept as embeddings, by the similarity itself."""
+    scores, parts = _scores_of_embeddings(similarity, side, queries, gallery)
     return by_scan(scores, parts, length(queries), _PAIRS)
 
 
-def _scores_of_embeddings(similarity, side, queries, gallery, there):
+def _scores_of_embeddings(similarity, side, queries, gallery):
     """`(function of a part and a slice of the queries, the parts with their sizes)`."""
     sign = scoring.sign(similarity)
-    places = np.flatnonzero(there)
+    places = np.arange(length(gallery))
     item = sum(value[:1].nbytes for value in gallery.values())
     step = max(1, min(_ITEMS, _BYTES // max(1, item)))
     parts = (places[start : start + step] for start in range(0, len(places), step))

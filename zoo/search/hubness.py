@@ -54,7 +54,7 @@ def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
     ```
 
     Args:
-        index: a `zoo.search.Index` or `ShardedIndex`.
+        index: a `zoo.search.Index`.
         questions: embeddings of a bank of different questions, such as the captions of a model's
             probes; some 100 at least. Of more than `QUESTIONS` a part is asked.
 

@@ -1,34 +1,31 @@
 """Nearest neighbours of distributions and sets, by their own similarity."""
 
-import dataclasses
 import os
 from typing import Any
 
-import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo.embeddings import SET, EmbeddingLike
-from zoo.embeddings.arrays import as_arrays, length, take, thinned, total_variance
+from zoo.embeddings.arrays import as_arrays, length, take, total_variance
 from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
-from zoo.search import kinds, plan, scoring, storage
-from zoo.search.columns import Scratch
+from zoo.search import flat, plan, scoring, storage
 from zoo.search.gallery import Gallery
 from zoo.search.neighbours import first
-from zoo.search.rerank import Reranker, best, by_query, unique_candidates
+from zoo.search.rerank import best, by_query, unique_candidates
 from zoo.search.searchable import Searchable
-from zoo.search.sharing import changes, reads
+from zoo.search.sharing import reads
 
 
 class Index(Searchable, Gallery):
-    """A gallery of embeddings, searched by FAISS and scored in its similarity's own units.
+    """A gallery of embeddings in memory, searched exactly and scored in its similarity's units.
 
-    CSD, W2, the cosine and the distance of means, squared or not, are searched directly, see
-    `SearchSpace`: a flat index ranks as the similarity does, HNSW and IVF-PQ lose what they lose on
-    any vectors. For all other similarities a space finds `candidates` items and the similarity
-    itself ranks those, so the scores are exact and a neighbour beyond the candidates is missed. Of
-    sets every element is indexed, and there are so many candidates an element.
+    FAISS searches CSD, W2, the cosine and the distance of means, squared or not, directly, see
+    `SearchSpace`: it ranks as the similarity does. For all other similarities a space finds
+    `candidates` items and the similarity itself ranks those, so the scores are exact and a
+    neighbour beyond the candidates is missed. Of sets every element is indexed, and there are so
+    many candidates an element.
 
     ```python
     photos = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
@@ -43,39 +40,22 @@ class Index(Searchable, Gallery):
     Made by `build` and `load`.
 
     Attributes:
-        faiss: the FAISS index, a `faiss.IndexIDMap`. Its rows are items, for sets elements, in the
-            order of adding; they have the ids of their items.
+        faiss: the FAISS index, a flat `faiss.IndexIDMap`. Its rows are items, for sets elements, in
+            the order of adding; they have the ids of their items.
         similarity: the layer that scores, or what calls the function.
         description: what the index is, JSON values.
     """
-
-    def __init__(
-        self,
-        description: dict[str, Any],
-        similarity: Any,
-        faiss_index: faiss.Index,
-        columns: dict[str, np.ndarray],
-        scratch: Scratch | None = None,
-        hubs: CorrectedSpace | None = None,
-    ):
-        super().__init__(description, similarity, faiss_index, columns, scratch, hubs)
-        self._effort = self.effort
-        self._reranker = Reranker(similarity, description["side"])
 
     @classmethod
     def build(
         cls,
         gallery_embeddings: EmbeddingLike,
         similarity: Any,
-        kind: str = "flat",
         ids: ArrayLike | None = None,
         side: str = "images",
         candidates: int | None = None,
         candidates_by: str | None = None,
         uncertainty_measure: str | None = None,
-        training: EmbeddingLike | None = None,
-        options: dict[str, int] | None = None,
-        scratch: Scratch | None = None,
         hubs: EmbeddingLike | CorrectedSpace | None = None,
     ) -> "Index":
         """An index over a gallery.
@@ -86,20 +66,12 @@ class Index(Searchable, Gallery):
             similarity: a layer of `zoo.similarities` (scores are its logits, learned scale
                 included), one of its functions (scores are the quantity), or a name of
                 `zoo.similarities.NAMES`.
-            kind: `"flat"` (exact), `"hnsw"` (fast; choose its effort by `zoo.search.tune`) or
-                `"ivfpq"` (compressed; scores are approximate unless `candidates` is given).
             ids: N distinct whole numbers ≥ 0; None counts from 0.
             side: `"images"` if the gallery is images and queries are captions, else `"captions"`.
-            candidates: how many the similarity ranks itself, by default 200 where it has to. Where
-                it need not, a number makes it rank again what IVF-PQ found.
+            candidates: how many the similarity ranks itself, by default 200 where it has to.
             candidates_by: the space that finds them, a name of `SearchSpace`. CSD with
                 `"euclidean"` is PCME++'s own scheme: search μ, rank again by σ.
             uncertainty_measure: of `max_uncertainty`, see `zoo.embeddings.uncertainty`.
-            training: embeddings that IVF-PQ is trained on, by default the gallery.
-            options: of the kind, see `zoo.search.kinds.create`; and `total`, how many items are to
-                come in all, for which room is made at once.
-            scratch: where what is kept to rank candidates is written while items are added,
-                instead of to memory.
             hubs: embeddings of a bank of some hundred questions, such as those of a model's
                 probes. An item that is near to all questions answers too many of them: it is
                 ranked lower by as much as it is near, see `zoo.embeddings.csls`, and scores are
@@ -112,31 +84,14 @@ class Index(Searchable, Gallery):
         """
         similarity = scoring.resolve(similarity)
         gallery = as_arrays(gallery_embeddings, "gallery_embeddings")
-        options = dict(options or {})
-        total = options.pop("total", None) or length(gallery)
         description = plan.describe(
-            gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure
+            gallery, similarity, side, candidates, candidates_by, uncertainty_measure
         )
-        space = SPACES[description["space"]]
-        if hubs is not None:
-            if not plan.is_direct(description, similarity):
-                raise ValueError(
-                    "`hubs` must be None where candidates are ranked again; received questions"
-                )
-            if not isinstance(hubs, CorrectedSpace):
-                hubs = CorrectedSpace.of(space, similarity.scorer(), hubs, gallery)
-            space = hubs
-            description["hubs"] = {"questions": len(hubs.bank), "ceiling": hubs.ceiling}
-        sample = gallery if training is None else as_arrays(training, "training")
-        if kind == "ivfpq":
-            sample = thinned(sample, kinds.TRAINING_ROWS)
-        else:  # only its dimension is asked for
-            sample = take(sample, slice(0, 1))
-        rows = space.gallery(sample)
-        faiss_index = kinds.create(kind, space.metric, rows, total, options)
-        room = total * max(1, len(rows)) if kind != "ivfpq" else 0
-        kinds.reserve(kind, kinds.rows(faiss_index), room)
-        index = cls(description, similarity, faiss_index, {}, scratch, hubs)
+        space = plan.searched_space(description, similarity, gallery, hubs)
+        rows = space.gallery(take(gallery, slice(0, 1)))  # for its dimension
+        faiss_index = flat.create(space.metric, rows.shape[1])
+        flat.reserve(flat.rows(faiss_index), length(gallery) * max(1, len(rows)))
+        index = cls(description, similarity, faiss_index, {}, None if hubs is None else space)
         index.add(gallery, ids)
         return index
 
@@ -158,46 +113,39 @@ class Index(Searchable, Gallery):
 
         Returns:
             `(scores, ids)`, float32 and int64 `(Q, k)`, the best first. Where fewer than k items
-            are found, because few are sure enough or an approximate index ends early, the rest is
-            NaN and −1.
+            are found, because few are sure enough or among the candidates, the rest is NaN and −1.
 
         Raises:
             ValueError: if the queries do not fit the gallery, the index is empty or k is no number
                 from 1 to its size; or candidates are given where nothing is ranked again.
         """
         queries = plan.checked_queries(self.description, self.similarity, queries)
-        if not self._size:
-            raise ValueError("the index is empty: there is nothing to search")
-        if k != int(k) or not 1 <= k <= self._size:
-            raise ValueError(f"`k` must be from 1 to the index's size, {self._size}; received {k}")
+        k = plan.checked_k(k, len(self))
         if self._direct and candidates is not None:
             raise ValueError(
                 "`candidates` must be None: this index was built without any, and finds the "
                 f"neighbours by {self._space.name!r} itself; received {candidates}"
             )
-        k, count = int(k), int(k)
-        if not self._direct:
-            count = max(k, int(candidates or self.description["candidates"]))
         vectors = self._space.queries(queries)
         plan.warn_of_zeros(self.description, vectors, "queries")
         mask, ascending = self._mask(max_uncertainty), scoring.least_first(self.similarity)
         if self._direct:
-            scores, rows = self._first(vectors, count, mask, self._scores_of(queries), ascending)
-        elif self._spread:
-            values, rows = self._nearest(vectors, count, mask)
-            values = values + self._columns["spread"].values[rows]
-            scores = self._score(values + total_variance(queries)[:, None])
-            scores, rows = best(scores, rows, k, ascending, self._ids)
+            scores, rows = self._first(vectors, k, mask, self._scores_of(queries), ascending)
         else:
-            _, rows = self._nearest(vectors, count, mask)
-            if self.description["embedding"] == SET:
-                rows = np.where(rows < 0, -1, self._owner[rows])
-                rows = unique_candidates(by_query(queries, rows))
-            scores = self._reranker.scores(queries, self._embeddings, rows)
+            count = max(k, int(candidates or self.description["candidates"]))
+            values, rows = self._nearest(vectors, count, mask)
+            if self._spread:
+                values = values + self._columns["spread"].values[rows]
+                scores = self._score(values + total_variance(queries)[:, None])
+            else:
+                if self.description["embedding"] == SET:
+                    rows = np.where(rows < 0, flat.NONE, self._owner[rows])
+                    rows = unique_candidates(by_query(queries, rows))
+                scores = self._reranker.scores(queries, self._embeddings, rows)
             scores, rows = best(scores, rows, k, ascending, self._ids)
         ids = self._ids[rows]
         if rows[:, -1].min(initial=0) < 0:
-            ids[rows < 0], scores[rows < 0] = -1, np.nan
+            ids[rows < 0], scores[rows < 0] = flat.NONE, np.nan
         return scores, ids
 
     def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
@@ -212,60 +160,36 @@ class Index(Searchable, Gallery):
         Raises:
             InputError: if the folder holds other things, or cannot be written.
         """
-        description = self.description
-        if not isinstance(self.similarity, scoring.Portable):  # of which the saved one stays
-            portable = scoring.Portable.of(self.similarity) if self.has_moments else None
-            description = {
-                **description,
-                "similarity": scoring.to_json(self.similarity),
-                "portable": None if portable is None else dataclasses.asdict(portable),
-            }
+        description = scoring.described(self.description, self.similarity, self.has_moments)
         bank = None if self.hubs is None else self.hubs.bank
-        storage.write(folder, description, self.faiss, self._columns, self._moments, bank)
+        columns = {name: column.values for name, column in self._columns.items()}
+        storage.write(folder, description, self.faiss, columns, self._moments, bank)
 
     @classmethod
     def load(
-        cls,
-        folder: str | os.PathLike,
-        similarity: Any = None,
-        verify: bool = True,
-        mapped: bool = False,
+        cls, folder: str | os.PathLike, similarity: Any = None, verify: bool = True
     ) -> "Index":
-        """Reads a saved index. Its columns stay on the disk until they are touched.
+        """Reads a saved index.
 
         Args:
             folder: what `save` wrote.
             similarity: the one to score with, of the class that the index was built for: that of
                 a model trained further, say. None takes the saved one, and the class
                 `scoring.Portable` its numbers alone, without Keras.
-            verify: whether to compare the files' checksums, which reads all of them.
-            mapped: whether FAISS' part stays on the disk too until it is touched. Nothing can then
-                be added or removed.
+            verify: whether to compare the files' checksums.
 
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        *parts, moments, bank = storage.read(folder, similarity, verify, mapped)
+        *parts, moments, bank = storage.read(folder, similarity, verify)
         hubs, description = None, parts[0]
         if bank is not None:
             base, ceiling = SPACES[description["space"]], description["hubs"]["ceiling"]
             hubs = CorrectedSpace(base, bank, ceiling)
         index = cls(*parts, hubs=hubs)
-        index.is_mapped = mapped
         storage.check_moments(folder, moments, index._moment_space, index)
         index._moments = moments
         return index
-
-    @property
-    def effort(self) -> int | None:
-        """How hard an approximate index looks: HNSW's efSearch, IVF-PQ's nprobe; flat has None."""
-        return kinds.get_effort(self.description["kind"], self._rows)
-
-    @effort.setter
-    @changes
-    def effort(self, effort: int) -> None:
-        kinds.set_effort(self.description["kind"], self._rows, effort)
-        self._effort = self.effort
 
     def _scores_of(self, queries):
         """A function of FAISS' values and of which queries they are to scores."""
@@ -281,8 +205,7 @@ class Index(Searchable, Gallery):
         return self._first(vectors, k, mask, lambda values, chosen: values, ascending)
 
     def _first(self, vectors, k, mask, score_of, ascending):
-        k, kind = min(k, len(self._row_ids)), self.description["kind"]
-        effort = self._effort if mask is None else self.effort
+        k = min(k, len(self._row_ids))
         longest = self._longest() if self._space.metric == "inner_product" else None
-        more = self._row_ids, score_of, ascending, longest, mask, effort
-        return first(kind, self._rows, vectors, k, *more)
+        more = self._row_ids, score_of, ascending, longest, mask
+        return first(self._rows, vectors, k, *more)

@@ -7,9 +7,9 @@ import numpy as np
 from zoo import embeddings
 from zoo.embeddings import GAUSSIAN, POINT, SET
 from zoo.embeddings.arrays import as_arrays, element_owners, length
+from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
 from zoo.search import scoring
-from zoo.search.kinds import KINDS
 
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets
@@ -26,7 +26,6 @@ _CHOICES = {
     "similarity": None,
     "embedding": tuple(_PARTS),
     "dim": None,
-    "kind": KINDS,
     "side": SIDES,
     "space": tuple(SPACES),
     "candidates": None,
@@ -46,17 +45,9 @@ def check_saved(description):
         raise ValueError(f"'hubs' must be a number of questions and a ceiling; found {hubs!r}")
 
 
-def describe(gallery, similarity, kind, side, candidates, candidates_by, uncertainty_measure):
-    """The description that `Index` works from and that is saved with it, as JSON values.
-
-    Args:
-        gallery: an embedding, a dict of arrays.
-        similarity: resolved, see `scoring.resolve`.
-        kind, side, candidates, candidates_by, uncertainty_measure: see `Index.build`.
-
-    Raises:
-        ValueError: if an argument is not what it has to be, or they do not fit each other.
-    """
+def describe(gallery, similarity, side, candidates, candidates_by, uncertainty_measure):
+    """The description that `Index` works from and saves, as JSON values; arguments as of `build`,
+    the similarity resolved. Raises ValueError if one is not what it has to be."""
     if side not in SIDES:
         raise ValueError(f"`side` must be one of {SIDES}; received {side!r}")
     if length(gallery) == 0:
@@ -74,7 +65,6 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
         "similarity": scoring.to_json(similarity),
         "embedding": what,
         "dim": int(gallery[_PARTS[what][0]].shape[-1]),
-        "kind": kind,
         "side": side,
         "space": space,
         "candidates": candidates,
@@ -87,6 +77,22 @@ def describe(gallery, similarity, kind, side, candidates, candidates_by, uncerta
     return description
 
 
+def searched_space(description, similarity, gallery, hubs):
+    """The space that an index searches: its `SearchSpace`, or with a bank of questions or a
+    `CorrectedSpace` as `hubs` the corrected one, which the description then mentions."""
+    space = SPACES[description["space"]]
+    if hubs is None:
+        return space
+    if not is_direct(description, similarity):
+        raise ValueError(
+            "`hubs` must be None where candidates are ranked again; received questions"
+        )
+    if not isinstance(hubs, CorrectedSpace):
+        hubs = CorrectedSpace.of(space, similarity.scorer(), hubs, gallery)
+    description["hubs"] = {"questions": len(hubs.bank), "ceiling": hubs.ceiling}
+    return hubs
+
+
 def is_direct(description, similarity):
     """Whether the space's own order is the similarity's, so that nothing is ranked again."""
     own_space = similarity.from_space is not None and description["space"] == similarity.space
@@ -96,7 +102,7 @@ def is_direct(description, similarity):
 def adds_spread(description, similarity):
     """Whether CSD ranks what a search for means found: one sum a candidate, and no gallery."""
     csd = similarity.from_space is not None and similarity.space == "csd"
-    return csd and description["space"] == "euclidean" and description["kind"] != "ivfpq"
+    return csd and description["space"] == "euclidean"
 
 
 def columns(description, similarity):
@@ -139,11 +145,8 @@ def check_gallery(description, arrays, held):
 
 
 def check_finite(arrays, beside, vectors, first):
-    """Raises ValueError if an item's columns overflow float32.
-
-    Beside are arrays with one row an item; vectors are `(rows, dim')` of the space, of sets one row
-    an element; `first` is the number of the first item, for the error.
-    """
+    """Raises ValueError if the arrays beside an item, or its vectors (of sets one an element),
+    overflow float32; `first` is the number of the first item, for the error."""
     owners = element_owners(arrays) if "elements" in arrays else slice(None)
     numbers = np.arange(length(arrays))
     bad = {numbers[owners][_not_finite(vectors)].min(initial=len(numbers))}
@@ -159,10 +162,7 @@ def check_finite(arrays, beside, vectors, first):
 
 
 def warn_of_zeros(description, vectors, name, first=0):
-    """Warns of vectors without a direction, which have the same cosine with everything.
-
-    Vectors are `(rows, dim')` of the index' space, of sets one row an element, called `name`.
-    """
+    """Warns of vectors without a direction, which have the same cosine with everything."""
     if description["space"] not in ("cosine", ELEMENTS):
         return
     rows = np.flatnonzero(~vectors.any(axis=1))
@@ -197,6 +197,15 @@ def checked_queries(description, similarity, queries):
     if dim != description["dim"]:
         raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
     return queries
+
+
+def checked_k(k, size):
+    """The number of answers as an int; a ValueError unless it is from 1 to the index's size."""
+    if not size:
+        raise ValueError("the index is empty: there is nothing to search")
+    if k != int(k) or not 1 <= k <= size:
+        raise ValueError(f"`k` must be from 1 to the index's size, {size}; received {k}")
+    return int(k)
 
 
 def check_asked(queries, scores, ids):

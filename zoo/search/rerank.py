@@ -5,20 +5,14 @@ import functools
 import numpy as np
 
 from zoo.embeddings.arrays import take
-from zoo.search.columns import rows_of
 
 _BLOCK_ROWS = 16
 _BLOCK_BYTES = 2**26  # of gathered candidates: small beside a gallery, large beside the overhead
 
 
 class Reranker:
-    """Scores every query against candidates of its own.
-
-    Args:
-        similarity: a layer, or a `scoring.Quantity`.
-        side: what the gallery is, `"images"` or `"captions"`: most divergences and sampled
-            similarities tell the two apart.
-    """
+    """Scores every query against candidates of its own; `side` as of `Index.build`, since most
+    divergences and sampled similarities tell the two apart."""
 
     def __init__(self, similarity, side):
         self._similarity, self._side = similarity, side
@@ -35,8 +29,7 @@ class Reranker:
     def scores(self, queries, gallery, rows):
         """Scores in the similarity's own units, float32 `(queries, candidates)`.
 
-        `rows` are those of the whole gallery, which may be a memory map; −1 is none, and scores
-        NaN.
+        `rows` are those of the whole gallery; −1 is none, and scores NaN.
         """
         # The last rows of a product may be rounded otherwise than the rest, and copies of an item
         # have to score the same: so blocks of rows are whole.
@@ -47,7 +40,7 @@ class Reranker:
         for start in range(0, len(rows), block):
             chosen = slice(start, start + block)
             own = {key: value[chosen] for key, value in queries.items()}
-            theirs = take(gallery, np.maximum(filled[chosen], 0), rows_of)
+            theirs = take(gallery, np.maximum(filled[chosen], 0))
             scores[chosen] = self._compiled(own, theirs)[:, : rows.shape[1]]
         scores[rows < 0] = np.nan
         return scores

@@ -175,6 +175,18 @@ def identity_of(value):
     return json.dumps(value, sort_keys=True)
 
 
+def described(description, similarity, has_portable):
+    """The description of an index with its similarity, as it is saved."""
+    if isinstance(similarity, Portable):  # of which the saved one stays
+        return description
+    portable = Portable.of(similarity) if has_portable else None
+    return {
+        **description,
+        "similarity": to_json(similarity),
+        "portable": None if portable is None else dataclasses.asdict(portable),
+    }
+
+
 def from_json(value):
     """The inverse of `to_json`; a KeyError, TypeError or ValueError of what is none."""
     if "function" in value:

@@ -1,4 +1,4 @@
-"""What follows of a search, alike of one index and of one in parts: scores, probes."""
+"""What follows of a search: scores over the gallery, and probes."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ _QUERIES = 64  # whose answers' vectors are looked at at once
 
 
 class Searchable:
-    """What an index says of queries beyond its answers; a part of `Index` and `ShardedIndex`.
+    """What an index says of queries beyond its answers; a part of `Index`.
 
     These give `similarity`, `own_space`, `centre`, their length, `search`, `answer_vectors` and
     `over_the_gallery`.
@@ -76,7 +76,7 @@ class Searchable:
         if top.shape != (length(queries), depth) or np.isnan(top).any():
             raise ValueError(
                 f"`scores` must be the best {depth} of each query; received shape "
-                f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise `effort` or "
+                f"{np.shape(scores)} with {int(np.isnan(top).sum())} missing: raise "
                 "`candidates`"
             )
         top = scoring.sign(self.similarity) * top
@@ -152,20 +152,10 @@ def probe(index, queries, own, rows, copies=None, seed=0):
     not among the best 20. Where these are more than a quarter of the probes, a random part of the
     probes has its rank counted, so that the cost stays near that of the search.
 
-    Args:
-        index: an `Index` or a `ShardedIndex`.
-        queries: Q embeddings.
-        own: M embeddings, of items like the gallery's.
-        rows: `(Q, n)`, the rows of `own` that each query wants; −1 where it wants fewer.
-        copies: see `zoo.confidence.agreement`.
-        seed: of the random part.
-
-    Returns:
-        A `zoo.confidence.insertion.Probed`. Ranks that were not counted are NaN: those of a random
-        part of the probes.
-
-    Raises:
-        ValueError: if queries or items do not fit the index, or it is empty.
+    `rows` `(Q, n)` are those of `own` that each query wants, −1 where it wants fewer; `copies` as
+    of `zoo.confidence.agreement`. Returns a `zoo.confidence.insertion.Probed`, in which ranks that
+    were not counted are NaN: those of a random part of the probes. Raises ValueError if queries or
+    items do not fit the index, or it is empty.
     """
     queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
     if not len(index):

@@ -8,8 +8,8 @@ data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a co
 ```
 
 A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
-crash at any moment leaves what was there. The old data is deleted afterwards: who has loaded it
-holds its files open, and who was loading it begins again. Writers wait for each other.
+crash at any moment leaves what was there. The old data is deleted afterwards: who was loading it
+begins again. Writers wait for each other.
 """
 
 import hashlib
@@ -26,27 +26,18 @@ from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.atomic import LOCK_FILE, in_turn, remove_leftovers, write_text
-from zoo.search import kinds, plan, scoring
-from zoo.search.columns import open_column
+from zoo.search import flat, plan, scoring
 
 VERSION = 2
-MANIFEST = "index.json"
+MANIFEST, PARTS = "index.json", "parts.json"  # the latter of an older version
 FAISS_FILE, MOMENTS_FILE, BANK_FILE = "index.faiss", "moments.npz", "questions.npy"
 _DATA = re.compile(r"data-(\d+)")
 
 
 def write(folder, description, index, columns, moments=None, bank=None):
-    """Saves an index in place of whatever index the folder holds, made when missing.
+    """Saves an index, with a dict of columns, in place of whatever index the folder holds.
 
-    Args:
-        folder: of the index.
-        description: JSON values.
-        index: a FAISS index.
-        columns: dict of `zoo.search.columns.Column`s.
-        moments, bank: `GalleryMoments`, and that of the `CorrectedSpace`, or None.
-
-    Raises:
-        InputError: if the folder holds other things, or cannot be written.
+    Raises InputError if the folder holds other things, or cannot be written.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -96,36 +87,26 @@ def _names(folder, data):
         return False
 
 
-def read(folder, similarity=None, verify=True, mapped=False):
-    """Reads what `write` wrote.
-
-    Args:
-        folder: of the index.
-        similarity: to score with, of the saved one's class; None takes the saved one.
-        verify: whether to compare checksums; sizes are always compared.
-        mapped: whether to map FAISS' file into memory.
-
-    Returns:
-        `(description, similarity, FAISS index, columns, moments, bank)`, the columns as read-only
-        memory maps, the moments None where they were not saved, the bank None without hubs.
-
-    Raises:
-        InputError: if it is no index, of a later version or another similarity, or one of its files
-            is missing, truncated or another.
-    """
+def read(folder, similarity=None, verify=True):
+    """`(description, similarity, FAISS index, columns, moments, bank)` as `write` wrote them;
+    arguments and errors as of `Index.load`. No moments or bank: None."""
     path = Path(folder) / MANIFEST
     if not path.is_file():
+        if (Path(folder) / PARTS).exists():
+            raise InputError(
+                f"{folder}: an older version built this index in parts: build it again"
+            )
         raise InputError(f"{folder}: expected a folder with an {MANIFEST}, as `Index.save` makes")
     while True:
         manifest = path.read_bytes()
         try:
-            return _read(Path(folder), manifest, similarity, verify, mapped)
+            return _read(Path(folder), manifest, similarity, verify)
         except InputError:
             if path.read_bytes() == manifest:
                 raise  # else the index was replaced while its files were opened
 
 
-def _read(folder, manifest, similarity, verify, mapped):
+def _read(folder, manifest, similarity, verify):
     path = folder / MANIFEST
     try:
         manifest = json.loads(manifest.decode("utf-8"))
@@ -134,6 +115,10 @@ def _read(folder, manifest, similarity, verify, mapped):
             raise InputError(
                 f"{path}: has version {version}; this zoo reads version {VERSION}: build the index "
                 "again"
+            )
+        if (kind := manifest.pop("kind", "flat")) != "flat":
+            raise InputError(
+                f"{path}: an older version built this index as {kind!r}: build it again"
             )
         plan.check_saved(manifest)
         files = {
@@ -147,9 +132,9 @@ def _read(folder, manifest, similarity, verify, mapped):
     for name, (size, digest) in files.items():
         _check(data / name, size, digest, verify)
     try:
-        index = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
+        index = faiss.read_index(str(data / FAISS_FILE))
         columns = {
-            Path(name).stem: open_column(data / name)
+            Path(name).stem: np.array(read_array(data / name))
             for name in files
             if name not in (FAISS_FILE, MOMENTS_FILE, BANK_FILE)
         }
@@ -173,11 +158,11 @@ def _check_columns(folder, names, columns, index):
     missing = [name for name in names if name not in columns]
     if missing:
         raise InputError(f"{Path(folder) / MANIFEST}: lists no {missing[0]}.npy among its files")
-    row_ids = kinds.row_ids(index)
+    row_ids = flat.row_ids(index)
     items = len(row_ids)
     if "ids" in names:
         items = len(columns["ids"])
-        unknown = np.setdiff1d(row_ids, [*columns["ids"], kinds.REMOVED])
+        unknown = np.setdiff1d(row_ids, columns["ids"])
         if len(unknown):
             raise InputError(f"{folder}: ids.npy lacks {len(unknown):,} of the ids in {FAISS_FILE}")
     for name, values in columns.items():
@@ -212,8 +197,8 @@ def _write_files(data, index, columns, moments, bank):
         faiss.write_index(index, str(data / FAISS_FILE))
     except RuntimeError as error:  # FAISS' only way to report a full disk
         raise OSError(str(error).splitlines()[-1]) from error
-    for name, column in columns.items():
-        column.save(data / f"{name}.npy")
+    for name, values in columns.items():
+        np.save(data / f"{name}.npy", values)
     if moments is not None:
         np.savez(data / MOMENTS_FILE, **moments.arrays())
     if bank is not None:
@@ -233,14 +218,13 @@ def _compare(data, index, columns):
     """
     try:
         written = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC)
-        found = {name: open_column(data / f"{name}.npy") for name in columns}
-    except (RuntimeError, ValueError, OSError) as error:
+        found = {name: read_array(data / f"{name}.npy") for name in columns}
+    except (RuntimeError, OSError) as error:
         raise InputError(f"{data}: was not written whole: {str(error).splitlines()[-1]}") from error
     is_same = _shape(written) == _shape(index) and np.array_equal(
-        kinds.row_ids(written), kinds.row_ids(index)
+        flat.row_ids(written), flat.row_ids(index)
     )
-    for name, column in columns.items():
-        kept = column.values
+    for name, kept in columns.items():
         is_same &= (found[name].shape, found[name].dtype) == (kept.shape, kept.dtype)
     if not is_same:
         raise InputError(
@@ -256,7 +240,7 @@ def _moments(path):
 
 def _shape(index):
     """What tells FAISS' file of one index from that of another."""
-    kind = type(kinds.rows(index)).__name__ if hasattr(index, "id_map") else type(index).__name__
+    kind = type(flat.rows(index)).__name__ if hasattr(index, "id_map") else type(index).__name__
     numbers = {"metric": index.metric_type, "rows": index.ntotal, "dim": index.d}
     return {"kind": kind, **{name: int(number) for name, number in numbers.items()}}
 
