@@ -50,7 +50,7 @@ COMMANDS = {
         "write the probes of a run or preset again",
         "halo_zoo.confidence",
     ),
-    "report": Command("RUN", "write an HTML report on a run", "halo_zoo.report"),
+    "report": Command("RUN", "write a report on a run", "halo_zoo.report"),
     "search": Command(
         "build | update | query | serve | …",
         "index, search and serve a collection",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 import birds_systems
-from zoo import cli, encoders, models, report, training
+from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
 from zoo.data.pipeline.augmentation import Augmentation
@@ -102,7 +102,7 @@ class Settings(training.CUBSettings):
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     return training.train(
-        settings, data(settings), build, fit, measure_more=measure_cost, report=report.draw_run
+        settings, data(settings), build, fit, measure_more=measure_cost, report=plots.draw_run
     )
 
 

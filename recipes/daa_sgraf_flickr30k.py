@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import cli, losses, models, report, training
+from zoo import cli, losses, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
@@ -99,7 +99,7 @@ def main(argv=None):
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data(settings))
         return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    return training.train(settings, data(settings), build, fit, report=report.draw_run)
+    return training.train(settings, data(settings), build, fit, report=plots.draw_run)
 
 
 def data(settings):

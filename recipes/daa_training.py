@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from zoo import encoders, models, report, similarities, training
+from zoo import encoders, models, plots, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import Augmentation
@@ -164,7 +164,7 @@ def train(settings, data, pairs):
         data,
         build,
         lambda settings, run: fit(settings, run, pairs),
-        report=report.draw_run,
+        report=plots.draw_run,
     )
 
 

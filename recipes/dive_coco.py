@@ -22,7 +22,7 @@ of the three.
 """
 
 from dive_settings import Settings
-from zoo import cli, encoders, evaluation, losses, models, report, training
+from zoo import cli, encoders, evaluation, losses, models, plots, training
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.errors import InputError
@@ -52,7 +52,7 @@ def train(settings, data):
         folder = RunFolder.open(settings.out, settings, data=data)
         return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
     return training.train(
-        settings, data, build, fit, measure_more=measure_sets, report=report.draw_run
+        settings, data, build, fit, measure_more=measure_sets, report=plots.draw_run
     )
 
 
@@ -179,8 +179,8 @@ def measure_sets(run, model):
     sets = evaluation.encode_sets(model, split.records, split.source)
     size = encoders.map_size(model.image_encoder)
     if split.picture is not None and size is not None:
-        figure = report.attention_sheet_of(sets, split.records, split.picture, size)
-        report.save(figure, run.folder.plots / "attention.png")
+        figure = plots.attention_sheet_of(sets, split.records, split.picture, size)
+        plots.save(figure, run.folder.plots / "attention.png")
     return {"sets": evaluation.measure_sets(sets, model.similarity)}
 
 

@@ -42,7 +42,7 @@ from zoo import (
     losses,
     metrics,
     models,
-    report,
+    plots,
     similarities,
     training,
 )
@@ -236,7 +236,7 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
         if networks is None and reads_packaged(settings) and is_new_to_preset(run):
             cost["preset_recall@1"] = recall_of_preset(run)
         results = training.finish(
-            run, **settings.evaluation(), measure_more=lambda *_: cost, report=report.draw_run
+            run, **settings.evaluation(), measure_more=lambda *_: cost, report=plots.draw_run
         )
     if results is not None:  # of several workers the chief alone has them
         print("\n".join(own_pairs_next.lines(results, settings.out)))

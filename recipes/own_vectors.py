@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import own_vectors_methods
-from zoo import cli, report, training
+from zoo import cli, plots, training
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches, vectors
 from zoo.evaluation import toy_vectors, write_vectors
@@ -128,7 +128,7 @@ def main(argv=None):
     return training.finish(
         run,
         measure_more=lambda *_: {"cpu_seconds": time.process_time() - start},
-        report=report.draw_run,
+        report=plots.draw_run,
     )
 
 

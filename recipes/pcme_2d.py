@@ -3,7 +3,7 @@
     python recipes/pcme_2d.py                       # nine classes of Toy Birds, a minute
     python recipes/pcme_2d.py --data-dir CUB_200_2011 --image-weights imagenet \\
         --glove glove.840B.300d.txt
-    halo report runs/pcme_2d                        # the ellipses, with the generic caption's
+    python -m studies.pcme_figures --figure 5 --runs runs/pcme_2d   # the ellipses
 
 Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021, figure 5, on its nine
 classes of CUB (appendix C.3). Trains on three images in four of each class and evaluates on the

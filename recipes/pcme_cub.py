@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from zoo import cli, encoders, models, report, training
+from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
@@ -159,7 +159,7 @@ def data(settings):
 
 
 def train(settings, data):
-    return training.train(settings, data, build, fit, report=report.draw_run)
+    return training.train(settings, data, build, fit, report=plots.draw_run)
 
 
 def build(settings, train):

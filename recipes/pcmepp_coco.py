@@ -16,7 +16,7 @@ average is evaluated. The same command resumes a run that was stopped.
 import math
 
 from pcmepp_settings import DISTANCES, Settings
-from zoo import cli, encoders, losses, models, report, similarities, training
+from zoo import cli, encoders, losses, models, plots, similarities, training
 from zoo.data import MixedStream, batches, captions, sources
 from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.data.text import clip_tokenizer
@@ -61,7 +61,7 @@ def train(settings, data, prepare=lambda run: None, measure_more=None, make=None
         prepare=prepare,
         measure_more=measure_more,
         select="last" if settings.averaged_epochs else None,
-        report=report.draw_run,
+        report=plots.draw_run,
     )
 
 

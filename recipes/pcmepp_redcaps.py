@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 import pcmepp_coco
-from zoo import cli, evaluation, report
+from zoo import cli, evaluation, plots
 from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import cub
 from zoo.data.records.sources import pictures
@@ -162,10 +162,10 @@ def drawn(run, results):
     """The results, with figure C.1 among the run's plots."""
     found = results.get("zero_shot", {})
     if "top_1_by_k" in found:
-        figure = report.prompts_plot(
+        figure = plots.prompts_plot(
             found["top_1_by_k"]["reported_on"], found["kept"]["best_k_per_class"]
         )
-        report.save(figure, run.folder.plots / "prompts.png")
+        plots.save(figure, run.folder.plots / "prompts.png")
     return results
 
 

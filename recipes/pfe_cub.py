@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from zoo import cli, encoders, metrics, models, report, training
+from zoo import cli, encoders, metrics, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, toy_birds
 from zoo.data.pipeline.augmentation import Augmentation
@@ -91,7 +91,7 @@ def main(argv=None):
         run,
         **settings.evaluation(),
         measure_more=oracle if is_toy else None,
-        report=report.draw_run,
+        report=plots.draw_run,
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from dive_coco import measure_sets
-from zoo import cli, encoders, models, report, training
+from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
@@ -86,7 +86,7 @@ def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     more = measure_sets if settings.method == "pvse" else None
     return training.train(
-        settings, settings.of_cub(), build, fit, measure_more=more, report=report.draw_run
+        settings, settings.of_cub(), build, fit, measure_more=more, report=plots.draw_run
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from zoo import encoders, losses, models, report, similarities, training
+from zoo import encoders, losses, models, plots, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
@@ -218,7 +218,7 @@ def train(settings, loader, build, prepare=lambda settings, model: model):
     def fit(settings, run):
         fit_phases(settings, run, prepare(settings, run.model))
 
-    return training.train(settings, data(settings, loader), build, fit, report=report.draw_run)
+    return training.train(settings, data(settings, loader), build, fit, report=plots.draw_run)
 
 
 def fit_phases(settings, run, model):

@@ -21,7 +21,7 @@ from typing import Literal
 from studies import columns, seed_table, sweep_curves
 from studies.seed_table import Column
 from studies.sweeps import SWEEPS
-from zoo import cli, report
+from zoo import cli, plots
 from zoo.cli import setting
 
 FOLDS = ("val1", "val2", "val3")  # Xian's, of CUB's 150 training classes
@@ -99,7 +99,7 @@ def draw(settings, folds):
     curves = SWEEPS[settings.sweep].curves
     found = curves and sweep_curves.points(curves, settings, folds)
     if found:
-        report.save(sweep_curves.plot(curves, found), settings.out / "figure.png")
+        plots.save(sweep_curves.plot(curves, found), settings.out / "figure.png")
 
 
 if __name__ == "__main__":

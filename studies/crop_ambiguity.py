@@ -31,7 +31,7 @@ from rich.table import Table
 import zoo
 from studies import crop_triplets, toy_phrases
 from studies.crop_figures import crop_figures, crop_sheet
-from zoo import cli, report, training
+from zoo import cli, plots, training
 from zoo.cli import setting
 from zoo.data import toy_scenes, visual_genome
 from zoo.errors import InputError
@@ -175,13 +175,13 @@ def summary(measured):
 
 def draw(run, table, records, triplets, measured, rows=5):
     for name, figure in crop_figures(table).items():
-        report.save(figure, run.plots / f"{name}.png")
+        plots.save(figure, run.plots / f"{name}.png")
     if "crops" not in measured:
         return
     chosen = np.linspace(0, len(triplets) - 1, min(rows, len(triplets))).round().astype(int)
     shown = {side: measured[side][chosen] for side in ("crops", "captions")}
     figure = sheet(records, [triplets[i] for i in chosen], shown)
-    report.save(figure, run.plots / "crops.png")
+    plots.save(figure, run.plots / "crops.png")
 
 
 def sheet(records, triplets, measured):

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from zoo.report.style import (
+from zoo.plots.style import (
     GREY,
     MARKERS,
     PALETTE,

@@ -23,7 +23,7 @@ import numpy as np
 from studies import daa_retrieved
 from studies.daa_metrics import pairs_above, semantic_precision_at
 from studies.daa_plots import curves_over_seeds, positives_plot, precision_at_plot
-from zoo import cli, evaluation, report, training
+from zoo import cli, evaluation, plots, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
@@ -103,7 +103,7 @@ def retrieved(settings, split, ranked, matrix):
     if split.picture is not None:
         words, own = records.captions[caption], annotated(caption)
         figure = daa_retrieved.draw(words, found, values, split.picture, own)
-        report.save(figure, settings.out / "retrieved.png")
+        plots.save(figure, settings.out / "retrieved.png")
     items = {
         name: {"images": images.tolist(), "scores": values[name].tolist()}
         for name, images in found.items()
@@ -124,17 +124,17 @@ def precision_at(pairs, matrix):
 def draw(out, results):
     out.mkdir(parents=True, exist_ok=True)
     figure = positives_plot(results["thresholds"], results["pairs_above"], results["annotated"])
-    report.save(figure, out / "positives.png")
+    plots.save(figure, out / "positives.png")
     curves = results["precision_at"]
     first = next(iter(curves.values()))
     figure = precision_at_plot(
         {side: first[side]["depths"] for side in first},
         {name: {side: of[side]["asp"] for side in of} for name, of in curves.items()},
     )
-    report.save(figure, out / "asp_at.png")
+    plots.save(figure, out / "asp_at.png")
     histories = results["histories"]
     if any("val_i2t_asp" in history for (history,) in histories.values()):
-        report.save(curves_over_seeds(histories), out / "asp.png")
+        plots.save(curves_over_seeds(histories), out / "asp.png")
 
 
 if __name__ == "__main__":

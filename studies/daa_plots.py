@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from zoo.report.style import DIRECTIONS, GREY, MARKERS, PALETTE, new_figure, styled
+from zoo.plots.style import DIRECTIONS, GREY, MARKERS, PALETTE, new_figure, styled
 
 
 @styled

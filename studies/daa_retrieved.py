@@ -4,7 +4,7 @@ import textwrap
 
 import numpy as np
 
-from zoo.report.style import RIGHT, new_figure, show_image, styled
+from zoo.plots.style import RIGHT, new_figure, show_image, styled
 
 COLUMNS = 10
 CELL = 0.95  # inches

@@ -21,7 +21,7 @@ import vse_coco
 from studies import seed_table
 from studies.daa_plots import curves_over_seeds
 from studies.seed_table import Row
-from zoo import cli, report, training
+from zoo import cli, plots, training
 from zoo.cli import setting
 from zoo.files import RunFolder
 
@@ -90,7 +90,7 @@ def main(argv=None):
     seed_table.publish(settings, seed_table.markdown(rows, columns, settings))
     curves = histories(rows, settings)
     if any("val_i2t_asp" in history for runs in curves.values() for history in runs):
-        report.save(curves_over_seeds(curves), settings.out / "asp.png")
+        plots.save(curves_over_seeds(curves), settings.out / "asp.png")
 
 
 def rows_of(base):

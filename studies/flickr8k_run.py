@@ -16,7 +16,7 @@ from typing import Literal
 
 import keras
 
-from zoo import cli, encoders, layers, losses, models, report, similarities, training
+from zoo import cli, encoders, layers, losses, models, plots, similarities, training
 from zoo.cli import setting
 from zoo.data import Stream, batches, phase_seed
 from zoo.data.records.features import cached, caption_states
@@ -106,7 +106,7 @@ def main(argv=None):
         "cpu_seconds_training": time.process_time() - encoded,
     }
     return training.finish(
-        run, **settings.evaluation(), measure_more=lambda *_: cost, report=report.draw_run
+        run, **settings.evaluation(), measure_more=lambda *_: cost, report=plots.draw_run
     )
 
 

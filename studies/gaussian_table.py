@@ -20,7 +20,7 @@ import vsrn_flickr30k
 from studies import crop_ambiguity, seed_table
 from studies.crop_figures import crop_figures
 from studies.seed_table import Column, Row
-from zoo import cli, report
+from zoo import cli, plots
 from zoo.cli import setting
 from zoo.files import RunFolder
 
@@ -93,7 +93,7 @@ def draw_crops(settings, name):
     if tables:
         place = settings.out / "_".join(name.split())
         for figure_name, figure in crop_figures(*tables).items():
-            report.save(figure, place.with_name(f"{place.name}_{figure_name}.png"))
+            plots.save(figure, place.with_name(f"{place.name}_{figure_name}.png"))
 
 
 def true_matches(title):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zoo.report.ellipses import draw_gaussian, name_axes
-from zoo.report.style import MARKERS, PALETTE, new_figure, styled
+from zoo.plots.ellipses import draw_gaussian, name_axes
+from zoo.plots.style import MARKERS, PALETTE, new_figure, styled
 
 HALF, MOST = 0.5, 0.99  # confidence of figure 5's ellipses, and of the generic caption's
 RED = "#C00000"
@@ -15,7 +15,7 @@ def two_panels(images, image_labels, captions, caption_labels, names, plane, gen
     """Figure 5: images left, captions right, coloured by class, with the generic caption in red.
 
     Args:
-        images, image_labels, captions, caption_labels, names: of `gaussian_shape.items_of`.
+        images, image_labels, captions, caption_labels, names: of `zoo.plots.ellipses.items_of`.
         plane: a `Plane`.
         generic: a Gaussian of one item.
     """

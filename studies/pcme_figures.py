@@ -1,4 +1,4 @@
-"""PCME's figures 5, 6, 7, D.1, E.1, E.3 and F.1 as the paper draws them, from finished runs.
+"""PCME's figures 5 to 8, D.1, E.1, E.3 and F.1 to F.4 as the paper draws them, from finished runs.
 
     python -m studies.pcme_figures --figure 5 --runs runs/pcme_2d
     python -m studies.pcme_figures --figure 6 --runs runs/pcme_coco --annotations-dir eccv_caption
@@ -8,7 +8,7 @@
     python -m studies.pcme_figures --figure F.1 --smoke     # a preset on Toy Birds, seconds
 
 Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021. Figures D.2, D.3 and
-E.2 are drawn by their sweeps (`studies/ablations.py`), figures 8 and F.2 to F.4 by the report.
+E.2 are drawn by their sweeps (`studies/ablations.py`).
 
 - 5: images and captions of nine classes as 50 % ellipses, a panel each; the generic caption "this
   bird has <unk> … <unk>" as a red 99 % ellipse.
@@ -16,10 +16,15 @@ E.2 are drawn by their sweeps (`studies/ablations.py`), figures 8 and F.2 to F.4
   `--annotations-dir` galleries are COCO's five folds of 1,000 images, as in the papers; the ten
   bins are of all queries.
 - 7: mean σ over the share of erased pixels, and over the share of words that become <unk>.
+- 8: ellipses of a mix of two images and of an erased image beside the originals'; figure.json has
+  the shares of areas and masses over all drawn pairs.
 - D.1: the variances of the first run, sorted by dimension, and the one of an isotropic run.
 - E.1: R-Precision by match probability over its J samples, and by what needs none.
 - E.3: PMRP by ζ of every run that was measured with `--annotations-dir` and instances.
 - F.1: mean log σ over the share of erased pixels, and over the number of <unk> that are appended.
+- F.2: the words of highest TF-IDF in five bins of the caption's uncertainty.
+- F.3, F.4, and PCME++'s figures 6 and C.2: the most and the least certain images, then captions,
+  with their five best answers.
 """
 
 import dataclasses
@@ -30,18 +35,20 @@ from typing import Literal
 
 import numpy as np
 
-from studies import opened, pcme_drawing
-from zoo import cli, metrics, report, similarities
+from studies import opened, pcme_drawing, set_algebra
+from studies import pcme_inputs as inputs
+from zoo import cli, metrics, plots, similarities
 from zoo.cli import setting
 from zoo.data import captions as texts
 from zoo.errors import InputError
 from zoo.files import RunFolder, write_text
 from zoo.metrics.blocks import as_similarity
-from zoo.report import gaussian_shape, inputs
+from zoo.plots.ellipses import items_of
 
 PRESET = "toy_birds_pcme"
 GENERIC, UNKNOWN_WORDS = "this bird has", 8  # followed by so many <unk>
 APPENDED = (0, 1, 2, 4, 8)
+CLASSES, ITEMS = 9, 3  # of figure 5
 DEPTH_FREE = {"mean only": "euclidean", "2-Wasserstein": "wasserstein_2", "ELK": "elk"}
 DEPTH_FREE |= {"Jeffreys (printed as JS)": "jeffreys", "Bhattacharyya": "bhattacharyya"}
 
@@ -50,13 +57,13 @@ DEPTH_FREE |= {"Jeffreys (printed as JS)": "jeffreys", "Bhattacharyya": "bhattac
 class Settings:
     """Which figure, and of which runs."""
 
-    figure: Literal["5", "6", "7", "D.1", "E.1", "E.3", "F.1"]
+    figure: Literal["5", "6", "7", "8", "D.1", "E.1", "E.3", "F.1", "F.2", "F.3", "F.4"]
     runs: tuple[str, ...] = setting((PRESET,), "finished runs, or names of presets")
     out: Path | None = setting(None, "folder to write; default: runs/pcme_figures/FIGURE")
     data_dir: Path | None = setting(None, "the runs' data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, for the folds of figure 6")
     samples: tuple[int, ...] = setting((1, 3, 5, 7, 15), "the J of figure E.1")
-    items: int = setting(256, "images and captions to corrupt in figures 7 and F.1")
+    items: int = setting(256, "images and captions to corrupt in figures 7, 8 and F.1")
     smoke: bool = setting(False, "smoke test with some images only")
     seed: int = setting(0, "seed of what is erased, dropped and sampled")
 
@@ -71,7 +78,7 @@ def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
     figure, numbers = FIGURES[settings.figure](settings)
     settings.out.mkdir(parents=True, exist_ok=True)
-    report.save(figure, settings.out / "figure.png")
+    plots.save(figure, settings.out / "figure.png")
     write_text(settings.out / "figure.json", json.dumps(numbers, indent=2) + "\n")
     print(f"figure {settings.figure} of {' '.join(settings.runs)}: {settings.out / 'figure.png'}")
     return numbers
@@ -84,30 +91,21 @@ def first_run(settings):
     return model, split, opened.gaussians(name, model, split)
 
 
-def reported(settings):
-    """The first run as the report reads it, its uncertainty the geometric mean of σ."""
+def shown(settings):
+    """The first run with what its figures show."""
     model, split, encoded = first_run(settings)
-    encoded = dataclasses.replace(encoded, measure_name="geometric_mean")
-    return report.ReportedRun(
-        settings.runs[0],
-        encoded,
-        model.similarity,
-        model=model,
-        picture=split.picture,
-        items=settings.items,
-        seed=settings.seed,
-    )
+    return inputs.Shown(model, encoded, split.picture, settings.items, settings.seed)
 
 
 def plane(settings):
     """Figure 5."""
     model, _, encoded = first_run(settings)
-    labels = np.unique(encoded.records.image_labels)[: gaussian_shape.CLASSES]
-    items = gaussian_shape.items_of(encoded, labels, gaussian_shape.ITEMS)
+    labels = np.unique(encoded.records.image_labels)[:CLASSES]
+    items = items_of(encoded, labels, ITEMS)
     ids = np.array(model.tokenize([GENERIC]))
     ids = with_unknown(model.tokenizer, ids, UNKNOWN_WORDS)
     generic = model.caption_encoder.predict(ids, verbose=0)
-    found = report.principal_plane(np.concatenate([items[0]["mean"], items[2]["mean"]]))
+    found = plots.principal_plane(np.concatenate([items[0]["mean"], items[2]["mean"]]))
     figure = pcme_drawing.two_panels(*items, found, generic)
     sizes = {"generic": generic["log_variance"], "captions": encoded.captions["log_variance"]}
     return figure, {name: float(np.mean(v, dtype=float)) / 2 for name, v in sizes.items()}
@@ -145,7 +143,7 @@ def recall_by_uncertainty(settings):
         side: metrics.recall_in_bins(joined(ranks), np.concatenate(values))
         for side, (ranks, values) in found.items()
     }
-    figure = report.recall_by_uncertainty_plot(**bins)
+    figure = plots.recall_by_uncertainty_plot(**bins)
     as_lists = {s: {k: np.asarray(v).tolist() for k, v in b.items()} for s, b in bins.items()}
     return figure, {"galleries": len(folds), **as_lists}
 
@@ -160,7 +158,7 @@ def joined(ranks):
 
 def erased(settings):
     """Figure 7: both in percent."""
-    run = reported(settings)
+    run = shown(settings)
     images, words = chosen_items(run)
     curves = {}
     if run.picture is not None:
@@ -169,35 +167,35 @@ def erased(settings):
         inputs.DROPPED,
         inputs.dropped_uncertainty(run, words, "mask"),
     )
-    shown = {
+    panels = {
         name: (100 * np.array(levels), values, "share lost (%)")
         for name, (levels, values) in curves.items()
     }
-    return inputs.corruption_plot(shown, "geometric mean of σ"), means(curves)
+    return inputs.corruption_plot(panels, "geometric mean of σ"), means(curves)
 
 
 def appended(settings):
     """Figure F.1: erased pixels in percent, and a number of appended <unk>."""
-    run = reported(settings)
+    run = shown(settings)
     images, words = chosen_items(run)
     curves, labels = {}, {}
     if run.picture is not None:
         values = np.log(inputs.erased_uncertainty(run, images))
         curves["Erased pixels"] = 100 * np.array(inputs.ERASED), values
         labels["Erased pixels"] = "share erased (%)"
-    ids = texts.token_ids(run.model.tokenizer, run.records.captions[words])
+    ids = texts.token_ids(run.model.tokenizer, run.encoded.records.captions[words])
     columns = [
         inputs.measured(run, "captions", with_unknown(run.model.tokenizer, ids, count))
         for count in APPENDED
     ]
     curves["Appended <unk>"] = np.array(APPENDED), np.log(np.stack(columns, axis=1))
     labels["Appended <unk>"] = "number of <unk>"
-    shown = {name: (*curve, labels[name]) for name, curve in curves.items()}
-    return inputs.corruption_plot(shown, "log σ"), means(curves)
+    panels = {name: (*curve, labels[name]) for name, curve in curves.items()}
+    return inputs.corruption_plot(panels, "log σ"), means(curves)
 
 
 def chosen_items(run):
-    return run.choose(run.records.num_images), run.choose(run.records.num_captions)
+    return run.choose(run.encoded.records.num_images), run.choose(run.encoded.records.num_captions)
 
 
 def means(curves):
@@ -275,10 +273,14 @@ FIGURES = {
     "5": plane,
     "6": recall_by_uncertainty,
     "7": erased,
+    "8": lambda settings: set_algebra.mixed_and_erased(shown(settings)),
     "D.1": isotropy,
     "E.1": samples,
     "E.3": plausible,
     "F.1": appended,
+    "F.2": lambda settings: inputs.words_by_uncertainty(shown(settings)),
+    "F.3": lambda settings: inputs.retrieved_by(shown(settings), "images"),
+    "F.4": lambda settings: inputs.retrieved_by(shown(settings), "captions"),
 }
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from studies import opened
-from zoo import cli, metrics, report
+from zoo import cli, metrics, plots
 from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files import write_text
-from zoo.report.style import new_figure, show_image, styled, with_minus
+from zoo.plots.style import new_figure, show_image, styled, with_minus
 
 SHOWN = 5  # matches of a caption that are drawn as pictures; captions are all told
 CELL, TEXT = 1.45, 3.0  # inches
@@ -67,7 +67,7 @@ def main(argv=None):
             chosen = drawn(uncertainty, of_item, end, settings, rng)
             name = f"{end}_{side}"
             figure = draw(split, chosen, [of_item[i] for i in chosen], uncertainty)
-            report.save(figure, settings.out / f"{name}.png")
+            plots.save(figure, settings.out / f"{name}.png")
             told[name] = [
                 {"item": int(i), "uncertainty": float(uncertainty[i]), "matches": of_item[i]}
                 for i in chosen

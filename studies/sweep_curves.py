@@ -3,7 +3,7 @@
 import numpy as np
 
 from studies import seed_table
-from zoo.report.style import MARKERS, PALETTE, new_figure, styled
+from zoo.plots.style import MARKERS, PALETTE, new_figure, styled
 
 SIDES = ("image → text", "text → image")
 

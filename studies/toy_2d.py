@@ -24,7 +24,7 @@ from zoo import cli, losses, models, similarities, training
 from zoo.cli import setting
 from zoo.files import RunFolder
 from zoo.files.seeding import step_seed, uniform
-from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, save, styled
+from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 
 DISTANCES = {
     "csd": similarities.ClosedFormSampledDistance,

@@ -51,7 +51,7 @@ def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     few = toy_birds.generate(tmp_path / "birds", num_classes=8, images_per_class=4)
     monkeypatch.setattr(toy_birds, "generate", lambda root: few)
-    monkeypatch.setattr(zoo.report, "draw_run", lambda *run: drawn.append(run))
+    monkeypatch.setattr(zoo.plots, "draw_run", lambda *run: drawn.append(run))
     drawn = []
     code = "\n".join(CODE.findall((ROOT / "docs" / "extending.md").read_text()))
     smoke = 'main(["--smoke", '  # with few words, which a GRU reads one after the other

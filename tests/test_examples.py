@@ -22,7 +22,7 @@ ROOMS = (
     "losses",
     "metrics",
     "models",
-    "report",
+    "plots",
     "search",
     "similarities",
     "training",
@@ -41,7 +41,7 @@ NOT_RUN = {
     "confidence": {"Confidence"},
     "evaluation": {"Answers", "EncodedSplit"},
     "files": {"RunFolder"},
-    "report": {"ReportedRun"},
+    "plots": {"write_report"},  # tests/plots/test_report.py
     "similarities": None,  # tests/similarities/test_by_name.py
     "search": {"Index"},  # likewise
     "training": {

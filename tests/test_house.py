@@ -25,7 +25,7 @@ ORDER = (
     ("collection",),
     ("search",),
     ("retriever",),
-    ("report",),
+    ("plots",),
 )
 # The rooms of `zoo/data`, likewise; the last is the hall, which knows all of them.
 DATA = (

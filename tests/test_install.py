@@ -156,7 +156,8 @@ def test_a_run_outside_of_the_checkout(environment, outside, halo):
     assert not set(trained) & set("\b\r\x1b")
     assert '"command": "halo train pcme_cub --smoke' in (outside / "run/config.json").read_text()
     halo("report", "run")
-    assert (outside / "run/report/report.html").stat().st_size > 100_000
+    assert (outside / "run/report/report.md").is_file()
+    assert (outside / "run/report/text_to_image.png").stat().st_size > 10_000
     halo("export", "run", "served")
     assert (outside / "served/1/saved_model.pb").is_file()
     with _demo(environment, outside, "run") as (process, address):

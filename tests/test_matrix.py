@@ -5,6 +5,7 @@ What cannot be combined is refused in a sentence, and is listed here.
 
 import inspect
 import itertools
+import re
 
 import keras
 import numpy as np
@@ -16,14 +17,13 @@ from demo import answers
 from demo.gallery import Gallery
 from export.signatures import Signatures
 from relative import difference
-from zoo import data, embeddings, models, report, similarities
+from zoo import data, embeddings, evaluation, models, plots, similarities
 from zoo.confidence.judge import UNSURE, Judgement
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, TOKENS
 from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import EncodedSplit
-from zoo.report.page import sections_of
 from zoo.retriever import Retriever
 from zoo.search import SPACES, Index
 
@@ -184,17 +184,21 @@ def test_an_index_ranks_as_the_similarity(system):
     np.testing.assert_allclose(scores, -np.sort(-system.logits.T), rtol=1e-4, atol=1e-4)
 
 
-def test_the_report_calibrates_probabilities_only(system, split):
+def test_the_report_is_written(system, split, tmp_path, monkeypatch):
     sides, values = [system.images, system.captions], []
-    if embeddings.has_uncertainty(system.images):
+    is_uncertain = embeddings.has_uncertainty(system.images)
+    if is_uncertain:
         values = [np.asarray(system.model.uncertainty(side)) for side in sides]
     encoded = EncodedSplit(split.records, *sides, *values)
-    run = report.ReportedRun("tiny", encoded, system.similarity, model=system.model, resamples=3)
-    sections = {part.name: part for part in itertools.islice(sections_of(run), 4)}
-    assert len(sections["opening"].tables[0].rows) == 4
-    assert sections["retrieval"].numbers
-    assert sections["confidence"].text
-    assert bool(sections["calibration"].figures) == system.model.gives_match_probability
+    results = {**evaluation.evaluate(system.model, encoded, ("own",)), "split": "tiny"}
+    monkeypatch.setattr(evaluation, "measure", lambda *given: (results, encoded))
+    monkeypatch.setattr(plots.report, "draw", lambda *given: [])
+    monkeypatch.setattr(plots.style, "save", lambda figure, path: path)
+    page = plots.write_report(tmp_path, system.model, split, "tiny", resamples=3).read_text()
+    (recall,) = re.findall(r"^\| image → text \| ([\d.]+) ", page, re.M)
+    found = results["retrieval"][system.similarity.identifier]["i2t_recall@1"]
+    assert recall == f"{found:.1f}"
+    assert ("## Uncertainty" in page) == is_uncertain
 
 
 def test_the_demo_answers(system, split):

@@ -13,10 +13,9 @@ import zoo
 from demo import sources
 from demo.service import Service
 from halo_zoo.search import main as search
-from zoo import evaluation, report
+from zoo import evaluation
 from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.scores import DEPTH
-from zoo.report import opening
 from zoo.retriever import server
 
 COUNTS = 150, 500  # of `make test`, and of `make test-slow`
@@ -146,19 +145,6 @@ def answers(birds):
     texts = [encoded.records.captions[row] for row in rows]
     texts += ["a bird", "dog", "red crown", "zorp with a wibble"]
     return asked_at_once(lambda part: retriever.ask(part, DEPTH), texts)
-
-
-def test_the_reports_examples_are_the_retrievers_answers(birds):
-    model, encoded, retriever = birds
-    probes = evaluation.probes_of("toy_birds_pfe")
-    run = report.ReportedRun("birds", encoded, model.similarity, model=model, probes=probes)
-    examples = opening.examples(run, 40)
-    for example in examples:
-        answer = retriever.ask(example.question, 3)
-        assert (example.verdict, example.reason) == (answer.verdict, answer.reason)
-        assert example.probability == pytest.approx(answer.probability, abs=1e-5)
-        fits = [None] * 3 if answer.fits is None else answer.fits.tolist()
-        assert [one.fits for one in example.found] == pytest.approx(fits, abs=1e-5)
 
 
 def test_the_demo_judges_classes_as_python(answers, tmp_path):

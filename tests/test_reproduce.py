@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from halo_zoo.report import main as report_main
 from page_variables import with_variables
 from zoo import cli
 from zoo.data import toy_scenes
-from zoo.errors import InputError
 from zoo.files import RunFolder
 
 ROOT = Path(__file__).parents[1]
@@ -79,15 +77,6 @@ def test_every_command_is_one_of_the_recipe(command):
         for fold in getattr(settings, "folds", ()) or [None]:
             held_out = [] if fold is None else [f"--held-out={fold}"]
             cli.parse(recipe.Settings, [*row.flags, *common, *held_out])
-
-
-def test_every_report_is_asked_for_as_it_has_to_be(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    reports = [run for row in ROWS for run in re.findall(r"^halo report (\S+)$", row["command"])]
-    assert reports
-    for run in reports:
-        with pytest.raises(InputError, match=f"no such run folder: {run}"):
-            report_main([run])
 
 
 def test_no_run_is_written_over_by_another():

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from zoo.report.style import darken, save
+from zoo.plots.style import darken, save
 
 
 def save_both(figure, path, dpi=150):

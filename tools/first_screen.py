@@ -19,7 +19,7 @@ from tools import dark
 from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data import packaged_photos
 from zoo.metrics import risk_coverage
-from zoo.report.style import (
+from zoo.plots.style import (
     DIRECTION_STYLE,
     GREY,
     PALETTE,

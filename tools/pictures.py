@@ -22,8 +22,8 @@ import numpy as np
 
 import zoo
 from tools import dark
-from zoo import cli, data, encoders, evaluation, report
-from zoo.report.gaussian_shape import items_of
+from zoo import cli, data, encoders, evaluation, plots
+from zoo.plots.ellipses import items_of
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -49,7 +49,7 @@ def of_kept_runs():
     for name, run in OF_KEPT_RUNS.items():
         found = json.loads((ROOT / "docs" / "runs" / run / "metrics.json").read_text())
         bins = {side: _arrays(found["uncertainty"][side]) for side in ("i2t", "t2i")}
-        yield name, report.recall_by_uncertainty_plot(**bins)
+        yield name, plots.recall_by_uncertainty_plot(**bins)
 
 
 def of_the_preset():
@@ -58,8 +58,8 @@ def of_the_preset():
     encoded = evaluation.encode(model, split.records, split.source)
     found = evaluation.evaluate(model, encoded, ("own",))["uncertainty"]
     bins = {side: found[side]["recall_by_uncertainty"] for side in ("i2t", "t2i")}
-    yield "recall_by_uncertainty", report.recall_by_uncertainty_plot(**bins)
-    fits = report.uncertainty_against_matches(
+    yield "recall_by_uncertainty", plots.recall_by_uncertainty_plot(**bins)
+    fits = plots.uncertainty_against_matches(
         encoded.caption_uncertainty, split.true_matches, encoded.measure
     )
     yield "ambiguity", fits
@@ -77,7 +77,7 @@ def plane(run):
     model, split = evaluation.open_run(run)
     encoded = evaluation.encode(model, split.records, split.source)
     labels = np.unique(split.records.image_labels)[:CLASSES]
-    return report.confidence_ellipses(*items_of(encoded, labels, ITEMS))
+    return plots.confidence_ellipses(*items_of(encoded, labels, ITEMS))
 
 
 def attention(run):
@@ -85,7 +85,7 @@ def attention(run):
     model, split = evaluation.open_run(run)
     sets = evaluation.encode_sets(model, split.records, split.source)
     size = encoders.map_size(model.image_encoder)
-    return report.attention_sheet_of(sets, split.records, split.picture, size, rows=PICTURES)
+    return plots.attention_sheet_of(sets, split.records, split.picture, size, rows=PICTURES)
 
 
 def crops(run):

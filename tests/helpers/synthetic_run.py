@@ -5,8 +5,6 @@ import numpy as np
 from zoo.data import Records
 from zoo.embeddings import uncertainty
 from zoo.evaluation.retrieval import EncodedSplit
-from zoo.report import ReportedRun
-from zoo.similarities import ClosedFormSampledDistance
 
 WORDS = ("red", "blue", "crown", "short", "bill", "wing", "small", "long")
 
@@ -50,13 +48,6 @@ def encoded(shown, dim=6, seed=0, kind="gaussian"):
     name = {"gaussian": "log_det", "set": "circular_variance"}[kind]
     values = [np.asarray(uncertainty(one, name)) for one in (images, captions)]
     return EncodedSplit(shown, images, captions, *values, name, name)
-
-
-def run(name="random", kind="gaussian", similarity=None, seed=0, **options):
-    shown = records(seed=0)
-    similarity = similarity or ClosedFormSampledDistance()
-    given = {"resamples": 40, "picture": picture, **options}
-    return ReportedRun(name, encoded(shown, seed=seed, kind=kind), similarity, **given)
 
 
 def picture(index):

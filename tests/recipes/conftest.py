@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from zoo.data import coco, toy_birds, toy_scenes
-from zoo.report import style
+from zoo.plots import style
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +84,7 @@ def _each_figure_once(_drawn):
     """To draw its half a dozen figures takes a third of a small run.
 
     So all runs together draw a figure of each name once; the others are empty pictures. What is in
-    them is tested in tests/report.
+    them is tested in tests/plots.
     """
     draw = Figure.savefig
 

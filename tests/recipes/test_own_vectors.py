@@ -54,7 +54,7 @@ def test_nothing_trained_is_calibrated_searched_reported_and_exported(files, tmp
             ["query", index, "--vector", str(files / "captions.npy"), "--row", "300"]
         )
     report_command.main([str(run), "--out", str(tmp_path / "page"), "--resamples", "10"])
-    assert (tmp_path / "page" / "report.html").is_file()
+    assert (tmp_path / "page" / "report.md").is_file()
     export.main([str(run), str(tmp_path / "served")])
     served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures
     model = zoo.from_preset(run)

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import annotation_folder
-from studies import approximate_search, opened, pcme_figures, plausible_matches, similarity_flops
+from studies import (
+    approximate_search,
+    opened,
+    pcme_figures,
+    pcme_inputs,
+    plausible_matches,
+    similarity_flops,
+)
 from zoo import evaluation, metrics, models
 from zoo.data import Split
 from zoo.data.records import Records
@@ -112,6 +119,52 @@ def test_f1_appends_and_7_replaces(known, tmp_path):
     whole = found["Erased pixels"]["mean"][0]
     images = model.image_encoder.predict(np.stack([split.picture(i) for i in range(10)]), verbose=0)
     assert whole == pytest.approx(np.mean(images["log_variance"]) / 2, abs=1e-5)
+
+
+def test_8_is_of_pairs_of_two_labels(tmp_path):
+    found = draw("8", tmp_path)
+    assert found["pairs"] == 5  # of ten images
+    assert 0 <= found["mix_area"] <= 100
+
+
+def test_f2_counts_words_by_uncertainty(known, tmp_path):
+    found = draw("F.2", tmp_path)
+    assert len(found["tf_idf"]) == 5
+    assert set().union(*found["tf_idf"]) <= {*COLOURS, *map(str, range(50))}  # not the usual words
+    model, split = known
+    encoded = evaluation.encode(model, split.records, split.source)
+    length = [len(line.split()) for line in split.records.captions]
+    rho = metrics.spearman(encoded.caption_uncertainty, length)
+    assert found["spearman_of_uncertainty_and_length"] == pytest.approx(rho, nan_ok=True)
+
+
+@pytest.mark.parametrize(("figure", "side"), [("F.3", "image"), ("F.4", "caption")])
+def test_f3_and_f4_are_the_ends_of_the_uncertainties(known, figure, side, tmp_path):
+    found = draw(figure, tmp_path)
+    model, split = known
+    encoded = evaluation.encode(model, split.records, split.source)
+    values = getattr(encoded, f"{side}_uncertainty")
+    assert sorted(found["uncertainty"]) == found["uncertainty"]
+    assert found["uncertainty"][0] == pytest.approx(values.min())
+    assert found["uncertainty"][-1] == pytest.approx(values.max())
+    np.testing.assert_allclose(values[found["items"]], found["uncertainty"])
+
+
+def test_words_by_hand():
+    lines = pcme_inputs.words_of(["A red bird.", "a bird", "a Bird's nest"])
+    assert lines == [["a", "red", "bird"], ["a", "bird"], ["a", "birds", "nest"]]
+    certain, uncertain = pcme_inputs.tf_idf(lines, [0, 1, 1])
+    assert "a" not in certain  # it has a third of the words here, three eighths of all words
+    assert certain["red"] == pytest.approx(np.log(3) / 3)
+    assert uncertain["nest"] == pytest.approx(np.log(3) / 5)
+    bins = pcme_inputs.quantile_bins(np.array([5.0, 1, 3, 3]), 2)
+    np.testing.assert_array_equal(bins, [1, 0, 0, 1])
+
+
+def test_extremes_are_the_ends_in_order():
+    values = np.array([3.0, 9, 1, 7, 5, 2])
+    np.testing.assert_array_equal(pcme_inputs.extremes(values, 2), [2, 5, 3, 1])
+    np.testing.assert_array_equal(pcme_inputs.extremes(np.array([2.0, 1, 3]), 3), [1, 2])
 
 
 def test_6_is_of_the_five_folds(known, annotations, tmp_path):

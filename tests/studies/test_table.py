@@ -4,7 +4,7 @@ import pytest
 
 from studies import birds_table, gaussian_table, pcmepp_table, seed_table
 from zoo.files import RunFolder
-from zoo.report import style
+from zoo.plots import style
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 

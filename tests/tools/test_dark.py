@@ -5,7 +5,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from tools import dark, dark_pictures
-from zoo.report.style import BLUE, GROUND, INK, PALETTE, RIGHT, new_figure, styled
+from zoo.plots.style import BLUE, GROUND, INK, PALETTE, RIGHT, new_figure, styled
 
 
 @styled

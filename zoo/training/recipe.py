@@ -30,7 +30,7 @@ def train(
     def main(argv=None):
         settings = zoo.cli.parse(Settings, argv, description=__doc__)
         return zoo.training.train(
-            settings, settings.data("cub", "toy_birds"), build, fit, report=zoo.report.draw_run
+            settings, settings.data("cub", "toy_birds"), build, fit, report=zoo.plots.draw_run
         )
     ```
 
@@ -76,7 +76,7 @@ def finish(
         similarities, annotations_dir, instances: see `zoo.evaluation.measure`.
         measure_more: function `(run, model) -> dict` of further results.
         report: function `(run, results, encoded, model)` that draws what was evaluated, such as
-            `zoo.report.draw_run`; None draws nothing.
+            `zoo.plots.draw_run`; None draws nothing.
 
     Returns:
         The results, as metrics.json has them; of several workers the chief alone has them, None

@@ -1,6 +1,9 @@
-"""Sections on what makes an input uncertain: erased pixels, lost words, the words themselves."""
+"""What makes an input uncertain: erased pixels, lost words, the words themselves."""
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -8,16 +11,43 @@ import tensorflow as tf
 from zoo.data import images
 from zoo.data.text.captions import drop_words, normalise, token_ids
 from zoo.embeddings import uncertainty
+from zoo.errors import InputError
 from zoo.files.seeding import step_seed
 from zoo.metrics import bootstrap, spearman
-from zoo.metrics.statistics import nan_mean, percentage
-from zoo.report.section import Number, Section
-from zoo.report.style import MARKERS, PALETTE, new_figure, styled
+from zoo.metrics.statistics import nan_mean
+from zoo.plots import retrieval_sheets
+from zoo.plots.style import MARKERS, PALETTE, new_figure, styled
 
 ERASED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)  # of the picture's area
 DROPPED = (0.0, 0.2, 0.4, 0.6, 0.8)  # probability of each word
 BINS, WORDS = 5, 10
-MODES = {"mask": "words become <unk>", "delete": "words are deleted"}
+EACH = 3  # items at each end
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A model with the split that figures show of it.
+
+    Attributes:
+        model: a `DualEncoder` of Gaussians.
+        encoded: the `EncodedSplit`.
+        picture: function from an image's index to its pixels, or None.
+        items: how many images and captions an experiment encodes.
+        seed: of what is drawn at random.
+        measure: of uncertainty, for `zoo.embeddings.uncertainty`.
+    """
+
+    model: Any
+    encoded: Any
+    picture: Callable | None = None
+    items: int = 256
+    seed: int = 0
+    measure: str = "geometric_mean"
+
+    def choose(self, count):
+        """At most `items` of `count` positions, drawn at random, in order."""
+        generator = np.random.default_rng([self.seed, count])
+        return np.sort(generator.choice(count, min(self.items, count), replace=False))
 
 
 def erased_uncertainty(run, chosen, shares=ERASED):
@@ -40,7 +70,7 @@ def dropped_uncertainty(run, chosen, mode, rates=DROPPED):
     `mode` is of `zoo.data.captions.drop_words`. `(len(chosen), len(rates))`.
     """
     tokenizer = run.model.tokenizer
-    ids = tf.constant(token_ids(tokenizer, run.records.captions[chosen]))
+    ids = tf.constant(token_ids(tokenizer, run.encoded.records.captions[chosen]))
     words = getattr(tokenizer, "word_ids", None)
     # One seed for all rates: a word that is lost at a low rate is lost at a high one too.
     key = step_seed(run.seed, 0)
@@ -53,7 +83,7 @@ def dropped_uncertainty(run, chosen, mode, rates=DROPPED):
 def measured(run, side, inputs):
     """The uncertainties of some inputs, by the run's measure."""
     embedding = run.model.tower(side).of_arrays(inputs)
-    return np.asarray(uncertainty(embedding, run.split.measure_name))
+    return np.asarray(uncertainty(embedding, run.measure))
 
 
 @styled
@@ -76,50 +106,6 @@ def corruption_plot(curves, measure):
         if number == 0:
             axis.set_ylabel(f"mean uncertainty, {measure}")
     return figure
-
-
-def corruption_section(run):
-    """Uncertainty of images that lose pixels and of captions that lose words."""
-    if run.model is None or run.model.tokenizer is None:
-        return None  # nothing to erase from, such as of stored vectors
-    curves, numbers = {}, []
-    if run.picture is not None:
-        chosen = run.choose(run.records.num_images)
-        values = erased_uncertainty(run, chosen)
-        label = "area erased (%)"
-        curves["Erased pixels"] = (100 * np.array(ERASED), values, label)
-        numbers += _numbers(run, "images, erased pixels", ERASED, values, "images")
-    chosen = run.choose(run.records.num_captions)
-    for mode, words in MODES.items():
-        values = dropped_uncertainty(run, chosen, mode)
-        label = "probability that a word is left out (%)"
-        curves[words.capitalize()] = (100 * np.array(DROPPED), values, label)
-        numbers += _numbers(run, f"captions, {words}", DROPPED, values, "captions")
-    text = (
-        "Random items lose more and more: images a square in the mean colour of ImageNet around a "
-        "place of their own, captions words at random. ρ is each item's own Spearman correlation "
-        "of loss and uncertainty, averaged. Deleted words leave a short caption, such as training "
-        "has shown; <unk> says that something is missing."
-    )
-    if run.picture is None:
-        text += " There are no pictures to erase: this run reads features."
-    figure = corruption_plot(curves, run.split.measure)
-    figures = {"Mean uncertainty over erased area and lost words": figure}
-    return Section("corruption", "Erased pixels and lost words", text, tuple(numbers), figures)
-
-
-def _numbers(run, label, levels, values, of):
-    each = np.array([spearman(levels, row) for row in values])
-    more = values[:, -1] > values[:, 0]
-    yield Number(
-        f"{label}: mean ρ of loss and uncertainty", run.estimate(nan_mean, each), "", "+.2f", of
-    )
-    yield Number(
-        f"{label}: more uncertain at {100 * levels[-1]:.0f} % than whole",
-        run.estimate(percentage, more),
-        "%",
-        of=of,
-    )
 
 
 def words_of(captions):
@@ -185,31 +171,42 @@ def words_plot(scores, words=WORDS):
     return figure
 
 
-def words_section(run):
-    """The words of certain and of uncertain captions, and the correlation with length."""
-    if not run.records.has_texts:
-        return None
-    lines = words_of(run.records.captions)
-    values = run.split.caption_uncertainty
-    bins = min(BINS, len(lines))
-    figure = words_plot(tf_idf(lines, quantile_bins(values, bins)))
-    length = np.array([len(line) for line in lines])
-    number = Number(
-        "Spearman's ρ of caption uncertainty and number of words",
-        run.estimate(spearman, values, length),
-        form="+.2f",
-        of="captions",
-    )
-    text = (
-        f"Captions in {bins} bins of equal size by their uncertainty, and the words of highest "
-        "TF-IDF in each, out of those that the bin has more often than the others. If ρ with the "
-        "length is near −1, uncertainty may be no more than brevity."
-    )
-    figures = {"Words of highest TF-IDF by bin of caption uncertainty": figure}
-    return Section("words", "Words of certain and uncertain captions", text, (number,), figures)
-
-
 def _end(number, bins):
     if number == 0:
         return ": most certain"
     return ": most uncertain" if number == bins - 1 else ""
+
+
+def words_by_uncertainty(run):
+    """Figure F.2: the words of captions in bins of their uncertainty."""
+    lines = words_of(run.encoded.records.captions)
+    values = run.encoded.caption_uncertainty
+    scores = tf_idf(lines, quantile_bins(values, min(BINS, len(lines))))
+    length = np.array([len(line) for line in lines])
+    return words_plot(scores), {
+        "spearman_of_uncertainty_and_length": spearman(values, length),
+        "tf_idf": [dict(sorted(of.items(), key=lambda w: (-w[1], w[0]))[:WORDS]) for of in scores],
+    }
+
+
+def retrieved_by(run, side):
+    """Figures F.3 and F.4: the most and the least certain images or captions, and their answers."""
+    encoded = run.encoded
+    if run.picture is None:
+        raise InputError("figures F.3 and F.4 show pictures; this run reads features")
+    pairs = encoded.pairs(run.model.similarity).kept()
+    values = {"images": encoded.image_uncertainty, "captions": encoded.caption_uncertainty}[side]
+    draw = {
+        "images": retrieval_sheets.sheet_of_images,
+        "captions": retrieval_sheets.sheet_of_captions,
+    }
+    chosen = extremes(values)
+    figure = draw[side](encoded, pairs, run.picture, chosen)
+    return figure, {"items": chosen.tolist(), "uncertainty": values[chosen].tolist()}
+
+
+def extremes(values, each=EACH):
+    """Indices of the lowest, then of the highest values, the highest last."""
+    order = np.argsort(values, kind="stable")
+    each = min(each, len(order) // 2)
+    return np.concatenate([order[:each], order[len(order) - each :]])

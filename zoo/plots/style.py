@@ -85,7 +85,7 @@ def save(figure: Figure, path: str | os.PathLike, dpi: int = 150) -> Path:
     ```
 
     Args:
-        figure: what a function of `zoo.report` returned.
+        figure: what a function of `zoo.plots` returned.
         path: the file. Its folder is made when missing.
         dpi: pixels per inch.
 
@@ -137,7 +137,7 @@ def format_spearman(value):
     return "ρ undefined" if math.isnan(value) else f"ρ = {with_minus(f'{value:+.2f}')}"
 
 
-# On a dark ground: reports and the site save a figure twice, and no function draws twice.
+# On a dark ground: the site saves each figure twice, and no function draws twice.
 GROUND, INK, FAINT = "#1e2129", "#e2e4e9", "#3a3e49"
 BLUE = "#2e94d6"  # the palette's is too dark here; 4.8:1
 EXCHANGED = {

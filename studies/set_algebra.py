@@ -1,28 +1,20 @@
-"""Section on set algebra: the Gaussians of mixed and of erased images beside the originals'."""
+"""PCME's figure 8: the Gaussians of mixed and of erased images beside the originals'."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
+from scipy.stats import chi2
 
 from zoo.data import images
+from zoo.errors import InputError
 from zoo.files.seeding import step_seed
-from zoo.metrics.statistics import nan_mean, percentage
-from zoo.report.ellipses import (
-    area_inside,
-    draw_gaussian,
-    mass_inside,
-    name_axes,
-    principal_plane,
-    shared_area_inside,
-    unit_disc,
-)
-from zoo.report.section import Number, Section
-from zoo.report.style import MARKERS, PALETTE, new_figure, styled
+from zoo.metrics.statistics import nan_mean
+from zoo.plots.ellipses import draw_gaussian, name_axes, principal_plane
+from zoo.plots.style import MARKERS, PALETTE, new_figure, styled
 
 ERASED = 0.3  # of the area
 NUM_SAMPLES = 512
-CONTROL = "of another pair"
 
 
 @dataclass(frozen=True)
@@ -45,16 +37,22 @@ class Algebra:
 def make(run):
     """Mixes pairs of images of different labels and erases a part of the first.
 
-    The run has a model and pictures. An `Algebra`, or None if there are no two labels.
+    Args:
+        run: a `studies.pcme_inputs.Shown` with pictures.
+
+    Raises:
+        InputError: if no drawn pair has two labels, or there are no pictures.
     """
-    labels = run.records.image_labels
+    if run.picture is None:
+        raise InputError("figure 8 mixes pictures; this run reads features")
+    labels = run.encoded.records.image_labels
     order = np.random.default_rng(run.seed).permutation(len(labels))[: 2 * (run.items // 2)]
     half = len(order) // 2
     first, second = order[:half], order[half : 2 * half]
     different = labels[first] != labels[second]
     first, second = first[different], second[different]
     if not len(first):
-        return None
+        raise InputError("figure 8 mixes images of two labels; found no such pair")
     pictures = {
         "first": np.stack([run.picture(index) for index in first]),
         "second": np.stack([run.picture(index) for index in second]),
@@ -64,8 +62,8 @@ def make(run):
     shown = tf.constant(pictures["first"])
     pictures["erased"] = images.erase(shown, ERASED, step_seed(run.seed, 1)).numpy()
     embeddings = {
-        "first": _take(run.split.images, first),
-        "second": _take(run.split.images, second),
+        "first": _take(run.encoded.images, first),
+        "second": _take(run.encoded.images, second),
     }
     for name in ("mix", "erased"):
         found = run.model.tower("images").of_arrays(pictures[name])
@@ -161,55 +159,13 @@ def algebra_plot(plane, mix, erased, pictures):
     return figure
 
 
-def section(run):
-    """How mixing and erasing move and widen the Gaussians of images."""
-    if run.model is None or run.picture is None or not run.is_gaussian:
-        return None
+def mixed_and_erased(run):
+    """Figure 8, of the pair with the median share in the intersection; and the means of `measure`
+    over all pairs.
+    """
     algebra = make(run)
-    if algebra is None:
-        return None
-    plane = principal_plane(run.split.images["mean"])
+    plane = principal_plane(run.encoded.images["mean"])
     found = measure(algebra, plane, run.seed)
-    lines = (
-        ("in the plane: the mix's ellipse lies in the originals' intersection", "mix_area"),
-        (f"in the plane: … in the intersection {CONTROL}", "mix_area_control"),
-        ("in the plane: the intersection is covered by the mix, where there is one", "covered"),
-        ("all dimensions: the mix's mass lies in both originals' 95 % regions", "mix_mass"),
-        (f"all dimensions: … in those {CONTROL}", "mix_mass_control"),
-        (
-            "all dimensions: the original's mass lies in the erased one's region",
-            "original_in_erased",
-        ),
-        (
-            "all dimensions: the erased one's mass lies in the original's region",
-            "erased_in_original",
-        ),
-    )
-    numbers = [
-        Number(label, run.estimate(nan_mean, found[name]), "%", of="pairs") for label, name in lines
-    ]
-    numbers += [
-        Number(
-            "mixes wider than the mean of their originals (log det Σ)",
-            run.estimate(percentage, found["wider_mix"]),
-            "%",
-            of="pairs",
-        ),
-        Number(
-            "erased images wider than the originals (log det Σ)",
-            run.estimate(percentage, found["wider_erased"]),
-            "%",
-            of="images",
-        ),
-    ]
-    text = (
-        "Pairs of images of different labels. A mix is the mean of their pixels. It may show "
-        "either, so its ellipse should lie in the intersection of theirs, more than in that of "
-        f"two other images. The ellipse of an image with {100 * ERASED:.0f} % of its area erased "
-        "should include the original's. The plane is that of the two main directions of all "
-        "images' means; there, ellipses overlap that are far apart in the whole space. The figure "
-        "is of the pair with the median share in the intersection."
-    )
     order = np.argsort(found["mix_area"], kind="stable")
     typical = order[len(order) // 2]
 
@@ -220,14 +176,76 @@ def section(run):
         )
 
     (mix, above), (erased, below) = shown("first", "mix", "second"), shown("first", "erased")
-    figure = algebra_plot(plane, mix, erased, (above, below))
-    return Section(
-        "set_algebra",
-        "Set algebra: mixing and erasing",
-        text,
-        tuple(numbers),
-        {"Ellipses of two images with their mix, and of one with its erased self": figure},
-    )
+    numbers = {name: nan_mean(np.asarray(values, float)) for name, values in found.items()}
+    return algebra_plot(plane, mix, erased, (above, below)), {"pairs": len(order), **numbers}
+
+
+def inside(points, mean, variance, confidence=0.95):
+    """Whether points `(…, dim)` lie in the ellipsoid that holds a share of a Gaussian, `(…,)`.
+
+    ```python
+    inside(np.array([[0.0, 0.0], [9.0, 0.0]]), 0.0, 1.0)  # [True, False]
+    ```
+    """
+    squared = ((points - mean) ** 2 / variance).sum(axis=-1)
+    return squared <= chi2.ppf(confidence, np.shape(points)[-1])
+
+
+def mass_inside(mean, variance, others, noise, confidence=0.95):
+    """The share of a Gaussian that lies in the regions of all the others.
+
+    Others are pairs of a mean and a variance, `(dim,)` each; noise is `(num_samples, dim)`.
+    """
+    points = mean + np.sqrt(variance) * noise
+    return float(np.mean(_in_all(points, others, confidence)))
+
+
+def area_inside(mean, covariance, others, disc, confidence=0.95):
+    """The share of a Gaussian's ellipse in the plane that lies in the ellipses of all the others.
+
+    Others are pairs of a mean `(2,)` and a covariance `(2, 2)`; `disc` is points of the unit disc.
+    """
+    points = ellipse_points(mean, covariance, disc, confidence)
+    return float(np.mean(in_ellipses(points, others, confidence)))
+
+
+def shared_area_inside(first, second, third, disc, confidence=0.95):
+    """The share of the intersection of two ellipses that a third covers; NaN where there is none.
+
+    Each is a pair of a mean and a covariance.
+    """
+    points = ellipse_points(*first, disc, confidence)
+    points = points[in_ellipses(points, [second], confidence)]
+    return float(np.mean(in_ellipses(points, [third], confidence))) if len(points) else np.nan
+
+
+def ellipse_points(mean, covariance, disc, confidence=0.95):
+    """The image of points of the unit disc in an ellipse, `(num_samples, 2)`."""
+    radius = np.sqrt(chi2.ppf(confidence, 2))
+    return mean + radius * disc @ np.linalg.cholesky(covariance).T
+
+
+def in_ellipses(points, ellipses, confidence=0.95):
+    """Whether points of the plane lie in all of some ellipses, booleans `(points,)`."""
+    result = np.ones(len(points), bool)
+    for mean, covariance in ellipses:
+        turned = np.linalg.solve(np.linalg.cholesky(covariance), (points - mean).T).T
+        result &= inside(turned, 0.0, 1.0, confidence)
+    return result
+
+
+def unit_disc(generator, num_samples):
+    """Points drawn uniformly from the unit disc, `(num_samples, 2)`."""
+    radius = np.sqrt(generator.random(num_samples))
+    angle = 2 * np.pi * generator.random(num_samples)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def _in_all(points, others, confidence):
+    result = np.ones(len(points), bool)
+    for mean, variance in others:
+        result &= inside(points, mean, variance, confidence)
+    return result
 
 
 def _take(gaussian, positions):

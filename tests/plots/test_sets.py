@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo import evaluation, metrics, report, similarities
+from zoo import evaluation, metrics, plots, similarities
 from zoo.evaluation.sets import attention_divergence, element_usage
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_overlay_is_pale_and_grey_where_nobody_looks():
     image = np.full((8, 8, 3), (200, 20, 20), np.uint8)
     attention = np.zeros((2, 2))
     attention[0, 0] = 0.7
-    shown = report.overlay(image, attention)
+    shown = plots.overlay(image, attention)
     np.testing.assert_array_equal(shown[0, 0], [200, 20, 20])
     np.testing.assert_array_equal(shown[-1, -1], [216, 216, 216])
 
@@ -97,7 +97,7 @@ def test_overlay_is_pale_and_grey_where_nobody_looks():
 def test_the_attention_sheet_draws_every_element(tmp_path):
     attention = RNG.dirichlet(np.ones(4), (2, 3)).reshape(2, 3, 2, 2)
     images = RNG.integers(0, 256, (2, 16, 16, 3))
-    figure = report.attention_sheet(images, attention, [["a bird"] * 3] * 2, np.zeros((2, 3)))
+    figure = plots.attention_sheet(images, attention, [["a bird"] * 3] * 2, np.zeros((2, 3)))
     assert len(figure.axes) == 8
-    report.save(figure, tmp_path / "sheet.png")
+    plots.save(figure, tmp_path / "sheet.png")
     assert (tmp_path / "sheet.png").stat().st_size > 1000

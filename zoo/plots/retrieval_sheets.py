@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from zoo.report.style import RIGHT, WRONG, mark, new_figure, show_image, styled, with_minus
+from zoo.plots.style import RIGHT, WRONG, mark, new_figure, show_image, styled, with_minus
 
 TOP = 5
 _PALE = "#5A5A5A"

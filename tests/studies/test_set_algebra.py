@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from zoo.report import set_algebra
+from studies import set_algebra
 
 
 def gaussians(means, log_variances):
@@ -75,11 +75,13 @@ def test_pairs_have_different_labels_and_pictures_of_their_own():
         return gaussians(np.zeros((len(arrays), 2)), np.zeros(len(arrays)))
 
     run = SimpleNamespace(
-        records=SimpleNamespace(image_labels=labels),
         seed=0,
         items=6,
         picture=lambda index: pictures[index],
-        split=SimpleNamespace(images=gaussians(np.arange(12).reshape(6, 2), np.zeros(6))),
+        encoded=SimpleNamespace(
+            records=SimpleNamespace(image_labels=labels),
+            images=gaussians(np.arange(12).reshape(6, 2), np.zeros(6)),
+        ),
         model=SimpleNamespace(tower=lambda side: SimpleNamespace(of_arrays=of_arrays)),
     )
     algebra = set_algebra.make(run)

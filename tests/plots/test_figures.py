@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from zoo.errors import InputError
 from zoo.metrics import recall_by_uncertainty, risk_coverage, spearman
-from zoo.report import (
+from zoo.plots import (
     confidence_ellipses,
     image_to_text_sheet,
     principal_plane,
@@ -18,7 +18,7 @@ from zoo.report import (
     training_curves,
     uncertainty_against_matches,
 )
-from zoo.report.ellipses import ellipse_axes
+from zoo.plots.ellipses import ellipse_axes
 
 RNG = np.random.default_rng(0)
 

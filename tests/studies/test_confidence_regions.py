@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.report import ellipses as regions
+from studies import set_algebra as regions
 
 RNG = np.random.default_rng(0)
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from zoo.data.records import Records
 from zoo.evaluation.sets import nearest_captions
-from zoo.report.style import new_figure, show_image, styled, with_minus
+from zoo.plots.style import new_figure, show_image, styled, with_minus
 
 _CELL = 1.7  # inches
 _TEXT = 0.62

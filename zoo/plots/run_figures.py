@@ -9,10 +9,9 @@ import numpy as np
 from zoo import similarities
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder
-from zoo.report import retrieval_sheets, style, uncertainty_plots
-from zoo.report.curves import training_curves
-from zoo.report.ellipses import confidence_ellipses, principal_plane
-from zoo.report.gaussian_shape import items_of
+from zoo.plots import retrieval_sheets, style, uncertainty_plots
+from zoo.plots.curves import training_curves
+from zoo.plots.ellipses import confidence_ellipses, items_of, principal_plane
 from zoo.similarities import by_name
 from zoo.training import Run, read_history
 
@@ -40,7 +39,7 @@ def draw(
     model: DualEncoder,
     picture: Callable | None,
     true_matches: np.ndarray | None = None,
-) -> None:
+) -> list[str]:
     """Writes the figures of an evaluated split as PNG: retrieval sheets, and of its uncertainties.
 
     Args:
@@ -51,6 +50,9 @@ def draw(
         picture: function from an image's index to its pixels `(height, width, 3)`, 0 … 255; None,
             for features, draws no sheets.
         true_matches: `(M,)`, the number of images that each caption is true of, or None.
+
+    Returns:
+        The names of the figures.
     """
     figures = {}
     if picture is not None:
@@ -76,6 +78,7 @@ def draw(
             )
     for name, figure in figures.items():
         style.save(figure, folder / f"{name}.png")
+    return list(figures)
 
 
 def _ranking(name, model):

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from zoo.metrics import spearman
-from zoo.report.style import (
+from zoo.plots.style import (
     DIRECTION_STYLE,
     GREY,
     PALETTE,

@@ -1,4 +1,4 @@
-"""Gaussian embeddings in the plane, as confidence ellipses, and what lies in them."""
+"""Gaussian embeddings in the plane, as confidence ellipses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
 
 from zoo.embeddings import Embedding
 from zoo.embeddings.plane import ellipse_axes, principal_plane
-from zoo.report.style import GREY, MARKERS, PALETTE, new_figure, styled
+from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, styled
 
 
 @styled
@@ -79,6 +78,31 @@ def confidence_ellipses(
     needed = (4.4 * drawn.height / max(drawn.width, 1e-12) + 1.2, 0.25 * entries + 0.8)
     figure.set_figheight(float(np.clip(max(needed), 3.0, 5.0)))
     return figure
+
+
+def items_of(split, labels, each):
+    """Arguments of `confidence_ellipses`: the first images and captions, `each` of both, of some
+    labels of an `EncodedSplit`, and the labels' names.
+    """
+    records = split.records
+
+    def first(of):
+        return np.concatenate([np.flatnonzero(of == label)[:each] for label in labels])
+
+    images, captions = first(records.image_labels), first(records.caption_labels)
+    if records.class_names is None:
+        place = {label: np.argmax(records.image_labels == label) for label in labels}
+        names = {label: f"image {records.image_ids[at]}" for label, at in place.items()}
+    else:
+        found = {label: records.class_names[label].split(".")[-1] for label in labels}
+        names = {label: name.replace("_", " ") for label, name in found.items()}
+    return (
+        {key: np.asarray(value)[images] for key, value in split.images.items()},
+        records.image_labels[images],
+        {key: np.asarray(value)[captions] for key, value in split.captions.items()},
+        records.caption_labels[captions],
+        names,
+    )
 
 
 def draw_gaussian(
@@ -150,71 +174,3 @@ def _legend(axis, classes, names, with_captions, generic):
         )
     axis.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return len(handles)
-
-
-def inside(points, mean, variance, confidence=0.95):
-    """Whether points `(…, dim)` lie in the ellipsoid that holds a share of a Gaussian, `(…,)`.
-
-    ```python
-    inside(np.array([[0.0, 0.0], [9.0, 0.0]]), 0.0, 1.0)  # [True, False]
-    ```
-    """
-    squared = ((points - mean) ** 2 / variance).sum(axis=-1)
-    return squared <= chi2.ppf(confidence, np.shape(points)[-1])
-
-
-def mass_inside(mean, variance, others, noise, confidence=0.95):
-    """The share of a Gaussian that lies in the regions of all the others.
-
-    Others are pairs of a mean and a variance, `(dim,)` each; noise is `(num_samples, dim)`.
-    """
-    points = mean + np.sqrt(variance) * noise
-    return float(np.mean(_in_all(points, others, confidence)))
-
-
-def area_inside(mean, covariance, others, disc, confidence=0.95):
-    """The share of a Gaussian's ellipse in the plane that lies in the ellipses of all the others.
-
-    Others are pairs of a mean `(2,)` and a covariance `(2, 2)`; `disc` is points of the unit disc.
-    """
-    points = ellipse_points(mean, covariance, disc, confidence)
-    return float(np.mean(in_ellipses(points, others, confidence)))
-
-
-def shared_area_inside(first, second, third, disc, confidence=0.95):
-    """The share of the intersection of two ellipses that a third covers; NaN where there is none.
-
-    Each is a pair of a mean and a covariance.
-    """
-    points = ellipse_points(*first, disc, confidence)
-    points = points[in_ellipses(points, [second], confidence)]
-    return float(np.mean(in_ellipses(points, [third], confidence))) if len(points) else np.nan
-
-
-def ellipse_points(mean, covariance, disc, confidence=0.95):
-    """The image of points of the unit disc in an ellipse, `(num_samples, 2)`."""
-    radius = np.sqrt(chi2.ppf(confidence, 2))
-    return mean + radius * disc @ np.linalg.cholesky(covariance).T
-
-
-def in_ellipses(points, ellipses, confidence=0.95):
-    """Whether points of the plane lie in all of some ellipses, booleans `(points,)`."""
-    result = np.ones(len(points), bool)
-    for mean, covariance in ellipses:
-        turned = np.linalg.solve(np.linalg.cholesky(covariance), (points - mean).T).T
-        result &= inside(turned, 0.0, 1.0, confidence)
-    return result
-
-
-def unit_disc(generator, num_samples):
-    """Points drawn uniformly from the unit disc, `(num_samples, 2)`."""
-    radius = np.sqrt(generator.random(num_samples))
-    angle = 2 * np.pi * generator.random(num_samples)
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-
-
-def _in_all(points, others, confidence):
-    result = np.ones(len(points), bool)
-    for mean, variance in others:
-        result &= inside(points, mean, variance, confidence)
-    return result
