@@ -43,10 +43,9 @@ _MOVED = "new model path, if it has moved since `build`"
 
 def main(argv=None):
     options = parse(argv)
-    if options.command not in ("check", "query", "serve"):  # which may do without Keras
+    if options.command not in ("query", "serve"):  # which may do without Keras
         importlib.import_module("zoo.training.registered")
     rooms = {
-        "check": "zoo.retriever.check",
         "query": "zoo.retriever.query",
         "serve": "zoo.retriever.server",
     }
@@ -111,14 +110,6 @@ def parser():
         "--max-uncertainty", type=float, help="leave out items with a larger uncertainty"
     )
     find.add_argument("--model", help=_MOVED)
-    check = commands.add_parser("check", help="whether an index can still be believed")
-    check.add_argument("folder", type=Path, help="what `build` wrote")
-    check.add_argument("--questions", metavar="LOG", help="questions that were asked, one per line")
-    check.add_argument(
-        "--feedback", metavar="FILE", help='lines of {"probability": P, "right": true or false}'
-    )
-    check.add_argument("--json", action="store_true", help="one JSON object")
-    check.add_argument("--model", help=_MOVED)
     serve = commands.add_parser("serve", help="answer programs over HTTP, JSON in and out")
     serve.add_argument("folder", type=Path, help="folder that `build` wrote")
     serve.add_argument(

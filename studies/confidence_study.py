@@ -6,17 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from studies.statistics import auroc, mean_and_deviation
+from studies.statistics import mean_and_deviation
 from zoo.cli.bounds import DIVISIONS
-from zoo.confidence import (
-    QueryScores,
-    absence_p_values,
-    abstention_auc,
-    confidence_quality,
-    query_features,
-)
+from zoo.confidence import QueryScores, abstention_auc, confidence_quality, query_features
 from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import MOST, calibrate, fitted, said_of
+from zoo.evaluation.calibration import MOST, fitted, said_of
 from zoo.evaluation.retrieval import EncodedSplit
 
 DIRECTIONS = ("i2t", "t2i")
@@ -71,9 +65,7 @@ def confidence_study(
         - `calibrated`: by `"validation"`, `"half_of_test"` and `"half_of_classes"` the figures of
           `confidence_quality`, `nauc_without_agreement` where their answers' vectors are known,
           `nauc_without_uncertainty` where the queries have one, and `nauc_of_signals` on the same
-          queries; means over all halves. Or `why_not`, a sentence,
-        - `absence`: the AUROC of telling queries from the same queries without their matches in the
-          gallery, by p-value (calibrated on the other half) and by the best score alone.
+          queries; means over all halves. Or `why_not`, a sentence.
 
         Also `labels`, of `"i2t"` and `"t2i"`: number of classes.
 
@@ -83,7 +75,7 @@ def confidence_study(
     pairs = encoded.pairs(similarity).kept()
     study = {}
     for direction in DIRECTIONS:
-        answers = Answers.of(encoded, similarity, direction, pairs=pairs, absent=True)
+        answers = Answers.of(encoded, similarity, direction, pairs=pairs)
         seen = None
         if validation is not None:
             seen = Answers.of(validation, similarity, direction, MOST, seed)
@@ -104,7 +96,7 @@ def study_of(
     """The study of one direction: see `confidence_study`.
 
     Args:
-        answers: the `Answers` of the test split, `absent` included.
+        answers: the `Answers` of the test split.
         seen: those to calibrate on, or None.
         divisions, seed: as of `confidence_study`.
     """
@@ -124,11 +116,10 @@ def study_of(
             name: _order(values, answers.correct) for name, values in signals_of(answers).items()
         },
         "calibrated": {
-            name: _tried(lambda parts=parts: _row(parts, seed))
+            name: _tried(lambda parts=parts: _row(parts))
             for name, parts in rows.items()
             if parts is not None
         },
-        "absence": _tried(lambda: _mean([_absence(*part, seed) for part in _both_ways(halves)])),
     }
 
 
@@ -238,13 +229,13 @@ def _both_ways(halves):
     return [pair for first, second in halves for pair in ((first, second), (second, first))]
 
 
-def _row(parts, seed):
+def _row(parts):
     """Means over pairs of `Answers`, to calibrate on and to measure on."""
-    return _mean([_measured(calibration, answers, seed) for calibration, answers in parts])
+    return _mean([_measured(calibration, answers) for calibration, answers in parts])
 
 
-def _measured(calibration, answers, seed):
-    confidence = fitted(calibration, seed)
+def _measured(calibration, answers):
+    confidence = fitted(calibration)
     probability = said_of(confidence, answers)
     result = confidence_quality(probability, answers.correct)
     result["nauc_of_signals"] = {
@@ -256,21 +247,10 @@ def _measured(calibration, answers, seed):
     ):
         if there is not None:
             less = answers.without(name)
-            alone = fitted(calibration.without(name), seed)
+            alone = fitted(calibration.without(name))
             probability = said_of(alone, less)
             result[f"nauc_without_{name}"] = abstention_auc(probability, answers.correct)
     return result
-
-
-def _absence(calibration, answers, seed):
-    confidence = calibrate(calibration, seed)
-    absent = confidence.probability(calibration.absent, calibration.uncertainty)
-    there, gone = (
-        absence_p_values(confidence.probability(scores, answers.uncertainty), absent)
-        for scores in (answers.scores, answers.absent)
-    )
-    best = [scores.top[:, 0] for scores in (answers.scores, answers.absent)]
-    return {"auroc": auroc(-there, -gone), "auroc_of_best_score": auroc(*best)}
 
 
 def _order(values, correct):

@@ -254,6 +254,5 @@ def confidences():
             ("confidence's AURC", (100, "aurc"), ".1f"),
             ("calibration error", (100, "calibration_error"), ".1f"),
             ("first k, 90 %", (100, "smallest_k", "coverage"), ".1f"),
-            ("score set, 90 %", (100, "score_threshold", "coverage"), ".1f"),
         )
     )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from probe_world import DIM, unit, world
 from zoo.confidence import Confidence, calibrate_on
@@ -43,32 +42,8 @@ def test_a_calibration_of_a_smaller_gallery_is_refused(probes):
     assert grown.probability(queries[:3], confidence).shape == (3,)
 
 
-def test_a_certificate_holds_where_one_of_another_gallery_is_broken():
-    """At most 20 % wrong, promised with 90 %: in 10 draws at most 5 may break it."""
-    broken = before = 0
-    for seed in range(10):
-        own, queries = world(100 + seed, 600)
-        items, asked = world(200 + seed, 1600)
-        small, index = Index.build(own[:200], "cosine"), Index.build(items, "cosine")
-        here = calibrate_on(index, queries, own, seed=seed)
-        there = calibrate_on(small, queries[200:], own[200:], seed=seed)
-        correct = index.search(asked, 1)[1][:, 0] == np.arange(len(asked))
-        for confidence in (here, there):
-            if confidence.certificate is None or confidence.certificate.threshold is None:
-                continue
-            scores = index.query_scores(asked, copies=confidence.copies)
-            answered = confidence.probability(scores) >= confidence.certificate.threshold
-            wrong = 1 - correct[answered].mean() if answered.any() else 0.0
-            if confidence is here:
-                broken += wrong > 0.2
-            else:
-                before += wrong > 0.2
-    assert broken <= binom.ppf(0.999, 10, 0.1)
-    assert before > 5
-
-
 def test_all_probes_tell_how_often_answers_are_right(monkeypatch):
-    """Half of them teach the weights; the certificate, which the others gave, answers the same."""
+    """Half of them teach the weights, and all of them the share of right answers."""
     items, asked = world(7, 300, away=0.25)
     index = Index.build(items, "cosine")
     with monkeypatch.context() as patched:
@@ -79,12 +54,6 @@ def test_all_probes_tell_how_often_answers_are_right(monkeypatch):
     said = [index.probability(asked, confidence) for confidence in (of_half, of_all)]
     assert abs(said[0].mean() - right) > 0.01
     assert abs(said[1].mean() - right) < 1e-3
-    answered = [
-        values >= confidence.certificate.threshold
-        for values, confidence in zip(said, (of_half, of_all), strict=True)
-    ]
-    assert 0 < answered[0].sum() < 300
-    assert (answered[0] != answered[1]).sum() <= 1  # on the threshold itself rounding decides
 
 
 def test_copies_of_items_do_not_agree_with_one_another(probes):
@@ -145,7 +114,6 @@ def test_it_is_the_same_after_saving(probes, tmp_path):
     )
     np.testing.assert_array_equal(*later)
     assert again.first_k(0.2) == confidence.first_k(0.2)
-    assert again.score_threshold(0.1) == confidence.score_threshold(0.1)
     features = confidence.features(scores)
     np.testing.assert_array_equal(again.presence(features), confidence.presence(features))
 

@@ -6,7 +6,6 @@ from scipy.special import expit
 
 from zoo.confidence import GalleryMoments, QueryScores, feature_names, query_features
 from zoo.confidence.features import Logistic
-from zoo.confidence.scores import without_matches
 
 PLAIN = ("best_minus_mean", "z_score", "log_gap_2")
 
@@ -94,7 +93,7 @@ def test_a_small_gallery_has_no_deep_ranks():
 
 def test_taking_matches_out_is_as_if_they_were_not_there(draw):
     world = draw(count=30)
-    found = query_features(without_matches(world.similarity, world.relevance))
+    found = query_features(QueryScores.of_matrix(world.similarity, ~world.relevance))
     for query in range(30):
         row = world.similarity[query][~world.relevance[query]]
         np.testing.assert_allclose(found[query], loops(row), atol=1e-9)
@@ -107,7 +106,7 @@ def test_taking_matches_out_is_as_if_they_were_not_there(draw):
         ((np.zeros(5),), r"must be \(queries, items\)"),
         ((np.array([[0.0, np.nan]]),), r"finite; received nan at \(0, 1\)"),
         ((np.array([["a", "b"]]),), "must hold numbers"),
-        ((np.zeros((2, 1)),), "two items at least"),
+        ((np.zeros((2, 1)),), "at least two items"),
         ((np.zeros((2, 5)), np.zeros(3)), "`uncertainty` must be of 2 queries; received 3"),
         ((np.zeros((2, 5)), None, ["entropy"]), "the features entropy were expected"),
         ((np.zeros((2, 5)), None, ["agreement_5"]), "give scores that know it"),

@@ -1,4 +1,4 @@
-"""Probes of other photos: a wider interval, nothing certified, and a few own pairs that move it."""
+"""Probes of other photos: a wider interval, and a few own pairs that move it."""
 
 import dataclasses
 from pathlib import Path
@@ -56,12 +56,10 @@ def test_own_pairs_move_what_is_said_and_narrow_the_interval(worlds):
 
 
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
-def test_nothing_is_certified_and_the_deviation_is_the_measured_one(worlds, direction):
+def test_the_deviation_is_the_measured_one(worlds, direction):
     index, general, own = worlds
     plain = dataclasses.replace(general, general=None).calibrate(index, direction)
     found = general.calibrate(index, direction)
-    assert plain.certificate is not None
-    assert found.certificate is None
     expected = np.hypot(plain.in_gallery.deviation, SHIFT)
     assert found.in_gallery.deviation == pytest.approx(expected)
     joint = general.beside(own.take(np.arange(210, 240), np.arange(210, 240)))

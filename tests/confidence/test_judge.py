@@ -12,9 +12,7 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import InGallery
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Trial
-from zoo.confidence.guarantees import Certificate
 from zoo.confidence.judge import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE, Asked, Judge, leading
-from zoo.confidence.monitor import Reference
 
 SIZE = 40
 HERE, GROWN = (GalleryIdentity(size, {"dim": 3}) for size in (SIZE, 80))
@@ -25,13 +23,12 @@ def logistic(*weights, bias=0.0):
     return Logistic(np.zeros(count), np.ones(count), np.array(weights, float), bias)
 
 
-def confidence(bias=0.0, deviation=0.05, certificate=None, **seen):
+def confidence(bias=0.0, deviation=0.05, **seen):
     """P(the first is the wanted one) = sigmoid(z-score − 3 + bias)."""
     facts = {
         "size": SIZE,
         "ranks": np.arange(1, 31),
         "groups": np.arange(30),
-        "match_scores": np.linspace(-3, -1, 30),
         "brought": 1.0,
         "ranked": logistic(0.4, -0.5, -0.3, bias=-1.0),
         "matcher": logistic(1.0, bias=-2.5),
@@ -44,9 +41,7 @@ def confidence(bias=0.0, deviation=0.05, certificate=None, **seen):
         logistic(1.0, bias=bias - 3.0),
         200,
         80,
-        Reference(("z_score",), np.zeros((2, 1))),
         HERE,
-        certificate=certificate,
         in_gallery=InGallery(**{**facts, **seen}),
     )
 
@@ -203,10 +198,6 @@ def test_classes_are_judged_by_the_probes_alone():
         assert low < one.fits[0] < high
     p = confidence().probability(SCORES)
     assert [one.wanted for one in said] == pytest.approx(list(p))
-    certificate = Certificate(0.2, 0.1, 0.9, 100)
-    strict = Judge(confidence(certificate=certificate), by_class=True)
-    assert strict.threshold == 0.9
-    assert Judge(confidence(certificate=certificate), by_class=True, gallery=GROWN).threshold == 0.5
 
 
 def test_without_fits_only_the_wanted_item_is_spoken_of():

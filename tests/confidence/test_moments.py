@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zoo.confidence import GalleryMoments
+from zoo.confidence import GalleryIdentity, GalleryMoments
 
 DIM, ITEMS, QUERIES = 12, 700, 40
 
@@ -117,3 +117,20 @@ def test_one_item_has_no_variance():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_gallery_is_known_by_its_vectors_in_any_order(draw):
+    gallery = draw(seed=0).gallery
+    identity = GalleryIdentity.of(gallery)
+    assert identity == GalleryIdentity.of(gallery.astype(np.float32))
+    order = np.random.default_rng(0).permutation(len(gallery))
+    assert identity.difference(GalleryIdentity.of(gallery[order])) is None
+    for other, words in (
+        (gallery[1:], "it has 399 items, not 400"),
+        (draw(world_seed=1).gallery, "its 400 items are others"),
+        (gallery[:, :5], "its vectors have 5 dimensions"),
+    ):
+        assert identity.difference(GalleryIdentity.of(other)) == words
+    fewer = GalleryMoments.of(gallery[1:])
+    with pytest.raises(ValueError, match="`moments` must be of the 400 vectors"):
+        GalleryIdentity.of(gallery, fewer)

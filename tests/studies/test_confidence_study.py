@@ -72,29 +72,6 @@ def test_signals_and_the_row_of_the_validation_split_by_hand(study, test):
     )
 
 
-def test_queries_without_their_matches_are_told_apart(test):
-    """Where classes lie further apart, a query without its own finds nothing near."""
-    centres = np.random.default_rng(3).normal(size=(6, 6))
-
-    def further(side, labels):
-        return {**side, "mean": side["mean"] + centres[labels].astype("float32")}
-
-    shown = test.records
-    apart = dataclasses.replace(
-        test,
-        images=further(test.images, shown.image_labels),
-        captions=further(test.captions, shown.caption_labels),
-    )
-    found = confidence_study(apart, SIMILARITY, divisions=1)["i2t"]["absence"]
-    logits = np.asarray(SIMILARITY(apart.images, apart.captions), float)
-    matches = shown.image_labels[:, None] == shown.caption_labels
-    there, gone = logits.max(1), np.where(matches, -np.inf, logits).max(1)
-    halves = np.array_split(np.random.default_rng(0).permutation(120), 2)
-    by_hand = [(there[half][:, None] > gone[half]).mean() for half in halves]
-    assert found["auroc_of_best_score"] == pytest.approx(np.mean(by_hand), abs=5e-3)
-    assert 0.6 < found["auroc"] <= 1
-
-
 def test_a_table_of_several_runs(study):
     other = json.loads(json.dumps(study))
     other["i2t"]["signals"]["margin"]["nauc"] += 0.2

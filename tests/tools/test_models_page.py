@@ -30,7 +30,6 @@ def finish(folder, seed, r_precision, split="birds test: 9 images", uncertain=Tr
         quality = {"spearman_of_bins": -0.5, "risk_coverage": {"aurc": 0.25}}
         metrics |= {"uncertainty": {"i2t": quality, "t2i": quality}, "ambiguity_spearman": 0.3}
         kept = {"nauc": 0.5, "aurc": 0.4, "calibration_error": 0.05, "smallest_k": None}
-        kept["score_threshold"] = {"coverage": 0.91}
         metrics["confidence"] = {"i2t": kept, "t2i": kept}
     run.finish(metrics)
     return run

@@ -4,7 +4,7 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from zoo.confidence import checks, guarantees
 from zoo.confidence.confidence import (
@@ -17,17 +17,15 @@ from zoo.confidence.confidence import (
     rank_features,
 )
 from zoo.confidence.features import Logistic, feature_names
-from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.insertion import Probed, kind_size, numbered_kinds, own_rows, thinned
 from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
-from zoo.embeddings.arrays import as_arrays, centres, length, take
+from zoo.embeddings.arrays import as_arrays, length, take
 
 FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration
-# Of fewer, not even a tenth without an error would pass the test of `certified_threshold`.
-LEAST_CERTIFYING = int(np.ceil(10 * np.log(FAILURE) / np.log(1 - RISK)))
+LEAST_HELD_OUT = 104  # groups of the half that teaches no weights; with fewer, all teach
 # What `python -m studies.generic_probes` prints, see docs/results/generic_probes.md: the standard
 # deviation of the shift of all log odds between photos of one kind and of another.
 SHIFT = 0.48
@@ -110,8 +108,8 @@ def calibrate_on(
         seed: of all that is drawn.
 
     Returns:
-        A `Confidence`. All probes tell how often answers are right; the certificate is of the half
-        of the groups that has not taught it. Its `first_k` and `score_threshold` are of all probes.
+        A `Confidence`. Half of the groups teach its weights; all probes tell how often answers are
+        right, and its `first_k`.
 
     Raises:
         ValueError: if shapes or dimensions do not fit, a number is not finite, there are fewer than
@@ -142,26 +140,19 @@ def calibrate_on(
             "wants"
         )
     names = _names(probed, rows, uncertainty)
-    learning, certifying = guarantees.halves(numbers, seed)
+    learning, held_out = guarantees.halves(numbers, seed)
     if (
-        len(np.unique(numbers[certifying])) < LEAST_CERTIFYING
+        len(np.unique(numbers[held_out])) < LEAST_HELD_OUT
         or min(correct[learning].sum(), (~correct[learning]).sum()) < LEAST_OF_EACH
     ):
-        learning, certifying = np.arange(count), np.arange(0)
-
-    def part(chosen):
-        given = None if uncertainty is None else uncertainty[chosen]
-        return probed.scores.take(chosen), correct[chosen], given
-
+        learning, held_out = np.arange(count), np.arange(0)
     confidence = Confidence.fit(
-        *part(learning),
+        probed.scores.take(learning),
+        correct[learning],
+        None if uncertainty is None else uncertainty[learning],
         names=names,
         groups=numbers[learning],
-        queries=centres(queries)[learning],
-        seed=seed,
     )
-    if len(certifying):
-        confidence = confidence.certified(*part(certifying), groups=numbers[certifying], seed=seed)
     # Half of the probes taught the weights; how often answers are right, all of them tell.
     inside = confidence.features(probed.scores, uncertainty)
     weights = guarantees.weights(numbers)
@@ -169,7 +160,7 @@ def calibrate_on(
     confidence = moved(confidence, shift)
     outside = confidence.features(probed.without, uncertainty)
     wants = numbers if matches is None else numbered_kinds(matches)
-    given = _Asked(probed, numbers, wants, learning, certifying, seed)
+    given = _Asked(probed, numbers, wants, learning, held_out, seed)
     unseen = expit(_unseen(given, confidence, inside) + shift)
     brought = (rows >= 0).sum(axis=1).mean()
     per_kind = 1 if matches_in_gallery is None else matches_in_gallery
@@ -230,13 +221,13 @@ def _names(probed, rows, uncertainty):
 
 
 class _Asked(NamedTuple):
-    """Probes that were asked: which belong together, want the same, teach and certify."""
+    """Probes that were asked: which belong together, want the same, teach or are held out."""
 
     probed: Probed
     groups: np.ndarray
     kinds: np.ndarray
     learning: np.ndarray
-    certifying: np.ndarray
+    held_out: np.ndarray
     seed: int
 
 
@@ -255,18 +246,15 @@ def _unseen(asked, confidence, features):
 
 
 def moved(confidence, shift):
-    """A confidence whose log odds, and its certificate's threshold, are all greater by a shift."""
-    logistic, certificate = confidence.logistic, confidence.certificate
+    """A confidence whose log odds are all greater by a shift."""
+    logistic = confidence.logistic
     logistic = dataclasses.replace(logistic, bias=logistic.bias + shift)
-    if certificate is not None and certificate.threshold is not None:
-        threshold = float(expit(logit(certificate.threshold) + shift))
-        certificate = dataclasses.replace(certificate, threshold=threshold)
-    return dataclasses.replace(confidence, logistic=logistic, certificate=certificate)
+    return dataclasses.replace(confidence, logistic=logistic)
 
 
 def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     """The `InGallery`, of features with and without the own items put there."""
-    probed, numbers, wants, learning, certifying, seed = asked
+    probed, numbers, wants, learning, held_out, seed = asked
     rng = np.random.default_rng(seed)
     inside, outside = features
     logits, correct = confidence.logistic.logit(inside), probed.correct
@@ -276,10 +264,10 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     is_there = probed.is_there.any(axis=1)
     missing = ~is_there if is_there.mean() < 0.5 else np.zeros(len(numbers), bool)
     matcher, present, gone = None, np.empty(0), learning[missing[learning]]
-    if len(gone) and len(certifying):  # without others the p-values would learn from themselves
+    if len(gone) and len(held_out):  # without others the p-values would learn from themselves
         both = np.concatenate([inside[learning], outside[gone]])
         matcher = Logistic.fit(both, np.arange(len(both)) < len(learning), PENALTY)
-        single = certifying[guarantees.one_of_each(numbers[certifying], rng)]
+        single = held_out[guarantees.one_of_each(numbers[held_out], rng)]
         present = np.sort(matcher.logit(inside[rng.permutation(single)[:KEPT]]))
     ranked = None
     is_known = ~np.isnan(probed.listed[:, 1:DEPTH])
@@ -290,12 +278,10 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
         ranked = Logistic.fit(table[is_known], later, 1e-4, weights=weights[is_known])
     different = probed.without.different.mean() / probed.without.top.shape[1]
     spread = deviation(unseen, correct, numbers, wants, different * probed.size / per_kind)
-    lowest = np.finfo(np.float32).min  # of what a search does not find
     return InGallery(
         probed.size,
         probed.ranks[counted],
         np.unique(numbers[counted], return_inverse=True)[1],
-        np.maximum(probed.match_scores[counted], lowest),
         float(max(per_kind, brought)),
         ranked,
         matcher,
@@ -311,8 +297,7 @@ def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
     People who describe other photos write longer or vaguer questions, and what was learnt is off by
     a shift δ of all log odds: normal, with mean 0 and the measured deviation `spread`. The own
     probes are asked in front of the gallery; δ is the most likely one after that, and its
-    deviation, by Laplace, widens the interval. Nothing is certified: no promise holds for other
-    photos.
+    deviation, by Laplace, widens the interval.
 
     Args:
         confidence: of `calibrate_on`, by all probes.
@@ -334,7 +319,6 @@ def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
     deviation = float(np.hypot(seen.deviation, np.sqrt(variance)))
     return dataclasses.replace(
         moved(confidence, shift),
-        certificate=None,
         in_gallery=dataclasses.replace(seen, deviation=deviation),
     )
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit, stdtrit
 
-from zoo.confidence import checks, guarantees, monitor
+from zoo.confidence import checks, guarantees
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
-from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.confidence.known import KnownQueries
 from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import QueryScores
@@ -17,7 +16,7 @@ from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.json_files import pack, read_json, unpack
 
-FORMAT, VERSION = "halo-confidence", 5
+FORMAT, VERSION = "halo-confidence", 6
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones
 GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibration is void
 PENALTY = 0.01
@@ -37,8 +36,8 @@ class InGallery:
 
     Attributes:
         size: number of items of the gallery.
-        ranks, groups, match_scores: `(n,)`, of the probes whose rank was counted: rank, 1 = first;
-            number of the group; score of the own item, higher is better.
+        ranks, groups: `(n,)`, of the probes whose rank was counted: rank, 1 = first; number of the
+            group.
         brought: mean number of own items a probe.
         ranked: a `Logistic`: whether answer j ≥ 2 is an own item, see `rank_features`; or None.
         matcher: a `Logistic` of the confidence's features, which tells probes with their own items
@@ -52,7 +51,6 @@ class InGallery:
     size: int
     ranks: np.ndarray
     groups: np.ndarray
-    match_scores: np.ndarray
     brought: float
     ranked: Logistic | None
     matcher: Logistic | None
@@ -63,8 +61,8 @@ class InGallery:
     def __post_init__(self):
         if self.size < 1 or not len(self.ranks) or (self.ranks < 1).any():
             raise ValueError("'in_gallery' must have a size and ranks of at least 1")
-        if not len(self.ranks) == len(self.groups) == len(self.match_scores):
-            raise ValueError("'in_gallery' must have one rank, group and score a probe")
+        if len(self.ranks) != len(self.groups):
+            raise ValueError("'in_gallery' must have one rank and group per probe")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,18 +77,15 @@ class Confidence:
 
     It reads `zoo.confidence.query_features`. Weights are sign-constrained: a higher best score
     never lowers the probability, a greater uncertainty never raises it. Probabilities are true of
-    queries that are exchangeable with the calibration queries, over the same gallery; `check` tests
-    both. For the gallery of an index `zoo.confidence.calibrate_on` makes one.
+    queries that are exchangeable with the calibration queries, over the same gallery. For the
+    gallery of an index `zoo.confidence.calibrate_on` makes one.
 
     Attributes:
         names: the features, in order.
         logistic: the `Logistic` of the features.
         num_queries, num_correct: of the calibration.
-        reference: the `zoo.confidence.monitor.Reference`, a sample of the calibration queries.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
-        certificate: the `Certificate` of `certified`, or None. It is of the gallery of the
-            calibration alone.
         copies: the cosine from which answers are copies of one another, see
             `zoo.confidence.agreement`, or None.
         in_gallery: the `InGallery`, what probes tell of the gallery, or None.
@@ -104,10 +99,8 @@ class Confidence:
     logistic: Logistic
     num_queries: int
     num_correct: int
-    reference: monitor.Reference
     gallery: GalleryIdentity | None = None
     known: KnownQueries | None = None
-    certificate: guarantees.Certificate | None = None
     copies: float | None = None
     in_gallery: InGallery | None = None
 
@@ -126,9 +119,7 @@ class Confidence:
         penalty=None,
         groups=None,
         gallery=None,
-        queries=None,
         known=None,
-        seed=0,
     ):
         """Learns from calibration queries, which training has not seen.
 
@@ -143,10 +134,8 @@ class Confidence:
                 default 0.01, and one over the queries where they are fewer than 100.
             groups: `(Q,)`, which queries belong together, such as the captions of one image. Each
                 group counts once.
-            gallery: the `GalleryIdentity` of what is searched, for `check`.
-            queries: `(Q, dim)`, the queries' vectors, for `check` to see what is asked for.
+            gallery: the `GalleryIdentity` of what is searched.
             known: a `KnownQueries`, to travel with the calibration.
-            seed: of the sample of queries that is kept.
 
         Returns:
             A `Confidence`.
@@ -173,7 +162,6 @@ class Confidence:
             fitted(there, features, correct, numbers, penalty),
             len(correct),
             int(correct.sum()),
-            monitor.Reference.fit(there, features, queries, seed, numbers),
             gallery,
             known,
         )
@@ -239,44 +227,6 @@ class Confidence:
         odds = logit(np.asarray(probability, np.float64))
         return expit(odds - width), expit(odds + width)
 
-    def certified(
-        self,
-        similarity,
-        correct,
-        uncertainty=None,
-        *,
-        risk=RISK,
-        failure=FAILURE,
-        groups=None,
-        seed=0,
-    ):
-        """This confidence with a threshold from which its answers are certified.
-
-        Candidates for the threshold come from the queries that `fit` has seen, so that the
-        certifying queries are needed for nothing else; see `certified_threshold`.
-
-        Args:
-            similarity, correct, uncertainty: as of `fit`, of certifying queries, which `fit` has
-                not seen.
-            risk, failure: of the promise.
-            groups, seed: of `certified_threshold`.
-
-        Returns:
-            A `Confidence` with a `certificate`, whose threshold is None where the queries do not
-            suffice to promise it.
-
-        Raises:
-            ValueError: as `probability` and `certified_threshold`.
-        """
-        probability = self.probability(similarity, uncertainty)
-        seen = self.logistic.probability(self.reference.sample[:, : len(self.names)])
-        candidates = guarantees.candidate_thresholds(seen)
-        threshold = guarantees.certified_threshold(
-            probability, correct, risk, failure, candidates, groups, seed
-        )
-        certificate = guarantees.Certificate(risk, failure, threshold, len(probability))
-        return dataclasses.replace(self, certificate=certificate)
-
     def first_k(self, error, num_items=None):
         """How many of the first answers hold the wanted item with probability ≥ 1 − error, here.
 
@@ -293,15 +243,6 @@ class Confidence:
         seen = self._seen()
         ranks = np.minimum(seen.ranks, seen.size + 1)
         return guarantees.smallest_k(ranks, error, seen.size, seen.groups, num_items)
-
-    def score_threshold(self, error):
-        """The λ of which {items with score ≥ λ} holds the wanted item with probability ≥ 1 − error.
-
-        Raises:
-            ValueError: as `first_k`.
-        """
-        seen = self._seen()
-        return guarantees.score_threshold(seen.match_scores, error, seen.groups)
 
     def presence(self, features):
         """p-values of "something in this gallery matches", `(Q,)`: small for queries unlike those
@@ -331,39 +272,6 @@ class Confidence:
         again."""
         made_on = self.gallery
         return made_on is not None and abs(num_items - made_on.size) > GROWTH * made_on.size
-
-    def check(
-        self,
-        similarity,
-        uncertainty=None,
-        gallery=None,
-        level=0.05,
-        *,
-        queries=None,
-        groups=None,
-        seed=0,
-    ):
-        """Whether the calibration still holds for these queries, and one sentence that says so.
-
-        Args:
-            similarity, uncertainty: of new queries, as of `probability`; no truth is needed.
-            gallery: the `GalleryIdentity` of what is searched now.
-            level: how often queries like the calibration's may be refused at most.
-            queries: `(Q, dim)`, the queries' vectors. If `fit` had them too, a shift to other
-                things that are asked for is seen where scores alone hide it.
-            groups: `(Q,)`, which of the queries belong together; one of each is looked at.
-            seed: of that draw.
-
-        Returns:
-            A `zoo.confidence.Verdict`.
-        """
-        features = self.features(similarity, uncertainty)
-        if groups is not None:
-            numbers = guarantees.numbered(groups, len(features))
-            chosen = guarantees.one_of_each(numbers, np.random.default_rng(seed))
-            features = features[chosen]
-            queries = None if queries is None else np.asarray(queries)[chosen]
-        return monitor.check(self, features, queries, gallery, level)
 
     def save(self, path):
         """Writes the calibration as one JSON file, whole or not at all.

@@ -122,12 +122,7 @@ class Judge:
     def threshold(self) -> float:
         """The probability of fitting from which the first result is likely: within what is
         certified, and one half at least."""
-        if self.fits is not None:
-            return FIT if self.cut is None else max(FIT, self.cut.threshold)
-        certificate = None if self.confidence is None else self.confidence.certificate
-        if certificate is None or certificate.threshold is None or not self.is_same_gallery:
-            return FIT
-        return max(FIT, certificate.threshold)
+        return FIT if self.cut is None else max(FIT, self.cut.threshold)
 
     def __call__(
         self,

@@ -116,22 +116,16 @@ class QueryScores:
                 vectors are not as many as the items.
         """
         rows = checks.matrix(similarity, "similarity")
-        if keep is None:
-            size = np.full(len(rows), rows.shape[1])
-            mean, variance = rows.mean(axis=1), rows.var(axis=1)
-        else:
-            keep = np.asarray(keep, bool)
-            if keep.shape != rows.shape:
-                raise ValueError(f"`keep` must be of shape {rows.shape}; received {keep.shape}")
-            size = keep.sum(axis=1)
-            some = np.maximum(size, 1)
-            mean = np.where(keep, rows, 0.0).sum(axis=1) / some
-            variance = np.where(keep, (rows - mean[:, None]) ** 2, 0.0).sum(axis=1) / some
-            rows = np.where(keep, rows, -np.inf)
+        keep = np.ones(rows.shape, bool) if keep is None else np.asarray(keep, bool)
+        if keep.shape != rows.shape:
+            raise ValueError(f"`keep` must be of shape {rows.shape}; received {keep.shape}")
+        size = keep.sum(axis=1)
         if size.min() < 2:
             raise ValueError(
-                f"a query must be compared with two items at least; received {size.min()}"
+                f"a query must be compared with at least two items; received {size.min()}"
             )
+        mean, variance = rows.mean(axis=1, where=keep), rows.var(axis=1, where=keep)
+        rows = np.where(keep, rows, -np.inf)
         best = best_first(rows, min(DEPTH, int(size.min())))
         top = np.take_along_axis(rows, best, axis=1)
         if vectors is None:
@@ -185,23 +179,6 @@ def best_first(rows, depth=DEPTH):
     best = np.sort(np.argpartition(-rows, depth - 1, axis=1)[:, :depth], axis=1)
     order = np.argsort(-np.take_along_axis(rows, best, axis=1), axis=1, kind="stable")
     return np.take_along_axis(best, order, axis=1)
-
-
-def without_matches(similarity, relevance, vectors=None):
-    """The scores of a world in which nothing matches: every query's own matches are taken out.
-
-    Args:
-        similarity: `(queries, items)`, higher is better.
-        relevance: `(queries, items)` booleans, dense or scipy sparse.
-        vectors: as of `QueryScores.of_matrix`.
-
-    Returns:
-        A `QueryScores`, whose confidences `absence_p_values` takes.
-
-    Raises:
-        ValueError: if shapes differ, or fewer than two items of a query are left.
-    """
-    return QueryScores.of_matrix(similarity, ~dense(relevance, np.shape(similarity)), vectors)
 
 
 def dense(relevance, shape, name="relevance", like="of the shape of `similarity`"):

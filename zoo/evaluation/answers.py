@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo import metrics
-from zoo.confidence import QueryScores, without_matches
+from zoo.confidence import QueryScores
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
 from zoo.embeddings.arrays import as_arrays, centres
 from zoo.embeddings.spaces import SPACES, SearchSpace
@@ -38,7 +38,6 @@ class Answers:
         labels: `(Q,)`, class of each query.
         vectors: `(Q, dim)`, what the queries ask for: their means, of sets those of the elements.
         rows: `(Q,)`, of the queries among their side of the split.
-        absent: the `QueryScores` without each query's own matches, or None.
     """
 
     scores: QueryScores
@@ -49,7 +48,6 @@ class Answers:
     labels: np.ndarray
     vectors: np.ndarray
     rows: np.ndarray
-    absent: QueryScores | None = None
 
     @classmethod
     def of(
@@ -60,7 +58,6 @@ class Answers:
         most: int | None = None,
         seed: int = 0,
         pairs: Any = None,
-        absent: bool = False,
         copies: float | None = None,
     ) -> "Answers":
         """The answers of an encoded split.
@@ -72,7 +69,6 @@ class Answers:
             most: take so many queries at most, drawn at random.
             seed: of the draw.
             pairs: the similarities of all images and captions, if they exist already.
-            absent: whether to look at each query without its own matches too.
             copies: of `zoo.confidence.agreement`; a calibration knows its own.
 
         Raises:
@@ -102,13 +98,11 @@ class Answers:
         pairs = pairs.kept()
         relevance = metrics.LabelRelevance(labels[chosen], others)
         ranks = metrics.rank_queries(pairs, relevance).best_rank
-        blocks, best, left = [], [], []
+        blocks, best = [], []
         for start, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1])):
             matches = labels[chosen][start : start + len(rows), None] == others
             blocks.append(QueryScores.of_matrix(rows, vectors=vectors, copies=copies))
             best.append(np.where(matches, rows, -np.inf).max(axis=1))
-            if absent:
-                left.append(without_matches(rows, matches, vectors))
         return cls(
             QueryScores.concatenate(blocks),
             ranks,
@@ -118,7 +112,6 @@ class Answers:
             labels[chosen],
             centres(queries),
             chosen,
-            QueryScores.concatenate(left) if absent else None,
         )
 
     def __len__(self) -> int:
@@ -151,7 +144,6 @@ class Answers:
             self.labels[queries],
             self.vectors[queries],
             self.rows[queries],
-            None if self.absent is None else self.absent.take(queries),
         )
 
     def without(self, what: Literal["uncertainty", "agreement"]) -> "Answers":

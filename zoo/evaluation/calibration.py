@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 
 from zoo.confidence import Confidence, Probes, abstention_auc, confidence_quality
-from zoo.confidence.calibrate import LEAST_CERTIFYING
-from zoo.confidence.guarantees import FAILURE, RISK
 from zoo.data.records.sources import Split
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.answers import Answers
@@ -21,7 +19,7 @@ from zoo.metrics import bootstrap, kind_of_gain
 from zoo.models import DualEncoder
 
 RESAMPLES = 400  # of the queries, for the interval of nAUC
-MOST = 2000  # calibration queries of a direction, half to learn from and half to certify
+MOST = 2000  # calibration queries of a direction
 ERROR = 0.1
 # The penalty of the weights is this over the queries. Of 0, 1, 3, 10 and 30 the greatest carried
 # over best from seen classes to unseen ones and cost little within one split (docs/confidence.md).
@@ -29,45 +27,24 @@ SHRINKAGE = 30
 MOST_CAPTIONED = 1000  # photos that teach what else fits
 
 
-def calibrate(answers: Answers, seed: int = 0) -> Confidence:
-    """A `Confidence` learnt from half of some queries and certified on the others.
+def fitted(answers: Answers) -> Confidence:
+    """A `Confidence` of some queries, with their uncertainty where they have one.
 
-    Where the others are too few to certify anything, it is learnt from all of them and has no
-    certificate. A ValueError if nothing can be learnt: too few queries, hardly one right or wrong.
-    """
-    learning, certifying = answers.halves(seed)
-    if len(certifying) < LEAST_CERTIFYING:
-        return fitted(answers, seed)
-    confidence = fitted(learning, seed)
-    return confidence.certified(
-        certifying.scores, certifying.correct, certifying.uncertainty, risk=RISK, failure=FAILURE
-    )
-
-
-def fitted(answers: Answers, seed: int = 0) -> Confidence:
-    """A `Confidence` learnt from all of some queries, with their uncertainty where they have one;
-    raises as `calibrate`.
+    A ValueError if nothing can be learnt: too few queries, hardly one right or wrong.
     """
     penalty = max(0.01, SHRINKAGE / len(answers))  # 0.01 is the least of `fit` too
-    return Confidence.fit(
-        answers.scores,
-        answers.correct,
-        answers.uncertainty,
-        penalty=penalty,
-        queries=answers.vectors,
-        seed=seed,
-    )
+    return Confidence.fit(answers.scores, answers.correct, answers.uncertainty, penalty=penalty)
 
 
 def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
     """The probability of each query, by a `Confidence` that was learnt without its fifth of them;
-    raises as `calibrate`.
+    raises as `fitted`.
     """
     probability = np.empty(len(answers))
     order = np.random.default_rng(seed).permutation(len(answers))
     for fold in np.array_split(order, 5):
         others, held = answers.take(np.setdiff1d(order, fold)), answers.take(fold)
-        confidence = fitted(others, seed)
+        confidence = fitted(others)
         probability[fold] = said_of(confidence, held)
     return probability
 
@@ -89,12 +66,10 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
     Returns:
         A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `said`, the
         mean probability, and `right`; `nauc_interval`, 95 % of it, and by it the `verdict`, see
-        `zoo.metrics.kind_of_gain`; `nauc_of` each signal alone; and what `smallest_k`,
-        `score_threshold` and `certified_threshold` promise and keep; None where one can promise
-        nothing.
+        `zoo.metrics.kind_of_gain`; `nauc_of` each signal alone; and what `smallest_k` promises and
+        keeps, None where it can promise nothing.
     """
     probability = said_of(confidence, answers)
-    threshold = None if confidence.certificate is None else confidence.certificate.threshold
     result = {
         "calibration_queries": confidence.num_queries,
         **worth(probability, answers.correct),
@@ -103,21 +78,11 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
             for name, values in answers.signals.items()
         },
         "smallest_k": None,
-        "score_threshold": None,
-        "certified_threshold": None,
     }
-    if confidence.in_gallery is not None:
-        result |= _lists(confidence, answers)
-    if threshold is not None:
-        answered = probability >= threshold
-        wrong = 1 - answers.correct[answered].mean() if answered.any() else float("nan")
-        result["certified_threshold"] = {
-            "probability": threshold,
-            "promised_risk": RISK,
-            "failure": FAILURE,
-            "answered": float(answered.mean()),
-            "risk": float(wrong),
-        }
+    k = None if confidence.in_gallery is None else confidence.first_k(ERROR)
+    if k is not None and k <= answers.num_items:
+        held = float(np.mean(answers.ranks <= k))
+        result["smallest_k"] = {"k": k, "promised": 1 - ERROR, "coverage": held}
     return result
 
 
@@ -132,20 +97,6 @@ def worth(probability: np.ndarray, correct: np.ndarray) -> dict[str, Any]:
         "nauc_interval": [gain.low, gain.high],
         "verdict": kind_of_gain(gain),
     }
-
-
-def _lists(confidence, answers):
-    """What is promised and kept of lists: of one length, and by a score."""
-    found, promised = {}, 1 - ERROR
-    k = confidence.first_k(ERROR)
-    if k <= answers.num_items:
-        held = float(np.mean(answers.ranks <= k))
-        found["smallest_k"] = {"k": k, "promised": promised, "coverage": held}
-    lowest = confidence.score_threshold(ERROR)
-    if np.isfinite(lowest):
-        held = float(np.mean(answers.match_scores >= lowest))
-        found["score_threshold"] = {"score": lowest, "promised": promised, "coverage": held}
-    return found
 
 
 def calibrate_run(
@@ -291,7 +242,7 @@ def _by_halves(answers, seed):
     """The result of `measure`, calibrated on half of the queries; or why there is none."""
     first, second = answers.halves(seed)
     try:
-        return measure(calibrate(first, seed), second)
+        return measure(fitted(first), second)
     except ValueError as error:
         return {"why_not": str(error)}
 

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from zoo import metrics
-from zoo.evaluation.calibration import RISK
 
 ARROWS = {"i2t": "image → text", "t2i": "text → image"}
 _RECALL = re.compile(r"recall@(\d+)")
@@ -216,16 +215,9 @@ def _quality(found):
     alone = ", ".join(
         f"{names[name]} alone {_nauc(value)}" for name, value in found["nauc_of"].items()
     )
-    text = (
+    return (
         f"nAUC {_nauc(found['nauc'])} ({alone}), "
         f"calibration error {_percent(found['calibration_error'])} %"
-    )
-    certified = found["certified_threshold"]
-    if certified is None:
-        return f"{text}; at most {100 * RISK:.0f} % wrong cannot be promised"
-    return (
-        f"{text}; calibrated for at most {100 * certified['promised_risk']:.0f} % wrong: answers "
-        f"{_percent(certified['answered'])} %, of these {_percent(certified['risk'])} % wrong"
     )
 
 

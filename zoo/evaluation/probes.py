@@ -171,8 +171,8 @@ def probes_of_captioned(
 def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes | None:
     """Probes of a model by the photos that come with the package.
 
-    An answer says that its probes are general, its interval is as wide as was measured between
-    photos of different sources, and nothing is certified.
+    An answer says that its probes are general, and its interval is as wide as was measured between
+    photos of different sources.
 
     Args:
         model, towers: of `probes_of_captioned`.

@@ -19,7 +19,6 @@ from zoo.files.vector_files import read_column
 from zoo.models import Tower
 from zoo.models.presets import from_preset, preset_folder, shown_pictures
 from zoo.models.tower import weights_sha256
-from zoo.retriever import canaries
 from zoo.retriever.parts import HUBS, bank_of
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
@@ -222,7 +221,6 @@ def _index(options, shards, made=None):
     sha256 = setup["model_sha256"] or weights_sha256(model)
     resizing = shown_pictures(model, options.model)
     setup["towers"], why_not = write_towers(out, model, index, sha256, resizing)
-    canaries.keep(folder, retriever)
     built.commit(out, setup)
     print(f"{out}: {len(index):,} items")
     if gain is not None:

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +22,6 @@ from zoo.embeddings import kind as kind_of_embedding
 from zoo.embeddings.arrays import as_arrays, coordinates, length
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, write_text
-from zoo.retriever import canaries
 from zoo.retriever.answer import Answer, Everything, grouped, page_of
 from zoo.retriever.parts import bank_of, opened, own_probes, probes_from
 from zoo.retriever.questions import embedded
@@ -84,7 +84,7 @@ class Retriever:
         self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
-        self._judge = self._reference = self._folder = self._as_trained = None
+        self._judge = self._reference = self._made_by = self._as_trained = None
 
     @classmethod
     def build(
@@ -146,6 +146,7 @@ class Retriever:
             if self._opens is not None:
                 self._model, self._origin, self._resizing = self._opens()
                 self._opens = None
+                self._tell_of_another_model()
             return self._model
 
     @property
@@ -382,6 +383,7 @@ class Retriever:
                 with atomic(folder / built.MODEL) as temporary:
                     model.save(temporary)
             setup = {"model": self._origin or built.MODEL, "captions": self.side == "captions"}
+            setup["model_sha256"] = self._tower_of_items().model_sha256
             built.commit(folder, {**setup, "index": where.name, "shards": shards})
 
     def save_judge(self, folder: str | os.PathLike) -> None:
@@ -397,15 +399,14 @@ class Retriever:
         cls,
         folder: str | os.PathLike,
         model: "DualEncoder | str | os.PathLike | None" = None,
-        check: bool = True,
     ) -> "Retriever":
         """Opens what `save` or `halo search build` wrote.
+
+        It warns where the weights of the model are not those that embedded the gallery.
 
         Args:
             folder: of the retriever.
             model: where the model is now, if it has moved; it then embeds the questions itself.
-            check: whether to ask the fixed questions that `halo search build` keeps with an index,
-                and to warn where the model or its engine embeds them otherwise.
 
         Raises:
             InputError: if something is missing or damaged, or the model's embeddings have another
@@ -426,16 +427,38 @@ class Retriever:
         else:
             retriever = cls(None, index, probes, names)
             retriever._stored, retriever._opens = stored, lambda: opened(named)
+        retriever._made_by = folder, setup.get("model_sha256")
+        if stored is None:
+            retriever._tell_of_another_model()
         if confidence is not None:
             retriever._judge = retriever._judge_of(confidence)
-        retriever._folder = folder / setup.get("index", built.INDEX)
-        if check:
-            canaries.warn(retriever._folder, retriever)
         return retriever
 
-    def sing(self) -> "canaries.Sung | None":
-        """How the fixed questions of a saved index are embedded now; None where it keeps none."""
-        return None if self._folder is None else canaries.sing(self._folder, self)
+    def _tower_of_items(self):
+        from zoo.models import Tower
+
+        return Tower(self.model, self.side, **self._resizing)
+
+    def _tell_of_another_model(self):
+        """Warns where other weights embedded the gallery; refuses those of another width."""
+        folder, sha256 = self._made_by or (None, None)
+        if sha256 is None:  # of an older index
+            return
+        if self._tower_of_items().model_sha256 == sha256:
+            return
+        widths = {part.shape[-1] for part in self._model.image_encoder.output.values()}
+        expected = self.index.description["dim"]
+        if expected not in widths:
+            raise InputError(
+                f"{folder}: was built with embeddings of {expected} numbers; this model's have "
+                f"{max(widths)}: open it with its own model, or build it again"
+            )
+        warnings.warn(
+            f"{folder}: another model embedded this gallery: its weights differ from those of "
+            f"{self._origin or 'the model that is open'}. Scores and probabilities mean nothing. "
+            "Open it with its own model, or build it again",
+            stacklevel=3,
+        )
 
     def embed(self, questions: Sequence[Any]) -> dict[str, np.ndarray]:
         """The embedding of questions of one kind, as `ask` embeds them."""
