@@ -4,9 +4,6 @@ import contextlib
 import functools
 import html
 import logging
-import os
-
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 from gradio import utils

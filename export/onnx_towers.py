@@ -14,6 +14,9 @@ from zoo.retriever.stored_towers import open_onnx
 
 TOKENIZER = "tokenizer.json"
 _OPEN = """\
+import os
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else ONNX Runtime reports to Microsoft
 import numpy as np
 import onnxruntime
 

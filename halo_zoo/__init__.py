@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         argv: the arguments after `halo`, or None for those of the process.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
+    # TensorFlow logs as errors that it found no GPU; what fails raises an exception too.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         module, program, rest = _command(argv)
         if module is None:

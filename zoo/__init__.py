@@ -36,9 +36,14 @@ if TYPE_CHECKING:
     from zoo.models.tower import Tower
     from zoo.retriever import Retriever
 
-# TensorFlow reads this once, when it is first imported. 1 leaves out information; warnings and
-# errors stay.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+# Packages read these once, when they are first imported. Your own setting wins.
+for _variable, _value in {
+    "TF_CPP_MIN_LOG_LEVEL": "1",  # TensorFlow: without information; warnings and errors stay
+    "ORT_DISABLE_TELEMETRY": "1",  # ONNX Runtime reports to Microsoft by default
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}.items():
+    os.environ.setdefault(_variable, _value)
 
 __version__ = "0.2.0.dev0"
 

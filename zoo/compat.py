@@ -6,14 +6,42 @@ Nothing else here calls them. `tests/test_compat.py` notices when a new version 
 import contextlib
 import importlib
 import os
+import re
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from zoo.errors import InputError, require
 
+# TensorFlow logs information at its import, before it reads TF_CPP_MIN_LOG_LEVEL.
+_INFORMATION = re.compile(rb"I0000 |WARNING: All log messages before absl::InitializeLog")
+
+
+@contextlib.contextmanager
+def _without_information():
+    """Leaves TensorFlow's information out of standard error, unless the level asks for it."""
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") == "0":
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        terminal = os.dup(2)
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            if sys.stderr is not None:
+                sys.stderr.flush()
+            os.dup2(terminal, 2)
+            os.close(terminal)
+            written.seek(0)
+            os.write(2, b"".join(line for line in written if not _INFORMATION.match(line)))
+
+
 try:
-    import keras
+    with _without_information():
+        import keras
 except (ImportError, ValueError) as error:
     backend = os.environ.get("KERAS_BACKEND", "none")
     # Keras' own error names no variable to change.

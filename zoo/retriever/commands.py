@@ -9,6 +9,7 @@ from zoo.collection import Collection
 from zoo.collection.growth import follow
 from zoo.collection.work import FILES
 from zoo.data import captioned_folder
+from zoo.data.loaders import packaged_photos
 from zoo.data.records.provenance import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
@@ -168,6 +169,10 @@ def _work(options):
         exclude=options.exclude or (),
     )
     is_listed = all(work.kind == FILES for work in pieces)
+    is_ours = (
+        Path(options.source) == packaged_photos.FOLDER.resolve()
+    )  # whose other files are ours too
+    is_listed = is_listed and not is_ours
     others = collections.left_out(options.source, options.exclude or ()) if is_listed else {}
     if others:
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
@@ -223,7 +228,7 @@ def _index(options, shards, made=None):
     setup["towers"], why_not = write_towers(out, model, index, sha256, resizing)
     built.commit(out, setup)
     print(f"{out}: {len(index):,} items")
-    if gain is not None:
+    if index.hubs is not None and gain is not None:
         print(f"{out}: {gain}")
     print(f"{out}: {_calibrated(retriever)}")
     if why_not is not None:
