@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import own_vectors_files
 import own_vectors_methods
 from zoo import cli, plots, training
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches, vectors
-from zoo.evaluation import toy_vectors, write_vectors
 from zoo.files.vector_files import located
 
 import keras
@@ -103,12 +103,13 @@ class Settings(VectorSettings):
 
     def data(self):
         if self.model is None:
-            return super().data() if self.images else toy_vectors()
+            return super().data() if self.images else own_vectors_files.toy()
         pairs = {"root": str(self.data_dir.resolve()), "seed": self.seed}
         if self.image_dir is not None:
             pairs["images"] = str(self.image_dir.resolve())
         folder = self.out.with_name(f"{self.out.name}_vectors").resolve()
-        return {**write_vectors(self.model, folder, pairs=pairs), "held_out": self.held_out}
+        files = own_vectors_files.write(self.model, folder, pairs=pairs)
+        return {**files, "held_out": self.held_out}
 
 
 def main(argv=None):

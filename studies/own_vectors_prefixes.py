@@ -17,7 +17,8 @@ from typing import Literal
 import numpy as np
 
 import own_vectors
-from zoo import cli, evaluation, models
+import own_vectors_files
+from zoo import cli, models
 from zoo.cli import setting
 from zoo.data import vectors
 
@@ -57,7 +58,7 @@ def write(settings):
     Returns:
         A dict from the names of the flags to paths.
     """
-    files = {name: path for name, path in evaluation.toy_vectors().items() if name != "loader"}
+    files = {name: path for name, path in own_vectors_files.toy().items() if name != "loader"}
     folder = settings.out.with_name(f"{settings.out.name}-vectors")
     own = {"captions": folder / "captions.npy", "pairs": folder / "pairs.npy"}
     own["texts"] = folder / "texts.txt"

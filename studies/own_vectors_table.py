@@ -18,9 +18,10 @@ import numpy as np
 from scipy import stats
 
 import own_vectors
+import own_vectors_files
 from studies import seed_table
 from studies.seed_table import Column, Row
-from zoo import cli, evaluation
+from zoo import cli
 from zoo.cli import setting
 from zoo.files import RunFolder
 
@@ -70,7 +71,7 @@ def flags_of_vectors(settings, place):
     several = len(settings.vectors_of) > 1
     run = settings.vectors_of[place if several else 0]
     folder = settings.out / (f"vectors-{settings.seeds[place]}" if several else "vectors")
-    files = evaluation.write_vectors(run, folder, settings.data_dir)
+    files = own_vectors_files.write(run, folder, settings.data_dir)
     return tuple(f"--{name}={path}" for name, path in files.items() if name != "loader")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.confidence.probes import contents_hash
 from zoo.embeddings.arrays import take, unit
-from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.fits import scores_over
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.retriever import Retriever
 
@@ -115,7 +115,7 @@ class Encoded(NamedTuple):
     def scores(self, rows):
         """Of some captions with all photos, `(Q, N)`, higher is better."""
         asked = {key: value[rows] for key, value in self.captions.items()}
-        return PairGallery(self.images, self.similarity, "images").scores(asked)
+        return scores_over(self.images, asked, self.similarity, "images")
 
 
 def add_flags(parser, sizes):

@@ -23,7 +23,7 @@ from zoo.confidence import Probes, abstention_auc
 from zoo.confidence.judge import FIT, VERDICTS
 from zoo.confidence.words import stem, stems
 from zoo.embeddings.arrays import take
-from zoo.evaluation.pair_gallery import PairGallery
+from zoo.evaluation.fits import scores_over
 from zoo.evaluation.phrases import held_stems, nouns_of, short_questions
 from zoo.evaluation.relevance import relevance_of_words, score_scale, sentence_vectors
 from zoo.models.presets import from_preset
@@ -84,8 +84,8 @@ def what_fits(data, model, texts, held):
     """`(Q, N)`, how likely each photo fits each short question."""
     rows = np.flatnonzero(np.diff(data.owners, prepend=-1))  # a caption of each photo
     scale = score_scale(data.scores(rows), np.eye(len(rows), dtype=bool))
-    gallery = PairGallery(data.images, data.similarity, "images")
-    scores = gallery.scores(model.tower("captions").of_texts(texts))
+    asked = model.tower("captions").of_texts(texts)
+    scores = scores_over(data.images, asked, data.similarity, "images")
     captions, questions = (data.sentences, data.owners), sentence_vectors(texts)
     return relevance_of_words(texts, held, captions, questions, scores, scale)[1]
 

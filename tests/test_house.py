@@ -20,10 +20,10 @@ ORDER = (
     ("data",),
     ("checkpoints",),
     ("confidence",),
-    ("evaluation",),
-    ("training",),
     ("collection",),
     ("search",),
+    ("evaluation",),
+    ("training",),
     ("retriever",),
     ("plots",),
 )

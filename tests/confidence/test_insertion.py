@@ -6,18 +6,13 @@ import pytest
 from probe_world import DIM, unit, world
 from zoo.confidence import QueryScores, calibrate_on
 from zoo.confidence.insertion import put_there, thinned
-from zoo.evaluation.pair_gallery import PairGallery
-from zoo.search import Index
-from zoo.similarities import Cosine
+from zoo.search import Index, searchable
 
 COPIES = 0.9999
 
 
-def probed(gallery, queries, own, rows, copies=COPIES, kind="index"):
-    if kind == "index":
-        return Index.build(gallery, "cosine").probe(queries, own, rows, copies)
-    pairs = PairGallery({"mean": gallery}, Cosine(), "images")
-    return pairs.probe({"mean": queries}, {"mean": own}, rows, copies)
+def probed(gallery, queries, own, rows, copies=COPIES):
+    return Index.build(gallery, "cosine").probe(queries, own, rows, copies)
 
 
 def expected(gallery, query, own, is_there):
@@ -33,8 +28,7 @@ def expected(gallery, query, own, is_there):
     return 1 + np.flatnonzero(mine[order])[0], mine[order][:20], len(scores)
 
 
-@pytest.mark.parametrize("kind", ["index", "pairs"])
-def test_one_copy_hides_none_of_the_other_own_items(kind):
+def test_one_copy_hides_none_of_the_other_own_items():
     """The gallery holds one of five own items: the other four are put there all the same."""
     rng = np.random.default_rng(0)
     own = unit(rng.normal(size=(60, DIM)))
@@ -42,7 +36,7 @@ def test_one_copy_hides_none_of_the_other_own_items(kind):
     there = np.arange(12) < 6  # of these probes the gallery holds the last own item
     gallery = np.concatenate([unit(rng.normal(size=(150, DIM))), own[rows[there, 4]]])
     queries = unit(own[rows[:, 0]] + own[rows[:, 4]] + 0.15 * rng.normal(size=(12, DIM)))
-    found = probed(gallery, queries, own, rows, kind=kind)
+    found = probed(gallery, queries, own, rows)
     np.testing.assert_array_equal(found.is_there, there[:, None] & (np.arange(5) == 4))
     np.testing.assert_array_equal(found.scores.size, 156 + np.where(there, 4, 5))
     for row in range(12):
@@ -54,8 +48,7 @@ def test_one_copy_hides_none_of_the_other_own_items(kind):
     assert found.correct[:6].mean() > 0.5  # found by the first item, which is no copy
 
 
-@pytest.mark.parametrize("kind", ["index", "pairs"])
-def test_several_own_items_are_told_apart_among_the_best(kind):
+def test_several_own_items_are_told_apart_among_the_best():
     rng = np.random.default_rng(1)
     centres = unit(rng.normal(size=(10, DIM)))
     own = unit(np.repeat(centres, 4, axis=0) + 0.1 * rng.normal(size=(40, DIM)))
@@ -63,7 +56,7 @@ def test_several_own_items_are_told_apart_among_the_best(kind):
     rows = np.arange(40).reshape(10, 4)
     rows[3, 2:] = -1  # it brings two
     queries = unit(centres + 0.1 * rng.normal(size=(10, DIM)))
-    found = probed(gallery, queries, own, rows, kind=kind)
+    found = probed(gallery, queries, own, rows)
     for row in range(10):
         mine = own[rows[row][rows[row] >= 0]]
         rank, is_own, _ = expected(gallery, queries[row], mine, np.zeros(len(mine), bool))
@@ -103,13 +96,14 @@ def test_what_is_behind_the_best_is_not_counted_here():
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
-def test_thinned_strangers_leave_own_items_as_far_ahead_as_in_a_smaller_gallery(share):
+def test_thinned_strangers_leave_own_items_as_far_ahead_as_in_a_smaller_gallery(share, monkeypatch):
+    monkeypatch.setattr(searchable, "COUNTED", 1.0)  # every rank
     items, queries = world(5, 3000, 0.5)
     gallery, own, queries = items[:2000], items[2000:], queries[2000:]
     rows = np.arange(1000)[:, None]
-    whole = probed(gallery, queries, own, rows, None, "pairs")
+    whole = probed(gallery, queries, own, rows, None)
     found = thinned(whole, np.full(1000, share))
-    part = probed(gallery[: int(2000 * share)], queries, own, rows, None, "pairs")
+    part = probed(gallery[: int(2000 * share)], queries, own, rows, None)
     assert found.correct.mean() == pytest.approx(part.correct.mean(), abs=0.04)
     for k in (5, 50):
         assert np.mean(found.ranks <= k) == pytest.approx(np.mean(part.ranks <= k), abs=0.04)

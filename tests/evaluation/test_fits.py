@@ -13,8 +13,8 @@ from zoo.confidence.fits import priors
 from zoo.confidence.words import stems, words_of
 from zoo.evaluation import fits as learning
 from zoo.evaluation.fits import Captioned, learn_fits, with_fits
-from zoo.evaluation.pair_gallery import PairGallery
 from zoo.files.json_files import pack, unpack
+from zoo.search import Index
 from zoo.similarities import Cosine
 
 DIM, PHOTOS, EACH = 24, 240, 3
@@ -133,7 +133,7 @@ def test_one_rho_of_short_questions_is_true_over_all_of_them(found, captioned, b
     for text, owner in zip(captioned.texts, captioned.owners, strict=True):
         held[owner] |= set(stems(text))
     asked = [*NOUNS, *(f"{look} {noun}" for look in LOOKS for noun in NOUNS[:6])]
-    scores = PairGallery(captioned.images, Cosine(), "images").scores(captioned.encode(asked))
+    scores = learning.scores_over(captioned.images, captioned.encode(asked), Cosine(), "images")
     said = fits.others(scores, priors(asked, bank))
     true = np.array([[set(stems(text)) <= one for one in held] for text in asked])
     assert said.mean() == pytest.approx(true.mean(), rel=0.25)
@@ -151,15 +151,16 @@ def test_presence_tells_what_is_there_from_what_is_not(found, captioned):
     assert fits.presence.weights.shape == (5,)
     rng = np.random.default_rng(3)
     photos = np.sort(rng.permutation(PHOTOS)[:100])
-    gallery = PairGallery({"mean": captioned.images["mean"][photos]}, Cosine(), "images")
+    gallery = Index.build({"mean": captioned.images["mean"][photos]}, Cosine())
     asked = {"mean": captioned.captions["mean"][np.isin(captioned.owners, photos)]}
     there = gallery.query_scores(asked)
     strangers = {"mean": rng.normal(size=(300, DIM)).astype("f4")}
     gone = gallery.query_scores(strangers)
-    whole = PairGallery(captioned.images, Cosine(), "images")
     odds = []
     for scores, queries in ((there, asked), (gone, strangers)):
-        best = -np.sort(-whole.scores(queries), axis=1)[:, 1:11].mean(axis=1)
+        best = -np.sort(-learning.scores_over(captioned.images, queries, Cosine(), "images"))[
+            :, 1:11
+        ].mean(axis=1)
         table = learning.fitting.presence_features(scores, best, fits.number(scores))
         odds.append(fits.presence.logit(table))
     assert np.median(odds[0]) > np.median(odds[1])

@@ -98,7 +98,7 @@ def test_the_table_compares_methods_on_the_vectors_of_runs(files, tmp_path, monk
         asked.append((run, folder.name, data_dir))
         return {name: str(files / f"{name}.npy") for name in ("images", "captions")}
 
-    monkeypatch.setattr(own_vectors_table.evaluation, "write_vectors", write)
+    monkeypatch.setattr(own_vectors_table.own_vectors_files, "write", write)
     runs = ["--vectors-of", "one", "two", "--seeds", "3", "4", "--rows", "none", "pcmepp"]
     out = tmp_path / "table"
     own_vectors_table.main([*runs, f"--out={out}"])

@@ -6,7 +6,6 @@ import pytest
 from zoo import similarities as S
 from zoo.confidence import calibrate_on, expected_calibration_error
 from zoo.embeddings.arrays import take
-from zoo.evaluation.pair_gallery import PairGallery
 from zoo.search import SPACES, Index
 
 DIM, ITEMS, PROBES = 8, 60, 12
@@ -90,19 +89,6 @@ def test_what_is_said_is_right():
     assert 0.2 < right.mean() < 0.9
     assert abs(said.mean() - right.mean()) <= 0.03
     assert expected_calibration_error(said, right) <= 0.05
-
-
-@pytest.mark.parametrize(("make", "similarity", "options"), CASES[:4])
-def test_pairs_say_the_same(make, similarity, options):
-    rng = np.random.default_rng(1)
-    gallery, own = make(rng, ITEMS), make(rng, PROBES)
-    queries, similarity, rows = near(rng, own), similarity(), np.arange(PROBES)[:, None]
-    expected = Index.build(gallery, similarity, **options).probe(queries, own, rows, 0.99)
-    found = PairGallery(gallery, similarity, "images").probe(queries, own, rows, 0.99)
-    np.testing.assert_allclose(found.scores.top, expected.scores.top, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(found.scores.mean, expected.scores.mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(found.scores.agreement, expected.scores.agreement, atol=1e-4)
-    np.testing.assert_array_equal(found.ranks, expected.ranks)
 
 
 def test_several_own_items_are_put_there_together():

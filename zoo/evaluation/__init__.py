@@ -14,7 +14,6 @@ from zoo.evaluation.retrieval import (
 )
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
-from zoo.evaluation.vector_export import toy_vectors, write_vectors
 from zoo.models.presets import card_of, resizing_of
 
 __all__ = [
@@ -41,6 +40,4 @@ __all__ = [
     "resizing_of",
     "show_results",
     "spearman_of_matches",
-    "toy_vectors",
-    "write_vectors",
 ]

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from zoo import metrics
 from zoo.confidence import QueryScores
 from zoo.embeddings import Embedding, has_uncertainty, kind, log_uncertainty
-from zoo.embeddings.arrays import as_arrays, centres
+from zoo.embeddings.arrays import as_arrays, centres, length
 from zoo.embeddings.spaces import SPACES, SearchSpace
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.metrics.blocks import row_blocks
+from zoo.search import Index
 from zoo.similarities import by_name
 
 _IN_BLOCK = 2**22  # similarities; features are made of them in float64
@@ -160,6 +161,15 @@ class Answers:
         return self.take(order[:middle]), self.take(order[middle:])
 
 
+RANKED = 1000  # items that a similarity ranks itself, where no space does
+
+
+def gallery_of(items: Embedding, similarity: Callable, side: str, hubs: Any = None) -> Index:
+    """The `Index` of items of a split, which are `"images"` or `"captions"`; to be calibrated."""
+    count = None if similarity_of(similarity).from_space else min(RANKED, length(items))
+    return Index.build(items, similarity, side=side, candidates=count, hubs=hubs)
+
+
 def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
     """The vectors by which a similarity is searched, one an item; None if it is by no vector."""
     space = space_of(gallery, similarity)
@@ -168,6 +178,11 @@ def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
 
 def space_of(gallery: Embedding, similarity: Callable) -> SearchSpace | None:
     """The space by which a similarity is searched, or None."""
-    owner = similarity if hasattr(similarity, "space_for") else by_name.owner_of(similarity)
+    owner = similarity_of(similarity)
     name = None if owner is None else owner.space_for(kind(gallery))
     return None if name is None else SPACES[name]
+
+
+def similarity_of(similarity: Callable) -> Any:
+    """The layer, or the class of the function; None of another function."""
+    return similarity if hasattr(similarity, "space_for") else by_name.owner_of(similarity)

@@ -8,10 +8,9 @@ import numpy as np
 from zoo.confidence import Confidence, Probes, abstention_auc, confidence_quality
 from zoo.data.records.sources import Split
 from zoo.evaluation import known, retrieval
-from zoo.evaluation.answers import Answers
+from zoo.evaluation.answers import Answers, gallery_of
 from zoo.evaluation.fits import LEAST as LEAST_CAPTIONED
 from zoo.evaluation.fits import Captioned, learn_fits, with_fits
-from zoo.evaluation.pair_gallery import PairGallery
 from zoo.evaluation.probes import make_probes
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.files import RunFolder
@@ -235,7 +234,7 @@ def calibrated(
     """
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
-    return probes.calibrate(PairGallery(items, similarity, side), direction, seed=seed)
+    return probes.calibrate(gallery_of(items, similarity, side), direction, seed=seed)
 
 
 def _by_halves(answers, seed):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from zoo import metrics
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
@@ -22,8 +23,8 @@ from zoo.embeddings.arrays import centres, length, take, thinned, unit
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS
 from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
-from zoo.evaluation.answers import space_of
-from zoo.evaluation.pair_gallery import Gain, PairGallery
+from zoo.evaluation.answers import gallery_of, space_of
+from zoo.evaluation.hub_gain import Gain
 from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import (
     relevance,
@@ -112,11 +113,33 @@ def learn_fits(
     return found
 
 
+def scores_over(items: Any, queries: Any, similarity: Any, side: str) -> np.ndarray:
+    """All scores of queries over items, `(queries, items)` float64."""
+    if side == "images":
+        pairs = metrics.PairwiseSimilarity(items, queries, similarity).transposed()
+    else:
+        pairs = metrics.PairwiseSimilarity(queries, items, similarity)
+    return pairs.kept().rows(0, length(queries)).astype(np.float64)
+
+
+class _OwnLeftOut(CorrectedSpace):
+    """Questions of a photo do not count for its own items, known by their coordinates."""
+
+    def __init__(self, hubs, items, left_out):
+        super().__init__(hubs.base, hubs.bank, hubs.ceiling)
+        rows = hubs.base.gallery(items)
+        self._of_items = {row.tobytes(): own for row, own in zip(rows, left_out, strict=True)}
+
+    def gallery(self, arrays, left_out=None):
+        own = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
+        return super().gallery(arrays, np.stack(own))
+
+
 def _matrices(captioned):
     """Scores, what fits and what belongs together, captions × images."""
     owners, count = captioned.owners, length(captioned.images)
-    pairs = PairGallery(captioned.images, captioned.similarity, "images")
-    scores, own = pairs.scores(captioned.captions), owners[:, None] == np.arange(count)
+    scores = scores_over(captioned.images, captioned.captions, captioned.similarity, "images")
+    own = owners[:, None] == np.arange(count)
     rows, scale = np.arange(len(owners)), score_scale(scores, own)
     return scores, relevance(captioned.sentences, rows, owners, count, scores, scale), own, scale
 
@@ -140,7 +163,7 @@ class _Learner:
         self.photo_of_item = np.arange(count) if direction == "t2i" else owners
         if direction == "t2i":
             self.photo = owners[asked]
-        self.hubs = self.left_out = None
+        self.hubs, self.shifts = None, 0.0
 
     def correct(self):
         """Corrects the scores for hubs by the probes' questions; whether more find their own first.
@@ -155,10 +178,12 @@ class _Learner:
         if not can_correct(space, score) or length(bank) < LEAST_QUESTIONS:
             return False
         before = self._finds_own()
-        self.hubs = CorrectedSpace.of(space, score, bank, self.items)
         own = self.photo_of_item[:, None] == owner
-        self.left_out = padded(*np.nonzero(own), len(own))
-        self.scores = self.scores + self.hubs.shifts(self.items, score, self.left_out)
+        left_out = padded(*np.nonzero(own), len(own))
+        hubs = CorrectedSpace.of(space, score, bank, self.items)
+        self.shifts = hubs.shifts(self.items, score, left_out)
+        self.hubs = _OwnLeftOut(hubs, self.items, left_out)
+        self.scores = self.scores + self.shifts
         return Gain.of(self._finds_own(), before).pays
 
     def _finds_own(self):
@@ -214,10 +239,8 @@ class _Learner:
             return None, 0.0
         texts = short_questions(captioned.texts, self.rng, PHRASES)
         embeddings = captioned.encode(texts)
-        given = captioned.images, captioned.similarity, "images"
-        plain = scores = PairGallery(*given).scores(embeddings)
-        if self.hubs is not None:
-            scores = PairGallery(*given, self.hubs, self.left_out).scores(embeddings)
+        plain = scores_over(captioned.images, embeddings, captioned.similarity, "images")
+        scores = plain + self.shifts
         captions, questions = (captioned.sentences, captioned.owners), captioned.sentences_of(texts)
         holds, fit = relevance_of_words(texts, held, captions, questions, plain, self.scale)
         prior = fitting.prior_of([bank.count(text) for text in texts], bank.size)
@@ -262,8 +285,7 @@ class _Learner:
         rows, photo = self.plain, self.photo_of_item
         if self.captioned.reference is not None:
             items = self.captioned.reference[self.direction]
-            gallery = PairGallery(items, self.captioned.similarity, self._side)
-            rows = gallery.scores(self.queries)
+            rows = scores_over(items, self.queries, self.captioned.similarity, self._side)
             photo = photo[_nearest(items, self.items)]
         rows = np.where(self.photo[:, None] == photo, -np.inf, rows)
         return -np.sort(-rows, axis=1)[:, : fitting.REFERENCE].mean(axis=1)
@@ -295,11 +317,8 @@ class _Learner:
         asked, probing = (np.flatnonzero(is_inside[self.photo] == side) for side in (True, False))
         probing = self.rng.permutation(probing)[:MOST_PROBES]
         own = own[np.isin(self.photo_of_item[own], self.photo[probing])]
-        more = ()
-        if self.hubs is not None:
-            more = self.hubs, self.left_out[chosen], self.left_out[own]
         items = take(self.items, chosen)
-        gallery = PairGallery(items, self.captioned.similarity, self._side, *more)
+        gallery = gallery_of(items, self.captioned.similarity, self._side, self.hubs)
         try:
             confidence = calibrate_on(
                 gallery,
@@ -311,7 +330,7 @@ class _Learner:
             return None
         rows = self.scores[np.ix_(asked, chosen)]
         best = np.argsort(-rows, axis=1, kind="stable")[:, :BEST]
-        scores = gallery.query_scores(take(self.queries, asked), confidence.copies)
+        scores = gallery.query_scores(take(self.queries, asked), copies=confidence.copies)
         judge = Judge(confidence, found)
         said = judge.probabilities(scores, scores.top, Asked(reference=reference[asked]))["fits"]
         fit = np.take_along_axis(self.fit[np.ix_(asked, chosen)], best, axis=1)

@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from zoo import data
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
@@ -16,34 +14,24 @@ from zoo.files.json_files import read_object, write_json
 from zoo.models import Tower
 from zoo.models.presets import from_preset
 
+import numpy as np
+
 PRESET = "toy_birds_pcme"
 _DONE = "splits.txt"  # written last
 _FACTS = "vectors.json"
 
 
-def write_vectors(
+def write(
     model: str | os.PathLike,
     folder: str | os.PathLike,
     data_dir: str | os.PathLike | None = None,
     pairs: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Encodes every split of a data set into files that the loader `vectors` reads.
+    """The splits of a model's own data, or of photos with captions that `pairs` describes, encoded
+    into the files that the loader `vectors` reads; a description of them for `zoo.data.open`.
 
-    Args:
-        model: a run folder or a name out of `zoo.list_presets()`, whose own data are encoded; with
-            `pairs` whatever `zoo.from_preset` takes.
-        folder: where `images.npy`, `captions.npy` (the means), `pairs.npy`, `labels.txt` of data
-            with classes, `texts.txt`, `paths.txt`, `splits.txt` and `vectors.json` go. Files of the
-            same model and data are taken as they are.
-        data_dir: where the run's data set is now, if it has moved.
-        pairs: options of the loader `pairs`, such as `root`: the data in place of the model's own.
-
-    Returns:
-        A description for `zoo.data.open`.
-
-    Raises:
-        InputError: if the model or the data cannot be read, the model gives sets, or the folder
-            has the vectors of another model or other data.
+    Files of the same model and data are taken as they are. Raises InputError where the folder has
+    those of another, or the model has no single vector for an item.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,13 +63,9 @@ def write_vectors(
     return {"loader": "vectors", **there}
 
 
-def toy_vectors() -> dict[str, Any]:
-    """The vectors of Toy Birds by the packaged model, made when they are first asked for.
-
-    Returns:
-        A description for `zoo.data.open`.
-    """
-    return write_vectors(PRESET, cache_folder(f"vectors_of_{PRESET}"))
+def toy() -> dict[str, Any]:
+    """The vectors of Toy Birds by the packaged model, made when they are first asked for."""
+    return write(PRESET, cache_folder(f"vectors_of_{PRESET}"))
 
 
 def _write(model, description, folder):

@@ -1,0 +1,84 @@
+"""Whether correcting hubs pays in a gallery, tested by the probes' questions."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from zoo.confidence.guarantees import halves, numbered
+from zoo.confidence.insertion import own_rows
+from zoo.confidence.probes import direction_of
+from zoo.embeddings.arrays import as_arrays, length, take, thinned
+from zoo.embeddings.csls import LEAST, CorrectedSpace, can_correct
+from zoo.evaluation.answers import space_of
+from zoo.search import Index
+
+LEVEL_OF_GAIN = 0.1  # of the test
+MOST_ITEMS = 5000  # that are looked at
+
+
+class Gain(NamedTuple):
+    """What correcting hubs changes.
+
+    Attributes:
+        corrected, without: share of the questions that find their own item first.
+        pays: whether that is more by a one-sided paired test at `LEVEL_OF_GAIN`.
+    """
+
+    corrected: float
+    without: float
+    pays: bool
+
+    def __str__(self):
+        what = "corrected" if self.pays else "not corrected"
+        return (
+            f"hubs {what}: {self.corrected:.1%} of probes find their own first with the "
+            f"correction, {self.without:.1%} without"
+        )
+
+    @classmethod
+    def of(cls, corrected, without, groups=None):
+        """Of `(Q,)` booleans each, and the group of each question; a group counts once."""
+        groups = numbered(groups, len(without))
+        count = np.bincount(groups)
+        shares = [np.bincount(groups, one) / count for one in (corrected, without)]
+        gained = shares[0] - shares[1]
+        error = gained.std(ddof=1) / np.sqrt(len(gained)) if len(gained) > 1 else 0.0
+        is_more = error > 0 and gained.mean() > error * student.isf(LEVEL_OF_GAIN, len(gained) - 1)
+        return cls(float(shares[0].mean()), float(shares[1].mean()), bool(is_more))
+
+
+def hub_gain(items, similarity, side, probes, seed=0):
+    """The `Gain` of correcting hubs in a gallery by the probes' questions, or None.
+
+    Half of the probes' groups is asked, with and without; the probes' own questions do not count
+    for their own items.
+
+    Args:
+        items: embeddings of the gallery, or of a sample of it.
+        similarity: the layer to rank by.
+        side: what the items are, `"images"` or `"captions"`.
+        probes: the model's `zoo.confidence.Probes`.
+        seed: of the halves.
+
+    Returns None where nothing can be corrected or tested: without a search space, of classes, whose
+    items have questions in common, and with too few probes.
+    """
+    items = thinned(as_arrays(items), MOST_ITEMS)
+    space = space_of(items, similarity)
+    bank = probes.questions(side)
+    score = similarity.scorer()
+    enough = length(bank) >= LEAST and length(items) > 1 and not probes.by_class
+    if not enough or not can_correct(space, score):
+        return None
+    told = probes.pairs(direction_of(side))
+    groups = numbered(told["groups"], length(told["queries"]))
+    asked = halves(groups, seed)[0]
+    matches = told["matches"][asked]
+    wanted = np.flatnonzero(matches.any(axis=0))
+    queries, own = take(told["queries"], asked), take(told["own"], wanted)
+    rows = own_rows(matches[:, wanted], len(asked), len(wanted))
+    hubs = CorrectedSpace.of(space, score, bank, items)
+    galleries = [Index.build(items, similarity, side=side, hubs=one) for one in (hubs, None)]
+    first = [one.probe(queries, own, rows).correct for one in galleries]
+    return Gain.of(*first, groups[asked])
