@@ -14,6 +14,8 @@ from zoo.errors import InputError
 from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object
 from zoo.layers.pooling import MeanPooling
+from zoo.layers.transformer import GELU, TANH_GELU, TransformerBlock
+from zoo.layers.word_pieces import WordPieces
 
 MEAN, FIRST = POOLINGS = ("mean", "first")
 OF_MODE = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": FIRST}
@@ -118,25 +120,76 @@ def sentences(
             f"{folder}; received {trainable_blocks!r}"
         )
     _activate_as_trained(blocks, folder)
-    # A model of the layers, since a loaded `BertBackbone` has forgotten how it is activated.
-    kept = len(blocks) - trainable_blocks
-    last = blocks[kept - 1] if kept else whole.get_layer("embeddings_dropout")
-    network = Frozen(whole.input, last.output, name="frozen")
+    return sentences_of(whole, max_length, pooling, trainable_blocks)
 
+
+def sentences_of(
+    network: keras.Model, max_length: int, pooling: str = MEAN, trainable_blocks: int = 0
+) -> keras.Model:
+    """`sentences` with the weights of a model that has KerasHub's layers of a `BertBackbone`. What
+    it returns is made of layers of Keras and of this package, so it loads without KerasHub."""
     ids = keras.Input((max_length,), dtype="int32", name="captions")
-    mask = ops.not_equal(ids, PADDING)
-    inputs = {
-        "token_ids": ids,
-        "segment_ids": ops.zeros_like(ids),
-        "padding_mask": ops.cast(mask, "int32"),
+    inputs = {"ids": ids, "mask": ops.not_equal(ids, PADDING)}
+    embed, blocks = _own_layers(network)
+    kept = len(blocks) - trainable_blocks
+    inside = {
+        "ids": keras.Input((None,), dtype="int32", name="ids"),
+        "mask": keras.Input((None,), dtype="bool", name="mask"),
     }
-    states = network(inputs)
+    states = embed(inside["ids"])
+    for block in blocks[:kept]:
+        states = block(states, padding_mask=inside["mask"])
+    states = Frozen(inside, states, name="frozen")(inputs)
     for block in blocks[kept:]:
-        states = block(states, padding_mask=inputs["padding_mask"])
+        states = block(states, padding_mask=inputs["mask"])
+    for layer, weights in _own_weights(network, embed, blocks):
+        layer.set_weights(weights)
     by_mean = pooling == MEAN
-    pooled = MeanPooling(name="pooling")(states, mask=mask) if by_mean else states[:, 0]
-    outputs = {"features": states, "mask": mask, "pooled": pooled}
+    pooled = MeanPooling(name="pooling")(states, mask=inputs["mask"]) if by_mean else states[:, 0]
+    outputs = {"features": states, "mask": inputs["mask"], "pooled": pooled}
     return keras.Model(ids, outputs, name="backbone")
+
+
+def _own_layers(network):
+    """The layers of `sentences_of`, of the sizes of KerasHub's."""
+    words, places = (network.get_layer(f"{name}_embedding") for name in ("token", "position"))
+    norm, drop = (network.get_layer(f"embeddings_{name}") for name in ("layer_norm", "dropout"))
+    sizes = words.input_dim, words.output_dim, places.sequence_length
+    embed = WordPieces(*sizes, epsilon=norm.epsilon, dropout=drop.rate, name="word_pieces")
+    return embed, [
+        TransformerBlock(
+            block.num_heads,
+            block.intermediate_dim,
+            GELU if block.activation is keras.activations.gelu else TANH_GELU,
+            block.layer_norm_epsilon,
+            post_norm=True,
+            dropout=block.dropout,
+            name=f"block_{number}",
+        )
+        for number, block in enumerate(_hub_blocks(network))
+    ]
+
+
+def _own_weights(network, embed, blocks):
+    """`(layer, weights)` of the layers of `sentences_of`."""
+    pieces, places, sentences, norm = (
+        network.get_layer(name).get_weights()
+        for name in (
+            *("token_embedding", "position_embedding", "segment_embedding"),
+            "embeddings_layer_norm",
+        )
+    )
+    yield embed, [pieces[0], places[0], sentences[0][0], *norm]  # a caption is a first sentence
+    for block, other in zip(blocks, _hub_blocks(network), strict=True):
+        yield block.attention, other._self_attention_layer.get_weights()
+        yield block.layer_norm_1, other._self_attention_layer_norm.get_weights()
+        yield block.dense_1, other._feedforward_intermediate_dense.get_weights()
+        yield block.dense_2, other._feedforward_output_dense.get_weights()
+        yield block.layer_norm_2, other._feedforward_layer_norm.get_weights()
+
+
+def _hub_blocks(network):
+    return [one for one in network.layers if one.name.startswith("transformer_layer_")]
 
 
 def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:

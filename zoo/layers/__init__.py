@@ -12,6 +12,7 @@ from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.slot_attention import SetPrediction, SlotAttention
 from zoo.layers.transformer import LearnedTokens, TransformerBlock, UncertaintyToken
+from zoo.layers.word_pieces import WordPieces
 
 __all__ = [
     "Covariance",
@@ -34,4 +35,5 @@ __all__ = [
     "TransformerBlock",
     "UncertaintyToken",
     "UnitLength",
+    "WordPieces",
 ]

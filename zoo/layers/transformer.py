@@ -8,12 +8,12 @@ from keras import ops
 
 from zoo.embeddings import Tensor
 
-GELU, QUICK_GELU = ACTIVATIONS = ("gelu", "quick_gelu")
+GELU, QUICK_GELU, TANH_GELU = ACTIVATIONS = ("gelu", "quick_gelu", "gelu_tanh")
 
 
 @keras.saving.register_keras_serializable(package="halo")
 class TransformerBlock(keras.layers.Layer):
-    """x + attention(norm(x)), then x + MLP(norm(x)).
+    """x + attention(norm(x)), then x + MLP(norm(x)); or norm(x + attention(x)), as BERT has it.
 
     ```python
     zoo.layers.TransformerBlock(num_heads=2, mlp_dim=32)(np.ones((1, 5, 8), "float32"))
@@ -22,22 +22,28 @@ class TransformerBlock(keras.layers.Layer):
     Args:
         num_heads: heads of the attention, which share the width.
         mlp_dim: width of the hidden layer.
-        activation: of it, `"gelu"` exactly, or `"quick_gelu"`: x · sigmoid(1.702 x), OpenAI's.
+        activation: of it, `"gelu"` exactly; `"quick_gelu"`: x · sigmoid(1.702 x), OpenAI's; or
+            `"gelu_tanh"`, GELU's approximation by tanh.
         epsilon: of both LayerNorms.
         causal: whether a position attends to itself and those before it only.
+        post_norm: whether the norms come after the sums.
+        dropout: share of the attention's weights and of both branches' outputs that a training
+            step zeroes.
 
     Call arguments:
         tokens: `(batch, length, width)`.
+        padding_mask: bool `(batch, length)`, True where there is a token; None: everywhere.
 
     Output: `(batch, length, width)`.
 
     Raises:
         ValueError: on an unknown activation, or a width that the heads do not divide.
 
-    Relations: KerasHub's block of CLIP is it with `"quick_gelu"` and 1e-5; the parts have the same
-        names.
+    Relations: KerasHub's block of CLIP is it with `"quick_gelu"` and 1e-5, whose parts have the same
+        names; its `TransformerEncoder` of BERT is it with `post_norm`.
 
-    Reference: Radford et al., ICML 2021 (CLIP); Ilharco et al., OpenCLIP, 2021.
+    Reference: Radford et al., ICML 2021 (CLIP); Ilharco et al., OpenCLIP, 2021; Devlin et al.,
+        NAACL 2019 (BERT).
     """
 
     def __init__(
@@ -47,6 +53,8 @@ class TransformerBlock(keras.layers.Layer):
         activation: str = GELU,
         epsilon: float = 1e-5,
         causal: bool = False,
+        post_norm: bool = False,
+        dropout: float = 0.0,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -54,6 +62,7 @@ class TransformerBlock(keras.layers.Layer):
             raise ValueError(f"`activation` must be one of {ACTIVATIONS}; received {activation!r}")
         self.num_heads, self.mlp_dim, self.epsilon = num_heads, mlp_dim, epsilon
         self.activation, self.causal = activation, causal
+        self.post_norm, self.dropout = post_norm, dropout
 
     def build(self, tokens_shape):
         width, policy = tokens_shape[-1], self.dtype_policy
@@ -66,27 +75,49 @@ class TransformerBlock(keras.layers.Layer):
             norm.build(tokens_shape)
             setattr(self, name, norm)
         self.attention = keras.layers.MultiHeadAttention(
-            self.num_heads, width // self.num_heads, dtype=policy, name="attention"
+            self.num_heads,
+            width // self.num_heads,
+            dropout=self.dropout,
+            dtype=policy,
+            name="attention",
         )
         self.attention.build(tokens_shape, tokens_shape, tokens_shape)
         self.dense_1 = keras.layers.Dense(self.mlp_dim, dtype=policy, name="dense_1")
         self.dense_1.build(tokens_shape)
         self.dense_2 = keras.layers.Dense(width, dtype=policy, name="dense_2")
         self.dense_2.build((*tokens_shape[:-1], self.mlp_dim))
+        self.dropout_1 = keras.layers.Dropout(self.dropout, dtype=policy, name="dropout_1")
+        self.dropout_2 = keras.layers.Dropout(self.dropout, dtype=policy, name="dropout_2")
 
-    def call(self, tokens: Tensor, training: bool | None = None) -> Tensor:
-        read = self.layer_norm_1(tokens)
-        tokens = tokens + self.attention(
-            read, read, read, training=training, use_causal_mask=self.causal
+    def call(
+        self, tokens: Tensor, padding_mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
+        if self.post_norm:
+            tokens = self.layer_norm_1(tokens + self._attended(tokens, padding_mask, training))
+            return self.layer_norm_2(tokens + self._mlp(tokens, training))
+        tokens = tokens + self._attended(self.layer_norm_1(tokens), padding_mask, training)
+        return tokens + self._mlp(self.layer_norm_2(tokens), training)
+
+    def _attended(self, tokens, mask, training):
+        found = self.attention(
+            tokens,
+            tokens,
+            tokens,
+            attention_mask=None if mask is None else ops.expand_dims(mask, 1),
+            training=training,
+            use_causal_mask=self.causal,
         )
-        hidden = self.dense_1(self.layer_norm_2(tokens))
+        return self.dropout_1(found, training=training)
+
+    def _mlp(self, tokens, training):
+        hidden = self.dense_1(tokens)
         if self.activation == QUICK_GELU:
             hidden = hidden * ops.sigmoid(1.702 * hidden)
         else:
-            hidden = ops.gelu(hidden, approximate=False)
-        return tokens + self.dense_2(hidden)
+            hidden = ops.gelu(hidden, approximate=self.activation == TANH_GELU)
+        return self.dropout_2(self.dense_2(hidden), training=training)
 
-    def compute_output_spec(self, tokens, training=None):
+    def compute_output_spec(self, tokens, padding_mask=None, training=None):
         return keras.KerasTensor(tokens.shape, self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -97,6 +128,8 @@ class TransformerBlock(keras.layers.Layer):
             "activation": self.activation,
             "epsilon": self.epsilon,
             "causal": self.causal,
+            "post_norm": self.post_norm,
+            "dropout": self.dropout,
         }
 
 

@@ -1,12 +1,16 @@
 """BERT's WordPiece tokenizer from its vocabulary file."""
 
+import functools
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 from zoo.data.text.captions import WordIds
+from zoo.data.text.word_pieces import WordPieceIds
 from zoo.embeddings import Tensor
 from zoo.encoders.sentence import text_folder
 from zoo.encoders.subwords import SubwordTokenizer
@@ -28,7 +32,8 @@ class BertTokenizer(SubwordTokenizer):
     ```
 
     Saved with its vocabulary in whatever model holds it. Letters are lowered and lose their
-    accents, as for `bert-base-uncased`.
+    accents, as for `bert-base-uncased`. In a graph, such as a SavedModel, it needs the extra
+    `text`.
 
     Args:
         vocabulary: list of word pieces with BERT's special tokens, `[PAD]` first.
@@ -43,9 +48,6 @@ class BertTokenizer(SubwordTokenizer):
     """
 
     def __init__(self, vocabulary: Sequence[str], max_words: int = 64, **kwargs: Any):
-        # Here, since it takes a second and 150 MB that few models need.
-        keras_hub = require("keras_hub", extra="text")
-
         self.vocabulary = list(vocabulary)
         absent = [token for token in SPECIAL if token not in self.vocabulary]
         if absent or self.vocabulary[0] != PAD:
@@ -53,11 +55,9 @@ class BertTokenizer(SubwordTokenizer):
                 f"`vocabulary` must begin with {PAD} and hold {', '.join(SPECIAL)}; received one "
                 f"that begins with {self.vocabulary[:1]} and lacks {', '.join(absent) or 'none'}"
             )
-        tokenizer = keras_hub.tokenizers.WordPieceTokenizer(
-            self.vocabulary, lowercase=True, strip_accents=True, oov_token=UNKNOWN
-        )
         ends = (self.vocabulary.index(START), self.vocabulary.index(END))
-        super().__init__(tokenizer, ends, max_words, **kwargs)
+        super().__init__(None, ends, max_words, **kwargs)
+        self._ids = WordPieceIds(self.vocabulary, UNKNOWN)
 
     def vocabulary_size(self) -> int:
         """Number of token ids."""
@@ -74,8 +74,21 @@ class BertTokenizer(SubwordTokenizer):
         mask = self.vocabulary.index(MASK)
         return WordIds(max(reserved) + 1, len(self.vocabulary), mask, self.ends)
 
+    def call(self, inputs: Any) -> Tensor:
+        text = tf.convert_to_tensor(inputs, tf.string)
+        if not isinstance(text, tf.__internal__.EagerTensor):
+            with tf.init_scope():  # what it reads must be made outside of the graph
+                _in_tensorflow(tuple(self.vocabulary))
+            return super().call(text)
+        room, (start, end) = self.max_words - 2, self.ends
+        rows = np.full((len(text), self.max_words), self.padding, np.int32)
+        for row, one in zip(rows, text.numpy(), strict=True):
+            found = [start, *self._ids(one.decode("utf-8", "replace"))[:room], end]
+            row[: len(found)] = found
+        return tf.constant(rows)
+
     def tokens(self, text: Tensor) -> Tensor:
-        return self.tokenizer(text)
+        return _in_tensorflow(tuple(self.vocabulary))(text)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -112,6 +125,15 @@ def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTok
         return BertTokenizer(vocabulary, max_words)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+@functools.lru_cache(4)  # not an attribute, which Keras would save
+def _in_tensorflow(vocabulary):
+    """KerasHub's tokenizer, of operations that a SavedModel can keep."""
+    require("tensorflow_text", extra="text")
+    return require("keras_hub", extra="text").tokenizers.WordPieceTokenizer(
+        list(vocabulary), lowercase=True, strip_accents=True, oov_token=UNKNOWN
+    )
 
 
 def _vocabulary_file(folder):
